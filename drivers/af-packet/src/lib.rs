@@ -1,0 +1,1 @@
+//! Any Linux interface through TPACKET_V3.

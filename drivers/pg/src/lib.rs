@@ -1,0 +1,1 @@
+//! The packet generator: streams, pacing, capture.

@@ -1,0 +1,1 @@
+//! TAP interfaces with several queues and offloads.

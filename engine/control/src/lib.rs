@@ -1,0 +1,2 @@
+//! The control side.
+#![forbid(unsafe_code)]

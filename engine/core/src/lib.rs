@@ -1,0 +1,1 @@
+//! Quiver's engine.

@@ -1,0 +1,1 @@
+//! Tables with lock-free readers and one writer.

@@ -1,0 +1,1 @@
+//! Packet builder, test graph, virtual clock, golden scenarios.

@@ -1,0 +1,2 @@
+//! Typed views of packet headers, and checksums.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Cross-connect and bridge domains.

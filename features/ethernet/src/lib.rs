@@ -1,0 +1,1 @@
+//! Ethernet input and interface output.

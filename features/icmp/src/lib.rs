@@ -1,0 +1,1 @@
+//! ICMP echo and errors, and the ping command.

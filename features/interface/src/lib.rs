@@ -1,0 +1,1 @@
+//! Interfaces: names, states, addresses of hardware, counters.

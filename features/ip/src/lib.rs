@@ -1,0 +1,1 @@
+//! IP forwarding: FIB, input, lookup, rewrite, ICMP errors.

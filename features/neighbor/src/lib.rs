@@ -1,0 +1,1 @@
+//! Neighbours: ARP, adjacencies, the resolution queue.

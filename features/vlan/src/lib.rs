@@ -1,0 +1,1 @@
+//! 802.1Q and QinQ sub-interfaces, and tag rewrite.
