@@ -11,13 +11,11 @@ pub enum Error {
         /// What would give the right.
         remedy: String,
     },
-    /// A program of another package is not installed.
-    #[error("the program `{program}` is not installed: run `apt-get install {package}`")]
+    /// Programs of other packages are not installed.
+    #[error("programs are missing: let root run `apt-get install {packages}`")]
     Missing {
-        /// The program's name.
-        program: String,
-        /// The Debian package that holds it.
-        package: &'static str,
+        /// The Debian packages that hold them, as `apt-get` takes them.
+        packages: String,
     },
     /// A program could not be started.
     #[error("`{command}` could not be started: {source}")]

@@ -1,5 +1,6 @@
 //! Finding worlds that were kept, from outside, to connect to them or to stop them.
 
+use std::ffi::CStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +11,7 @@ use nix::unistd::Pid;
 
 use crate::Error;
 
-/// A world whose first process is alive.
+/// A kept world.
 ///
 /// Nothing records it but the process itself: its name, and that it counts itself as process 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// All worlds of this user whose first process is called `name`.
-    pub fn all(name: &str) -> Vec<Self> {
+    /// All worlds of this user that were kept under `name`.
+    pub fn all(name: &CStr) -> Vec<Self> {
         let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
         let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         ids.filter(|&id| is_first_process(id, name)).map(|id| Self { id }).collect()
@@ -65,11 +66,14 @@ impl Found {
     }
 }
 
-fn is_first_process(id: i32, name: &str) -> bool {
+fn is_first_process(id: i32, name: &CStr) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else { return false };
     let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default().trim();
     let user = field("Uid:").split_whitespace().next().and_then(|id| id.parse().ok());
-    field("Name:") == name
+    // An ended process that nobody has waited for yet is still listed.
+    let is_alive = !field("State:").starts_with(['Z', 'X']);
+    is_alive
+        && field("Name:").as_bytes() == name.to_bytes()
         && field("NSpid:").split_whitespace().skip(1).last() == Some("1")
         && user == Some(nix::unistd::geteuid().as_raw())
 }

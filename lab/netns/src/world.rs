@@ -5,6 +5,7 @@
 //! inner one does the work. Between them is the lifeline, a socket pair on the inner one's standard input: whichever
 //! end sees the other close knows that the other is gone.
 
+use std::ffi::CStr;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -37,19 +38,21 @@ pub struct World {
     lifeline: UnixStream,
 }
 
-/// Moves the rest of this program into a world whose first process is called `name`.
+/// Moves the rest of this program into a world.
 ///
 /// Returns only inside. The process that the caller started waits for the inner one and exits with its status. Call it
 /// before any thread is started, for the kernel makes a user namespace only for a program of one thread.
-pub fn enter(name: &str) -> Result<World, Error> {
-    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside(name) } else { outside() }
+pub fn enter() -> Result<World, Error> {
+    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside() } else { outside() }
 }
 
 impl World {
     /// Lets this world live on when its outer process returns to the user, which happens now.
     ///
-    /// From here on the world can be found by [`crate::Found`], and ends when it is stopped there.
-    pub fn keep(mut self) -> Result<(), Error> {
+    /// From here on the world can be found by [`crate::Found`] under `name`, of at most 15 bytes, and ends when it is
+    /// stopped there. Call it on the program's first thread.
+    pub fn keep(mut self, name: &CStr) -> Result<(), Error> {
+        prctl::set_name(name).map_err(|e| Error::system("name this process", e))?;
         // The terminal or pipe belongs to the user again: a reader of our output must see its end.
         let null = fs::File::options().write(true).open("/dev/null").map_err(|e| Error::system("open /dev/null", e))?;
         dup2_stdout(&null).map_err(|e| Error::system("leave standard output", e))?;
@@ -124,12 +127,10 @@ fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd) -> Result
     }
 }
 
-fn inside(name: &str) -> Result<World, Error> {
+fn inside() -> Result<World, Error> {
     let lifeline = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
     let lifeline = lifeline.map_err(|e| Error::system("take the lifeline", e))?;
     let mut watched = lifeline.try_clone().map_err(|e| Error::system("share the lifeline", e))?;
-    let name = std::ffi::CString::new(name).map_err(|e| Error::system("name this process", e))?;
-    prctl::set_name(&name).map_err(|e| Error::system("name this process", e))?;
 
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)

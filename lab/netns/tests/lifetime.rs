@@ -3,6 +3,7 @@
 //! Every trial starts this program again, which then enters a world and plays the role that the trial gives it.
 
 use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio, exit};
@@ -14,6 +15,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use quiver_netns::{Found, Namespace, Program, enter, run, veth};
 
+/// What the kept world is called.
+const KEPT: &CStr = c"netns-kept";
 const ROLE: &str = "QUIVER_NETNS_ROLE";
 
 fn main() -> ExitCode {
@@ -41,17 +44,17 @@ fn main() -> ExitCode {
 
 /// The part of the program inside the world.
 fn play(role: &str) -> ! {
-    let world = enter(role).expect("enter a world");
+    let world = enter().expect("enter a world");
     let client = Namespace::add(&world, "client").expect("make a namespace");
     let server = Namespace::add(&world, "server").expect("make a namespace");
     veth((&client, "eth0"), (&server, "eth0"), 1500).expect("make a link");
     let sleeper = Program::start(client.command("sleep").arg("1000")).expect("start a program");
-    println!("ready {}", fs::read_link("/proc/self").expect("know the outer process id").display());
+    println!("ready {}", fs::read_link("/proc/self/ns/pid").expect("know the process namespace").display());
     match role {
         "end-success" => exit(0),
         "end-failure" => exit(7),
         "end-panic" => panic!("as asked"),
-        "end-kept" => world.keep().expect("be kept"),
+        "end-kept" => world.keep(KEPT).expect("be kept"),
         _ => {}
     }
     thread::sleep(Duration::from_secs(60));
@@ -59,24 +62,23 @@ fn play(role: &str) -> ! {
     exit(1)
 }
 
-/// Starts a player and waits until its world stands; returns also the first process' id as seen from here.
+/// Starts a player and waits until its world stands; returns also its process namespace.
 fn start(role: &str) -> Result<(Child, BufReader<ChildStdout>, String), Failed> {
     let mut child =
         Command::new(env::current_exe()?).env(ROLE, role).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
     let mut line = String::new();
     output.read_line(&mut line)?;
-    let id = line.strip_prefix("ready ").ok_or("the world did not get ready")?.trim().to_owned();
-    Ok((child, output, id))
+    let world = line.strip_prefix("ready ").ok_or("the world did not get ready")?.trim().to_owned();
+    Ok((child, output, world))
 }
 
 fn nothing_is_left(name: &str, signal: Option<Signal>, code: Option<i32>) -> Result<(), Failed> {
     let role = format!("end-{name}");
     let before = traces()?;
-    let (mut child, mut output, id) = start(&role)?;
+    let (mut child, mut output, world) = start(&role)?;
     if let Some(signal) = signal {
-        let namespace = fs::read_link(format!("/proc/{id}/ns/pid"))?;
-        assert!(processes_of(&namespace.to_string_lossy())? >= 2, "the world and its sleeper should be alive");
+        assert!(processes_of(&world)? >= 2, "the world and its sleeper should be alive");
         kill(Pid::from_raw(child.id().cast_signed()), signal)?;
     }
     let status = child.wait()?;
@@ -86,7 +88,7 @@ fn nothing_is_left(name: &str, signal: Option<Signal>, code: Option<i32>) -> Res
     }
     // The pipe ends when the last process that holds it has ended.
     output.read_to_string(&mut String::new())?;
-    vanishes(&role)?;
+    vanishes(&world)?;
     assert_eq!(before, traces()?);
     Ok(())
 }
@@ -94,15 +96,15 @@ fn nothing_is_left(name: &str, signal: Option<Signal>, code: Option<i32>) -> Res
 fn kept() -> Result<(), Failed> {
     let role = "end-kept";
     let before = traces()?;
-    let (mut child, mut output, _) = start(role)?;
+    let (mut child, mut output, namespace) = start(role)?;
     output.read_to_string(&mut String::new())?;
     assert_eq!(child.wait()?.code(), Some(0));
-    let [world] = Found::all(role)[..] else { return Err("the kept world should be found".into()) };
+    let [world] = Found::all(KEPT)[..] else { return Err("the kept world should be found".into()) };
     let links = run(world.command("server", "ip").args(["-brief", "link"]))?;
     assert!(links.contains("eth0@"), "{links}");
     assert!(world.path("/run/netns/client").exists());
     world.stop()?;
-    vanishes(role)?;
+    vanishes(&namespace)?;
     assert_eq!(before, traces()?);
     Ok(())
 }
@@ -123,10 +125,10 @@ fn processes_of(namespace: &str) -> Result<usize, Failed> {
     Ok(processes.filter(|path| fs::read_link(path).is_ok_and(|link| link.to_string_lossy() == namespace)).count())
 }
 
-/// Waits until no process has this name; the kernel takes a moment to end a world.
-fn vanishes(name: &str) -> Result<(), Failed> {
+/// Waits until no process of the world is left; the kernel takes a moment to end it.
+fn vanishes(world: &str) -> Result<(), Failed> {
     let limit = Instant::now() + Duration::from_secs(5);
-    while !Found::all(name).is_empty() {
+    while processes_of(world)? > 0 {
         if Instant::now() > limit {
             return Err("the world is still there".into());
         }

@@ -8,7 +8,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_netns::{Namespace, Program, World, bridge, enter, run, veth};
 
 fn main() -> ExitCode {
-    let world = match enter("netns-links") {
+    let world = match enter() {
         Ok(world) => world,
         Err(error) => {
             eprintln!("{error}");
