@@ -1,1 +1,45 @@
-//! Quiver's engine.
+//! Quiver's engine: packets move in vectors through a graph of nodes.
+//!
+//! - [`buffer`]: packet memory, owned by exactly one holder at any time.
+//! - [`Frame`]: up to 256 packets, their metadata in columns.
+//! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
+//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it.
+//! - [`rx`], [`tx`], [`ring`]: queues of drivers.
+//! - [`worker`]: a value with `turn`; [`thread`] calls it; [`mailbox`] and [`channel`] join it with control.
+//! - [`dataplane`]: the control thread's view of all workers.
+//! - [`counters`], [`trace`], [`capture`]: what can be seen.
+
+pub mod buffer;
+pub mod capture;
+pub mod channel;
+pub mod counters;
+pub mod dataplane;
+pub mod frame;
+pub mod graph;
+pub mod isa;
+pub mod mailbox;
+pub mod product;
+pub mod ring;
+pub mod rx;
+pub mod stage;
+pub mod thread;
+pub mod trace;
+pub mod tx;
+pub mod worker;
+
+pub use buffer::{Backing, Buffers, Flags, Offload, Packet, Pool, PoolError, Scatter};
+pub use counters::{Counter, Counters, Row};
+pub use dataplane::{Dataplane, DataplaneError, Injected, Settings};
+pub use frame::{Frame, VECTOR};
+pub use graph::{
+    ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
+    Reason, Seed, Side, To,
+};
+pub use isa::{Isa, Lanes, Level, Mask16};
+pub use product::ProductSpec;
+pub use quiver_table::{Domain, Guard, Publisher, Snapshot};
+pub use ring::PacketRing;
+pub use rx::{RxContext, RxQueue};
+pub use stage::{Body, Chain, Columns, Field, Last, PacketLanes, Path, Stage, StageNode};
+pub use tx::{Batch, TxContext, TxQueue};
+pub use worker::{QueueId, Worker};

@@ -1,2 +1,1 @@
 //! Packet builder, test graph, virtual clock, golden scenarios.
-pub mod executor;

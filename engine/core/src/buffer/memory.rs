@@ -1,0 +1,163 @@
+//! The memory of the buffers: one reservation of address space, backed by pages as the pool grows.
+#![allow(unsafe_code)]
+
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes from one buffer to the next: 37 cache lines. An even number would make the first lines of all buffers compete
+/// for a few cache sets.
+pub const STRIDE: usize = 37 * 64;
+/// Bytes of a buffer that belong to the engine: the links of chains, offload and trace.
+const HEADER: usize = 64;
+/// Bytes of a buffer for packet data, headroom included.
+pub const DATA: usize = STRIDE - HEADER;
+/// Where drivers put the first byte of a packet, so that headers can be pushed in front.
+pub const HEADROOM: usize = 128;
+/// Bytes of a packet that fit behind the headroom of one buffer.
+pub const SEGMENT_MAX: usize = DATA - HEADROOM;
+/// The end of a chain.
+pub(crate) const END: u32 = u32::MAX;
+
+const PAGE: usize = 2 << 20;
+
+/// What the pages of the pool are; each step down costs speed on cold paths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Backing {
+    /// 2 MB pages of the system's reserve (hugetlbfs).
+    Huge,
+    /// Ordinary memory that the kernel may put into 2 MB pages.
+    Transparent,
+    /// 4 KB pages.
+    Plain,
+}
+
+/// What an offloading driver said of a packet, after virtio's `virtio_net_hdr` (virtio 1.2, 5.1.6).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Offload {
+    /// Bit 0: the checksum at `checksum_start + checksum_offset` is still to be computed; bit 1: it was found right.
+    pub flags: u8,
+    /// 0 none, 1 TCP over IPv4, 4 TCP over IPv6, 5 UDP; bit 7: with ECN.
+    pub segmentation: u8,
+    /// Payload bytes of each segment.
+    pub segment_size: u16,
+    /// Where the checksummed part begins, counted from the buffer's first byte like a frame's `offset`, so that it stays
+    /// true while headers are removed and pushed. A driver adds the packet's offset on receive and subtracts it on send.
+    pub checksum_start: u16,
+    /// Where the checksum lies, from `checksum_start`.
+    pub checksum_offset: u16,
+}
+
+/// The engine's part of a buffer. Meaningful only where a flag of the packet says so.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    /// The next buffer of a chain, or `END`; valid in chained packets.
+    pub next: u32,
+    /// Where a later buffer's bytes begin; the first one's offset is the packet's. Valid in chained packets.
+    pub start: u16,
+    /// Where this buffer's bytes end; it stays true while the packet's offset moves. Valid in chained packets.
+    pub end: u16,
+    pub offload: Offload,
+    /// The number of a traced packet.
+    pub trace: u32,
+}
+const _: () = assert!(size_of::<Header>() == HEADER);
+
+pub(crate) struct Memory {
+    base: *mut u8,
+    mapping: *mut u8,
+    mapped: usize,
+    limit: u32,
+    /// Buffers that have pages.
+    count: AtomicU32,
+}
+// SAFETY: the struct itself is only addresses; access to a buffer goes through the methods below, whose callers own it.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Reserves address space for `limit` buffers, without pages.
+    pub fn reserve(limit: u32) -> Result<Memory, std::io::Error> {
+        let bytes = (limit as usize * STRIDE).next_multiple_of(PAGE);
+        let mapped = bytes + PAGE;
+        // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
+        let mapping = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )?
+        };
+        let base = mapping.cast::<u8>().map_addr(|a| a.next_multiple_of(PAGE));
+        Ok(Memory { base, mapping: mapping.cast(), mapped, limit, count: AtomicU32::new(0) })
+    }
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+    pub fn count(&self) -> u32 {
+        self.count.load(Ordering::Acquire)
+    }
+    /// Backs the first `bytes` up to what holds `buffers` in all; returns the range of new ids and what backs them.
+    /// Called by one thread at a time (the pool's lock).
+    pub fn back(&self, buffers: u32, best: Backing) -> Result<(std::ops::Range<u32>, Backing), std::io::Error> {
+        let old = self.count();
+        let backed = (old as usize * STRIDE).next_multiple_of(PAGE);
+        let wanted = (buffers.min(self.limit) as usize * STRIDE).next_multiple_of(PAGE);
+        let mut backing = best;
+        if wanted > backed {
+            backing = self.map(backed, wanted - backed, best)?;
+        }
+        let new = ((wanted.max(backed) / STRIDE) as u32).min(self.limit);
+        self.count.store(new, Ordering::Release);
+        Ok((old..new, backing))
+    }
+    fn map(&self, at: usize, bytes: usize, best: Backing) -> Result<Backing, std::io::Error> {
+        let fixed = |extra: MapFlags| {
+            // SAFETY: the range lies inside our own reservation, and no buffer in it has been handed out.
+            unsafe {
+                rustix::mm::mmap_anonymous(
+                    self.base.add(at).cast(),
+                    bytes,
+                    ProtFlags::READ | ProtFlags::WRITE,
+                    MapFlags::PRIVATE | MapFlags::FIXED | extra,
+                )
+            }
+        };
+        if best == Backing::Huge && fixed(MapFlags::HUGETLB | MapFlags::HUGE_2MB).is_ok() {
+            return Ok(Backing::Huge);
+        }
+        fixed(MapFlags::NORESERVE)?;
+        // SAFETY: advice on our own mapping changes no contents.
+        let advised = unsafe { rustix::mm::madvise(self.base.add(at).cast(), bytes, Advice::LinuxHugepage) };
+        let granted = advised.is_ok()
+            && std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+                .is_ok_and(|s| !s.contains("[never]"));
+        Ok(if best <= Backing::Transparent && granted { Backing::Transparent } else { Backing::Plain })
+    }
+    /// The first byte of a buffer's data.
+    ///
+    /// # Safety
+    /// `id` is below `count()`, which holds for every id that the pool hands out.
+    #[inline(always)]
+    pub unsafe fn data(&self, id: u32) -> *mut u8 {
+        debug_assert!(id < self.count());
+        // SAFETY: inside the mapping, by the contract.
+        unsafe { self.base.add(id as usize * STRIDE + HEADER) }
+    }
+    /// # Safety
+    /// As `data`.
+    #[inline(always)]
+    pub unsafe fn header(&self, id: u32) -> *mut Header {
+        debug_assert!(id < self.count());
+        // SAFETY: inside the mapping, by the contract; buffers are aligned to cache lines.
+        unsafe { self.base.add(id as usize * STRIDE).cast() }
+    }
+}
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and the last handle to it is going away.
+        let _ = unsafe { rustix::mm::munmap(self.mapping.cast(), self.mapped) };
+    }
+}

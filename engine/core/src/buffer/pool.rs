@@ -1,0 +1,374 @@
+//! The pool: free lists, growth, and access to the bytes of packets.
+#![allow(unsafe_code)]
+
+use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGMENT_MAX, STRIDE};
+use super::packet::{Flags, Packet, Raw};
+use crossbeam_queue::ArrayQueue;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// Buffers that move between the shared store and a worker's list at once.
+const BATCH: usize = 64;
+/// A worker's free list gives back batches above this length, so that its hot end stays in cache.
+const LOCAL_MAX: usize = 8 * BATCH;
+
+/// Why the pool cannot be made or grown.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// The configured limit is reached.
+    #[error("buffers: all {limit} of `buffers.limit` are in use; raise the limit")]
+    AtLimit {
+        /// Buffers at most.
+        limit: u32,
+    },
+    /// The system gives no memory.
+    #[error("buffers: the system refused {bytes} bytes ({source}); lower `buffers.limit` or free memory")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+type Ids = ([u32; BATCH], usize);
+
+/// The memory shared by all workers, and the buffers that none of them holds.
+#[derive(Clone)]
+pub struct Buffers(pub(super) Arc<Shared>);
+
+pub(super) struct Shared {
+    memory: Memory,
+    batches: ArrayQueue<Ids>,
+    /// Buffers given back one by one, by handles that were dropped.
+    singles: ArrayQueue<u32>,
+    growth: Mutex<Backing>,
+    /// Times that a worker found no buffer.
+    starved: AtomicU64,
+}
+
+impl Buffers {
+    /// Memory for at most `limit` buffers, with pages for `initial` of them.
+    pub fn new(initial: u32, limit: u32) -> Result<Buffers, PoolError> {
+        let no_memory = |source| PoolError::NoMemory { bytes: limit as usize * STRIDE, source };
+        let memory = Memory::reserve(limit).map_err(no_memory)?;
+        let shared = Shared {
+            memory,
+            batches: ArrayQueue::new(limit as usize / BATCH + 2),
+            singles: ArrayQueue::new(limit as usize + 1),
+            growth: Mutex::new(Backing::Huge),
+            starved: AtomicU64::new(0),
+        };
+        let buffers = Buffers(Arc::new(shared));
+        buffers.grow(initial.min(limit))?;
+        Ok(buffers)
+    }
+    /// Backs at least `more` further buffers, as far as the limit allows. For control: it asks the system for memory.
+    pub fn grow(&self, more: u32) -> Result<u32, PoolError> {
+        let shared = &*self.0;
+        let mut backing = shared.growth.lock().unwrap_or_else(|e| e.into_inner());
+        let (old, limit) = (shared.memory.count(), shared.memory.limit());
+        if old == limit {
+            return Err(PoolError::AtLimit { limit });
+        }
+        let bytes = more as usize * STRIDE;
+        let backed = shared.memory.back(old.saturating_add(more), *backing);
+        let (new, now) = backed.map_err(|source| PoolError::NoMemory { bytes, source })?;
+        *backing = now.max(*backing);
+        let grown = new.len() as u32;
+        new.for_each(|id| shared.give_back(id));
+        Ok(grown)
+    }
+    /// What backs the buffers made last.
+    pub fn backing(&self) -> Backing {
+        *self.0.growth.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    /// Buffers that have pages.
+    pub fn count(&self) -> u32 {
+        self.0.memory.count()
+    }
+    /// Buffers at most.
+    pub fn limit(&self) -> u32 {
+        self.0.memory.limit()
+    }
+    /// Buffers that lie in the shared store; workers hold more on their own lists.
+    pub fn stored(&self) -> usize {
+        self.0.batches.len() * BATCH + self.0.singles.len()
+    }
+    /// Times that a worker found no buffer.
+    pub fn starved(&self) -> u64 {
+        self.0.starved.load(Relaxed)
+    }
+    pub(crate) fn give_back(&self, raw: Raw) {
+        self.0.give_back_chain(raw);
+    }
+    /// A worker's pool. None while there is no buffer left for it at all.
+    pub fn pool(&self) -> Option<Pool> {
+        let mut pool = Pool { shared: self.0.clone(), free: Vec::with_capacity(LOCAL_MAX + 2 * BATCH), null: END };
+        pool.refill();
+        pool.null = pool.free.pop()?;
+        Some(pool)
+    }
+}
+
+impl Shared {
+    fn give_back(&self, id: u32) {
+        // The queue has room for every buffer there is.
+        let _ = self.singles.push(id);
+    }
+    pub(super) fn give_back_chain(&self, raw: Raw) {
+        let mut id = raw.buffer;
+        if raw.flags.has(Flags::CHAINED) {
+            // SAFETY: the caller owned the whole chain.
+            while let next = unsafe { (*self.memory.header(id)).next }
+                && next != END
+            {
+                self.give_back(id);
+                id = next;
+            }
+        }
+        self.give_back(id);
+    }
+}
+
+/// One worker's buffers: allocation and freeing touch its own list only, and the shared store once per batch.
+pub struct Pool {
+    pub(super) shared: Arc<Shared>,
+    free: Vec<u32>,
+    /// A buffer that is never handed out; rows without a packet refer to it, so that access is always valid.
+    pub(crate) null: u32,
+}
+
+impl Pool {
+    #[cold]
+    fn refill(&mut self) {
+        while self.free.len() < BATCH {
+            if let Some((ids, len)) = self.shared.batches.pop() {
+                self.free.extend_from_slice(&ids[..len]);
+            } else if let Some(id) = self.shared.singles.pop() {
+                self.free.push(id);
+            } else {
+                return;
+            }
+        }
+    }
+    #[inline(always)]
+    pub(crate) fn allocate(&mut self) -> Option<u32> {
+        if self.free.is_empty() {
+            self.refill();
+            if self.free.is_empty() {
+                self.shared.starved.fetch_add(1, Relaxed);
+                return None;
+            }
+        }
+        self.free.pop()
+    }
+    #[inline(always)]
+    pub(crate) fn free_one(&mut self, id: u32) {
+        self.free.push(id);
+        if self.free.len() > LOCAL_MAX {
+            self.spill();
+        }
+    }
+    #[cold]
+    fn spill(&mut self) {
+        while self.free.len() > LOCAL_MAX / 2 {
+            let mut ids = [0; BATCH];
+            // The cold end goes.
+            for (to, id) in ids.iter_mut().zip(self.free.drain(..BATCH)) {
+                *to = id;
+            }
+            if let Err((ids, len)) = self.shared.batches.push((ids, BATCH)) {
+                ids[..len].iter().for_each(|id| self.shared.give_back(*id));
+            }
+        }
+    }
+    /// Frees a row's buffers; a chain is followed.
+    #[inline(always)]
+    pub(crate) fn free_raw(&mut self, raw: Raw) {
+        if raw.flags.has(Flags::CHAINED) {
+            return self.free_chain(raw.buffer);
+        }
+        self.free_one(raw.buffer);
+    }
+    #[cold]
+    fn free_chain(&mut self, mut id: u32) {
+        while id != END {
+            let next = self.header(id).next;
+            self.free_one(id);
+            id = next;
+        }
+    }
+    #[inline(always)]
+    pub(crate) fn header(&self, id: u32) -> &Header {
+        // SAFETY: ids come from this pool's memory, and whoever holds one owns the buffer; `&self` lends it.
+        unsafe { &*self.shared.memory.header(id) }
+    }
+    #[inline(always)]
+    pub(crate) fn header_mut(&mut self, id: u32) -> &mut Header {
+        // SAFETY: as above, and `&mut self` lends it to one borrower of this worker only.
+        unsafe { &mut *self.shared.memory.header(id) }
+    }
+    /// All data bytes of a buffer, headroom included.
+    #[inline(always)]
+    pub(crate) fn data(&self, id: u32) -> &[u8; DATA] {
+        // SAFETY: as `header`; a buffer has `DATA` bytes.
+        unsafe { &*self.shared.memory.data(id).cast() }
+    }
+    #[inline(always)]
+    pub(crate) fn data_mut(&mut self, id: u32) -> &mut [u8; DATA] {
+        // SAFETY: as `header_mut`.
+        unsafe { &mut *self.shared.memory.data(id).cast() }
+    }
+    /// Several buffers' bytes behind the headroom at once, for a scattered read.
+    pub(super) fn scatter_mut<'p>(&'p mut self, ids: &[u32]) -> Vec<std::io::IoSliceMut<'p>> {
+        let slice = |id: &u32| {
+            // SAFETY: the ids are distinct buffers of one holder, so the slices do not overlap.
+            let data: &'p mut [u8; DATA] = unsafe { &mut *self.shared.memory.data(*id).cast() };
+            std::io::IoSliceMut::new(&mut data[HEADROOM..])
+        };
+        ids.iter().map(slice).collect()
+    }
+    /// The 64 bytes from an offset on, wherever the packet ends; the offset is brought into the buffer.
+    #[inline(always)]
+    pub(crate) fn window(&self, id: u32, offset: usize) -> &[u8; 64] {
+        let at = offset.min(DATA - 64);
+        // SAFETY: `at + 64` is inside the buffer.
+        unsafe { &*self.data(id).as_ptr().add(at).cast() }
+    }
+    #[inline(always)]
+    pub(crate) fn window_mut(&mut self, id: u32, offset: usize) -> &mut [u8; 64] {
+        let at = offset.min(DATA - 64);
+        // SAFETY: as above.
+        unsafe { &mut *self.data_mut(id).as_mut_ptr().add(at).cast() }
+    }
+    #[inline(always)]
+    fn range(&self, raw: Raw) -> std::ops::Range<usize> {
+        let start = usize::from(raw.offset).min(DATA);
+        let end = if raw.flags.has(Flags::CHAINED) {
+            usize::from(self.header(raw.buffer).end).max(start)
+        } else {
+            start + raw.length as usize
+        };
+        start..end.min(DATA)
+    }
+    #[inline(always)]
+    pub(crate) fn bytes_of(&self, raw: Raw) -> &[u8] {
+        &self.data(raw.buffer)[self.range(raw)]
+    }
+    #[inline(always)]
+    pub(crate) fn bytes_of_mut(&mut self, raw: Raw) -> &mut [u8] {
+        let range = self.range(raw);
+        &mut self.data_mut(raw.buffer)[range]
+    }
+    pub(crate) fn segments_of(&self, raw: Raw) -> impl Iterator<Item = &[u8]> {
+        let mut next = if raw.flags.has(Flags::CHAINED) { self.header(raw.buffer).next } else { END };
+        let mut first = Some(self.bytes_of(raw));
+        std::iter::from_fn(move || {
+            if first.is_some() {
+                return first.take();
+            }
+            if next == END {
+                return None;
+            }
+            let (id, header) = (next, *self.header(next));
+            next = header.next;
+            self.data(id).get(usize::from(header.start)..usize::from(header.end))
+        })
+    }
+    pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
+        raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
+    }
+    /// Makes a packet of bytes, a chain if they need more than one buffer. None when the pool has too few buffers.
+    pub(crate) fn raw_from(&mut self, bytes: &[u8]) -> Option<Raw> {
+        let mut raw =
+            Raw { buffer: self.allocate()?, offset: HEADROOM as u16, length: bytes.len() as u32, flags: Flags::NONE };
+        let (first, mut rest) = bytes.split_at(bytes.len().min(SEGMENT_MAX));
+        self.data_mut(raw.buffer)[HEADROOM..HEADROOM + first.len()].copy_from_slice(first);
+        if !rest.is_empty() {
+            raw.flags = Flags::CHAINED;
+            let mut last = raw.buffer;
+            self.link(last, END, first.len());
+            while !rest.is_empty() {
+                let Some(id) = self.allocate() else {
+                    self.free_chain(raw.buffer);
+                    return None;
+                };
+                let (part, more) = rest.split_at(rest.len().min(SEGMENT_MAX));
+                self.data_mut(id)[HEADROOM..HEADROOM + part.len()].copy_from_slice(part);
+                self.header_mut(last).next = id;
+                self.link(id, END, part.len());
+                (last, rest) = (id, more);
+            }
+        }
+        Some(raw)
+    }
+    pub(super) fn link(&mut self, id: u32, next: u32, length: usize) {
+        let header = self.header_mut(id);
+        (header.next, header.start, header.end) = (next, HEADROOM as u16, (HEADROOM + length) as u16);
+    }
+    /// A packet with these bytes. None when the pool has too few buffers.
+    pub fn packet(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let raw = self.raw_from(bytes)?;
+        Some(Packet::own(raw, self))
+    }
+    /// A copy of a packet, with its offload, for floods and captures.
+    pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+        let raw = self.copy_raw(packet.raw)?;
+        Some(Packet::own(raw, self).with_columns(packet.rx, packet.tx, packet.hop))
+    }
+    pub(crate) fn copy_raw(&mut self, raw: Raw) -> Option<Raw> {
+        let mut copy = if raw.flags.has(Flags::CHAINED) {
+            let bytes: Vec<u8> = self.segments_of(raw).flatten().copied().collect();
+            self.raw_from(&bytes)?
+        } else {
+            let id = self.allocate()?;
+            let range = self.range(raw);
+            // SAFETY: two distinct buffers, the new one just allocated.
+            unsafe {
+                let (from, to) = (self.data(raw.buffer).as_ptr(), self.data_mut(id).as_mut_ptr());
+                std::ptr::copy_nonoverlapping(from.add(range.start), to.add(range.start), range.len());
+            }
+            Raw { buffer: id, ..raw }
+        };
+        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL)));
+        if raw.flags.has(Flags::OFFLOAD) {
+            self.header_mut(copy.buffer).offload = self.header(raw.buffer).offload;
+        }
+        Some(copy)
+    }
+    /// Frees a packet at once, to this worker's own list.
+    pub fn free(&mut self, packet: Packet) {
+        let raw = packet.disown();
+        self.free_raw(raw);
+    }
+    /// Bytes of the packet's first buffer; all of them unless it is chained.
+    pub fn bytes(&self, packet: &Packet) -> &[u8] {
+        self.bytes_of(packet.raw)
+    }
+    /// The same, to change.
+    pub fn bytes_mut(&mut self, packet: &mut Packet) -> &mut [u8] {
+        self.bytes_of_mut(packet.raw)
+    }
+    /// The parts of a packet in their order.
+    pub fn segments(&self, packet: &Packet) -> impl Iterator<Item = &[u8]> {
+        self.segments_of(packet.raw)
+    }
+    /// What an offloading driver said of the packet.
+    pub fn offload(&self, packet: &Packet) -> Option<Offload> {
+        self.offload_of(packet.raw)
+    }
+    /// Buffers on this worker's own list.
+    pub fn local(&self) -> usize {
+        self.free.len()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.free.drain(..).for_each(|id| self.shared.give_back(id));
+        if self.null != END {
+            self.shared.give_back(self.null);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! From workers to control: bounded queues that never block, and a doorbell that wakes the control thread.
+
+use crossbeam_queue::ArrayQueue;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Wakes the control thread. Ringing costs a system call only if nobody rang since control last answered.
+#[derive(Clone)]
+pub struct Doorbell(Arc<Bell>);
+struct Bell {
+    rung: AtomicBool,
+    event: OwnedFd,
+}
+
+impl Doorbell {
+    /// A bell on an eventfd, for the control thread's poll.
+    pub fn new() -> Result<Doorbell, std::io::Error> {
+        let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
+        Ok(Doorbell(Arc::new(Bell { rung: AtomicBool::new(false), event: rustix::event::eventfd(0, flags)? })))
+    }
+    /// Wakes control.
+    pub fn ring(&self) {
+        if !self.0.rung.swap(true, Ordering::AcqRel) {
+            // The counter cannot overflow: it is read before the next write.
+            let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
+        }
+    }
+    /// Takes note; call it before the queues are emptied. True if somebody rang.
+    pub fn answer(&self) -> bool {
+        let rung = self.0.rung.swap(false, Ordering::AcqRel);
+        if rung {
+            let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+        }
+        rung
+    }
+}
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.event.as_fd()
+    }
+}
+
+/// The workers' end.
+pub struct Outbox<T>(Arc<Queue<T>>);
+/// Control's end.
+pub struct Inbox<T>(Arc<Queue<T>>);
+struct Queue<T> {
+    queue: ArrayQueue<T>,
+    lost: AtomicU64,
+    bell: Doorbell,
+}
+
+/// A queue of at most `capacity` messages.
+pub fn channel<T: Send>(capacity: usize, bell: &Doorbell) -> (Outbox<T>, Inbox<T>) {
+    let queue = Queue { queue: ArrayQueue::new(capacity.max(1)), lost: AtomicU64::new(0), bell: bell.clone() };
+    let queue = Arc::new(queue);
+    (Outbox(queue.clone()), Inbox(queue))
+}
+
+impl<T> Clone for Outbox<T> {
+    fn clone(&self) -> Self {
+        Outbox(self.0.clone())
+    }
+}
+impl<T: Send> Outbox<T> {
+    /// Sends; a full queue loses the message, counts it and returns false.
+    pub fn send(&self, message: T) -> bool {
+        let sent = self.0.queue.push(message).is_ok();
+        if !sent {
+            self.0.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        self.0.bell.ring();
+        sent
+    }
+}
+impl<T: Send> Inbox<T> {
+    /// The next message.
+    pub fn receive(&self) -> Option<T> {
+        self.0.queue.pop()
+    }
+    /// Messages lost because the queue was full.
+    pub fn lost(&self) -> u64 {
+        self.0.lost.load(Ordering::Relaxed)
+    }
+    /// Messages waiting.
+    pub fn len(&self) -> usize {
+        self.0.queue.len()
+    }
+    /// Whether none are waiting.
+    pub fn is_empty(&self) -> bool {
+        self.0.queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_loses_and_counts() {
+        let bell = Doorbell::new().expect("eventfd");
+        let (outbox, inbox) = channel(2, &bell);
+        assert!(!bell.answer());
+        assert_eq!([1, 2, 3].map(|n| outbox.send(n)), [true, true, false]);
+        assert!(bell.answer() && !bell.answer());
+        assert_eq!((inbox.receive(), inbox.receive(), inbox.receive(), inbox.lost()), (Some(1), Some(2), None, 1));
+        assert!(outbox.send(4) && bell.answer());
+    }
+}

@@ -1,0 +1,457 @@
+//! The control thread's view of all workers: what rooms use to put nodes, queues, features and products in place.
+//!
+//! Nothing here waits for a worker. Wirings and products are computed here and posted; workers swap them in between two
+//! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
+
+use crate::buffer::{Buffers, PoolError};
+use crate::capture::Capture;
+use crate::channel::{Doorbell, Inbox, channel};
+use crate::counters::Counters;
+use crate::graph::{Blueprint, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To};
+use crate::isa::Level;
+use crate::mailbox::Mailbox;
+use crate::product::{Installed, ProductSpec};
+use crate::rx::RxQueue;
+use crate::trace::Record;
+use crate::tx::{OUTPUT, Output, Ports, TxQueue};
+use crate::worker::{QueueId, Worker, WorkerCounters};
+use futures_channel::oneshot;
+use quiver_table::Domain;
+use std::sync::Arc;
+
+/// How the data plane is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Workers; at least one is made.
+    pub workers: usize,
+    /// The instruction set.
+    pub level: Level,
+    /// Buffers made at start.
+    pub buffers: u32,
+    /// Buffers at most.
+    pub buffers_limit: u32,
+}
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { workers: 1, level: Level::best(), buffers: 16_384, buffers_limit: 262_144 }
+    }
+}
+
+/// Why the data plane refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum DataplaneError {
+    /// The graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The buffers.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The system.
+    #[error("the system refused an event channel: {0}")]
+    System(#[from] std::io::Error),
+    /// Interfaces with other numbers of transmit queues than workers.
+    #[error("interface {interface}: {given} transmit queues for {workers} workers; give one for each worker")]
+    Queues {
+        /// The interface.
+        interface: u16,
+        /// Queues given.
+        given: usize,
+        /// Workers.
+        workers: usize,
+    },
+}
+
+/// A receive queue as control sees it.
+#[derive(Clone, Debug)]
+pub struct QueueInfo {
+    /// Its number.
+    pub id: QueueId,
+    /// Its interface.
+    pub interface: u16,
+    /// Its number among the interface's queues.
+    pub index: usize,
+    /// The node that stands for it.
+    pub input: NodeId,
+    /// The worker that polls it.
+    pub worker: usize,
+    /// The product that serves it, or why none does.
+    pub product: Result<&'static str, String>,
+}
+
+struct Handle {
+    mailbox: Arc<Mailbox>,
+    counters: Arc<WorkerCounters>,
+}
+
+/// All workers.
+pub struct Dataplane {
+    settings: Settings,
+    domain: Domain,
+    buffers: Buffers,
+    blueprint: Blueprint,
+    output: NodeId,
+    products: Vec<ProductSpec>,
+    fusion: bool,
+    workers: Vec<Handle>,
+    queues: Vec<QueueInfo>,
+    next_queue: u32,
+    next_worker: usize,
+    rx: Counters,
+    tx: Counters,
+    bell: Doorbell,
+    punted: Inbox<Punted>,
+}
+
+impl Dataplane {
+    /// A data plane with the engine's own nodes and no workers yet.
+    pub fn new(settings: Settings) -> Result<Dataplane, DataplaneError> {
+        let settings = Settings { workers: settings.workers.max(1), ..settings };
+        let bell = Doorbell::new()?;
+        let (outbox, punted) = channel(4096, &bell);
+        let mut blueprint = Blueprint::new();
+        blueprint.discard("drop")?;
+        blueprint.node(NodeSpec::new("punt", &[], move |_| Punt(outbox.clone())))?;
+        let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
+        blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
+        let (rx, tx) = (Counters::new(settings.workers), Counters::new(settings.workers));
+        Ok(Dataplane {
+            domain: Domain::new(),
+            buffers: Buffers::new(settings.buffers, settings.buffers_limit)?,
+            blueprint,
+            output,
+            products: vec![],
+            fusion: true,
+            workers: vec![],
+            queues: vec![],
+            next_queue: 0,
+            next_worker: 0,
+            rx,
+            tx,
+            bell,
+            punted,
+            settings,
+        })
+    }
+    /// How it was made.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+    /// The epochs of everything that workers read.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+    /// The buffers.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+    /// The bell that workers ring when they have something for control.
+    pub fn bell(&self) -> &Doorbell {
+        &self.bell
+    }
+    /// Packets that nodes sent to control.
+    pub fn punted(&self) -> &Inbox<Punted> {
+        &self.punted
+    }
+    /// The registered nodes, to add to before [`Dataplane::start`].
+    pub fn blueprint(&mut self) -> &mut Blueprint {
+        &mut self.blueprint
+    }
+    /// The same, to look at.
+    pub fn graph(&self) -> &Blueprint {
+        &self.blueprint
+    }
+    /// Offers a product; the first one that applies and whose path is the configured one serves a queue.
+    pub fn product(&mut self, product: ProductSpec) {
+        self.products.push(product);
+    }
+    /// Checks the graph and makes the workers. Whoever gets them calls their turns.
+    pub fn start(&mut self) -> Result<Vec<Worker>, DataplaneError> {
+        self.blueprint.check()?;
+        let mut workers = vec![];
+        for id in 0..self.settings.workers {
+            let (mailbox, counters) = (Arc::new(Mailbox::new()?), Arc::<WorkerCounters>::default());
+            let pool = self.buffers.pool();
+            let limit = self.buffers.limit();
+            let pool = pool.ok_or(PoolError::AtLimit { limit })?;
+            let graph = self.blueprint.instantiate(id)?;
+            let ports = Ports::new(self.output, self.blueprint.counters_of(self.output, id));
+            let (reader, level) = (self.domain.register(), self.settings.level);
+            workers.push(Worker::new(id, level, reader, pool, graph, ports, mailbox.clone(), counters.clone()));
+            self.workers.push(Handle { mailbox, counters });
+        }
+        Ok(workers)
+    }
+    /// Workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+    /// What a worker says of itself.
+    pub fn worker_counters(&self, worker: usize) -> Option<&WorkerCounters> {
+        self.workers.get(worker).map(|w| &*w.counters)
+    }
+    /// A worker's mailbox.
+    pub fn mailbox(&self, worker: usize) -> Option<&Arc<Mailbox>> {
+        self.workers.get(worker).map(|w| &w.mailbox)
+    }
+    /// Asks all workers' threads to end.
+    pub fn stop(&self) {
+        self.workers.iter().for_each(|w| w.mailbox.stop());
+    }
+    /// Posts work to one worker.
+    pub fn post(&self, worker: usize, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        if let Some(handle) = self.workers.get(worker) {
+            handle.mailbox.post(letter);
+        }
+    }
+    /// Posts work to every worker, made for each.
+    pub fn post_all<F: FnOnce(&mut Worker) + Send + 'static>(&self, letter: impl Fn(usize) -> F) {
+        self.workers.iter().enumerate().for_each(|(i, w)| w.mailbox.post(letter(i)));
+    }
+    /// Asks a worker; the answer comes when it has read its mail. An error means that the worker is gone.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        worker: usize,
+        question: impl FnOnce(&mut Worker) -> T + Send + 'static,
+    ) -> oneshot::Receiver<T> {
+        let (to, answer) = oneshot::channel();
+        // Nobody waiting for the answer any more is fine.
+        self.post(worker, move |w| drop(to.send(question(w))));
+        answer
+    }
+    /// Asks all workers; done when each has read its mail, so that whatever was posted before has taken effect.
+    pub fn settled(&self) -> impl Future<Output = ()> + 'static {
+        let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |_| ())).collect();
+        async move {
+            for answer in answers {
+                let _ = answer.await;
+            }
+        }
+    }
+    /// Gives an interface its queues: `rx` are spread over the workers, `tx` has one for each worker. The interface is
+    /// down until [`Dataplane::set_up`].
+    pub fn attach(
+        &mut self,
+        interface: u16,
+        input: NodeId,
+        rx: Vec<Box<dyn RxQueue>>,
+        tx: Vec<Box<dyn TxQueue>>,
+    ) -> Result<Vec<QueueId>, DataplaneError> {
+        if tx.len() != self.workers.len() {
+            let workers = self.workers.len();
+            return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
+        }
+        self.rx.grow(u32::from(interface) + 1);
+        self.tx.grow(u32::from(interface) + 1);
+        for (worker, queue) in tx.into_iter().enumerate() {
+            let counters = self.tx.row(worker);
+            self.post(worker, move |w| w.attach_tx(interface, queue, counters));
+        }
+        let mut ids = vec![];
+        for (index, queue) in rx.into_iter().enumerate() {
+            let (id, worker) = (QueueId(self.next_queue), self.next_worker % self.workers.len());
+            self.next_queue += 1;
+            self.next_worker += 1;
+            let counters = self.rx.row(worker);
+            self.post(worker, move |w| w.attach_rx(id, interface, input, queue, counters));
+            let product = Err("not planned yet".into());
+            self.queues.push(QueueInfo { id, interface, index, input, worker, product });
+            ids.push(id);
+        }
+        self.plan();
+        Ok(ids)
+    }
+    /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it. None undoes.
+    pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
+        self.rx.grow(u32::from(interface) + 1);
+        self.tx.grow(u32::from(interface) + 1);
+        self.post_all(|worker| {
+            let via = port.map(|port| (port, self.tx.row(worker)));
+            move |w: &mut Worker| w.attach_via(interface, via)
+        });
+    }
+    /// Takes an interface away from all workers. `gone` is dropped when no worker can refer to the interface any more:
+    /// let it free the interface's number.
+    pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
+        self.queues.retain(|q| q.interface != interface);
+        self.blueprint.disable_all(interface);
+        let domain = self.domain.clone();
+        let gone = Arc::new(gone);
+        self.post_all(|_| {
+            let (domain, gone) = (domain.clone(), gone.clone());
+            move |w: &mut Worker| domain.retire((w.detach(interface), gone))
+        });
+        self.rewire();
+    }
+    /// Opens or closes an interface's queues.
+    pub fn set_up(&mut self, interface: u16, up: bool) {
+        self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
+    }
+    /// Received and sent (packets, bytes) of an interface.
+    pub fn interface_counters(&self, interface: u16) -> ((u64, u64), (u64, u64)) {
+        (self.rx.sum(interface.into()), self.tx.sum(interface.into()))
+    }
+    /// The counters of received packets by interface; nodes add those of sub-interfaces.
+    pub fn rx_counters(&self) -> &Counters {
+        &self.rx
+    }
+    /// The counters of sent packets by interface.
+    pub fn tx_counters(&self) -> &Counters {
+        &self.tx
+    }
+    /// Sets an interface's counters to zero.
+    pub fn clear_interface_counters(&self, interface: u16) {
+        self.rx.clear(interface.into());
+        self.tx.clear(interface.into());
+    }
+    /// The receive queues.
+    pub fn queues(&self) -> &[QueueInfo] {
+        &self.queues
+    }
+    /// Enables or disables a feature on an interface.
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
+        if self.blueprint.enable(arc, node, interface, on)? {
+            self.rewire();
+        }
+        Ok(())
+    }
+    /// Registers a node while workers run.
+    pub fn insert_node(&mut self, spec: NodeSpec) -> Result<NodeId, GraphError> {
+        let id = self.blueprint.node(spec)?;
+        for worker in 0..self.workers.len() {
+            let instance = self.blueprint.instance(id, worker);
+            self.post(worker, move |w| w.graph().add(instance));
+        }
+        self.rewire();
+        Ok(id)
+    }
+    /// Lets an arc lead elsewhere from now on, or (None) where it was declared to lead.
+    pub fn lead(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {
+        self.blueprint.rewire(node, arc, to);
+        self.rewire();
+    }
+    /// Computes the wiring anew and posts it, then plans the products. Called after every change of the blueprint.
+    pub fn rewire(&mut self) {
+        match self.blueprint.wiring() {
+            Ok(wiring) => {
+                let wiring = Arc::new(wiring);
+                self.post_all(|_| {
+                    let wiring = wiring.clone();
+                    move |w: &mut Worker| w.graph().rewire(wiring)
+                });
+                self.plan();
+            }
+            // Names were checked when they were registered; a change that breaks them is refused before.
+            Err(error) => tracing::error!("the graph keeps its old wiring: {error}"),
+        }
+    }
+    /// Switches fused products on or off.
+    pub fn set_fusion(&mut self, on: bool) {
+        self.fusion = on;
+        self.plan();
+    }
+    /// Whether fused products are used.
+    pub fn fusion(&self) -> bool {
+        self.fusion
+    }
+    /// Decides for each receive queue which product serves it. Called by rooms after a change that a product's
+    /// `applies` looks at.
+    pub fn plan(&mut self) {
+        let mut queues = std::mem::take(&mut self.queues);
+        for queue in &mut queues {
+            let planned = self.plan_for(queue);
+            let installed = planned.as_ref().ok().map(|(product, path)| Installed {
+                product: product.make(Seed { worker: queue.worker }),
+                path: path.iter().map(|(id, arc)| (*id, *arc, self.blueprint.counters_of(*id, queue.worker))).collect(),
+            });
+            queue.product = planned.map(|(product, _)| product.name);
+            let id = queue.id;
+            self.post(queue.worker, move |w| w.install(id, installed));
+        }
+        self.queues = queues;
+    }
+    #[allow(clippy::type_complexity)]
+    fn plan_for(&self, queue: &QueueInfo) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
+        if !self.fusion {
+            return Err("fusion is off".into());
+        }
+        let wiring = self.blueprint.wiring().map_err(|e| e.to_string())?;
+        let entry = wiring.follow(queue.input, 0, queue.interface);
+        let product = self.products.iter().find(|p| (p.applies)(queue.interface));
+        let product = product.ok_or("no product has the configured path")?;
+        let mut at = entry.ok_or("the input leads nowhere")?;
+        let mut path = vec![];
+        for (name, arc) in &product.path {
+            let found = self.blueprint.name(at);
+            if found != *name {
+                return Err(format!("{} has {name} where the graph has {found}", product.name));
+            }
+            path.push((at, *arc));
+            let spec = self.blueprint.arcs(at).get(usize::from(*arc));
+            // Features on the way out are decided by the sending interface, which a product does not know beforehand.
+            let by_tx = |arc: &str| {
+                self.blueprint
+                    .feature_arcs()
+                    .any(|(a, f)| a.name == arc && a.side == Side::Tx && f.iter().any(|(_, on)| !on.is_empty()))
+            };
+            if let Some(To::Features(arc)) = spec.map(|s| s.to)
+                && by_tx(arc)
+            {
+                return Err(format!("features are enabled on {arc}"));
+            }
+            at = wiring.follow(at, *arc, queue.interface).ok_or_else(|| format!("{name} has no arc {arc}"))?;
+        }
+        if at != self.output {
+            return Err(format!("{} ends at {OUTPUT}, the graph at {}", product.name, self.blueprint.name(at)));
+        }
+        path.push((at, u16::MAX));
+        Ok((product, path))
+    }
+    /// Chooses the next packets that come to a node, on every worker.
+    pub fn trace(&self, node: NodeId, count: u32) {
+        self.post_all(|_| move |w: &mut Worker| w.trace_arm(node, count));
+    }
+    /// Forgets all records and choices.
+    pub fn trace_clear(&self) {
+        self.post_all(|_| Worker::trace_clear);
+    }
+    /// The records of all workers, in the order of each worker.
+    pub fn trace_records(&self) -> impl Future<Output = Vec<Record>> + 'static {
+        let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.trace_records())).collect();
+        async move {
+            let mut records = vec![];
+            for answer in answers {
+                records.extend(answer.await.unwrap_or_default());
+            }
+            records
+        }
+    }
+    /// Starts or ends the copying of packets.
+    pub fn capture(&self, capture: Option<Capture>) {
+        self.post_all(|_| {
+            let capture = capture.clone();
+            move |w: &mut Worker| w.capture(capture)
+        });
+    }
+    /// Sends a packet into the graph of a worker, before a node.
+    pub fn inject(&self, worker: usize, at: NodeId, packet: Injected) {
+        self.post(worker, move |w| {
+            let Some(mut made) = w.pool().packet(&packet.bytes) else { return };
+            (made.rx, made.tx, made.hop) = (packet.rx, packet.tx, packet.hop);
+            made.set_local();
+            w.inject(at, made);
+        });
+    }
+}
+
+/// A packet of control's making.
+#[derive(Clone, Default, Debug)]
+pub struct Injected {
+    /// Its bytes, from the header on that the node reads.
+    pub bytes: Vec<u8>,
+    /// The interface taken to have received it.
+    pub rx: u16,
+    /// The interface that is to send it.
+    pub tx: u16,
+    /// What a lookup would have chosen.
+    pub hop: u32,
+}

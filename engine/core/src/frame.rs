@@ -1,0 +1,239 @@
+//! A vector of packets: their metadata in columns, their bytes in buffers.
+
+use crate::buffer::{Flags, HEADROOM, Offload, Packet, Pool, Raw};
+
+/// Packets in a frame at most.
+pub const VECTOR: usize = 256;
+
+/// The arc of a row whose packet was taken out of the frame.
+pub(crate) const TAKEN: u16 = u16::MAX;
+
+/// Up to 256 packets. Columns are always 256 long; rows from `len` on are stale and ignored.
+///
+/// A frame owns the buffers of its rows. Nodes set `next` for each row; the engine moves the rows.
+pub struct Frame {
+    pub(crate) len: usize,
+    /// Rows whose packet was taken.
+    pub(crate) taken: usize,
+    /// All flags that any row may have: a frame without odd ones is worked on without looking.
+    pub(crate) any: Flags,
+    pub(crate) buffer: [u32; VECTOR],
+    /// Where the header that the current node reads begins, in the buffer.
+    pub offset: [u16; VECTOR],
+    /// Bytes of the packet from `offset` on, over all its buffers.
+    pub length: [u32; VECTOR],
+    /// The interface that received the packet.
+    pub rx: [u16; VECTOR],
+    /// The interface that is to send it.
+    pub tx: [u16; VECTOR],
+    pub(crate) flags: [u16; VECTOR],
+    /// What a lookup chose, for the node that acts on it; behind a drop arc, the reason.
+    pub hop: [u32; VECTOR],
+    /// The arc by which each packet leaves the node.
+    pub next: [u16; VECTOR],
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        let (zero, long) = ([0; VECTOR], [0; VECTOR]);
+        Frame {
+            len: 0,
+            taken: 0,
+            any: Flags::NONE,
+            buffer: long,
+            offset: zero,
+            length: long,
+            rx: zero,
+            tx: zero,
+            flags: zero,
+            hop: long,
+            next: zero,
+        }
+    }
+}
+
+impl Frame {
+    /// Packets in the frame.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len.min(VECTOR)
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Rows still free.
+    pub fn room(&self) -> usize {
+        VECTOR - self.len()
+    }
+    /// What is said of row `i`.
+    #[inline(always)]
+    pub fn flags(&self, i: usize) -> Flags {
+        Flags(self.flags[i])
+    }
+    /// Flags that some row may have.
+    #[inline(always)]
+    pub fn any(&self) -> Flags {
+        self.any
+    }
+    /// Removes a flag that is no longer true, such as an offload that was carried out.
+    pub fn clear_flag(&mut self, i: usize, flag: Flags) {
+        // A chain stays a chain: whoever freed it without its links would lose buffers.
+        self.flags[i] &= !flag.without(Flags::CHAINED).0;
+    }
+    /// Sets a flag; `CHAINED` is the engine's own and ignored.
+    pub fn set_flag(&mut self, i: usize, flag: Flags) {
+        let flag = flag.without(Flags::CHAINED);
+        self.flags[i] |= flag.0;
+        self.any = self.any.with(flag);
+    }
+    #[inline(always)]
+    pub(crate) fn raw(&self, i: usize) -> Raw {
+        Raw { buffer: self.buffer[i], offset: self.offset[i], flags: Flags(self.flags[i]), length: self.length[i] }
+    }
+    #[inline(always)]
+    pub(crate) fn push_raw(&mut self, raw: Raw, rx: u16) {
+        let i = self.len;
+        if i >= VECTOR {
+            debug_assert!(false, "callers look at room() first");
+            return;
+        }
+        self.buffer[i] = raw.buffer;
+        (self.offset[i], self.length[i], self.flags[i]) = (raw.offset, raw.length, raw.flags.0);
+        (self.rx[i], self.tx[i], self.hop[i], self.next[i]) = (rx, 0, 0, 0);
+        self.any = self.any.with(raw.flags);
+        self.len = i + 1;
+    }
+    /// Appends a packet. Gives it back if the frame is full.
+    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
+        if self.room() == 0 {
+            return Err(packet);
+        }
+        let i = self.len;
+        let (rx, tx, hop) = (packet.rx, packet.tx, packet.hop);
+        self.push_raw(packet.disown(), rx);
+        (self.tx[i], self.hop[i]) = (tx, hop);
+        Ok(())
+    }
+    /// Appends a packet made of bytes. False when the frame is full or the pool has too few buffers.
+    pub fn push_bytes(&mut self, pool: &mut Pool, bytes: &[u8], rx: u16) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
+        let raw = pool.raw_from(bytes);
+        raw.inspect(|raw| self.push_raw(*raw, rx)).is_some()
+    }
+    /// Takes the packet of row `i` out of the graph. None if it was taken before.
+    pub fn take(&mut self, pool: &Pool, i: usize) -> Option<Packet> {
+        if i >= self.len || self.buffer[i] == pool.null {
+            return None;
+        }
+        let packet = Packet::own(self.raw(i), pool);
+        self.buffer[i] = pool.null;
+        self.flags[i] = 0;
+        self.next[i] = TAKEN;
+        self.taken += 1;
+        Some(packet.with_columns(self.rx[i], self.tx[i], self.hop[i]))
+    }
+    /// A copy of row `i`'s packet with its columns.
+    pub fn copy(&self, pool: &mut Pool, i: usize) -> Option<Packet> {
+        let raw = pool.copy_raw(self.raw(i))?;
+        Some(Packet::own(raw, pool).with_columns(self.rx[i], self.tx[i], self.hop[i]))
+    }
+    /// Appends row `i` of another frame, which gives it up.
+    #[inline(always)]
+    pub(crate) fn push_from(&mut self, other: &Frame, i: usize) {
+        let n = self.len;
+        if n >= VECTOR || i >= VECTOR {
+            return;
+        }
+        self.buffer[n] = other.buffer[i];
+        self.offset[n] = other.offset[i];
+        self.length[n] = other.length[i];
+        self.rx[n] = other.rx[i];
+        self.tx[n] = other.tx[i];
+        self.flags[n] = other.flags[i];
+        self.hop[n] = other.hop[i];
+        self.any = self.any.with(Flags(other.flags[i]));
+        self.len = n + 1;
+    }
+    /// Moves row `from` to row `to` of the same frame.
+    #[inline(always)]
+    pub(crate) fn shift(&mut self, to: usize, from: usize) {
+        self.buffer[to] = self.buffer[from];
+        self.offset[to] = self.offset[from];
+        self.length[to] = self.length[from];
+        self.rx[to] = self.rx[from];
+        self.tx[to] = self.tx[from];
+        self.flags[to] = self.flags[from];
+        self.hop[to] = self.hop[from];
+    }
+    /// Rows up to the next multiple of 16 refer to the null buffer, so that whole groups can be loaded.
+    #[inline(always)]
+    pub(crate) fn pad(&mut self, null: u32) {
+        for i in self.len()..self.len().next_multiple_of(16) {
+            self.buffer[i] = null;
+            self.offset[i] = HEADROOM as u16;
+            self.flags[i] = 0;
+        }
+    }
+    /// Bytes of row `i` in its first buffer; all of them unless the packet is chained.
+    #[inline(always)]
+    pub fn bytes<'p>(&self, pool: &'p Pool, i: usize) -> &'p [u8] {
+        pool.bytes_of(self.raw(i))
+    }
+    /// The same, to change.
+    #[inline(always)]
+    pub fn bytes_mut<'p>(&mut self, pool: &'p mut Pool, i: usize) -> &'p mut [u8] {
+        pool.bytes_of_mut(self.raw(i))
+    }
+    /// The first `N` bytes of row `i` as an array, if the first buffer has so many.
+    #[inline(always)]
+    pub fn first<'p, const N: usize>(&self, pool: &'p Pool, i: usize) -> Option<&'p [u8; N]> {
+        self.bytes(pool, i).first_chunk()
+    }
+    /// The parts of row `i`'s packet in their order.
+    pub fn segments<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
+        pool.segments_of(self.raw(i))
+    }
+    /// What an offloading driver said of row `i`.
+    pub fn offload(&self, pool: &Pool, i: usize) -> Option<Offload> {
+        pool.offload_of(self.raw(i))
+    }
+    /// Replaces the offload of row `i`.
+    pub fn set_offload(&mut self, pool: &mut Pool, i: usize, offload: Offload) {
+        self.set_flag(i, Flags::OFFLOAD);
+        pool.header_mut(self.buffer[i]).offload = offload;
+    }
+    /// Moves the start of row `i` by `by` bytes: forward over a header, or back into the headroom. False, and nothing
+    /// changed, if the packet or the headroom is too short.
+    #[inline(always)]
+    pub fn advance(&mut self, pool: &Pool, i: usize, by: isize) -> bool {
+        let first = self.bytes(pool, i).len() as isize;
+        let (offset, length) = (self.offset[i] as isize + by, self.length[i] as isize - by);
+        if offset < 0 || by > first || length > i32::MAX as isize {
+            return false;
+        }
+        (self.offset[i], self.length[i]) = (offset as u16, length as u32);
+        true
+    }
+    /// Cuts row `i` to `length` bytes (Ethernet padding behind a short IP packet). Chained packets are left alone.
+    pub fn truncate(&mut self, i: usize, length: u32) {
+        if !self.flags(i).has(Flags::CHAINED) {
+            self.length[i] = self.length[i].min(length);
+        }
+    }
+    /// Frees all packets.
+    pub(crate) fn free(&mut self, pool: &mut Pool) {
+        for i in 0..self.len() {
+            if self.buffer[i] != pool.null {
+                pool.free_raw(self.raw(i));
+            }
+        }
+        self.clear();
+    }
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        (self.len, self.taken, self.any) = (0, 0, Flags::NONE);
+    }
+}

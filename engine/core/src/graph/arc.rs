@@ -1,0 +1,63 @@
+//! Arcs as nodes declare them.
+
+/// Where an arc leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// To the node of this name.
+    Node(&'static str),
+    /// To the end; the arc's name is the reason that is counted.
+    Drop,
+    /// To the control thread; the arc's name is the reason.
+    Punt,
+    /// Onto the feature arc of this name, which ends at that arc's end node.
+    Features(&'static str),
+    /// To the next feature on the arc that the node is registered on.
+    NextFeature,
+}
+
+/// An arc of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArcSpec {
+    /// The arc's name, which names its counter.
+    pub name: &'static str,
+    /// Where it leads.
+    pub to: To,
+}
+
+/// Declares the arcs of a node: an enum whose variants are the values of `frame.next`, and `ARCS` for the node's spec.
+///
+/// ```
+/// quiver_engine::arcs! {
+///     /// Where packets go from here.
+///     pub enum Next {
+///         Lookup => node "ip4-lookup",
+///         TooShort => drop "too-short",
+///         ForUs => punt "for-us",
+///         Out => features "interface-output",
+///     }
+/// }
+/// assert_eq!(Next::ARCS[Next::TooShort as usize].name, "too-short");
+/// ```
+#[macro_export]
+macro_rules! arcs {
+    ($(#[$doc:meta])* $vis:vis enum $next:ident { $($(#[$about:meta])* $variant:ident => $kind:ident $($name:literal)?),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u16)]
+        #[allow(missing_docs)]
+        $vis enum $next { $($(#[$about])* $variant),+ }
+        impl $next {
+            /// The arcs, by the variants' numbers.
+            pub const ARCS: &'static [$crate::ArcSpec] = &[$($crate::arcs!(@arc $kind $($name)?)),+];
+        }
+        impl From<$next> for u16 {
+            #[inline(always)]
+            fn from(next: $next) -> u16 { next as u16 }
+        }
+    };
+    (@arc node $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Node($name) } };
+    (@arc drop $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
+    (@arc punt $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };
+    (@arc features $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Features($name) } };
+    (@arc next_feature) => { $crate::ArcSpec { name: "next-feature", to: $crate::To::NextFeature } };
+}

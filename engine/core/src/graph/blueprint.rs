@@ -1,0 +1,410 @@
+//! The blueprint: what rooms register, checked as a whole, from which every worker gets its own instance of the graph.
+
+use super::arc::{ArcSpec, To};
+use super::dispatch::{Graph, NodeCounters};
+use super::wiring::{FeatureTable, NodeId, Side, Target, Wiring};
+use super::{Discard, Input, Node};
+use crate::trace::Describe;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What a node's instance is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Seed {
+    /// The number of the worker.
+    pub worker: usize,
+}
+
+/// A node's name, arcs and making.
+pub struct NodeSpec {
+    name: &'static str,
+    arcs: &'static [ArcSpec],
+    make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
+    describe: Describe,
+}
+impl NodeSpec {
+    /// A node; `make` is called once for each worker.
+    pub fn new<N: Node>(name: &'static str, arcs: &'static [ArcSpec], make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
+        NodeSpec { name, arcs, make: Box::new(move |seed| Box::new(make(seed))), describe: crate::trace::plain }
+    }
+    /// A node that is a stage.
+    pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
+        NodeSpec::new(S::NAME, S::ARCS, move |seed| crate::StageNode(make(seed)))
+    }
+    /// What `show trace` says of a packet that passed, beside the node's name and arc.
+    #[must_use]
+    pub fn describe(mut self, describe: Describe) -> NodeSpec {
+        self.describe = describe;
+        self
+    }
+}
+
+/// A node of known type, to reach its instance on a worker.
+pub struct NodeHandle<N> {
+    /// The node.
+    pub id: NodeId,
+    kind: PhantomData<fn() -> N>,
+}
+impl<N> Clone for NodeHandle<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<N> Copy for NodeHandle<N> {}
+
+/// A feature arc: where it ends, and whose interface decides.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureArcSpec {
+    /// The arc's name.
+    pub name: &'static str,
+    /// The node behind the last feature.
+    pub end: &'static str,
+    /// Which interface of the packet decides.
+    pub side: Side,
+}
+
+/// A node's place on a feature arc.
+#[derive(Clone, Debug)]
+pub struct FeatureSpec {
+    /// The arc.
+    pub arc: &'static str,
+    /// The node, which has an arc `next_feature`.
+    pub node: &'static str,
+    /// Features that come after this one.
+    pub before: &'static [&'static str],
+    /// Features that come before this one.
+    pub after: &'static [&'static str],
+}
+
+/// Why a graph cannot be built. Every message names both ends.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GraphError {
+    /// Two nodes of one name.
+    #[error("node `{0}` is registered twice; rename one of them")]
+    NodeTwice(&'static str),
+    /// Two feature arcs of one name.
+    #[error("feature arc `{0}` is registered twice; rename one of them")]
+    ArcTwice(&'static str),
+    /// An arc to a node that is not there.
+    #[error("node `{from}`: arc `{arc}` leads to `{to}`, which is not registered")]
+    UnknownTarget {
+        /// The node whose arc it is.
+        from: &'static str,
+        /// The arc.
+        arc: &'static str,
+        /// The missing node or feature arc.
+        to: &'static str,
+    },
+    /// A feature names an arc, node or feature that is not there.
+    #[error("feature `{feature}` on arc `{arc}`: {what} `{name}` is not registered")]
+    UnknownInFeature {
+        /// The feature's node.
+        feature: &'static str,
+        /// The arc it is on.
+        arc: &'static str,
+        /// What is missing.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// The order of features contradicts itself.
+    #[error(
+        "arc `{arc}`: `{first}` is to come before `{second}`, and `{second}` before `{first}`; remove one of the orders"
+    )]
+    Cycle {
+        /// The arc.
+        arc: &'static str,
+        /// One end.
+        first: &'static str,
+        /// The other end.
+        second: &'static str,
+    },
+    /// A node with an arc to the next feature is on no arc, or on two.
+    #[error("node `{node}` has an arc `next_feature` but is a feature of {count} arcs; register it on exactly one")]
+    FeatureOfNone {
+        /// The node.
+        node: &'static str,
+        /// The arcs it is on.
+        count: usize,
+    },
+    /// A name that control asked for.
+    #[error("{what} `{name}` does not exist; `show graph` lists what does")]
+    Unknown {
+        /// What was looked for.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The registered nodes, arcs and features, and which features are enabled where.
+pub struct Blueprint {
+    nodes: Vec<NodeSpec>,
+    ids: HashMap<&'static str, NodeId>,
+    arcs: Vec<FeatureArcSpec>,
+    /// By arc, in the order found by [`Blueprint::check`].
+    features: Vec<Vec<FeatureSpec>>,
+    /// (arc, feature's node, interface).
+    enabled: std::collections::BTreeSet<(usize, &'static str, u16)>,
+    /// Arcs that configuration re-wired.
+    rewired: HashMap<(NodeId, u16), NodeId>,
+    counters: Vec<Vec<Arc<NodeCounters>>>,
+}
+
+impl Blueprint {
+    /// A blueprint with the engine's own nodes: `drop`, `punt` and `interface-output`.
+    pub(crate) fn new() -> Blueprint {
+        Blueprint {
+            nodes: vec![],
+            ids: HashMap::new(),
+            arcs: vec![],
+            features: vec![],
+            enabled: Default::default(),
+            rewired: HashMap::new(),
+            counters: vec![],
+        }
+    }
+    /// Registers a node whose instance control will want to reach.
+    pub fn node_of<N: Node>(&mut self, spec: NodeSpec) -> Result<NodeHandle<N>, GraphError> {
+        Ok(NodeHandle { id: self.node(spec)?, kind: PhantomData })
+    }
+    /// Registers a node.
+    pub fn node(&mut self, spec: NodeSpec) -> Result<NodeId, GraphError> {
+        let id = NodeId(self.nodes.len() as u16);
+        if self.ids.contains_key(spec.name) {
+            return Err(GraphError::NodeTwice(spec.name));
+        }
+        self.ids.insert(spec.name, id);
+        for worker in &mut self.counters {
+            worker.push(Arc::new(NodeCounters::new(spec.arcs.len())));
+        }
+        self.nodes.push(spec);
+        Ok(id)
+    }
+    /// Registers the node that stands for a driver's receive queues; its packets go onto `device-input`.
+    pub fn input(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
+        self.node(NodeSpec::new(name, crate::worker::InputNext::ARCS, |_| Input))
+    }
+    /// Registers an end of the graph that frees packets.
+    pub(crate) fn discard(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
+        self.node(NodeSpec::new(name, &[], |_| Discard))
+    }
+    /// Registers a feature arc.
+    pub fn feature_arc(&mut self, spec: FeatureArcSpec) -> Result<(), GraphError> {
+        if self.arcs.iter().any(|arc| arc.name == spec.name) {
+            return Err(GraphError::ArcTwice(spec.name));
+        }
+        self.arcs.push(spec);
+        self.features.push(vec![]);
+        Ok(())
+    }
+    /// Registers a feature on an arc; the arc may be registered later, up to [`Blueprint::check`].
+    pub fn feature(&mut self, spec: FeatureSpec) -> Result<(), GraphError> {
+        let at = self.arcs.iter().position(|arc| arc.name == spec.arc).ok_or(GraphError::UnknownInFeature {
+            feature: spec.node,
+            arc: spec.arc,
+            what: "arc",
+            name: spec.arc,
+        })?;
+        if !self.ids.contains_key(spec.node) {
+            return Err(GraphError::UnknownInFeature {
+                feature: spec.node,
+                arc: spec.arc,
+                what: "node",
+                name: spec.node,
+            });
+        }
+        self.features[at].push(spec);
+        match order(&self.features[at]) {
+            Ok(ordered) => self.features[at] = ordered,
+            Err(cycle) => {
+                self.features[at].pop();
+                return Err(cycle);
+            }
+        }
+        Ok(())
+    }
+    /// Checks every name. After it, only what was checked again can be added.
+    pub fn check(&self) -> Result<(), GraphError> {
+        for (arc, features) in self.arcs.iter().zip(&self.features) {
+            if !self.ids.contains_key(arc.end) {
+                return Err(GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end });
+            }
+            for feature in features {
+                for name in feature.before.iter().chain(feature.after) {
+                    if !features.iter().any(|f| f.node == *name) {
+                        let (feature, arc) = (feature.node, arc.name);
+                        return Err(GraphError::UnknownInFeature { feature, arc, what: "feature", name });
+                    }
+                }
+            }
+        }
+        self.wiring().map(|_| ())
+    }
+    /// The node of a name.
+    pub fn find(&self, name: &str) -> Result<NodeId, GraphError> {
+        self.ids.get(name).copied().ok_or_else(|| GraphError::Unknown { what: "node", name: name.into() })
+    }
+    /// The name of a node.
+    pub fn name(&self, id: NodeId) -> &'static str {
+        self.nodes.get(id.index()).map_or("unknown", |n| n.name)
+    }
+    /// The arcs of a node.
+    pub fn arcs(&self, id: NodeId) -> &'static [ArcSpec] {
+        self.nodes.get(id.index()).map_or(&[], |n| n.arcs)
+    }
+    /// How a node's trace records are put into words.
+    pub fn describer(&self, id: NodeId) -> Describe {
+        self.nodes.get(id.index()).map_or(crate::trace::plain, |n| n.describe)
+    }
+    /// All nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        (0..self.nodes.len() as u16).map(NodeId)
+    }
+    /// Feature arcs with their features in order, and the interfaces on which each is enabled.
+    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&'static str, Vec<u16>)>)> {
+        self.arcs.iter().enumerate().map(|(at, arc)| {
+            (arc, self.features[at].iter().map(|f| (f.node, self.enabled_on(at, f.node).collect())).collect())
+        })
+    }
+    /// Enables or disables a feature on an interface. True if that changed anything.
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<bool, GraphError> {
+        let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
+        let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
+        let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
+        let key = (at, feature.node, interface);
+        Ok(if on { self.enabled.insert(key) } else { self.enabled.remove(&key) })
+    }
+    /// Disables all features of an interface.
+    pub fn disable_all(&mut self, interface: u16) {
+        self.enabled.retain(|(.., i)| *i != interface);
+    }
+    /// Lets an arc lead to another node from now on, or (None) where it was declared to lead.
+    pub fn rewire(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {
+        match to {
+            Some(to) => self.rewired.insert((node, arc), to),
+            None => self.rewired.remove(&(node, arc)),
+        };
+    }
+    /// Computes where every arc leads now.
+    pub fn wiring(&self) -> Result<Wiring, GraphError> {
+        let mut wiring = Wiring::default();
+        for (at, arc) in self.arcs.iter().enumerate() {
+            let unknown = || GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end };
+            let end = *self.ids.get(arc.end).ok_or_else(unknown)?;
+            let next = (0..=self.features[at].len()).map(|position| self.row(at, position, end)).collect();
+            wiring.features.push(FeatureTable { side: arc.side, end, next });
+        }
+        let mut edges: Vec<Vec<NodeId>> = vec![vec![]; self.nodes.len()];
+        for (id, node) in self.nodes().zip(&self.nodes) {
+            let mut targets = vec![];
+            for (number, arc) in node.arcs.iter().enumerate() {
+                let target = match self.rewired.get(&(id, number as u16)) {
+                    Some(to) => Target::Node(*to),
+                    None => self.target(node, arc, &wiring)?,
+                };
+                match target {
+                    Target::Node(to) | Target::End(to) => edges[id.index()].push(to),
+                    Target::Features { arc, position } => {
+                        let table = &wiring.features[usize::from(arc)];
+                        edges[id.index()].extend(table.next[usize::from(position)].iter().chain([&table.end]));
+                    }
+                }
+                targets.push(target);
+            }
+            wiring.targets.push(targets);
+        }
+        wiring.arrange(&edges);
+        Ok(wiring)
+    }
+    fn target(&self, node: &NodeSpec, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {
+        let unknown = |to| GraphError::UnknownTarget { from: node.name, arc: arc.name, to };
+        let find = |name| self.ids.get(name).copied().ok_or_else(|| unknown(name));
+        let onto = |at: usize, position: usize| {
+            let table = &wiring.features[at];
+            // An empty arc costs nothing: its start leads straight to its end.
+            match table.next[position].is_empty() {
+                true => Target::Node(table.end),
+                false => Target::Features { arc: at as u16, position: position as u16 },
+            }
+        };
+        Ok(match arc.to {
+            To::Node(name) => Target::Node(find(name)?),
+            To::Drop => Target::End(find("drop")?),
+            To::Punt => Target::End(find("punt")?),
+            To::Features(name) => {
+                let at = self.arcs.iter().position(|a| a.name == name).ok_or_else(|| unknown(name))?;
+                onto(at, 0)
+            }
+            To::NextFeature => {
+                let on: Vec<_> = (0..self.arcs.len())
+                    .filter_map(|at| Some((at, self.features[at].iter().position(|f| f.node == node.name)?)))
+                    .collect();
+                let [(at, place)] = on[..] else {
+                    return Err(GraphError::FeatureOfNone { node: node.name, count: on.len() });
+                };
+                onto(at, place + 1)
+            }
+        })
+    }
+    fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
+        self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface)
+    }
+    /// Where packets of each interface go behind `position` features.
+    fn row(&self, at: usize, position: usize, end: NodeId) -> Vec<NodeId> {
+        let mut row = vec![];
+        // The first enabled feature behind the position wins, so later places are overwritten by earlier ones.
+        for feature in self.features[at].iter().skip(position).rev() {
+            for interface in self.enabled_on(at, feature.node).map(usize::from) {
+                row.resize(row.len().max(interface + 1), end);
+                row[interface] = self.ids[feature.node];
+            }
+        }
+        row
+    }
+    /// A worker's instance of the graph, and the counters that it shares with control.
+    pub(crate) fn instantiate(&mut self, worker: usize) -> Result<Graph, GraphError> {
+        let counters: Vec<_> = self.nodes.iter().map(|n| Arc::new(NodeCounters::new(n.arcs.len()))).collect();
+        let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker })).zip(counters.iter().cloned()).collect();
+        debug_assert_eq!(self.counters.len(), worker);
+        self.counters.push(counters);
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?)))
+    }
+    /// The instance of a node registered after the workers started.
+    pub(crate) fn instance(&self, id: NodeId, worker: usize) -> (Box<dyn Node>, Arc<NodeCounters>) {
+        ((self.nodes[id.index()].make)(Seed { worker }), self.counters[worker][id.index()].clone())
+    }
+    /// The counters of a node, a value for each worker.
+    pub fn counters(&self, id: NodeId) -> impl Iterator<Item = &NodeCounters> {
+        self.counters.iter().filter_map(move |worker| worker.get(id.index()).map(|c| &**c))
+    }
+    pub(crate) fn counters_of(&self, id: NodeId, worker: usize) -> Arc<NodeCounters> {
+        self.counters[worker][id.index()].clone()
+    }
+}
+
+/// Orders the features of an arc: those that none of the rest must precede come first, in order of registration.
+fn order(features: &[FeatureSpec]) -> Result<Vec<FeatureSpec>, GraphError> {
+    let precedes = |a: &FeatureSpec, b: &FeatureSpec| a.before.contains(&b.node) || b.after.contains(&a.node);
+    let (mut rest, mut ordered) = (features.to_vec(), Vec::with_capacity(features.len()));
+    while !rest.is_empty() {
+        match rest.iter().position(|f| !rest.iter().any(|g| precedes(g, f))) {
+            Some(first) => ordered.push(rest.remove(first)),
+            None => {
+                // Walk back along "must come before" until a feature comes up again: the two ends of a cycle.
+                let mut seen = vec![0];
+                let (first, second) = loop {
+                    let at = seen[seen.len() - 1];
+                    let from = (0..rest.len()).find(|g| precedes(&rest[*g], &rest[at])).unwrap_or(at);
+                    if seen.contains(&from) {
+                        break (rest[from].node, rest[at].node);
+                    }
+                    seen.push(from);
+                };
+                return Err(GraphError::Cycle { arc: features[0].arc, first, second });
+            }
+        }
+    }
+    Ok(ordered)
+}

@@ -1,0 +1,251 @@
+//! A worker's instance of the graph: dispatch, and the counting of every arc.
+
+use super::wiring::{NodeId, Reason, Side, Target, Wiring};
+use super::{Context, Node};
+use crate::buffer::{Packet, Pool};
+use crate::counters::Counter;
+use crate::frame::{Frame, TAKEN, VECTOR};
+use crate::isa::ticks;
+use crate::trace::Tracer;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a node did, on one worker. A drop's reason is the arc it took, so no other reason counters exist.
+#[derive(Debug)]
+pub struct NodeCounters {
+    /// Frames worked on.
+    pub calls: Counter,
+    /// Packets in them.
+    pub packets: Counter,
+    /// Ticks of the time stamp counter spent.
+    pub clocks: Counter,
+    /// Packets by arc.
+    pub arcs: Box<[Counter]>,
+}
+impl NodeCounters {
+    pub(crate) fn new(arcs: usize) -> NodeCounters {
+        let arcs = (0..arcs).map(|_| Counter::default()).collect();
+        NodeCounters { calls: Counter::default(), packets: Counter::default(), clocks: Counter::default(), arcs }
+    }
+    /// Counts packets on an arc.
+    #[inline(always)]
+    pub fn arc(&self, arc: u16, packets: u64) {
+        if let Some(counter) = self.arcs.get(usize::from(arc)) {
+            counter.add(packets);
+        }
+    }
+}
+
+struct Entry {
+    node: Box<dyn Node>,
+    counters: Arc<NodeCounters>,
+    pending: Vec<Box<Frame>>,
+}
+
+/// The instance.
+pub struct Graph {
+    entries: Vec<Entry>,
+    wiring: Arc<Wiring>,
+    /// Nodes with pending frames, a bit for each place in the wiring's order.
+    ready: Vec<u64>,
+    spare: Vec<Box<Frame>>,
+    pub(crate) tracer: Tracer,
+}
+
+impl Graph {
+    pub(super) fn new(nodes: Vec<(Box<dyn Node>, Arc<NodeCounters>)>, wiring: Arc<Wiring>) -> Graph {
+        let entry = |(node, counters)| Entry { node, counters, pending: vec![] };
+        let entries: Vec<_> = nodes.into_iter().map(entry).collect();
+        let ready = vec![0; entries.len().div_ceil(64)];
+        Graph { entries, wiring, ready, spare: vec![], tracer: Tracer::default() }
+    }
+    /// Where every arc leads on this worker.
+    pub fn wiring(&self) -> &Arc<Wiring> {
+        &self.wiring
+    }
+    /// Adds a node that was registered after this instance was made; its id is the next free one.
+    pub(crate) fn add(&mut self, (node, counters): (Box<dyn Node>, Arc<NodeCounters>)) {
+        self.entries.push(Entry { node, counters, pending: vec![] });
+    }
+    /// Swaps the wiring between two turns, when no frame is pending.
+    pub(crate) fn rewire(&mut self, wiring: Arc<Wiring>) {
+        debug_assert!(self.entries.iter().all(|e| e.pending.is_empty()));
+        self.ready = vec![0; self.entries.len().div_ceil(64)];
+        self.wiring = wiring;
+    }
+    /// The instance of a node, if it is of this type.
+    pub fn node_mut<N: Node>(&mut self, id: NodeId) -> Option<&mut N> {
+        let node: &mut dyn Any = &mut *self.entries.get_mut(id.index())?.node;
+        node.downcast_mut()
+    }
+    /// Replaces the instance of a node; its counters go on.
+    pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
+        Some(std::mem::replace(&mut self.entries.get_mut(id.index())?.node, node))
+    }
+    pub(crate) fn counters(&self, id: NodeId) -> &NodeCounters {
+        &self.entries[id.index()].counters
+    }
+    /// An empty frame.
+    pub(crate) fn frame(&mut self) -> Box<Frame> {
+        self.spare.pop().unwrap_or_default()
+    }
+    pub(crate) fn give_back(&mut self, mut frame: Box<Frame>) {
+        frame.clear();
+        self.spare.push(frame);
+    }
+    fn enqueue(&mut self, at: NodeId, frame: Box<Frame>) {
+        let rank = self.wiring.rank[at.index()];
+        self.ready[usize::from(rank / 64)] |= 1 << (rank % 64);
+        self.entries[at.index()].pending.push(frame);
+    }
+    /// Puts one packet before a node: control's way into the graph.
+    pub(crate) fn inject(&mut self, at: NodeId, packet: Packet, pool: &mut Pool) {
+        if at.index() < self.entries.len() {
+            let full = self.room_at(at).push(packet).err();
+            full.into_iter().for_each(|packet| pool.free(packet));
+        }
+    }
+    /// The last pending frame of a node with room in it.
+    fn room_at(&mut self, at: NodeId) -> &mut Frame {
+        if self.entries[at.index()].pending.last().is_none_or(|f| f.len == VECTOR) {
+            let fresh = self.frame();
+            self.enqueue(at, fresh);
+        }
+        let pending = &mut self.entries[at.index()].pending;
+        let last = pending.len() - 1;
+        &mut pending[last]
+    }
+    /// Runs every pending frame to its end.
+    pub(crate) fn dispatch(&mut self, cx: &mut Context) {
+        while let Some(word) = self.ready.iter().position(|word| *word != 0) {
+            let rank = word * 64 + self.ready[word].trailing_zeros() as usize;
+            self.ready[word] &= self.ready[word] - 1;
+            let at = self.wiring.order[rank];
+            let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
+            for frame in frames.drain(..) {
+                self.run(cx, at, frame);
+            }
+            // The node may have sent packets to itself meanwhile.
+            let pending = &mut self.entries[at.index()].pending;
+            if pending.is_empty() {
+                *pending = frames;
+            }
+        }
+    }
+    #[inline]
+    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) {
+        let start = ticks();
+        let n = frame.len();
+        frame.next[..n].fill(0);
+        let entry = &mut self.entries[at.index()];
+        let traced = self.tracer.before(at, &mut frame, cx);
+        entry.node.process(cx, &mut frame);
+        if traced {
+            self.tracer.after(at, &frame, cx.now);
+        }
+        entry.counters.calls.add(1);
+        entry.counters.packets.add(n as u64);
+        self.forward(cx, at, frame);
+        while let Some((arc, packet)) = cx.emitted.pop() {
+            self.emit(cx, at, arc, packet);
+        }
+        self.entries[at.index()].counters.clocks.add(ticks().wrapping_sub(start));
+    }
+    fn emit(&mut self, cx: &mut Context, at: NodeId, arc: u16, mut packet: Packet) {
+        let Some(target) = self.wiring.targets[at.index()].get(usize::from(arc)).copied() else {
+            debug_assert!(false, "a node emits by its own arcs");
+            return cx.pool.free(packet);
+        };
+        self.entries[at.index()].counters.arc(arc, 1);
+        let to = match target {
+            Target::Node(to) => to,
+            Target::End(to) => {
+                packet.hop = Reason::new(at, arc).0;
+                to
+            }
+            Target::Features { arc, position } => {
+                let table = &self.wiring.features[usize::from(arc)];
+                table.next(position, if table.side == Side::Rx { packet.rx } else { packet.tx })
+            }
+        };
+        self.inject(to, packet, cx.pool);
+    }
+    /// Moves the packets of a frame along their arcs.
+    #[inline]
+    pub(crate) fn forward(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) {
+        let n = frame.len();
+        let first = frame.next[0];
+        if n > 0
+            && frame.taken == 0
+            && uniform(&frame.next, n)
+            && let Some(target) = self.wiring.targets[at.index()].get(usize::from(first)).copied()
+        {
+            self.entries[at.index()].counters.arc(first, n as u64);
+            match target {
+                Target::Node(to) => return self.enqueue(to, frame),
+                Target::End(to) => {
+                    frame.hop[..n].fill(Reason::new(at, first).0);
+                    return self.enqueue(to, frame);
+                }
+                Target::Features { arc, position } => {
+                    let table = &self.wiring.features[usize::from(arc)];
+                    let column = if table.side == Side::Rx { &frame.rx } else { &frame.tx };
+                    if uniform(column, n) {
+                        let to = table.next(position, column[0]);
+                        return self.enqueue(to, frame);
+                    }
+                }
+            }
+        }
+        if n > frame.taken {
+            self.scatter(cx, at, &mut frame);
+        }
+        frame.clear();
+        self.spare.push(frame);
+    }
+    fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
+        let wiring = self.wiring.clone();
+        let targets = &wiring.targets[at.index()];
+        for i in 0..frame.len() {
+            let arc = frame.next[i];
+            if frame.buffer[i] == cx.pool.null {
+                continue;
+            }
+            let to = match targets.get(usize::from(arc)).copied() {
+                Some(Target::Node(to)) => to,
+                Some(Target::End(to)) => {
+                    frame.hop[i] = Reason::new(at, arc).0;
+                    to
+                }
+                Some(Target::Features { arc, position }) => {
+                    let table = &wiring.features[usize::from(arc)];
+                    table.next(position, if table.side == Side::Rx { frame.rx[i] } else { frame.tx[i] })
+                }
+                None => {
+                    debug_assert!(arc == TAKEN, "a node sends by its own arcs");
+                    cx.pool.free_raw(frame.raw(i));
+                    continue;
+                }
+            };
+            self.entries[at.index()].counters.arc(arc, 1);
+            self.room_at(to).push_from(frame, i);
+        }
+    }
+    /// Frees what is pending: for a worker that ends.
+    pub(crate) fn free(&mut self, pool: &mut Pool) {
+        for entry in &mut self.entries {
+            entry.pending.drain(..).for_each(|mut frame| frame.free(pool));
+        }
+    }
+}
+
+/// Whether the first `n` values are equal.
+#[inline(always)]
+fn uniform(column: &[u16; VECTOR], n: usize) -> bool {
+    let first = column[0];
+    let mut differ = 0;
+    for value in &column[..n] {
+        differ |= value ^ first;
+    }
+    differ == 0
+}

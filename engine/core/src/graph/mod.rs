@@ -1,0 +1,93 @@
+//! Nodes, arcs and dispatch. The graph is authoritative: fused products only stand in for a path of it.
+
+mod arc;
+mod blueprint;
+mod dispatch;
+mod wiring;
+
+pub use arc::{ArcSpec, To};
+pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
+pub use dispatch::{Graph, NodeCounters};
+pub use wiring::{NodeId, Reason, Side, Wiring};
+
+use crate::buffer::{Packet, Pool};
+use crate::capture::Point;
+use crate::channel::Outbox;
+use crate::frame::Frame;
+use crate::isa::Level;
+use crate::tx::Ports;
+use quiver_table::Guard;
+use std::any::Any;
+
+/// What a node may touch besides its frame.
+pub struct Context<'t> {
+    /// The instruction set that stages run on.
+    pub level: Level,
+    /// Proof that this worker is inside a turn: snapshots can be read.
+    pub guard: Guard<'t>,
+    /// Nanoseconds of the engine's clock at the start of this turn.
+    pub now: u64,
+    /// The number of this worker.
+    pub worker: usize,
+    /// This worker's buffers.
+    pub pool: &'t mut Pool,
+    /// The interfaces' ways out; only the output node and fused products use them.
+    pub output: &'t mut Ports,
+    pub(crate) emitted: &'t mut Vec<(u16, Packet)>,
+}
+impl Context<'_> {
+    /// Sends a packet that is not a row of the frame by an arc of the current node: a reply, a copy.
+    pub fn emit(&mut self, arc: impl Into<u16>, packet: Packet) {
+        self.emitted.push((arc.into(), packet));
+    }
+}
+
+/// A node's work. State of its own is fine: every worker has its own instance.
+pub trait Node: Send + Any {
+    /// Sets `frame.next` for each packet, or takes the packet. Rows start with arc 0.
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame);
+}
+
+/// Frees packets: the end of every drop arc. The arc that led here is the reason.
+pub(crate) struct Discard;
+impl Node for Discard {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        if let Some(capture) = &mut cx.output.capture {
+            for i in 0..frame.len() {
+                let reason = Some(Reason(frame.hop[i]));
+                capture.take(Point::Drop, frame.rx[i], cx.now, frame.segments(cx.pool, i), reason);
+            }
+        }
+        frame.free(cx.pool);
+    }
+}
+
+/// Hands packets to the control thread: the end of every punt arc.
+pub(crate) struct Punt(pub Outbox<Punted>);
+impl Node for Punt {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let bytes = frame.segments(cx.pool, i).flatten().copied().collect();
+            // A full queue drops the packet and counts it.
+            self.0.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });
+        }
+        frame.free(cx.pool);
+    }
+}
+
+/// A packet for the control thread.
+#[derive(Clone, Debug)]
+pub struct Punted {
+    /// The arc that led here.
+    pub reason: Reason,
+    /// The interface that received it.
+    pub rx: u16,
+    /// The packet, from the header on that the deciding node read.
+    pub bytes: Vec<u8>,
+}
+
+/// Stands for a driver's receive queues in the graph; the worker fills its frames.
+pub(crate) struct Input;
+impl Node for Input {
+    fn process(&mut self, _: &mut Context, _: &mut Frame) {}
+}

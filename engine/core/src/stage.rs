@@ -1,0 +1,427 @@
+//! A stage: the body of a hot node, written once over sixteen lanes.
+//!
+//! A [`Stage`] is what a node keeps; for each frame it enters a [`Body`], which holds what the frame needs: references
+//! into snapshots, valid as long as the guard, and the stage's own state. [`StageNode`] puts the frame's loop around a
+//! stage and is the ordinary node; [`Chain`] joins stages into a fused product.
+
+use crate::buffer::{Flags, Pool};
+use crate::frame::{Frame, VECTOR};
+use crate::graph::{ArcSpec, Context, Node};
+use crate::isa::{Isa, Kernel, Lanes, Mask16};
+use crate::tx::{Ports, TxContext};
+use quiver_table::Guard;
+
+/// A field of the first 64 bytes, in network byte order.
+#[derive(Clone, Copy)]
+pub struct Field {
+    at: usize,
+    bits: u32,
+}
+impl Field {
+    /// `bits` is 8, 16 or 32; a 16-bit field may not straddle a word.
+    pub const fn new(at: usize, bits: u32) -> Field {
+        assert!(matches!(bits, 8 | 16 | 32) && (bits == 32 || at % 4 + bits as usize / 8 <= 4));
+        Field { at, bits }
+    }
+}
+
+/// A window of 64 bytes of sixteen packets, as sixteen columns of words in host order.
+#[derive(Clone, Copy)]
+pub struct Header<I: Isa> {
+    words: [Lanes<I>; 16],
+}
+impl<I: Isa> Header<I> {
+    #[inline(always)]
+    fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
+        // Columns that the stages do not read are dead code, and vanish.
+        let (mut lower, mut upper) = ([&[0; 32]; 16], [&[0; 32]; 16]);
+        for lane in 0..16 {
+            (lower[lane], upper[lane]) = halves(packets[lane]);
+        }
+        let mut words = [Lanes::splat(isa, 0); 16];
+        words[..8].copy_from_slice(&Lanes::columns(isa, &lower));
+        words[8..].copy_from_slice(&Lanes::columns(isa, &upper));
+        Header { words }
+    }
+    /// The first 32 bytes of each packet's window.
+    #[inline(always)]
+    fn front(&self) -> [[u8; 32]; 16] {
+        let mut front = [self.words[0]; 8];
+        front.copy_from_slice(&self.words[..8]);
+        Lanes::rows(&front)
+    }
+    /// The field of every packet.
+    #[inline(always)]
+    pub fn get(&self, f: Field) -> Lanes<I> {
+        let (word, skip) = (self.words[f.at / 4], (f.at % 4 * 8) as u32);
+        match (f.bits, skip) {
+            (32, 0) => word,
+            (32, _) => word << skip | self.words[f.at / 4 + 1] >> (32 - skip),
+            _ => word >> (32 - f.bits - skip) & ((1 << f.bits) - 1),
+        }
+    }
+    /// Sets an 8 or 16-bit field of the first 32 bytes in every lane.
+    #[inline(always)]
+    pub fn set(&mut self, f: Field, value: Lanes<I>) {
+        let shift = 32 - f.bits - (f.at % 4 * 8) as u32;
+        let word = &mut self.words[f.at / 4];
+        *word = *word & !(((1 << f.bits) - 1) << shift) | value << shift;
+    }
+    /// The aligned word at byte `at`.
+    #[inline(always)]
+    pub fn word(&self, at: usize) -> Lanes<I> {
+        self.words[at / 4]
+    }
+    /// Sets the aligned word at byte `at` of the first 32.
+    #[inline(always)]
+    pub fn set_word(&mut self, at: usize, value: Lanes<I>) {
+        self.words[at / 4] = value;
+    }
+}
+#[inline(always)]
+fn halves(window: &[u8; 64]) -> (&[u8; 32], &[u8; 32]) {
+    let (lower, upper) = window.split_at(32);
+    match (lower.try_into(), upper.try_into()) {
+        (Ok(lower), Ok(upper)) => (lower, upper),
+        _ => unreachable!("64 is twice 32"),
+    }
+}
+
+/// Sixteen packets on their way through a stage.
+#[derive(Clone, Copy)]
+pub struct PacketLanes<I: Isa> {
+    /// 64 bytes from the stage's window on.
+    pub header: Header<I>,
+    /// Where the current header begins in the buffer; see [`PacketLanes::advance`].
+    pub offset: Lanes<I>,
+    /// Bytes from `offset` on.
+    pub length: Lanes<I>,
+    /// The interface that received the packet.
+    pub rx: Lanes<I>,
+    /// The interface that is to send it.
+    pub tx: Lanes<I>,
+    /// [`Flags`](crate::Flags).
+    pub flags: Lanes<I>,
+    /// What a lookup chose.
+    pub hop: Lanes<I>,
+    /// The arc taken by lanes that left; arc 0 is the way on.
+    pub next: Lanes<I>,
+    /// Lanes that have not left. Others still compute, but none of their header is written back.
+    pub live: Mask16,
+}
+impl<I: Isa> PacketLanes<I> {
+    /// Lanes in `mask` leave by an arc, unless they left before.
+    #[inline(always)]
+    pub fn leave(&mut self, mask: Mask16, arc: impl Into<u16>) {
+        self.next = self.next.replace(mask & self.live, u32::from(arc.into()));
+        self.live = self.live & !mask;
+    }
+    /// In the lanes of `mask` the current header begins `by` bytes further on. The window stays where it is.
+    #[inline(always)]
+    pub fn advance(&mut self, mask: Mask16, by: u32) {
+        self.offset = self.offset.replace(mask, self.offset + by);
+        self.length = self.length.replace(mask, self.length - by);
+    }
+}
+
+/// The columns that a stage changes; the node writes back only these.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Columns(u8);
+impl Columns {
+    /// Only the arc.
+    pub const NONE: Columns = Columns(0);
+    /// The interface to send by.
+    pub const TX: Columns = Columns(1);
+    /// What a lookup chose.
+    pub const HOP: Columns = Columns(2);
+    /// Offset and length.
+    pub const OFFSET: Columns = Columns(4);
+    /// The first 32 bytes of the window, in lanes that are still live.
+    pub const HEADER: Columns = Columns(8);
+    /// The interface that received the packet.
+    pub const RX: Columns = Columns(16);
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Columns) -> Columns {
+        Columns(self.0 | other.0)
+    }
+    #[inline(always)]
+    const fn has(self, other: Columns) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What a hot node keeps between frames.
+pub trait Stage: Clone + Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// The node's arcs; arc 0 is the way on.
+    const ARCS: &'static [ArcSpec];
+    /// What works on a frame.
+    type Body<'f>: Body;
+    /// Takes what a frame needs: references into snapshots, the stage's own state.
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f>;
+}
+
+/// The work on a frame, or on what a fused product receives.
+///
+/// `step` has no effect but on the lanes, because in a chain a later stage may send a lane back to be processed again by
+/// the nodes; `commit` then sees which lanes went all the way, and has the effects: counters, sessions, learning.
+pub trait Body {
+    /// Bytes before the current header at which the 64-byte window begins: 0 for layer 2, 14 for layer 3, so that an IP
+    /// header lies at the same place of the window whatever tags stood before it.
+    const BACK: u32 = 0;
+    /// The columns that the body changes.
+    const WRITES: Columns;
+    /// Changes the lanes, and lets odd ones leave.
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>);
+    /// Has the effects for the lanes that stayed.
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        let _ = p;
+    }
+    /// Called some 32 packets ahead with the packet's window, to prefetch tables.
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64]) {
+        let _ = window;
+    }
+}
+
+/// `A`, then `B` for the packets that leave `A` by arc `ARC`, in registers. Other packets leave the product.
+///
+/// The window is that of `A`: a stage of layer 3 may follow one of layer 2 that advances by 14.
+#[derive(Clone)]
+pub struct Chain<A, const ARC: u16, B>(pub A, pub B);
+
+/// The bodies of a [`Chain`].
+pub struct ChainBody<A, const ARC: u16, B>(A, B);
+
+impl<A: Stage, const ARC: u16, B: Stage> Stage for Chain<A, ARC, B> {
+    const NAME: &'static str = A::NAME;
+    const ARCS: &'static [ArcSpec] = A::ARCS;
+    type Body<'f> = ChainBody<A::Body<'f>, ARC, B::Body<'f>>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
+        ChainBody(self.0.enter(guard), self.1.enter(guard))
+    }
+}
+impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
+    const BACK: u32 = A::BACK;
+    const WRITES: Columns = A::WRITES.and(B::WRITES);
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let before = p.live;
+        self.0.step(p);
+        if ARC != 0 {
+            let on = before & p.next.eq(u32::from(ARC));
+            p.next = p.next.replace(on, 0);
+            p.live = on;
+        }
+        self.1.step(p);
+    }
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        self.0.commit(p);
+        self.1.commit(p);
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64]) {
+        self.0.ahead(window);
+        self.1.ahead(window);
+    }
+}
+
+/// The nodes and arcs that a fused product stands for, from its entry on.
+pub trait Path {
+    /// Appends (node, arc taken) for each stage; the last arc leads to the output.
+    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16);
+}
+impl<A: Stage, const ARC: u16, B: Path> Path for Chain<A, ARC, B> {
+    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16) {
+        path.push((A::NAME, ARC));
+        B::path(path, arc);
+    }
+}
+/// The end of a chain.
+#[derive(Clone)]
+pub struct Last<S>(pub S);
+impl<S: Stage> Path for Last<S> {
+    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16) {
+        path.push((S::NAME, arc));
+    }
+}
+impl<S: Stage> Stage for Last<S> {
+    const NAME: &'static str = S::NAME;
+    const ARCS: &'static [ArcSpec] = S::ARCS;
+    type Body<'f> = S::Body<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
+        self.0.enter(guard)
+    }
+}
+
+impl Frame {
+    /// The sixteen packets from row `base` on, with their windows transposed into columns.
+    #[inline(always)]
+    pub(crate) fn lanes<I: Isa>(&self, isa: I, base: usize, back: u32, pool: &Pool) -> PacketLanes<I> {
+        let mut windows = [pool.window(self.buffer[base], 0); 16];
+        for lane in 0..16 {
+            let at = usize::from(self.offset[base + lane]).saturating_sub(back as usize);
+            windows[lane] = pool.window(self.buffer[base + lane], at);
+        }
+        PacketLanes {
+            header: Header::load(isa, &windows),
+            offset: widen(isa, &self.offset, base),
+            length: long(isa, &self.length, base),
+            rx: widen(isa, &self.rx, base),
+            tx: widen(isa, &self.tx, base),
+            flags: widen(isa, &self.flags, base),
+            hop: long(isa, &self.hop, base),
+            next: Lanes::splat(isa, 0),
+            live: Mask16::first(self.len - base),
+        }
+    }
+    /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
+    #[inline(always)]
+    pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, writes: Columns) {
+        if writes.has(Columns::TX) {
+            narrow(p.tx, &mut self.tx, base);
+        }
+        if writes.has(Columns::RX) {
+            narrow(p.rx, &mut self.rx, base);
+        }
+        if writes.has(Columns::HOP) {
+            self.hop[base..base + 16].copy_from_slice(&p.hop.array());
+        }
+        if writes.has(Columns::OFFSET) {
+            narrow(p.offset, &mut self.offset, base);
+            self.length[base..base + 16].copy_from_slice(&p.length.array());
+        }
+    }
+    /// Writes the first 32 bytes of the live lanes' windows.
+    #[inline(always)]
+    pub(crate) fn keep_header<I: Isa>(
+        &self,
+        base: usize,
+        back: u32,
+        p: &PacketLanes<I>,
+        before: Lanes<I>,
+        pool: &mut Pool,
+    ) {
+        let front = p.header.front();
+        let offsets = before.array();
+        for lane in p.live {
+            let at = (offsets[lane] as usize).saturating_sub(back as usize);
+            pool.window_mut(self.buffer[base + lane], at)[..32].copy_from_slice(&front[lane]);
+        }
+    }
+}
+#[inline(always)]
+fn widen<I: Isa>(isa: I, column: &[u16; VECTOR], base: usize) -> Lanes<I> {
+    let mut a = [0; 16];
+    for (x, y) in a.iter_mut().zip(&column[base..base + 16]) {
+        *x = u32::from(*y);
+    }
+    Lanes::new(isa, &a)
+}
+#[inline(always)]
+fn long<I: Isa>(isa: I, column: &[u32; VECTOR], base: usize) -> Lanes<I> {
+    let mut a = [0; 16];
+    a.copy_from_slice(&column[base..base + 16]);
+    Lanes::new(isa, &a)
+}
+#[inline(always)]
+fn narrow<I: Isa>(lanes: Lanes<I>, column: &mut [u16; VECTOR], base: usize) {
+    for (x, y) in column[base..base + 16].iter_mut().zip(lanes.array()) {
+        *x = y as u16;
+    }
+}
+
+/// A stage with the frame's loop around it: an ordinary node.
+pub struct StageNode<S>(pub S);
+impl<S: Stage> Node for StageNode<S> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let level = cx.level;
+        level.run(FrameLoop { body: self.0.enter(cx.guard), pool: cx.pool, frame });
+    }
+}
+struct FrameLoop<'a, B> {
+    body: B,
+    pool: &'a mut Pool,
+    frame: &'a mut Frame,
+}
+impl<B: Body> Kernel for FrameLoop<'_, B> {
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let FrameLoop { mut body, pool, frame } = self;
+        frame.pad(pool.null);
+        let len = frame.len();
+        for base in (0..len).step_by(16) {
+            look_ahead(&body, pool, frame, base);
+            let mut p = frame.lanes(isa, base, B::BACK, pool);
+            let before = p.offset;
+            body.step(&mut p);
+            body.commit(&p);
+            narrow(p.next, &mut frame.next, base);
+            frame.keep(base, &p, B::WRITES);
+            if B::WRITES.has(Columns::HEADER) {
+                frame.keep_header(base, B::BACK, &p, before, pool);
+            }
+        }
+    }
+}
+
+/// Prefetches the tables for the packets 32 rows ahead, whose headers came 16 rows earlier.
+#[inline(always)]
+fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
+    let len = frame.len();
+    for i in base + 48..(base + 64).min(len) {
+        crate::isa::prefetch(pool.window(frame.buffer[i], frame.offset[i].into()));
+    }
+    let first = if base == 0 { 0 } else { base + 32 };
+    for i in first..(base + 48).min(len) {
+        body.ahead(pool.window(frame.buffer[i], usize::from(frame.offset[i]).saturating_sub(B::BACK as usize)));
+    }
+}
+
+/// The product's loop: packets that go all the way are handed to the output, odd ones stay in the frame untouched.
+pub(crate) struct ProductLoop<'a, B> {
+    pub body: B,
+    pub pool: &'a mut Pool,
+    pub frame: &'a mut Frame,
+    pub output: &'a mut Ports,
+    pub now: u64,
+}
+impl<B: Body> Kernel for ProductLoop<'_, B> {
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let ProductLoop { mut body, pool, frame, output, now } = self;
+        frame.pad(pool.null);
+        let len = frame.len();
+        let mut odd = 0;
+        for base in (0..len).step_by(16) {
+            look_ahead(&body, pool, frame, base);
+            let mut p = frame.lanes(isa, base, B::BACK, pool);
+            let (present, before) = (p.live, p.offset);
+            if frame.any.has(Flags::ODD) {
+                p.live = p.live & (p.flags & u32::from(Flags::ODD.0)).eq(0);
+            }
+            body.step(&mut p);
+            p.live = p.live & output.accepts(p.tx);
+            body.commit(&p);
+            if B::WRITES.has(Columns::HEADER) {
+                frame.keep_header(base, B::BACK, &p, before, pool);
+            }
+            let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
+            output.push_group(&mut TxContext { pool, now }, frame, base, p.live, &tx, &offsets, &lengths);
+            for lane in present & !p.live {
+                frame.shift(odd, base + lane);
+                odd += 1;
+            }
+        }
+        frame.len = odd;
+        if odd == 0 {
+            frame.clear();
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words.
+
+use crate::buffer::Flags;
+use crate::frame::Frame;
+use crate::graph::{Context, NodeId};
+
+/// Bytes of a packet kept in a record.
+pub const BYTES: usize = 128;
+/// Records that a worker keeps at most; older ones stay.
+const RECORDS_MAX: usize = 65_536;
+
+/// What a node did with one packet.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The packet: records with equal numbers belong together.
+    pub packet: u32,
+    /// Nanoseconds of the engine's clock.
+    pub time: u64,
+    /// The node.
+    pub node: NodeId,
+    /// The arc that the packet took; None if the node kept the packet.
+    pub arc: Option<u16>,
+    /// The interface that received it.
+    pub rx: u16,
+    /// The interface that is to send it, behind the node.
+    pub tx: u16,
+    /// What a lookup chose, behind the node.
+    pub hop: u32,
+    /// Bytes from the current header on, before the node.
+    pub length: u32,
+    /// The packet's flags.
+    pub flags: Flags,
+    /// The first bytes from the current header on, before the node.
+    pub bytes: Vec<u8>,
+}
+
+/// Puts a record into words, one fact each.
+pub type Describe = fn(&Record) -> String;
+
+/// The description of nodes without one of their own: none.
+pub(crate) fn plain(_: &Record) -> String {
+    String::new()
+}
+
+/// A worker's tracer.
+#[derive(Default)]
+pub(crate) struct Tracer {
+    /// Packets still to be chosen, by node.
+    armed: Vec<(NodeId, u32)>,
+    packets: u32,
+    /// Records that are still without their arc are the last ones.
+    records: Vec<Record>,
+    open: Vec<usize>,
+}
+
+impl Tracer {
+    /// Chooses the next `count` packets that come to a node.
+    pub fn arm(&mut self, node: NodeId, count: u32) {
+        match self.armed.iter_mut().find(|(n, _)| *n == node) {
+            Some((_, left)) => *left = left.saturating_add(count),
+            None => self.armed.push((node, count)),
+        }
+    }
+    /// Whether packets are yet to be chosen.
+    pub fn is_armed(&self) -> bool {
+        !self.armed.is_empty()
+    }
+    pub fn clear(&mut self) {
+        (self.armed, self.records) = (vec![], vec![]);
+    }
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+    /// Called before a node works on a frame. True if `after` is to be called.
+    #[inline(always)]
+    pub fn before(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {
+        if self.armed.is_empty() && !frame.any.has(Flags::TRACED) {
+            return false;
+        }
+        self.look(at, frame, cx)
+    }
+    #[cold]
+    fn look(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {
+        if let Some(place) = self.armed.iter().position(|(node, _)| *node == at) {
+            let n = frame.len().min(self.armed[place].1 as usize);
+            for i in 0..n {
+                if frame.flags(i).has(Flags::TRACED) {
+                    continue;
+                }
+                frame.set_flag(i, Flags::TRACED);
+                cx.pool.header_mut(frame.buffer[i]).trace = self.packets << 8 | cx.worker as u32 & 0xff;
+                self.packets += 1;
+            }
+            self.armed[place].1 -= n as u32;
+            self.armed.retain(|(_, left)| *left > 0);
+        }
+        self.open.clear();
+        for i in 0..frame.len() {
+            if frame.flags(i).has(Flags::TRACED) && self.records.len() < RECORDS_MAX {
+                let bytes = frame.bytes(cx.pool, i);
+                self.open.push(i);
+                self.records.push(Record {
+                    packet: cx.pool.header(frame.buffer[i]).trace,
+                    time: cx.now,
+                    node: at,
+                    arc: None,
+                    rx: frame.rx[i],
+                    tx: 0,
+                    hop: 0,
+                    length: frame.length[i],
+                    flags: frame.flags(i),
+                    bytes: bytes[..bytes.len().min(BYTES)].to_vec(),
+                });
+            }
+        }
+        !self.open.is_empty()
+    }
+    /// Called behind it.
+    pub fn after(&mut self, _at: NodeId, frame: &Frame, _now: u64) {
+        let first = self.records.len() - self.open.len();
+        for (record, i) in self.records[first..].iter_mut().zip(self.open.drain(..)) {
+            let arc = frame.next[i];
+            record.arc = (arc != crate::frame::TAKEN && !frame.is_empty()).then_some(arc);
+            (record.tx, record.hop) = (frame.tx[i], frame.hop[i]);
+        }
+    }
+}

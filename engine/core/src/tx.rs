@@ -1,0 +1,286 @@
+//! The ways out: a port for each interface with a queue of this worker's own, and the node in front of them.
+
+use crate::arcs;
+use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
+use crate::capture::{Capture, Point};
+use crate::counters::Row;
+use crate::frame::{Frame, VECTOR};
+use crate::graph::{Context, Node, NodeCounters, Reason};
+use crate::isa::{Isa, Lanes, Mask16};
+use std::sync::Arc;
+
+/// The name of the node in front of the ports.
+pub const OUTPUT: &str = "interface-output";
+
+arcs! {
+    /// Arcs of `interface-output`. Arc 0 is only counted: packets that take it have been sent.
+    pub enum Next {
+        Sent => drop "sent",
+        NoInterface => drop "no-such-interface",
+        Down => drop "interface-down",
+        Full => drop "tx-full",
+    }
+}
+
+/// What a driver's transmit queue may touch.
+pub struct TxContext<'t> {
+    /// This worker's buffers.
+    pub pool: &'t mut Pool,
+    /// Nanoseconds of the engine's clock.
+    pub now: u64,
+}
+
+/// A driver's transmit queue; each worker has its own for every interface.
+pub trait TxQueue: Send {
+    /// Sends packets from the front of the batch; returns how many it dealt with. The engine frees those (unless the
+    /// queue took them out), and drops the rest as `tx-full`. Never waits.
+    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize;
+}
+
+/// Packets on their way to a queue. The batch owns them.
+pub struct Batch {
+    len: usize,
+    buffer: [u32; VECTOR],
+    offset: [u16; VECTOR],
+    length: [u32; VECTOR],
+    flags: [u16; VECTOR],
+}
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch { len: 0, buffer: [0; VECTOR], offset: [0; VECTOR], length: [0; VECTOR], flags: [0; VECTOR] }
+    }
+}
+impl Batch {
+    /// Packets in the batch.
+    pub fn len(&self) -> usize {
+        self.len.min(VECTOR)
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    #[inline(always)]
+    pub(crate) fn raw(&self, i: usize) -> Raw {
+        Raw { buffer: self.buffer[i], offset: self.offset[i], length: self.length[i], flags: Flags(self.flags[i]) }
+    }
+    #[inline(always)]
+    fn push(&mut self, raw: Raw) {
+        let i = self.len & (VECTOR - 1);
+        (self.buffer[i], self.offset[i], self.length[i], self.flags[i]) =
+            (raw.buffer, raw.offset, raw.length, raw.flags.0);
+        self.len = i + 1;
+    }
+    /// Bytes of packet `i`, over all its buffers.
+    pub fn length(&self, i: usize) -> u32 {
+        self.length[i]
+    }
+    /// Where packet `i` begins in its buffer; see [`Offload::checksum_start`].
+    pub fn offset(&self, i: usize) -> u16 {
+        self.offset[i]
+    }
+    /// What is said of packet `i`.
+    pub fn flags(&self, i: usize) -> Flags {
+        Flags(self.flags[i])
+    }
+    /// Bytes of packet `i` in its first buffer; all of them unless it is chained.
+    pub fn bytes<'p>(&self, pool: &'p Pool, i: usize) -> &'p [u8] {
+        pool.bytes_of(self.raw(i))
+    }
+    /// The same, to change.
+    pub fn bytes_mut<'p>(&mut self, pool: &'p mut Pool, i: usize) -> &'p mut [u8] {
+        pool.bytes_of_mut(self.raw(i))
+    }
+    /// The parts of packet `i` in their order.
+    pub fn segments<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
+        pool.segments_of(self.raw(i))
+    }
+    /// What an offloading driver said of packet `i`.
+    pub fn offload(&self, pool: &Pool, i: usize) -> Option<Offload> {
+        pool.offload_of(self.raw(i))
+    }
+    /// Takes packet `i`. None if it was taken before.
+    pub fn take(&mut self, pool: &Pool, i: usize) -> Option<Packet> {
+        let raw = self.take_raw(pool, i)?;
+        Some(Packet::own(raw, pool))
+    }
+    #[inline(always)]
+    pub(crate) fn take_raw(&mut self, pool: &Pool, i: usize) -> Option<Raw> {
+        let raw = self.raw(i);
+        if i >= self.len() || raw.buffer == pool.null {
+            return None;
+        }
+        self.buffer[i] = pool.null;
+        self.flags[i] = 0;
+        Some(raw)
+    }
+}
+
+struct Port {
+    queue: Box<dyn TxQueue>,
+    batch: Batch,
+    up: bool,
+    counters: Arc<Row>,
+}
+
+/// A worker's ports, by interface.
+pub struct Ports {
+    ports: Vec<Option<Box<Port>>>,
+    /// Sub-interfaces and other interfaces that send by another one: (its port, where it is counted).
+    via: Vec<Option<(u16, Arc<Row>)>>,
+    /// Ports with packets in their batch.
+    waiting: Vec<u16>,
+    counts: Arc<NodeCounters>,
+    node: crate::graph::NodeId,
+    pub(crate) capture: Option<Capture>,
+}
+
+impl Ports {
+    pub(crate) fn new(node: crate::graph::NodeId, counts: Arc<NodeCounters>) -> Ports {
+        Ports { ports: vec![], via: vec![], waiting: vec![], counts, node, capture: None }
+    }
+    pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
+        let at = usize::from(interface);
+        self.ports.resize_with(self.ports.len().max(at + 1), || None);
+        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::default(), up: false, counters }));
+    }
+    /// Lets an interface without a queue send by another's.
+    pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
+        let at = usize::from(interface);
+        self.via.resize_with(self.via.len().max(at + 1), || None);
+        self.via[at] = port;
+    }
+    pub(crate) fn detach(&mut self, interface: u16) -> Option<Box<dyn TxQueue>> {
+        let port = self.ports.get_mut(usize::from(interface))?.take()?;
+        Some(port.queue)
+    }
+    pub(crate) fn set_up(&mut self, interface: u16, up: bool) {
+        if let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) {
+            port.up = up;
+        }
+    }
+    /// Whether an interface has an open port; if not, the arc to leave by.
+    #[inline(always)]
+    fn refusal(&self, interface: u16) -> Option<Next> {
+        match self.ports.get(usize::from(interface)) {
+            Some(Some(port)) if port.up => None,
+            Some(Some(_)) => Some(Next::Down),
+            _ => Some(Next::NoInterface),
+        }
+    }
+    /// The lanes whose tx interface is an open port.
+    #[inline(always)]
+    pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
+        let all = tx.array();
+        let first = tx.eq(all[0]) == Mask16::ALL;
+        if first {
+            return if self.refusal(all[0] as u16).is_none() { Mask16::ALL } else { Mask16(0) };
+        }
+        let mut mask = 0;
+        for lane in 0..16 {
+            mask |= u16::from(self.refusal(all[lane] as u16).is_none()) << lane;
+        }
+        Mask16(mask)
+    }
+    /// Takes the live rows of a group; all of them are accepted ones.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn push_group(
+        &mut self,
+        cx: &mut TxContext,
+        frame: &Frame,
+        base: usize,
+        live: Mask16,
+        tx: &[u32; 16],
+        offsets: &[u32; 16],
+        lengths: &[u32; 16],
+    ) {
+        for lane in live {
+            let flags = Flags(frame.flags[base + lane]);
+            let (offset, length) = (offsets[lane] as u16, lengths[lane]);
+            self.push(cx, tx[lane] as u16, Raw { buffer: frame.buffer[base + lane], offset, length, flags });
+        }
+    }
+    #[inline(always)]
+    fn push(&mut self, cx: &mut TxContext, interface: u16, raw: Raw) {
+        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else {
+            return cx.pool.free_raw(raw);
+        };
+        if port.batch.is_empty() {
+            self.waiting.push(interface);
+        }
+        port.batch.push(raw);
+        if port.batch.len() == VECTOR {
+            self.flush_port(cx, interface);
+        }
+    }
+    /// Frees what no queue has taken: for a worker that ends.
+    pub(crate) fn free(&mut self, pool: &mut Pool) {
+        for port in self.ports.iter_mut().flatten() {
+            for i in 0..std::mem::take(&mut port.batch.len) {
+                if port.batch.buffer[i] != pool.null {
+                    pool.free_raw(port.batch.raw(i));
+                }
+            }
+        }
+    }
+    /// Hands every waiting batch to its queue.
+    pub(crate) fn flush(&mut self, cx: &mut TxContext) {
+        while let Some(interface) = self.waiting.last().copied() {
+            self.flush_port(cx, interface);
+        }
+    }
+    fn flush_port(&mut self, cx: &mut TxContext, interface: u16) {
+        self.waiting.retain(|waiting| *waiting != interface);
+        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
+        let n = port.batch.len();
+        if let Some(capture) = &mut self.capture {
+            (0..n).for_each(|i| capture.take(Point::Tx, interface, cx.now, port.batch.segments(cx.pool, i), None));
+        }
+        let sent = port.queue.transmit(cx, &mut port.batch).min(n);
+        let mut bytes = 0;
+        for length in &port.batch.length[..sent] {
+            bytes += u64::from(*length);
+        }
+        port.counters.add(interface.into(), sent as u64, bytes);
+        self.counts.arc(Next::Sent as u16, sent as u64);
+        if sent < n {
+            self.counts.arc(Next::Full as u16, (n - sent) as u64);
+            if let Some(capture) = &mut self.capture {
+                let reason = Reason::new(self.node, Next::Full as u16);
+                for i in sent..n {
+                    capture.take(Point::Drop, interface, cx.now, port.batch.segments(cx.pool, i), Some(reason));
+                }
+            }
+        }
+        for i in 0..n {
+            if port.batch.buffer[i] != cx.pool.null {
+                cx.pool.free_raw(port.batch.raw(i));
+            }
+        }
+        port.batch.len = 0;
+    }
+}
+
+/// `interface-output`: hands packets to the port of their `tx` interface.
+pub(crate) struct Output;
+impl Node for Output {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let mut tx = frame.tx[i];
+            if let Some(Some((port, counters))) = cx.output.via.get(usize::from(tx)) {
+                counters.add(tx.into(), 1, frame.length[i].into());
+                tx = *port;
+            }
+            match cx.output.refusal(tx) {
+                None => {
+                    let raw = frame.raw(i);
+                    frame.buffer[i] = cx.pool.null;
+                    frame.flags[i] &= Flags::TRACED.0;
+                    frame.taken += 1;
+                    cx.output.push(&mut TxContext { pool: cx.pool, now: cx.now }, tx, raw);
+                }
+                Some(arc) => frame.next[i] = arc.into(),
+            }
+        }
+    }
+}
