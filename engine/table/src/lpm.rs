@@ -1,0 +1,235 @@
+//! Longest prefix match for IPv4: one load for most prefixes, read by workers while routes change.
+//!
+//! The first 24 bits of an address index a root of 2²⁴ words (DIR-24-8). A word is a leaf, or the number of
+//! a block of 256 words for the last eight bits. A leaf is whatever the owner makes of 31 bits: the id of a
+//! next-hop group, say. Zero means no route; then the default route applies, which is kept apart, so that
+//! its coming and going does not touch 16 million words. For further VRFs, which have few routes,
+//! [`LpmConfig::small`] has a root of 2¹⁶ words and two levels of blocks behind the same interface.
+//!
+//! Every word changes by one store: a reader finds the leaf from before a change or the one from after it,
+//! for each address by itself. A block that falls out of use is given out again only after a grace period.
+//!
+//! Publish what a leaf stands for before the route, and retire it after. A worker whose frame read that other
+//! table *before* a lookup can meet a leaf too new for it; reading the other table again then finds it, for
+//! the lookup acquires what the writer did before.
+#![allow(unsafe_code)]
+use crate::epoch::{Domain, Guard};
+use crate::memory::{Words, prefetch};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+mod blocks;
+mod writer;
+
+pub use writer::{LpmError, LpmWriter};
+
+/// Set in a word that is the number of a block.
+const BLOCK: u32 = 1 << 31;
+
+/// The shape and the limit of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct LpmConfig {
+    /// How many leading bits index the root: 24 or 16.
+    root_bits: u8,
+    blocks_max: u32,
+}
+
+impl LpmConfig {
+    /// For a table of many routes: at most two loads, and 64 MB for the root, of which only what routes touch
+    /// becomes real. Room for 2²¹ blocks.
+    pub const fn large() -> LpmConfig {
+        LpmConfig { root_bits: 24, blocks_max: 1 << 21 }
+    }
+
+    /// For a table of few routes: at most three loads, 256 KB for the root. Room for 2¹⁶ blocks.
+    pub const fn small() -> LpmConfig {
+        LpmConfig { root_bits: 16, blocks_max: 1 << 16 }
+    }
+
+    /// Sets the limit on blocks of 1 KB. A block is for a /24 that has longer routes inside, and in a small
+    /// table also for a /16 with routes longer than that; so more than 2²⁵ are never of use.
+    pub const fn with_blocks_max(self, blocks_max: u32) -> LpmConfig {
+        let blocks_max = if blocks_max > 1 << 25 { 1 << 25 } else { blocks_max };
+        LpmConfig { blocks_max, ..self }
+    }
+}
+
+struct Table {
+    root: Words,
+    /// Block 0 is never given out: lookups that need no block read it and discard the result.
+    blocks: Words,
+    /// The leaf of 0.0.0.0/0, or zero.
+    default: AtomicU32,
+    /// How far to shift an address for its index in the root: 8 or 16.
+    root_shift: u32,
+}
+
+impl Table {
+    fn new(config: LpmConfig) -> std::io::Result<Table> {
+        let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == 24);
+        let table = Table {
+            root: Words::reserve(root_words, huge_pages)?,
+            blocks: Words::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?,
+            default: AtomicU32::new(0),
+            root_shift: 32 - u32::from(config.root_bits),
+        };
+        table.root.commit(root_words)?;
+        table.blocks.commit(256)?;
+        Ok(table)
+    }
+
+    /// The caller sees to it that the table lives that long.
+    #[inline(always)]
+    fn view<'a>(&self) -> LpmView<'a> {
+        LpmView {
+            root: self.root.start(),
+            blocks: self.blocks.start(),
+            default: self.default.load(Ordering::Acquire),
+            root_shift: self.root_shift,
+            table: PhantomData,
+        }
+    }
+}
+
+/// A table that outlives its handles until the readers of views have passed: these do not borrow a handle.
+struct Shared {
+    table: ManuallyDrop<Table>,
+    domain: Domain,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the field after this, and its own drop does nothing.
+        self.domain.retire(unsafe { ManuallyDrop::take(&mut self.table) });
+    }
+}
+
+/// The readers' side of a table, for workers: cheap to clone.
+#[derive(Clone)]
+pub struct Lpm(Arc<Shared>);
+
+impl Lpm {
+    /// The table as hot loops want it; take it once per frame.
+    ///
+    /// # Panics
+    /// If the guard is of another domain than the table, which is a mistake in the program's wiring.
+    #[inline(always)]
+    pub fn view<'g>(&self, guard: Guard<'g>) -> LpmView<'g> {
+        assert!(guard.domain().is(&self.0.domain), "the guard belongs to another domain than the table");
+        self.0.table.view()
+    }
+
+    /// The leaf of the longest prefix that contains the address; zero if there is none.
+    #[inline(always)]
+    pub fn lookup(&self, guard: Guard<'_>, address: u32) -> u32 {
+        self.view(guard).lookup(address)
+    }
+
+    /// [`LpmView::prefetch`] for those who hold no guard: it is only a hint.
+    #[inline(always)]
+    pub fn prefetch(&self, address: u32) {
+        self.0.table.view().prefetch(address);
+    }
+
+    /// [`LpmView::prefetch_root`] for those who hold no guard.
+    #[inline(always)]
+    pub fn prefetch_root(&self, address: u32) {
+        self.0.table.view().prefetch_root(address);
+    }
+}
+
+/// A table in a worker's hands during a frame. It shows changes as they happen, but for the default route.
+#[derive(Clone, Copy)]
+pub struct LpmView<'g> {
+    root: NonNull<AtomicU32>,
+    blocks: NonNull<AtomicU32>,
+    default: u32,
+    root_shift: u32,
+    table: PhantomData<&'g Table>,
+}
+
+impl LpmView<'_> {
+    /// The leaf of the longest prefix that contains the address; zero if there is none.
+    #[inline(always)]
+    pub fn lookup(&self, address: u32) -> u32 {
+        let mut word = self.root_word(address);
+        let mut shift = self.root_shift;
+        while word & BLOCK != 0 {
+            shift -= 8;
+            word = self.block_word(word & !BLOCK, address >> shift);
+        }
+        if word == 0 { self.default } else { word }
+    }
+
+    /// The leaves of several addresses at once. All loads of a level are under way together, and the only
+    /// branches are on whether any address needs the next level. For hot loops, with [`LpmView::prefetch`]
+    /// some way ahead.
+    #[inline(always)]
+    pub fn lookup_each<const N: usize>(&self, addresses: &[u32; N]) -> [u32; N] {
+        let mut words = [0; N];
+        for lane in 0..N {
+            words[lane] = self.root_word(addresses[lane]);
+        }
+        self.descend(&mut words, addresses, self.root_shift - 8);
+        if self.root_shift == 16 {
+            self.descend(&mut words, addresses, 0);
+        }
+        for lane in 0..N {
+            words[lane] = if words[lane] == 0 { self.default } else { words[lane] };
+        }
+        words
+    }
+
+    /// Follows the words that are blocks by one level.
+    #[inline(always)]
+    fn descend<const N: usize>(&self, words: &mut [u32; N], addresses: &[u32; N], shift: u32) {
+        let mut any = 0;
+        for lane in 0..N {
+            any |= words[lane];
+        }
+        if any & BLOCK == 0 {
+            return;
+        }
+        for lane in 0..N {
+            let word = words[lane];
+            // All ones for a block, else zero, so that leaves read a word of block 0 that is always in cache.
+            let is_block = ((word as i32) >> 31) as u32;
+            let below = self.block_word(word & is_block & !BLOCK, (addresses[lane] >> shift) & is_block);
+            words[lane] = (below & is_block) | (word & !is_block);
+        }
+    }
+
+    /// Fetches the block that a lookup of this address will read, if any. It has to load the root's word, and
+    /// waits if that is cold, as among millions of scattered routes; there, fetch the root's word even earlier.
+    #[inline(always)]
+    pub fn prefetch(&self, address: u32) {
+        let word = self.root_word(address);
+        if word & BLOCK != 0 {
+            let index = (word & !BLOCK) as usize * 256 + (address >> (self.root_shift - 8) & 255) as usize;
+            prefetch(self.blocks.as_ptr().wrapping_add(index));
+        }
+    }
+
+    /// Fetches the root's word for this address.
+    #[inline(always)]
+    pub fn prefetch_root(&self, address: u32) {
+        prefetch(self.root.as_ptr().wrapping_add((address >> self.root_shift) as usize));
+    }
+
+    #[inline(always)]
+    fn root_word(&self, address: u32) -> u32 {
+        // SAFETY: the root has 2^(32 - root_shift) committed words. The memory lives as long as the view:
+        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
+        unsafe { self.root.add((address >> self.root_shift) as usize).as_ref() }.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn block_word(&self, block: u32, index: u32) -> u32 {
+        // SAFETY: the writer stores only numbers of committed blocks of 256 words in the table, and block 0
+        // is committed from the start. For the memory's life, see `root_word`.
+        unsafe { self.blocks.add(block as usize * 256 + (index & 255) as usize).as_ref() }.load(Ordering::Acquire)
+    }
+}

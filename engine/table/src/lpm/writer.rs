@@ -1,0 +1,257 @@
+//! The writer of an LPM table: it keeps the words in step with the routes.
+use super::blocks::Blocks;
+use super::{BLOCK, Lpm, LpmConfig, Shared, Table};
+use crate::epoch::Domain;
+use crate::routes::{Address, Routes};
+use std::mem::ManuallyDrop;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Why a table refused a route or could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LpmError {
+    /// The prefix length is above 32.
+    #[error("route {prefix}/{length}: the prefix length of an IPv4 route is 0 to 32")]
+    Length {
+        /// The route's prefix.
+        prefix: Ipv4Addr,
+        /// The length that was asked for.
+        length: u8,
+    },
+    /// The leaf is zero, which means no route, or has bit 31 set.
+    #[error("route {prefix}/{length}: leaf {leaf:#x} is not between 1 and 0x7fffffff")]
+    Leaf {
+        /// The route's prefix.
+        prefix: Ipv4Addr,
+        /// The route's prefix length.
+        length: u8,
+        /// The leaf that was asked for.
+        leaf: u32,
+    },
+    /// The limit on blocks is reached.
+    #[error("route {prefix}/{length}: all {blocks_max} blocks for long prefixes are in use; raise blocks_max")]
+    Full {
+        /// The route's prefix.
+        prefix: Ipv4Addr,
+        /// The route's prefix length.
+        length: u8,
+        /// The table's limit.
+        blocks_max: u32,
+    },
+    /// The system gives no more memory.
+    #[error("forwarding table: no memory for {bytes} bytes ({source}); lower blocks_max or free memory")]
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+/// The only writer of a table, on the control thread. Host bits of the prefixes given to it are ignored.
+pub struct LpmWriter {
+    shared: Arc<Shared>,
+    routes: Routes<u32>,
+    blocks: Blocks,
+}
+
+/// A level of the tree: the words that an address is looked up in, and how far to shift it for its index.
+#[derive(Clone, Copy)]
+struct Level<'a> {
+    words: &'a [AtomicU32],
+    shift: u32,
+}
+
+impl<'a> Level<'a> {
+    fn root(table: &'a Table) -> Level<'a> {
+        Level { words: table.root.slice(0, 1 << (32 - table.root_shift)), shift: table.root_shift }
+    }
+
+    fn block(self, table: &'a Table, block: u32) -> Level<'a> {
+        Level { words: table.blocks.slice(block as usize * 256, 256), shift: self.shift - 8 }
+    }
+
+    /// The word for an address. The number of words is a power of two.
+    fn word(self, address: u32) -> &'a AtomicU32 {
+        &self.words[(address >> self.shift) as usize & (self.words.len() - 1)]
+    }
+
+    /// Down to the block below the word for this address, if there is one.
+    fn below(self, table: &'a Table, address: u32) -> Option<(u32, Level<'a>)> {
+        let word = self.word(address).load(Ordering::Relaxed);
+        (word & BLOCK != 0).then(|| (word & !BLOCK, self.block(table, word & !BLOCK)))
+    }
+
+    /// The longest prefix length that whole words of this level can express.
+    fn length_max(self) -> u8 {
+        (32 - self.shift) as u8
+    }
+
+    /// Sets the words for `first..=last`, and those in the blocks below.
+    fn fill(self, table: &Table, first: u32, last: u32, leaf: u32) {
+        for index in first >> self.shift..=last >> self.shift {
+            let (start, end) = (index << self.shift).range(self.length_max());
+            match self.below(table, start) {
+                Some((_, level)) => level.fill(table, first.max(start), last.min(end), leaf),
+                None => self.word(start).store(leaf, Ordering::Release),
+            }
+        }
+    }
+}
+
+impl LpmWriter {
+    /// An empty table in the readers' domain.
+    pub fn new(domain: &Domain, config: LpmConfig) -> Result<LpmWriter, LpmError> {
+        let table = Table::new(config).map_err(|source| LpmError::Memory {
+            bytes: (4 << config.root_bits) + config.blocks_max as usize * 1024,
+            source,
+        })?;
+        Ok(LpmWriter {
+            shared: Arc::new(Shared { table: ManuallyDrop::new(table), domain: domain.clone() }),
+            routes: Routes::new(),
+            blocks: Blocks::new(domain, config.blocks_max),
+        })
+    }
+
+    /// A reader's handle.
+    pub fn reader(&self) -> Lpm {
+        Lpm(Arc::clone(&self.shared))
+    }
+
+    /// Adds a route or changes its leaf; returns the leaf it had. After an error nothing has changed.
+    pub fn insert(&mut self, prefix: u32, length: u8, leaf: u32) -> Result<Option<u32>, LpmError> {
+        let name = Ipv4Addr::from(prefix);
+        if length > 32 {
+            return Err(LpmError::Length { prefix: name, length });
+        }
+        if leaf == 0 || leaf & BLOCK != 0 {
+            return Err(LpmError::Leaf { prefix: name, length, leaf });
+        }
+        let prefix = prefix.range(length).0;
+        self.make_room(prefix, length)?;
+        let old = self.routes.insert(prefix, length, leaf);
+        self.paint(prefix, length, leaf);
+        Ok(old)
+    }
+
+    /// Removes a route and returns its leaf. What it covered falls to the next shorter route.
+    pub fn remove(&mut self, prefix: u32, length: u8) -> Option<u32> {
+        let prefix = prefix.range(length).0;
+        let old = self.routes.remove(prefix, length)?;
+        // The default route has no words of its own: zero stands for it.
+        let shorter = self.routes.longest_match(prefix, length).filter(|&(_, length, _)| length > 0);
+        self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
+        self.collapse(prefix, length);
+        Some(old)
+    }
+
+    /// The leaf of exactly this route.
+    pub fn get(&self, prefix: u32, length: u8) -> Option<u32> {
+        self.routes.get(prefix.range(length).0, length)
+    }
+
+    /// The longest route that contains the address: prefix, length, leaf.
+    pub fn longest_match(&self, address: u32) -> Option<(u32, u8, u32)> {
+        self.routes.longest_match(address, 32)
+    }
+
+    /// The leaf that a reader finds now; zero if there is none.
+    pub fn lookup(&self, address: u32) -> u32 {
+        self.table().view().lookup(address)
+    }
+
+    /// All routes by prefix, shorter first: prefix, length, leaf.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u8, u32)> + '_ {
+        self.routes.iter()
+    }
+
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    /// How many blocks routes use, of at most [`LpmConfig::with_blocks_max`].
+    pub fn blocks_in_use(&self) -> u32 {
+        self.blocks.in_use()
+    }
+
+    /// The table's memory: the whole root, every block that was ever used, and about 20 bytes per route for
+    /// the ordered set. An upper bound, as the system gives pages of the root only where routes are.
+    pub fn memory_bytes(&self) -> usize {
+        let root = 4 << Level::root(self.table()).length_max();
+        root + (self.blocks.touched() as usize + 1) * 1024 + self.routes.len() * 20
+    }
+
+    fn table(&self) -> &Table {
+        &self.shared.table
+    }
+
+    /// Splits words until whole words stand for the prefix. Readers notice nothing: a new block says
+    /// what the word said that it replaces.
+    fn make_room(&mut self, prefix: u32, length: u8) -> Result<(), LpmError> {
+        let table = &*self.shared.table;
+        let mut level = Level::root(table);
+        while level.length_max() < length {
+            level = match level.below(table, prefix) {
+                Some((_, below)) => below,
+                None => {
+                    let block = self.blocks.allocate(&table.blocks);
+                    let block = block.map_err(|source| LpmError::Memory { bytes: 1024, source });
+                    let Some(block) = block? else {
+                        self.collapse(prefix, length);
+                        let (prefix, blocks_max) = (Ipv4Addr::from(prefix), self.blocks.max());
+                        return Err(LpmError::Full { prefix, length, blocks_max });
+                    };
+                    let (word, below) = (level.word(prefix), level.block(table, block));
+                    let leaf = word.load(Ordering::Relaxed);
+                    for word in below.words {
+                        word.store(leaf, Ordering::Relaxed);
+                    }
+                    word.store(BLOCK | block, Ordering::Release);
+                    below
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a leaf to all addresses of a prefix that no longer route claims.
+    fn paint(&self, prefix: u32, length: u8, leaf: u32) {
+        let table = self.table();
+        if length == 0 {
+            return table.default.store(leaf, Ordering::Release);
+        }
+        let root = Level::root(table);
+        for (first, last) in self.routes.gaps(prefix, length) {
+            root.fill(table, first, last, leaf);
+        }
+    }
+
+    /// Unlinks the blocks around a prefix in which no route is left that needs them.
+    fn collapse(&mut self, prefix: u32, length: u8) {
+        let table = &*self.shared.table;
+        let mut path = Vec::new();
+        let mut level = Level::root(table);
+        while level.length_max() < length
+            && let Some((block, below)) = level.below(table, prefix)
+        {
+            path.push((level, block, below));
+            level = below;
+        }
+        for (level, block, below) in path.into_iter().rev() {
+            let length = level.length_max();
+            if self.routes.has_longer(prefix.range(length).0, length) {
+                break;
+            }
+            // All its words are equal now: any of them can stand for the block.
+            level.word(prefix).store(below.word(prefix).load(Ordering::Relaxed), Ordering::Release);
+            self.blocks.unlinked(block);
+        }
+    }
+}

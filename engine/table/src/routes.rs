@@ -1,0 +1,183 @@
+//! The control side of a longest prefix match: the routes in prefix order, and what covers what.
+//!
+//! It answers what a forwarding table cannot: which route covers a prefix once another goes, and which parts
+//! of a prefix its more specific routes leave to it. For addresses of 32 bits, or 128.
+use std::collections::BTreeMap;
+
+/// An address as a number.
+pub trait Address: Copy + Ord + std::fmt::Debug {
+    /// Its length in bits.
+    const BITS: u8;
+    /// The first and the last address of the prefix of this length around it.
+    fn range(self, length: u8) -> (Self, Self);
+    /// How many leading bits it shares with another.
+    fn common_bits(self, other: Self) -> u8;
+    /// The address after it, unless it is the last of all.
+    fn next(self) -> Option<Self>;
+    /// The address before it, unless it is the first of all.
+    fn previous(self) -> Option<Self>;
+}
+
+macro_rules! address {
+    ($type:ty) => {
+        impl Address for $type {
+            const BITS: u8 = <$type>::BITS as u8;
+            #[inline]
+            fn range(self, length: u8) -> (Self, Self) {
+                let host = <$type>::MAX.checked_shr(length.into()).unwrap_or(0);
+                (self & !host, self | host)
+            }
+            #[inline]
+            fn common_bits(self, other: Self) -> u8 {
+                (self ^ other).leading_zeros() as u8
+            }
+            #[inline]
+            fn next(self) -> Option<Self> {
+                self.checked_add(1)
+            }
+            #[inline]
+            fn previous(self) -> Option<Self> {
+                self.checked_sub(1)
+            }
+        }
+    };
+}
+address!(u32);
+address!(u128);
+
+/// Routes by prefix, and of equal prefixes the shorter first. Prefixes are given with zero host bits.
+#[derive(Debug, Default)]
+pub struct Routes<A> {
+    leaves: BTreeMap<(A, u8), u32>,
+}
+
+impl<A: Address> Routes<A> {
+    /// No routes.
+    pub fn new() -> Routes<A> {
+        Routes { leaves: BTreeMap::new() }
+    }
+
+    /// Adds a route or changes its leaf; returns the leaf it had.
+    pub fn insert(&mut self, prefix: A, length: u8, leaf: u32) -> Option<u32> {
+        self.leaves.insert((prefix, length), leaf)
+    }
+
+    /// Removes a route; returns its leaf.
+    pub fn remove(&mut self, prefix: A, length: u8) -> Option<u32> {
+        self.leaves.remove(&(prefix, length))
+    }
+
+    /// The leaf of exactly this route.
+    pub fn get(&self, prefix: A, length: u8) -> Option<u32> {
+        self.leaves.get(&(prefix, length)).copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.leaves.is_empty()
+    }
+
+    /// All routes in order: prefix, length, leaf.
+    pub fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> + '_ {
+        self.leaves.iter().map(|(&(prefix, length), &leaf)| (prefix, length, leaf))
+    }
+
+    /// The longest route that contains `address` and is no longer than `length_max`.
+    pub fn longest_match(&self, address: A, length_max: u8) -> Option<(A, u8, u32)> {
+        let mut length = length_max;
+        loop {
+            // The last route in order up to the wanted one. If it does not contain the address, then what
+            // does also contains this route, or it would lie between the two; so it is no longer than what
+            // the two have in common, and the search goes on from there.
+            let bound = (address.range(length).0, length);
+            let (&(prefix, found), &leaf) = self.leaves.range(..=bound).next_back()?;
+            let common = address.common_bits(prefix);
+            if common >= found {
+                return Some((prefix, found, leaf));
+            }
+            length = common;
+        }
+    }
+
+    /// Whether a longer route lies inside the prefix.
+    pub fn has_longer(&self, prefix: A, length: u8) -> bool {
+        self.longer(prefix, length).next().is_some()
+    }
+
+    /// The parts of a prefix that no longer route claims, as first and last address, in order.
+    pub fn gaps(&self, prefix: A, length: u8) -> impl Iterator<Item = (A, A)> + '_ {
+        let (first, last) = prefix.range(length);
+        let mut longer = self.longer(prefix, length);
+        // Where the next gap may start; none once a longer route reaches the end.
+        let mut cursor = Some(first);
+        std::iter::from_fn(move || {
+            for (inner, inner_length) in longer.by_ref() {
+                let start = cursor?;
+                let inner_last = inner.range(inner_length).1;
+                if inner_last < start {
+                    continue; // It lies inside the one before.
+                }
+                cursor = if inner_last < last { inner_last.next() } else { None };
+                if start < inner {
+                    return inner.previous().map(|end| (start, end));
+                }
+            }
+            cursor.take().map(|start| (start, last))
+        })
+    }
+
+    fn longer(&self, prefix: A, length: u8) -> impl Iterator<Item = (A, u8)> + '_ {
+        // Routes inside a prefix follow it in order. Without a bound for lengths there would be none above
+        // the full length, where the range is empty.
+        let bounds = (length < A::BITS).then(|| (prefix, length + 1)..=(prefix.range(length).1, A::BITS));
+        bounds.into_iter().flat_map(|bounds| self.leaves.range(bounds)).map(|(&key, _)| key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes<A: Address>(list: &[(A, u8)]) -> Routes<A> {
+        let mut routes = Routes::new();
+        for (leaf, &(prefix, length)) in (1..).zip(list) {
+            assert_eq!(routes.insert(prefix, length, leaf), None);
+        }
+        routes
+    }
+
+    #[test]
+    fn the_longest_match_climbs_over_siblings() {
+        let routes = routes(&[(0x0a00_0000_u32, 8), (0x0a01_0000, 16), (0x0a01_0200, 24), (0x0a01_02ff, 32)]);
+        assert_eq!(routes.longest_match(0x0a01_02ff, 32), Some((0x0a01_02ff, 32, 4)));
+        assert_eq!(routes.longest_match(0x0a01_02ff, 31), Some((0x0a01_0200, 24, 3)));
+        assert_eq!(routes.longest_match(0x0a01_0300, 32), Some((0x0a01_0000, 16, 2)));
+        assert_eq!(routes.longest_match(0x0aff_ffff, 32), Some((0x0a00_0000, 8, 1)));
+        assert_eq!(routes.longest_match(0x0b00_0000, 32), None);
+        assert_eq!(routes.longest_match(0x09ff_ffff, 32), None);
+    }
+
+    #[test]
+    fn the_default_route_covers_everything() {
+        let routes = routes(&[(0_u128, 0), (1 << 127, 1), (u128::MAX, 128)]);
+        assert_eq!(routes.longest_match(5, 128), Some((0, 0, 1)));
+        assert_eq!(routes.longest_match(u128::MAX - 1, 128), Some((1 << 127, 1, 2)));
+        assert_eq!(routes.longest_match(u128::MAX, 127), Some((1 << 127, 1, 2)));
+    }
+
+    #[test]
+    fn gaps_are_what_longer_routes_leave() {
+        let routes = routes(&[(0_u32, 0), (0, 30), (2, 31), (8, 29), (u32::MAX, 32)]);
+        assert_eq!(routes.gaps(0, 0).collect::<Vec<_>>(), [(4, 7), (16, u32::MAX - 1)]);
+        assert_eq!(routes.gaps(0, 30).collect::<Vec<_>>(), [(0, 1)]);
+        assert_eq!(routes.gaps(8, 29).collect::<Vec<_>>(), [(8, 15)]);
+        assert_eq!(routes.gaps(2, 31).collect::<Vec<_>>(), [(2, 3)]);
+        assert_eq!(routes.gaps(u32::MAX, 32).collect::<Vec<_>>(), [(u32::MAX, u32::MAX)]);
+        assert!(routes.has_longer(0, 30) && !routes.has_longer(2, 31) && !routes.has_longer(u32::MAX, 32));
+    }
+}
