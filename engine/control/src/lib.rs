@@ -1,2 +1,35 @@
-//! The control side.
+//! The control side: what runs on the one control thread and owns all configuration.
+//!
+//! It knows nothing of packets. A room gives it three things, all in one `register` function:
+//!
+//! - its **state**, any type, kept in [`Control`] and found by its type;
+//! - its **config objects**, structs that derive [`Object`]: their fields are the one source of the YAML file,
+//!   the schema, `docs/objects.md` and the texts of the CLI;
+//! - its **commands**, a [`Command`](cli::Command) each: a grammar in VPP's style and a handler.
+//!
+//! The page to read first is `tests/tiny_room.rs`: a complete room in some fifty lines.
+//!
+//! Rules that keep the control side simple:
+//!
+//! - Everything is single-threaded (`Rc`, `RefCell`). A borrow of a room's state never lives across an `.await`,
+//!   and never across a call into another room that may come back.
+//! - Configuration changes only through [`Objects`](object::Objects): a command builds an object and puts it; what
+//!   the CLI made is therefore in `quiver save`.
+//! - Time, timers and tasks come from [`Control`], so that a simulation can host them.
 #![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod object;
+
+mod control;
+mod signal;
+mod time;
+
+pub use control::Control;
+pub use object::{Change, Kind, Object, ObjectError, Record};
+pub use quiver_control_derive::{Object, Record};
+pub use signal::Signal;
+pub use time::{Clock, LocalFuture, Spawner, Task, Time, Timer};
+
+#[doc(hidden)]
+pub use serde_json;

@@ -1,1 +1,2 @@
 //! Packet builder, test graph, virtual clock, golden scenarios.
+pub mod executor;

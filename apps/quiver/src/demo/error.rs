@@ -1,0 +1,28 @@
+//! What can go wrong in the demo.
+
+/// Why the demo could not be run, entered or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Namespaces, links or programs.
+    #[error(transparent)]
+    World(#[from] quiver_netns::Error),
+    /// No demo of this user was left up.
+    #[error("no demo of yours is up: start one with `quiver demo --keep`")]
+    NotUp,
+    /// The demo that is up has no namespace of this name.
+    #[error("the demo has no namespace `{name}`: it has {known}")]
+    UnknownNamespace {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A program's report has not the expected form.
+    #[error("the report of {program} is not understood: {report}")]
+    Unreadable {
+        /// Whose report.
+        program: &'static str,
+        /// What it says.
+        report: String,
+    },
+}

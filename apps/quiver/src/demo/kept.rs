@@ -1,0 +1,64 @@
+//! A demo that was left up: how to play with it and how to end it.
+
+use std::os::unix::process::CommandExt;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use quiver_netns::{Found, Program, World};
+
+use super::WORLD;
+use super::error::Error;
+use super::path::Site;
+
+/// Lets the user's process return, and stays until the world is stopped.
+pub fn keep(world: World, site: &Site) -> Result<(), Error> {
+    let mut server = Program::start(site.server.command("iperf3").args(["--server", "--forceflush"]))?;
+    server.wait_for_output("Server listening", Duration::from_secs(10))?;
+    print!("{}", instructions(site)?);
+    world.keep(WORLD)?;
+    loop {
+        thread::park();
+    }
+}
+
+fn instructions(site: &Site) -> Result<String, Error> {
+    let program = env::current_exe().map_err(|e| quiver_netns::Error::system("find the path of this program", e))?;
+    let quiver = program.display();
+    let address = site.server_address;
+    Ok(format!(
+        "\nThe last path is left up; an iperf3 server listens at its end. To play with it:\n  \
+         {quiver} demo --in client -- ping {address}\n  \
+         {quiver} demo --in client -- iperf3 -c {address}\n\
+         To end it:\n  \
+         {quiver} demo --stop\n"
+    ))
+}
+
+/// Ends every kept demo of this user.
+pub fn stop() -> Result<(), Error> {
+    let worlds = Found::all(WORLD);
+    for world in &worlds {
+        world.stop()?;
+    }
+    match worlds.len() {
+        0 => println!("no demo of yours is up"),
+        1 => println!("the demo is ended; nothing of it is left"),
+        more => println!("{more} demos are ended; nothing of them is left"),
+    }
+    Ok(())
+}
+
+/// Becomes `command` in a namespace of the kept demo.
+pub fn run_in(namespace: &str, command: &[String]) -> Result<(), Error> {
+    let [program, arguments @ ..] = command else { unreachable!("clap demands a command") };
+    let world = *Found::all(WORLD).first().ok_or(Error::NotUp)?;
+    let known: Vec<_> = fs::read_dir(world.path("/run/netns"))
+        .map_err(|e| quiver_netns::Error::system("read the namespaces of the demo", e))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    if !known.iter().any(|name| name == namespace) {
+        return Err(Error::UnknownNamespace { name: namespace.to_owned(), known: known.join(", ") });
+    }
+    let error = world.command(namespace, program).args(arguments).exec();
+    Err(quiver_netns::Error::Start { command: command.join(" "), source: error }.into())
+}

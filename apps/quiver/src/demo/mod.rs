@@ -1,0 +1,97 @@
+//! `quiver demo`: two network namespaces joined in several ways, measured by real programs.
+//!
+//! Everything happens in a world (see `quiver_netns`) that disappears with its first process, so the demo leaves nothing
+//! behind and needs no root where unprivileged user namespaces are allowed.
+
+mod error;
+mod kept;
+mod measure;
+mod packages;
+mod path;
+mod progress;
+mod report;
+
+use std::ffi::CStr;
+use std::process::ExitCode;
+
+use quiver_netns::enter;
+
+use error::Error;
+use path::Path;
+use progress::Progress;
+use report::Report;
+
+/// The name by which a kept demo is found again.
+const WORLD: &CStr = c"quiver-demo";
+
+/// Join two network namespaces by quiverd, and compare with what the kernel does
+#[derive(Debug, clap::Args)]
+pub struct Demo {
+    /// Leave the last path up for playing
+    #[arg(long)]
+    keep: bool,
+    /// End every demo of yours that was left up
+    #[arg(long, conflicts_with_all = ["keep", "namespace"])]
+    stop: bool,
+    /// Run COMMAND in a namespace of the demo that was left up: `client` or `server`
+    #[arg(long = "in", value_name = "NAMESPACE", requires = "command")]
+    namespace: Option<String>,
+    /// What to run there
+    #[arg(last = true, value_name = "COMMAND", requires = "namespace")]
+    command: Vec<String>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+    /// Length of each throughput measurement
+    #[arg(long, value_name = "SECONDS", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=60))]
+    seconds: u64,
+    /// Measure only this path; may be repeated
+    #[arg(long, value_name = "PATH", value_enum)]
+    path: Vec<Path>,
+}
+
+/// Runs the demo; what went wrong is said on standard error.
+pub fn run(demo: &Demo) -> ExitCode {
+    let result = if demo.stop {
+        kept::stop()
+    } else if let Some(namespace) = &demo.namespace {
+        kept::run_in(namespace, &demo.command)
+    } else {
+        measure_all(demo)
+    };
+    result.map_or_else(
+        |error| {
+            eprintln!("quiver demo: {error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+fn measure_all(demo: &Demo) -> Result<(), Error> {
+    packages::provide()?;
+    // The process that the user started waits here; what follows happens in the world.
+    let world = enter()?;
+    let paths = if demo.path.is_empty() { Path::ALL } else { &demo.path };
+    let progress = Progress::new(paths.len());
+    let mut report = Report::new(demo.seconds)?;
+    let mut last = None;
+    for &path in paths {
+        drop(last.take());
+        progress.say(&format!("{path}: building"));
+        let site = path.build(&world)?;
+        report.paths.push(measure::measure(path, &site, demo.seconds, &progress)?);
+        progress.advance();
+        last = Some(site);
+    }
+    progress.done();
+    if demo.json {
+        report.print_json()
+    } else {
+        report.print_table()
+    }
+    match last {
+        Some(site) if demo.keep => kept::keep(world, &site),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,134 @@
+//! However the demo ends, the machine is as it was.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Every process that a test starts, at whatever remove, has this variable with the test's name and process id.
+const MARK: &str = "QUIVER_DEMO_TEST";
+
+fn demo(mark: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    command.arg("demo").args(arguments).env(MARK, mark).stdin(Stdio::null());
+    command
+}
+
+fn mark(test: &str) -> String {
+    format!("{test}-{}", process::id())
+}
+
+/// The interfaces, namespaces and mounts of the machine, and the processes of a test.
+fn traces(mark: &str) -> BTreeSet<String> {
+    let mut traces = BTreeSet::new();
+    for arguments in [["-brief", "link"], ["netns", "list"]] {
+        let output = Command::new("ip").args(arguments).output().expect("ip is installed");
+        let text = String::from_utf8(output.stdout).unwrap();
+        traces.extend(text.lines().map(|line| format!("ip: {line}")));
+    }
+    traces.extend(fs::read_to_string("/proc/self/mounts").unwrap().lines().map(|line| format!("mount: {line}")));
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    traces.extend(sockets.lines().filter(|line| line.contains("quiver")).map(str::to_owned));
+    let marked = format!("{MARK}={mark}");
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment.split(|&byte| byte == 0).any(|variable| variable == marked.as_bytes()) {
+            let command = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            traces.insert(format!("process: {}", command.replace('\0', " ")));
+        }
+    }
+    traces
+}
+
+/// Fails unless the machine is as `before` within a moment; the kernel takes one to end a world.
+fn assert_nothing_left(mark: &str, before: &BTreeSet<String>) {
+    let limit = Instant::now() + Duration::from_secs(5);
+    while traces(mark) != *before && Instant::now() < limit {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(traces(mark), *before);
+}
+
+fn assert_success(output: &Output) {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn success_gives_figures_and_leaves_nothing() {
+    let mark = mark("success");
+    let before = traces(&mark);
+    let output =
+        demo(&mark, &["--json", "--seconds", "1", "--path", "veth", "--path", "linux-bridge"]).output().unwrap();
+    assert_success(&output);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 2);
+    for path in paths {
+        for figure in ["gigabits_per_second", "ping_min_us", "ping_avg_us", "cpu_seconds_per_gigabyte"] {
+            assert!(path[figure].as_f64().unwrap() > 0.0, "{figure} in {path}");
+        }
+        assert_eq!(path["ping_lost"], 0, "{path}");
+    }
+    assert_nothing_left(&mark, &before);
+}
+
+#[test]
+fn failure_names_the_culprit_and_leaves_nothing() {
+    let mark = mark("failure");
+    let before = traces(&mark);
+    let programs = tempfile::tempdir().unwrap();
+    let broken = programs.path().join("iperf3");
+    fs::write(&broken, "#!/bin/sh\necho out of order\nexit 3\n").unwrap();
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.path().display(), env::var("PATH").unwrap());
+    let output = demo(&mark, &["--seconds", "1", "--path", "veth"]).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("iperf3 --server") && complaint.contains("out of order"), "{complaint}");
+    assert_nothing_left(&mark, &before);
+}
+
+#[test]
+fn signals_end_it_and_leave_nothing() {
+    for (signal, code) in [(Signal::SIGINT, Some(130)), (Signal::SIGTERM, Some(143)), (Signal::SIGKILL, None)] {
+        let mark = mark(signal.as_str());
+        let before = traces(&mark);
+        let mut child = demo(&mark, &["--seconds", "30", "--path", "veth"]).stderr(Stdio::piped()).spawn().unwrap();
+        // Half-way: the transfer is running.
+        let mut progress = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("iperf3 for") {
+            line.clear();
+            assert!(progress.read_line(&mut line).unwrap() > 0, "the demo ended before its transfer");
+        }
+        assert!(traces(&mark).len() > before.len());
+        kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), code);
+        progress.read_to_string(&mut line).unwrap();
+        assert_nothing_left(&mark, &before);
+    }
+}
+
+#[test]
+fn a_kept_demo_can_be_played_with_and_ended() {
+    let mark = mark("kept");
+    let before = traces(&mark);
+    let output = demo(&mark, &["--keep", "--seconds", "1", "--path", "veth"]).output().unwrap();
+    assert_success(&output);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for instruction in ["demo --in client -- ping 10.0.0.2", "demo --stop"] {
+        assert!(text.contains(instruction), "{text}");
+    }
+    let output = demo(&mark, &["--in", "client", "--", "ping", "-c", "1", "10.0.0.2"]).output().unwrap();
+    assert_success(&output);
+    let output = demo(&mark, &["--in", "nowhere", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no namespace `nowhere`"));
+    assert_success(&demo(&mark, &["--stop"]).output().unwrap());
+    assert_nothing_left(&mark, &before);
+}

@@ -1,0 +1,235 @@
+//! `derive(Record)` and `derive(Object)`: the reading, writing and describing of config structs, from their fields.
+//! What they mean is documented at the traits in `quiver-control`.
+#![forbid(unsafe_code)]
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitStr, Meta, parse_macro_input};
+
+/// Makes a struct a record: a group of fields inside an object.
+#[proc_macro_derive(Record, attributes(default))]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    record(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Makes a struct a config object: a record with a kind and a key.
+#[proc_macro_derive(Object, attributes(object, key, fixed, default))]
+pub fn derive_object(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let both = record(&input).and_then(|record| Ok([record, object(&input)?]));
+    match both {
+        Ok(parts) => parts.into_iter().collect::<Tokens>().into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
+
+fn named_fields(input: &DeriveInput) -> Result<Vec<&Field>, Error> {
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => Ok(fields.named.iter().collect()),
+            _ => Err(Error::new(input.span(), "the fields of a record have names")),
+        },
+        _ => Err(Error::new(input.span(), "only a struct can be a record")),
+    }
+}
+
+fn has(attributes: &[Attribute], name: &str) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident(name))
+}
+
+/// The doc comment, its lines joined by spaces.
+fn doc(attributes: &[Attribute], span: proc_macro2::Span) -> Result<String, Error> {
+    let mut lines = Vec::new();
+    for attribute in attributes {
+        if let Meta::NameValue(pair) = &attribute.meta
+            && pair.path.is_ident("doc")
+            && let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value
+        {
+            lines.push(text.value().trim().to_owned());
+        }
+    }
+    match lines.join(" ").trim() {
+        "" => Err(Error::new(span, "a doc comment is missing: it is the text of the help and of the documentation")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// The field's name in files: `mac_age` is `mac-age`.
+fn file_name(field: &Field) -> String {
+    let ident = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    ident.trim_start_matches("r#").replace('_', "-")
+}
+
+/// The default of a field as an `Option` expression.
+fn default(field: &Field) -> Result<Tokens, Error> {
+    let ty = &field.ty;
+    for attribute in &field.attrs {
+        if attribute.path().is_ident("default") {
+            let value: Expr = attribute.parse_args()?;
+            return Ok(quote!(::core::option::Option::<#ty>::Some(#value)));
+        }
+    }
+    Ok(quote!(::core::option::Option::<#ty>::None))
+}
+
+fn record(input: &DeriveInput) -> Result<Tokens, Error> {
+    let name = &input.ident;
+    let about = doc(&input.attrs, name.span())?;
+    let (mut infos, mut reads, mut names, mut idents) = (vec![], vec![], vec![], vec![]);
+    for field in named_fields(input)? {
+        let (text, default, file_name) = (doc(&field.attrs, field.span())?, default(field)?, file_name(field));
+        let (key, fixed) = (has(&field.attrs, "key"), has(&field.attrs, "fixed"));
+        infos.push(quote!(derived::info(#file_name, #text, #default, #key, #fixed)));
+        reads.push(quote!(derived::field(values, #file_name, #default, problems)));
+        names.push(file_name);
+        idents.push(field.ident.clone());
+    }
+    Ok(quote! {
+        const _: () = {
+            use ::quiver_control::object::field::{derived, Field, FieldInfo, Problems};
+
+            impl ::quiver_control::object::Record for #name {
+                const DOC: &'static str = #about;
+                fn record_fields() -> ::std::vec::Vec<FieldInfo> {
+                    ::std::vec![#(#infos),*]
+                }
+                fn read_record(values: &derived::Map<::std::string::String, derived::Value>, problems: &mut Problems)
+                    -> ::core::option::Option<Self>
+                {
+                    // All fields are read before any is missed, so that all problems are told.
+                    derived::unknown(values, &[#(#names),*], problems);
+                    #(let #idents = #reads;)*
+                    ::core::option::Option::Some(Self { #(#idents: #idents?),* })
+                }
+                fn write_record(&self) -> derived::Map<::std::string::String, derived::Value> {
+                    let mut values = derived::Map::new();
+                    #(values.insert(#names.to_owned(), self.#idents.write());)*
+                    values
+                }
+                fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
+                    #(self.#idents.references(&::quiver_control::object::field::join(path, #names), found);)*
+                }
+            }
+
+            impl Field for #name {
+                fn read(value: &derived::Value, problems: &mut Problems) -> ::core::option::Option<Self> {
+                    derived::read(value, problems)
+                }
+                fn write(&self) -> derived::Value {
+                    derived::Value::Object(derived::Record::write_record(self))
+                }
+                fn references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
+                    derived::Record::record_references(self, path, found);
+                }
+                fn expected() -> ::std::string::String {
+                    derived::expected::<Self>()
+                }
+                fn schema() -> derived::Value {
+                    derived::schema::<Self>()
+                }
+                fn fields() -> ::std::vec::Vec<FieldInfo> {
+                    <Self as derived::Record>::record_fields()
+                }
+            }
+        };
+    })
+}
+
+/// What `#[object(...)]` says.
+struct ObjectAttribute {
+    kind: LitStr,
+    provides: Option<LitStr>,
+}
+
+fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
+    let (mut kind, mut provides) = (None, None);
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("object")) {
+        attribute.parse_nested_meta(|meta| {
+            let place = match () {
+                () if meta.path.is_ident("kind") => &mut kind,
+                () if meta.path.is_ident("provides") => &mut provides,
+                () => return Err(meta.error("expected kind = \"...\" or provides = \"...\"")),
+            };
+            *place = Some(meta.value()?.parse()?);
+            Ok(())
+        })?;
+    }
+    let kind = kind.ok_or_else(|| Error::new(input.span(), "#[object(kind = \"...\")] is missing"))?;
+    Ok(ObjectAttribute { kind, provides })
+}
+
+fn object(input: &DeriveInput) -> Result<Tokens, Error> {
+    let name = &input.ident;
+    let ObjectAttribute { kind, provides } = object_attribute(input)?;
+    let provides = match provides {
+        Some(space) => quote!(::core::option::Option::Some(#space)),
+        None => quote!(::core::option::Option::None),
+    };
+    let fields = named_fields(input)?;
+    let keys: Vec<_> = fields.iter().filter(|field| has(&field.attrs, "key")).collect();
+    if keys.is_empty() {
+        return Err(Error::new(input.span(), "an object has at least one #[key] field"));
+    }
+    let key_idents: Vec<_> = keys.iter().map(|field| &field.ident).collect();
+    let key_types: Vec<_> = keys.iter().map(|field| &field.ty).collect();
+    let key = if keys.len() == 1 { quote!(#(#key_types)*) } else { quote!((#(#key_types),*)) };
+    let key_value =
+        if keys.len() == 1 { quote!(#(self.#key_idents.clone())*) } else { quote!((#(self.#key_idents.clone()),*)) };
+    let key_format = vec!["{}"; keys.len()].join(" ");
+    let fixed_idents = fields.iter().filter(|field| has(&field.attrs, "fixed")).map(|field| &field.ident);
+    let constructor = constructor(input, &fields)?;
+    Ok(quote! {
+        impl ::quiver_control::object::Object for #name {
+            const KIND: &'static str = #kind;
+            const PROVIDES: ::core::option::Option<&'static str> = #provides;
+            type Key = #key;
+            fn key(&self) -> Self::Key {
+                #key_value
+            }
+            fn must_be_replaced_by(&self, new: &Self) -> bool {
+                false #(|| self.#fixed_idents != new.#fixed_idents)*
+            }
+            fn key_text(&self) -> ::std::string::String {
+                ::std::format!(#key_format, #(self.#key_idents),*)
+            }
+        }
+        #constructor
+    })
+}
+
+/// `new(key fields...)`, where all other fields have a default; a field whose type gives the default says so by
+/// being an `Option` or a `Vec`.
+fn constructor(input: &DeriveInput, fields: &[&Field]) -> Result<Tokens, Error> {
+    let (mut parameters, mut values) = (vec![], vec![]);
+    for field in fields {
+        let (ident, ty) = (&field.ident, &field.ty);
+        if has(&field.attrs, "key") {
+            parameters.push(quote!(#ident: #ty));
+            values.push(quote!(#ident));
+        } else if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("default")) {
+            let value: Expr = attribute.parse_args()?;
+            values.push(quote!(#ident: #value));
+        } else if has_default_by_type(field) {
+            values.push(quote!(#ident: ::core::default::Default::default()));
+        } else {
+            return Ok(Tokens::new());
+        }
+    }
+    let name = &input.ident;
+    Ok(quote! {
+        impl #name {
+            /// The object of this key, all other fields at their defaults.
+            pub fn new(#(#parameters),*) -> Self {
+                Self { #(#values),* }
+            }
+        }
+    })
+}
+
+fn has_default_by_type(field: &Field) -> bool {
+    let syn::Type::Path(path) = &field.ty else { return false };
+    path.path.segments.last().is_some_and(|segment| segment.ident == "Option" || segment.ident == "Vec")
+}

@@ -1,0 +1,189 @@
+//! What a command answers: text for people and JSON for programs, from one description.
+
+use serde_json::{Map, Value};
+
+/// An answer: the same content as text and as JSON.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// For people: lines, without a newline at the end; empty if there is nothing to say.
+    pub text: String,
+    /// For programs.
+    pub json: Value,
+}
+
+impl Reply {
+    /// Nothing to say: it was done.
+    pub fn done() -> Reply {
+        Reply::default()
+    }
+
+    /// Text and JSON that say the same.
+    pub fn new(text: impl Into<String>, json: Value) -> Reply {
+        let mut text = text.into();
+        text.truncate(text.trim_end().len());
+        Reply { text, json }
+    }
+
+    /// A text, which is a string in JSON.
+    pub fn text(text: impl Into<String>) -> Reply {
+        let reply = Reply::new(text, Value::Null);
+        Reply { json: Value::String(reply.text.clone()), ..reply }
+    }
+}
+
+impl From<Table> for Reply {
+    fn from(table: Table) -> Reply {
+        Reply::new(table.to_text(), table.to_json())
+    }
+}
+
+/// A table: aligned columns as text, a list of mappings as JSON.
+///
+/// ```
+/// use quiver_control::cli::{Cell, Table};
+///
+/// let mut table = Table::new(["Name", "MTU", "RX packets"]);
+/// table.row([Cell::from("tap0"), Cell::from(1500), Cell::from(7)]);
+/// assert_eq!(table.to_text(), "Name   MTU  RX packets\ntap0  1500           7\n");
+/// assert_eq!(table.to_json()[0]["rx-packets"], 7);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Table {
+    titles: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// One cell of a table.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    text: String,
+    json: Value,
+}
+
+impl Cell {
+    /// A cell that people read as `text` and programs as `json`: `Cell::new("1.5 G", 1_500_000_000)`.
+    pub fn new(text: impl Into<String>, json: impl Into<Value>) -> Cell {
+        Cell { text: text.into(), json: json.into() }
+    }
+
+    /// What `Display` writes.
+    pub fn of(value: impl std::fmt::Display) -> Cell {
+        Cell::from(value.to_string())
+    }
+
+    /// An empty cell; null in JSON.
+    pub fn empty() -> Cell {
+        Cell { text: String::new(), json: Value::Null }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::new(text, text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::new(text.clone(), text)
+    }
+}
+
+macro_rules! number_cells {
+    ($($type:ty)*) => {$(
+        impl From<$type> for Cell {
+            fn from(number: $type) -> Cell {
+                Cell::new(number.to_string(), number)
+            }
+        }
+    )*};
+}
+number_cells!(u8 u16 u32 u64 usize i32 i64);
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Cell {
+        Cell::new(format!("{number:.2}"), number)
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(truth: bool) -> Cell {
+        Cell::new(if truth { "yes" } else { "no" }, truth)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or_else(Cell::empty, T::into)
+    }
+}
+
+impl Table {
+    /// An empty table with the titles of its columns.
+    pub fn new<'a>(titles: impl IntoIterator<Item = &'a str>) -> Table {
+        Table { titles: titles.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row: a cell for each column. Missing cells are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let mut row: Vec<Cell> = cells.into_iter().collect();
+        row.resize_with(self.titles.len(), Cell::empty);
+        self.rows.push(row);
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Titles and rows as lines, in columns; numbers are aligned to the right.
+    pub fn to_text(&self) -> String {
+        let columns: Vec<(usize, bool)> = self
+            .titles
+            .iter()
+            .enumerate()
+            .map(|(index, title)| {
+                let cells = || self.rows.iter().filter_map(move |row| row.get(index));
+                let width = cells().map(|cell| width(&cell.text)).max().unwrap_or(0).max(width(title));
+                let numeric = cells().any(|cell| cell.json.is_number())
+                    && cells().all(|cell| cell.json.is_number() || cell.json.is_null());
+                (width, numeric)
+            })
+            .collect();
+        let mut text = String::new();
+        let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+            let start = text.len();
+            for (cell, (column, right)) in cells.zip(&columns) {
+                let gap = " ".repeat(column.saturating_sub(width(cell)));
+                let (before, after) = if *right { (gap.as_str(), "") } else { ("", gap.as_str()) };
+                text.extend([if text.len() > start { "  " } else { "" }, before, cell, after]);
+            }
+            text.truncate(start + text[start..].trim_end().len());
+            text.push('\n');
+        };
+        line(&mut self.titles.iter().map(String::as_str));
+        for row in &self.rows {
+            line(&mut row.iter().map(|cell| cell.text.as_str()));
+        }
+        text
+    }
+
+    /// The rows as mappings from the titles, in the form `rx-packets`, to the cells.
+    pub fn to_json(&self) -> Value {
+        let names: Vec<String> =
+            self.titles.iter().map(|title| title.to_lowercase().replace([' ', '_', '/'], "-")).collect();
+        let row = |cells: &Vec<Cell>| -> Map<String, Value> {
+            names.iter().cloned().zip(cells.iter().map(|cell| cell.json.clone())).collect()
+        };
+        self.rows.iter().map(|cells| Value::Object(row(cells))).collect()
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}

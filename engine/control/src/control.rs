@@ -1,0 +1,181 @@
+//! [`Control`]: the handle that every room, command and control task holds.
+
+use std::any::{Any, TypeId, type_name};
+use std::cell::{OnceCell, Ref, RefCell, RefMut};
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::cli::Commands;
+use crate::object::Objects;
+use crate::time::{Clock, Spawner, Task, Time, Timer};
+
+/// The control side of one daemon: rooms' state, config objects, commands, time and tasks.
+///
+/// A cheap handle (`Rc`) for one thread. Two daemons of one process, as in tests, are two values.
+#[derive(Clone)]
+pub struct Control(Rc<Inner>);
+
+struct Inner {
+    rooms: Rooms,
+    objects: Objects,
+    commands: Commands,
+    clock: Rc<dyn Clock>,
+    timer: Rc<dyn Timer>,
+    spawner: Rc<dyn Spawner>,
+}
+
+impl Control {
+    /// A control side without rooms, hosted by the given clock, timer and spawner.
+    pub fn new(clock: Rc<dyn Clock>, timer: Rc<dyn Timer>, spawner: Rc<dyn Spawner>) -> Control {
+        Control(Rc::new(Inner {
+            rooms: Rooms::default(),
+            objects: Objects::default(),
+            commands: Commands::default(),
+            clock,
+            timer,
+            spawner,
+        }))
+    }
+
+    /// Gives the control side a room's state. Each type has one.
+    ///
+    /// # Panics
+    /// If there is one of this type already: a room was registered twice.
+    pub fn insert_room<T: 'static>(&self, state: T) {
+        self.0.rooms.insert(state);
+    }
+
+    /// The state of the room whose type is `T`, for reading.
+    ///
+    /// # Panics
+    /// If no room of this type was registered, or if it is being written: programming errors, named.
+    pub fn room<T: 'static>(&self) -> Ref<'_, T> {
+        match self.0.rooms.get::<T>().try_borrow() {
+            Ok(state) => state,
+            Err(_) => panic!("the room {} is being written further up the call stack", type_name::<T>()),
+        }
+    }
+
+    /// The state of the room whose type is `T`, for writing.
+    ///
+    /// # Panics
+    /// If no room of this type was registered, or if it is borrowed already: programming errors, named.
+    pub fn room_mut<T: 'static>(&self) -> RefMut<'_, T> {
+        match self.0.rooms.get::<T>().try_borrow_mut() {
+            Ok(state) => state,
+            Err(_) => panic!("the room {} is borrowed further up the call stack", type_name::<T>()),
+        }
+    }
+
+    /// Whether there is a room whose type is `T`.
+    pub fn has_room<T: 'static>(&self) -> bool {
+        self.0.rooms.find::<T>().is_some()
+    }
+
+    /// The configuration: kinds of objects, and the objects that run.
+    pub fn objects(&self) -> &Objects {
+        &self.0.objects
+    }
+
+    /// The commands of all rooms.
+    pub fn commands(&self) -> &Commands {
+        &self.0.commands
+    }
+
+    /// The time since the daemon's start.
+    pub fn now(&self) -> Time {
+        self.0.clock.now()
+    }
+
+    /// Waits for a while.
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + 'static {
+        self.sleep_until(self.now() + duration)
+    }
+
+    /// Waits until a moment.
+    pub fn sleep_until(&self, moment: Time) -> impl Future<Output = ()> + 'static {
+        self.0.timer.sleep_until(moment)
+    }
+
+    /// The output of `future`, or nothing if it is not there within `limit`.
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        crate::time::timeout(self.sleep(limit), future).await
+    }
+
+    /// Starts a control task (VPP: a process node). It runs until it ends or its handle cancels it; dropping the
+    /// handle lets it run on.
+    pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + 'static) -> Task {
+        Task::start(&*self.0.spawner, name, task)
+    }
+}
+
+/// The rooms' state: a list that only grows, so that borrows of one room never hinder the insertion of another.
+#[derive(Default)]
+struct Rooms(OnceCell<Box<Room>>);
+
+struct Room {
+    id: TypeId,
+    state: Box<dyn Any>,
+    next: Rooms,
+}
+
+impl Rooms {
+    fn insert<T: 'static>(&self, state: T) {
+        let mut end = self;
+        while let Some(room) = end.0.get() {
+            assert!(room.id != TypeId::of::<T>(), "the room {} was registered twice", type_name::<T>());
+            end = &room.next;
+        }
+        let room = Room { id: TypeId::of::<T>(), state: Box::new(RefCell::new(state)), next: Rooms::default() };
+        // The cell at the end of the list is empty: the loop above stopped at it.
+        let _ = end.0.set(Box::new(room));
+    }
+
+    fn find<T: 'static>(&self) -> Option<&RefCell<T>> {
+        let mut place = self;
+        while let Some(room) = place.0.get() {
+            if room.id == TypeId::of::<T>() {
+                return room.state.downcast_ref();
+            }
+            place = &room.next;
+        }
+        None
+    }
+
+    fn get<T: 'static>(&self) -> &RefCell<T> {
+        match self.find() {
+            Some(state) => state,
+            None => panic!("no room {} was registered: is it missing in the list of features?", type_name::<T>()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_are_found_by_type_and_inserted_under_a_borrow() {
+        let rooms = Rooms::default();
+        rooms.insert(1u8);
+        let one = rooms.get::<u8>().borrow();
+        rooms.insert("two");
+        assert_eq!((*one, *rooms.get::<&str>().borrow()), (1, "two"));
+        assert!(rooms.find::<u16>().is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "no room u32 was registered")]
+    fn a_missing_room_is_named() {
+        Rooms::default().get::<u32>();
+    }
+
+    #[test]
+    #[should_panic(expected = "the room u32 was registered twice")]
+    fn a_room_registered_twice_is_named() {
+        let rooms = Rooms::default();
+        rooms.insert(1u32);
+        rooms.insert(2u32);
+    }
+}

@@ -1,0 +1,332 @@
+//! Applying changes: checked whole, ordered by their references, undone when one fails.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::registry::{AnyKind, AnyObject};
+use super::{Object, ObjectError, ObjectRef};
+use crate::control::Control;
+
+/// One change of one object, its type known only to its kind.
+#[derive(Clone)]
+pub(crate) struct Step {
+    pub kind: Rc<dyn AnyKind>,
+    pub old: Option<Rc<dyn AnyObject>>,
+    pub new: Option<Rc<dyn AnyObject>>,
+}
+
+impl Step {
+    pub fn id(&self) -> ObjectRef {
+        match (&self.new, &self.old) {
+            (Some(object), _) | (None, Some(object)) => object.id(),
+            (None, None) => ObjectRef::new(self.kind.name(), ""),
+        }
+    }
+}
+
+impl Control {
+    /// Makes `object` run: creates it, or updates the one with its key. Nothing happens if it runs already.
+    pub fn put<O: Object>(&self, object: O) -> Result<(), ObjectError> {
+        let kind = self.kind_of::<O>();
+        let old = self.objects().get::<O>(&object.key()).map(|old| old as Rc<dyn AnyObject>);
+        self.apply_steps(vec![Step { kind, old, new: Some(Rc::new(object)) }]).map_err(first)
+    }
+
+    /// Changes the running object that has the key of `base`; if none runs, creates `base` with the change.
+    pub fn edit<O: Object>(&self, base: O, change: impl FnOnce(&mut O)) -> Result<(), ObjectError> {
+        let mut object = self.objects().get::<O>(&base.key()).map_or(base, |old| O::clone(&old));
+        change(&mut object);
+        self.put(object)
+    }
+
+    /// Deletes an object. An error if it does not run, or if others refer to it.
+    pub fn delete<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
+        self.apply_steps(vec![self.deletion::<O>(key)?]).map_err(first)
+    }
+
+    /// Deletes an object, and all objects that refer to it, directly or not.
+    pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
+        let mut steps = vec![self.deletion::<O>(key)?];
+        let mut gone: HashSet<ObjectRef> = steps.iter().flat_map(removed_names).collect();
+        // Each round finds the users of what the last one removes; without users nothing is scanned.
+        while gone.iter().any(|name| self.objects().names.borrow().uses.contains_key(name)) {
+            let planned: HashSet<_> = steps.iter().map(Step::id).collect();
+            let users = self.running_steps().filter(|step| !planned.contains(&step.id())).filter(|step| {
+                step.old.as_ref().is_some_and(|old| old.references().iter().any(|(_, name)| gone.contains(name)))
+            });
+            let users: Vec<Step> = users.collect();
+            if users.is_empty() {
+                break;
+            }
+            gone = users.iter().flat_map(removed_names).collect();
+            steps.extend(users);
+        }
+        self.apply_steps(steps).map_err(first)
+    }
+
+    fn deletion<O: Object>(&self, key: &O::Key) -> Result<Step, ObjectError> {
+        match self.objects().get::<O>(key) {
+            Some(old) => Ok(Step { kind: self.kind_of::<O>(), old: Some(old), new: None }),
+            None => Err(ObjectError::whole(format!("there is none with the key {key:?} in {}", O::KIND))),
+        }
+    }
+
+    fn kind_of<O: Object>(&self) -> Rc<dyn AnyKind> {
+        match self.objects().kind_named(O::KIND) {
+            Some(kind) => kind,
+            None => panic!("the kind of objects '{}' was not registered", O::KIND),
+        }
+    }
+
+    /// The deletion of every running object.
+    fn running_steps(&self) -> impl Iterator<Item = Step> {
+        self.objects().kinds().into_iter().flat_map(|kind| {
+            kind.running().into_iter().map(move |old| Step { kind: kind.clone(), old: Some(old), new: None })
+        })
+    }
+
+    /// Applies changes: checks them all, orders them, applies them; if one fails, undoes those before it.
+    pub(crate) fn apply_steps(&self, steps: Vec<Step>) -> Result<(), Vec<ObjectError>> {
+        let steps: Vec<Step> = steps.into_iter().filter(changes_something).collect();
+        let problems: Vec<ObjectError> = steps
+            .iter()
+            .filter_map(|step| step.kind.check(&**step.new.as_ref()?).err())
+            .chain(self.broken_references(&steps))
+            .collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let steps = order(self.with_replacements(steps)).map_err(|error| vec![error])?;
+        for (index, step) in steps.iter().enumerate() {
+            if let Err(error) = self.apply_step(step) {
+                let mut errors = vec![error.of(&step.id())];
+                for done in steps[..index].iter().rev() {
+                    let undo = Step { kind: done.kind.clone(), old: done.new.clone(), new: done.old.clone() };
+                    if let Err(error) = self.apply_step(&undo) {
+                        let error = error.of(&undo.id());
+                        errors.push(ObjectError { what: format!("could not be undone: {}", error.what), ..error });
+                    }
+                }
+                return Err(errors);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_step(&self, step: &Step) -> Result<(), ObjectError> {
+        step.kind.apply(self, step.old.clone(), step.new.clone())?;
+        let mut names = self.objects().names.borrow_mut();
+        if let Some(old) = &step.old {
+            names.note(&**old, false);
+        }
+        if let Some(new) = &step.new {
+            names.note(&**new, true);
+        }
+        Ok(())
+    }
+
+    /// References that would dangle after `steps`, and names that would be provided twice.
+    fn broken_references(&self, steps: &[Step]) -> Vec<ObjectError> {
+        let names = self.objects().names.borrow();
+        let mut problems = Vec::new();
+        let removed: HashSet<ObjectRef> = steps.iter().flat_map(removed_names).collect();
+        let mut created: HashMap<ObjectRef, ObjectRef> = HashMap::new();
+        for step in steps {
+            for name in created_names(step) {
+                let running = names.providers.get(&name).filter(|_| !removed.contains(&name));
+                if let Some(other) = created.get(&name).or(running) {
+                    let what = format!("{name} exists already, made by {other}");
+                    problems.push(ObjectError::whole(what).remedy("choose another name").of(&step.id()));
+                }
+                created.insert(name, step.id());
+            }
+        }
+        // How the steps change the number of references to each removed name.
+        let mut uses: HashMap<&ObjectRef, isize> = HashMap::new();
+        for step in steps {
+            for (_, target) in step.old.iter().flat_map(|old| old.references()) {
+                if let Some(name) = removed.get(&target) {
+                    *uses.entry(name).or_default() -= 1;
+                }
+            }
+            for (path, target) in step.new.iter().flat_map(|new| new.references()) {
+                let there = created.contains_key(&target)
+                    || names.providers.contains_key(&target) && !removed.contains(&target);
+                if !there {
+                    problems.push(self.dangling(&path, &target, &created).of(&step.id()));
+                }
+            }
+        }
+        for name in removed.iter().filter(|name| !created.contains_key(*name)) {
+            let left = names.uses.get(name).map_or(0, |count| *count as isize) + uses.get(name).unwrap_or(&0);
+            if left > 0 {
+                problems.push(self.still_used(name, steps).of(&names.providers[name]));
+            }
+        }
+        problems
+    }
+
+    fn dangling(&self, path: &str, target: &ObjectRef, created: &HashMap<ObjectRef, ObjectRef>) -> ObjectError {
+        let mut there = self.objects().names_in(target.space);
+        there.extend(created.keys().filter(|name| name.space == target.space).map(|name| name.name.clone()));
+        let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean '{near}'?"),
+            None if there.is_empty() => format!("there is none in {} so far: create it first", target.space),
+            None => format!("there are: {}", shorten(&there)),
+        };
+        ObjectError::field(path, format!("there is no {target}")).remedy(remedy)
+    }
+
+    fn still_used(&self, name: &ObjectRef, steps: &[Step]) -> ObjectError {
+        let planned: HashSet<ObjectRef> = steps.iter().map(Step::id).collect();
+        let users: Vec<String> = self
+            .running_steps()
+            .filter(|step| !planned.contains(&step.id()))
+            .filter(|step| {
+                step.old.as_ref().is_some_and(|old| old.references().iter().any(|(_, target)| target == name))
+            })
+            .map(|step| step.id().to_string())
+            .collect();
+        ObjectError::whole(format!("it is still used by {}", shorten(&users))).remedy("delete that first")
+    }
+
+    /// Splits updates that need a new object into a deletion and a creation, and so with the objects that refer to
+    /// what goes and comes back under the same name.
+    fn with_replacements(&self, steps: Vec<Step>) -> Vec<Step> {
+        let mut split: Vec<Step> = Vec::new();
+        let mut rest: Vec<Step> = Vec::new();
+        for step in steps {
+            match (&step.old, &step.new) {
+                (Some(old), Some(new)) if old.must_be_replaced_by(&**new) => split.extend(halves(step)),
+                _ => rest.push(step),
+            }
+        }
+        loop {
+            let both = || split.iter().chain(&rest);
+            let removed: HashSet<ObjectRef> = both().flat_map(removed_names).collect();
+            let replaced: HashSet<ObjectRef> =
+                both().flat_map(created_names).filter(|name| removed.contains(name)).collect();
+            if replaced.is_empty() {
+                return rest;
+            }
+            let uses = |object: &Option<Rc<dyn AnyObject>>| {
+                object
+                    .as_ref()
+                    .is_some_and(|object| object.references().iter().any(|(_, name)| replaced.contains(name)))
+            };
+            let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
+            // Running objects that no step touches, but that stand on something replaced, go and come back too.
+            let bystanders = self
+                .running_steps()
+                .filter(|step| !planned.contains(&step.id()) && uses(&step.old))
+                .map(|step| Step { new: step.old.clone(), ..step });
+            let mut more: Vec<Step> = bystanders.collect();
+            let (affected, others) =
+                rest.into_iter().partition(|step| step.new.is_some() && step.old.is_some() && uses(&step.old));
+            rest = others;
+            more.extend::<Vec<Step>>(affected);
+            if more.is_empty() {
+                return split.into_iter().chain(rest).collect();
+            }
+            split.extend(more.into_iter().flat_map(halves));
+        }
+    }
+}
+
+fn first(errors: Vec<ObjectError>) -> ObjectError {
+    errors.into_iter().next().unwrap_or_else(|| ObjectError::whole("refused"))
+}
+
+fn changes_something(step: &Step) -> bool {
+    match (&step.old, &step.new) {
+        (Some(old), Some(new)) => !old.equals(&**new),
+        (None, None) => false,
+        _ => true,
+    }
+}
+
+fn halves(step: Step) -> [Step; 2] {
+    [Step { kind: step.kind.clone(), old: step.old, new: None }, Step { kind: step.kind, old: None, new: step.new }]
+}
+
+/// The names that go with this step.
+fn removed_names(step: &Step) -> Vec<ObjectRef> {
+    match (&step.old, &step.new) {
+        (Some(old), None) => old.provides(),
+        _ => Vec::new(),
+    }
+}
+
+/// The names that come with this step.
+fn created_names(step: &Step) -> Vec<ObjectRef> {
+    match (&step.old, &step.new) {
+        (None, Some(new)) => new.provides(),
+        _ => Vec::new(),
+    }
+}
+
+/// Orders steps: what is referred to comes before its users and goes after them; a name goes before it comes back.
+/// Where the references leave it open, deletions come first, last kinds first, then the order given.
+fn order(mut steps: Vec<Step>) -> Result<Vec<Step>, ObjectError> {
+    if steps.len() < 2 {
+        return Ok(steps);
+    }
+    steps.sort_by_key(|step| step.new.is_some());
+    let mut removes: HashMap<ObjectRef, usize> = HashMap::new();
+    let mut creates: HashMap<ObjectRef, usize> = HashMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        removes.extend(removed_names(step).into_iter().map(|name| (name, index)));
+        creates.extend(created_names(step).into_iter().map(|name| (name, index)));
+    }
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    let mut waits_for: Vec<usize> = vec![0; steps.len()];
+    let mut edge = |before: usize, then: usize| {
+        if before != then {
+            after[before].push(then);
+            waits_for[then] += 1;
+        }
+    };
+    for (index, step) in steps.iter().enumerate() {
+        for (_, target) in step.new.iter().flat_map(|new| new.references()) {
+            creates.get(&target).into_iter().for_each(|provider| edge(*provider, index));
+        }
+        for (_, target) in step.old.iter().flat_map(|old| old.references()) {
+            removes.get(&target).into_iter().for_each(|provider| edge(index, *provider));
+        }
+        for name in created_names(step) {
+            removes.get(&name).into_iter().for_each(|remover| edge(*remover, index));
+        }
+    }
+    let mut ready: BTreeSet<usize> = (0..steps.len()).filter(|index| waits_for[*index] == 0).collect();
+    let mut sequence = Vec::with_capacity(steps.len());
+    while let Some(index) = ready.pop_first() {
+        sequence.push(index);
+        for then in &after[index] {
+            waits_for[*then] -= 1;
+            if waits_for[*then] == 0 {
+                ready.insert(*then);
+            }
+        }
+    }
+    if sequence.len() < steps.len() {
+        let circle: Vec<String> = steps
+            .iter()
+            .zip(&waits_for)
+            .filter(|(_, waits)| **waits > 0)
+            .map(|(step, _)| step.id().to_string())
+            .collect();
+        return Err(ObjectError::whole(format!("these refer to each other in a circle: {}", shorten(&circle)))
+            .remedy("leave out one of the references"));
+    }
+    Ok(sequence.into_iter().map(|index| steps[index].clone()).collect())
+}
+
+/// The first names of a list, for messages.
+fn shorten(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}

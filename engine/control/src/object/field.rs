@@ -1,0 +1,302 @@
+//! Fields and records: how typed structs read and write JSON-like values, with every problem told apart by its path.
+
+use serde_json::{Map, Value, json};
+
+use super::scalar::Scalar;
+use super::{ObjectError, ObjectRef};
+
+/// What is known of a field of a record: one source for file, schema, documentation and help.
+#[derive(Clone, Debug)]
+pub struct FieldInfo {
+    /// The name in files and documentation (`mac-age`).
+    pub name: &'static str,
+    /// The doc comment.
+    pub doc: &'static str,
+    /// What is expected, as it stands after "expected".
+    pub expected: String,
+    /// The value when it is left out; nothing if it must be given.
+    pub default: Option<Value>,
+    /// Whether it is part of the object's key.
+    pub key: bool,
+    /// Whether a change of it replaces the object.
+    pub fixed: bool,
+    /// The JSON schema of its value.
+    pub schema: Value,
+    /// The fields of the record, or of the records in the list, that stands here.
+    pub fields: Vec<FieldInfo>,
+}
+
+/// What can be a field: a scalar, an `Option`, a `Vec`, or a [`Record`].
+pub trait Field: Sized + 'static {
+    /// Reads the value; what is wrong goes to `problems`, all of it.
+    fn read(value: &Value, problems: &mut Problems) -> Option<Self>;
+    /// Writes the value as [`Field::read`] takes it.
+    fn write(&self) -> Value;
+    /// The value of a field that is left out, where the type has one.
+    fn absent() -> Option<Self> {
+        None
+    }
+    /// Calls `found` with the path and the target of every reference in the value.
+    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+    /// What is expected, as it stands after "expected".
+    fn expected() -> String;
+    /// The JSON schema.
+    fn schema() -> Value;
+    /// The fields of records inside.
+    fn fields() -> Vec<FieldInfo> {
+        Vec::new()
+    }
+}
+
+/// A struct of fields. Derive it: `#[derive(Record)]`, with `#[default(...)]` where a field has a default other than
+/// that of its type (`Option`: none; `Vec`: empty).
+pub trait Record: Sized + 'static {
+    /// The doc comment of the struct.
+    const DOC: &'static str;
+    /// The fields, in order.
+    fn record_fields() -> Vec<FieldInfo>;
+    /// Reads the record from the values of its fields.
+    fn read_record(values: &Map<String, Value>, problems: &mut Problems) -> Option<Self>;
+    /// The values of all fields, in order.
+    fn write_record(&self) -> Map<String, Value>;
+    /// Calls `found` with the path and the target of every reference in the record.
+    fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+}
+
+/// Collects what is wrong with a value, with the path of the field each problem stands at.
+#[derive(Debug, Default)]
+pub struct Problems {
+    path: String,
+    /// What was found so far.
+    pub found: Vec<ObjectError>,
+}
+
+impl Problems {
+    /// Notes a problem at the field that is being read.
+    pub fn add(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
+        let error = ObjectError::field(self.path.clone(), what).remedy(remedy);
+        self.found.push(error);
+    }
+
+    /// Runs `read` one step further down the path.
+    pub fn within<T>(&mut self, step: &str, read: impl FnOnce(&mut Problems) -> T) -> T {
+        let length = self.path.len();
+        self.path = join(&self.path, step);
+        let result = read(self);
+        self.path.truncate(length);
+        result
+    }
+}
+
+/// A path one step longer: `paths` and `[1]` are `paths[1]`, `paths[1]` and `via` are `paths[1].via`.
+pub fn join(path: &str, step: &str) -> String {
+    let dot = if path.is_empty() || step.starts_with('[') { "" } else { "." };
+    format!("{path}{dot}{step}")
+}
+
+impl<T: Scalar> Field for T {
+    fn read(value: &Value, problems: &mut Problems) -> Option<Self> {
+        match T::from_value(value) {
+            Ok(scalar) => Some(scalar),
+            Err(reason) if reason.is_empty() => {
+                problems.add(format!("{} cannot stand here", describe(value)), format!("expected {}", T::EXPECTED));
+                None
+            }
+            Err(reason) => {
+                problems.add(reason, format!("expected {}", T::EXPECTED));
+                None
+            }
+        }
+    }
+    fn write(&self) -> Value {
+        self.to_value()
+    }
+    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+        if let Some(space) = T::SPACE {
+            found(path, ObjectRef::new(space, self.to_string()));
+        }
+    }
+    fn expected() -> String {
+        T::EXPECTED.to_owned()
+    }
+    fn schema() -> Value {
+        T::schema()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn read(value: &Value, problems: &mut Problems) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::read(value, problems).map(Some),
+        }
+    }
+    fn write(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::write)
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+        if let Some(value) = self {
+            value.references(path, found);
+        }
+    }
+    fn expected() -> String {
+        T::expected()
+    }
+    fn schema() -> Value {
+        T::schema()
+    }
+    fn fields() -> Vec<FieldInfo> {
+        T::fields()
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn read(value: &Value, problems: &mut Problems) -> Option<Self> {
+        let Value::Array(items) = value else {
+            problems.add(format!("{} cannot stand here", describe(value)), format!("expected {}", Self::expected()));
+            return None;
+        };
+        // Every item is read, so that every problem is told; one bad item spoils the list.
+        let read: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| problems.within(&format!("[{index}]"), |problems| T::read(item, problems)))
+            .collect();
+        read.into_iter().collect()
+    }
+    fn write(&self) -> Value {
+        Value::Array(self.iter().map(T::write).collect())
+    }
+    fn absent() -> Option<Self> {
+        Some(Vec::new())
+    }
+    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+        for (index, item) in self.iter().enumerate() {
+            item.references(&join(path, &format!("[{index}]")), found);
+        }
+    }
+    fn expected() -> String {
+        format!("a list, each item {}", T::expected())
+    }
+    fn schema() -> Value {
+        json!({"type": "array", "items": T::schema()})
+    }
+    fn fields() -> Vec<FieldInfo> {
+        T::fields()
+    }
+}
+
+/// What a value is, in words, for messages.
+pub fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+        Value::String(text) => format!("'{text}'"),
+        other => other.to_string(),
+    }
+}
+
+/// What the derived code calls. Not for use by hand.
+#[doc(hidden)]
+pub mod derived {
+    use super::*;
+    pub use crate::object::{Object, ObjectRef, Record};
+    pub use serde_json::{Map, Value};
+
+    /// The facts of one field.
+    pub fn info<T: Field>(
+        name: &'static str,
+        doc: &'static str,
+        default: Option<T>,
+        key: bool,
+        fixed: bool,
+    ) -> FieldInfo {
+        FieldInfo {
+            name,
+            doc,
+            expected: T::expected(),
+            default: default.or_else(T::absent).map(|value| value.write()),
+            key,
+            fixed,
+            schema: T::schema(),
+            fields: T::fields(),
+        }
+    }
+
+    /// Reads one field of a record: its value, or its default, or a problem.
+    pub fn field<T: Field>(
+        values: &Map<String, Value>,
+        name: &'static str,
+        default: Option<T>,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let value = match values.get(name) {
+            Some(value) => value,
+            None => match default.or_else(T::absent) {
+                Some(value) => return Some(value),
+                None => {
+                    let remedy = format!("add '{name}': {}", T::expected());
+                    problems.within(name, |problems| problems.add("it is missing", remedy));
+                    return None;
+                }
+            },
+        };
+        problems.within(name, |problems| T::read(value, problems))
+    }
+
+    /// Notes the names in `values` that no field has.
+    pub fn unknown(values: &Map<String, Value>, names: &[&'static str], problems: &mut Problems) {
+        for name in values.keys().filter(|name| !names.contains(&name.as_str())) {
+            let remedy = match crate::cli::nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => format!("the fields are: {}", names.join(", ")),
+            };
+            problems.within(name, |problems| problems.add("there is no such field", remedy));
+        }
+    }
+
+    /// Reads a record from a value that should be a mapping.
+    pub fn read<R: Record>(value: &Value, problems: &mut Problems) -> Option<R> {
+        match value {
+            Value::Object(values) => R::read_record(values, problems),
+            other => {
+                problems.add(format!("{} cannot stand here", describe(other)), format!("expected {}", expected::<R>()));
+                None
+            }
+        }
+    }
+
+    /// What is expected where a record stands.
+    pub fn expected<R: Record>() -> String {
+        let names: Vec<_> = R::record_fields().iter().map(|field| field.name).collect();
+        format!("a mapping of {}", names.join(", "))
+    }
+
+    /// The JSON schema of a record.
+    pub fn schema<R: Record>() -> Value {
+        let fields = R::record_fields();
+        let required: Vec<_> = fields.iter().filter(|field| field.default.is_none()).map(|field| field.name).collect();
+        let mut properties = Map::new();
+        for field in fields {
+            let mut schema = field.schema;
+            if let (Value::Object(schema), Some(default)) = (&mut schema, field.default) {
+                schema.insert("default".to_owned(), default);
+            }
+            if let Value::Object(schema) = &mut schema {
+                schema.insert("description".to_owned(), Value::from(field.doc));
+            }
+            properties.insert(field.name.to_owned(), schema);
+        }
+        json!({
+            "type": "object",
+            "description": R::DOC,
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}

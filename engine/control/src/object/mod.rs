@@ -1,0 +1,167 @@
+//! Config objects: what a daemon is told to be.
+//!
+//! - [`scalar`]: values that are one word, and types for them ([`Scalar`], [`reference!`](crate::reference)).
+//! - [`field`]: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
+//! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
+//! - [`registry`]: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
+
+mod apply;
+pub mod field;
+pub mod registry;
+pub mod scalar;
+
+use std::fmt;
+
+pub use field::{Field, FieldInfo, Problems, Record};
+pub use registry::{Kind, Objects};
+pub use scalar::Scalar;
+use serde_json::Value;
+
+/// A record with a kind and a key: one thing that can be configured. Derive it:
+///
+/// ```
+/// use quiver_control::Object;
+///
+/// /// A bridge domain: interfaces that form one broadcast domain.
+/// #[derive(Object, Clone, Debug, PartialEq)]
+/// #[object(kind = "bridge-domains")]
+/// pub struct BridgeDomain {
+///     /// The number by which commands name it.
+///     #[key]
+///     pub id: u32,
+///     /// Whether source addresses are learned.
+///     #[default(true)]
+///     pub learn: bool,
+/// }
+///
+/// let domain = BridgeDomain::new(7);
+/// assert!(domain.learn);
+/// ```
+///
+/// `#[object(kind = "taps", provides = "interface")]` says that such an object brings something into being that
+/// others may refer to under that name. A `#[fixed]` field cannot change under a running object: the registry then
+/// deletes the object and creates it anew, and so with those that refer to it. The doc comments are the texts of the help and of the documentation.
+/// `new` takes the key fields; it exists where all other fields have a default.
+pub trait Object: Record + Clone + PartialEq {
+    /// The name of the kind: plural, the section of the YAML file.
+    const KIND: &'static str;
+    /// The space of names in which an object of this kind brings one into being, beside that of its kind.
+    const PROVIDES: Option<&'static str>;
+    /// What tells objects of this kind apart: the key field, or a tuple of them.
+    type Key: Ord + Clone + fmt::Debug + 'static;
+
+    /// The object's key.
+    fn key(&self) -> Self::Key;
+
+    /// The key as text: the key fields' values, separated by spaces.
+    fn key_text(&self) -> String;
+
+    /// Whether `new`, of the same key, differs in a `#[fixed]` field.
+    fn must_be_replaced_by(&self, new: &Self) -> bool;
+
+    /// Kind and key, as messages name the object.
+    fn id(&self) -> ObjectRef {
+        ObjectRef::new(Self::KIND, self.key_text())
+    }
+}
+
+/// The name of something that an object brings into being or refers to: `interface tap0`, `bridge-domains 1`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// The space of names: a kind, or what kinds provide together (`interface`).
+    pub space: &'static str,
+    /// The name in that space.
+    pub name: String,
+}
+
+impl ObjectRef {
+    /// The thing of this name in this space.
+    pub fn new(space: &'static str, name: impl Into<String>) -> ObjectRef {
+        ObjectRef { space, name: name.into() }
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.space, self.name)
+    }
+}
+
+/// What a room is asked to do with one of its objects.
+#[derive(Debug)]
+pub enum Change<'a, O> {
+    /// There was none of this key.
+    Create(&'a O),
+    /// It differs in some field, never in the key.
+    Update {
+        /// As it runs.
+        old: &'a O,
+        /// As it shall be.
+        new: &'a O,
+    },
+    /// It shall be no more.
+    Delete(&'a O),
+}
+
+/// Why an object was refused: the object, the field, what is wrong and what would be right.
+///
+/// A room names the field, says what is wrong and, where it can, the remedy; the registry fills in the object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text())]
+pub struct ObjectError {
+    /// The object, such as `taps tap0`; empty where no object is concerned.
+    pub object: String,
+    /// The path of the field, such as `paths[1].via`; empty where the object as a whole is meant.
+    pub field: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it; may be empty.
+    pub remedy: String,
+}
+
+impl ObjectError {
+    /// Something is wrong with a field.
+    pub fn field(field: impl Into<String>, what: impl Into<String>) -> ObjectError {
+        ObjectError { object: String::new(), field: field.into(), what: what.into(), remedy: String::new() }
+    }
+
+    /// Something is wrong with the object as a whole.
+    pub fn whole(what: impl Into<String>) -> ObjectError {
+        ObjectError::field("", what)
+    }
+
+    /// Adds what to do about it.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> ObjectError {
+        self.remedy = remedy.into();
+        self
+    }
+
+    /// Names the object, unless one is named already.
+    pub fn of(mut self, object: &ObjectRef) -> ObjectError {
+        if self.object.is_empty() {
+            self.object = object.to_string();
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for part in [&self.object, &self.field] {
+            if !part.is_empty() {
+                text.push_str(part);
+                text.push_str(": ");
+            }
+        }
+        text.push_str(&self.what);
+        if !self.remedy.is_empty() {
+            text.push_str("; ");
+            text.push_str(&self.remedy);
+        }
+        text
+    }
+
+    /// The error for programs: the same parts as a JSON object.
+    pub fn to_value(&self) -> Value {
+        serde_json::json!({"object": self.object, "field": self.field, "what": self.what, "remedy": self.remedy})
+    }
+}

@@ -1,0 +1,274 @@
+//! The kinds of objects, the objects that run, and how changes are applied.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use super::field::{FieldInfo, Problems};
+use super::{Change, Object, ObjectError, ObjectRef};
+use crate::control::Control;
+
+/// How a room applies its objects of one kind.
+type Apply<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
+/// What a room refuses, whatever else is configured.
+type Check<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
+
+/// A kind of objects: what a room registers for each of its config structs.
+///
+/// `Kind::new(apply)` with `fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError>`.
+/// The registry keeps the objects that run, so the room needs only what follows from them.
+pub struct Kind<O: Object> {
+    apply: Apply<O>,
+    check: Option<Check<O>>,
+    running: RefCell<BTreeMap<O::Key, Rc<O>>>,
+}
+
+impl<O: Object> Kind<O> {
+    /// A kind whose changes `apply` makes real. It is called once for each change, after what the object refers to
+    /// was applied; when it returns an error, nothing must have changed.
+    pub fn new(apply: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static) -> Kind<O> {
+        Kind { apply: Box::new(apply), check: None, running: RefCell::default() }
+    }
+
+    /// Adds what must hold of an object by itself: checked for all objects before any is applied.
+    pub fn check(mut self, check: impl Fn(&O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
+        self.check = Some(Box::new(check));
+        self
+    }
+}
+
+/// An object whose type is known only to its kind.
+#[expect(dead_code, reason = "the configuration file, which comes next, reads and writes through it")]
+pub(crate) trait AnyObject: Any {
+    fn id(&self) -> ObjectRef;
+    fn provides(&self) -> Vec<ObjectRef>;
+    /// The paths and targets of its references, without those to itself.
+    fn references(&self) -> Vec<(String, ObjectRef)>;
+    fn values(&self) -> Map<String, Value>;
+    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
+    fn equals(&self, other: &dyn AnyObject) -> bool;
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+impl<O: Object> AnyObject for O {
+    fn id(&self) -> ObjectRef {
+        Object::id(self)
+    }
+    fn provides(&self) -> Vec<ObjectRef> {
+        let own = Object::id(self);
+        let shared = O::PROVIDES.map(|space| ObjectRef::new(space, own.name.clone()));
+        [own].into_iter().chain(shared).collect()
+    }
+    fn references(&self) -> Vec<(String, ObjectRef)> {
+        let own = AnyObject::provides(self);
+        let mut found = Vec::new();
+        self.record_references("", &mut |path, target| {
+            if !own.contains(&target) {
+                found.push((path.to_owned(), target));
+            }
+        });
+        found
+    }
+    fn values(&self) -> Map<String, Value> {
+        self.write_record()
+    }
+    fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool {
+        new.as_any().downcast_ref::<O>().is_some_and(|new| Object::must_be_replaced_by(self, new))
+    }
+    fn equals(&self, other: &dyn AnyObject) -> bool {
+        other.as_any().downcast_ref::<O>() == Some(self)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+/// A kind whose type is known only to itself.
+#[expect(dead_code, reason = "the configuration file, which comes next, reads and writes through it")]
+pub(crate) trait AnyKind: Any {
+    fn name(&self) -> &'static str;
+    fn doc(&self) -> &'static str;
+    fn fields(&self) -> Vec<FieldInfo>;
+    /// Reads and checks an object; all problems, their fields relative to the object.
+    fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
+    fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError>;
+    fn running(&self) -> Vec<Rc<dyn AnyObject>>;
+    /// The running object with the key of `like`.
+    fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>>;
+    /// Has the room apply a change, and keeps what runs then.
+    fn apply(
+        &self,
+        control: &Control,
+        old: Option<Rc<dyn AnyObject>>,
+        new: Option<Rc<dyn AnyObject>>,
+    ) -> Result<(), ObjectError>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<O: Object> Kind<O> {
+    fn typed(object: Rc<dyn AnyObject>) -> Option<Rc<O>> {
+        object.as_any_rc().downcast().ok()
+    }
+}
+
+impl<O: Object> AnyKind for Kind<O> {
+    fn name(&self) -> &'static str {
+        O::KIND
+    }
+    fn doc(&self) -> &'static str {
+        O::DOC
+    }
+    fn fields(&self) -> Vec<FieldInfo> {
+        O::record_fields()
+    }
+    fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
+        let mut problems = Problems::default();
+        match O::read_record(values, &mut problems) {
+            Some(object) if problems.found.is_empty() => match self.check(&object) {
+                Ok(()) => Ok(Rc::new(object)),
+                Err(error) => Err(vec![error]),
+            },
+            _ => Err(problems.found),
+        }
+    }
+    fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError> {
+        match (&self.check, object.as_any().downcast_ref::<O>()) {
+            (Some(check), Some(typed)) => check(typed).map_err(|error| error.of(&object.id())),
+            _ => Ok(()),
+        }
+    }
+    fn running(&self) -> Vec<Rc<dyn AnyObject>> {
+        self.running.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
+    }
+    fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>> {
+        let key = like.as_any().downcast_ref::<O>()?.key();
+        self.running.borrow().get(&key).map(|object| object.clone() as Rc<dyn AnyObject>)
+    }
+    fn apply(
+        &self,
+        control: &Control,
+        old: Option<Rc<dyn AnyObject>>,
+        new: Option<Rc<dyn AnyObject>>,
+    ) -> Result<(), ObjectError> {
+        let old = old.and_then(Self::typed);
+        let new = new.and_then(Self::typed);
+        let change = match (&old, &new) {
+            (None, None) => return Ok(()),
+            (None, Some(new)) => Change::Create(&**new),
+            (Some(old), Some(new)) => Change::Update { old: &**old, new: &**new },
+            (Some(old), None) => Change::Delete(&**old),
+        };
+        (self.apply)(control, change)?;
+        let mut running = self.running.borrow_mut();
+        match (old, new) {
+            (_, Some(new)) => running.insert(new.key(), new),
+            (Some(old), None) => running.remove(&old.key()),
+            (None, None) => None,
+        };
+        Ok(())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The kinds, and which names exist.
+#[derive(Default)]
+pub struct Objects {
+    kinds: RefCell<Vec<Rc<dyn AnyKind>>>,
+    pub(crate) names: RefCell<Names>,
+}
+
+/// Which names exist, by which object, and how many references each has.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub providers: HashMap<ObjectRef, ObjectRef>,
+    pub uses: HashMap<ObjectRef, usize>,
+}
+
+impl Names {
+    /// Notes that `object` came into being (`present`) or went.
+    pub fn note(&mut self, object: &dyn AnyObject, present: bool) {
+        for name in object.provides() {
+            if present {
+                self.providers.insert(name, object.id());
+            } else if self.providers.get(&name) == Some(&object.id()) {
+                self.providers.remove(&name);
+            }
+        }
+        for (_, target) in object.references() {
+            if present {
+                *self.uses.entry(target).or_default() += 1;
+            } else if let Some(count) = self.uses.get_mut(&target) {
+                *count -= 1;
+                if *count == 0 {
+                    self.uses.remove(&target);
+                }
+            }
+        }
+    }
+}
+
+impl Objects {
+    /// Registers a kind.
+    ///
+    /// # Panics
+    /// If there is a kind of this name: a programming error.
+    pub fn add<O: Object>(&self, kind: Kind<O>) {
+        assert!(self.kind_named(O::KIND).is_none(), "the kind of objects '{}' was registered twice", O::KIND);
+        self.kinds.borrow_mut().push(Rc::new(kind));
+    }
+
+    /// The running object of this key.
+    pub fn get<O: Object>(&self, key: &O::Key) -> Option<Rc<O>> {
+        self.with(|kind: &Kind<O>| kind.running.borrow().get(key).cloned())
+    }
+
+    /// All running objects of a kind, by key.
+    pub fn all<O: Object>(&self) -> Vec<Rc<O>> {
+        self.with(|kind: &Kind<O>| kind.running.borrow().values().cloned().collect())
+    }
+
+    /// The names that exist in a space, sorted: what references to it can say.
+    pub fn names_in(&self, space: &str) -> Vec<String> {
+        let names = self.names.borrow();
+        let mut found: Vec<_> =
+            names.providers.keys().filter(|name| name.space == space).map(|name| name.name.clone()).collect();
+        found.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        found
+    }
+
+    /// Whether a name exists.
+    pub fn exists(&self, name: &ObjectRef) -> bool {
+        self.names.borrow().providers.contains_key(name)
+    }
+
+    pub(crate) fn kind_named(&self, name: &str) -> Option<Rc<dyn AnyKind>> {
+        self.kinds.borrow().iter().find(|kind| kind.name() == name).cloned()
+    }
+
+    pub(crate) fn kinds(&self) -> Vec<Rc<dyn AnyKind>> {
+        self.kinds.borrow().clone()
+    }
+
+    fn with<O: Object, T>(&self, read: impl FnOnce(&Kind<O>) -> T) -> T {
+        let kind = self.kind_named(O::KIND);
+        match kind.as_ref().and_then(|kind| kind.as_any().downcast_ref()) {
+            Some(kind) => read(kind),
+            None => panic!("the kind of objects '{}' was not registered", O::KIND),
+        }
+    }
+}
+
+/// A key that sorts `tap2` before `tap10`.
+fn natural(name: &str) -> (String, u64, &str) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0), name)
+}

@@ -1,0 +1,255 @@
+//! Scalars: values that are one word on the command line and one scalar in a file.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_wire::{InterfaceAddress, MacAddress, Prefix, V4, V6, VlanId};
+use serde_json::{Value, json};
+
+/// A value that is one word: a number, an address, a name. The same type serves as an argument of commands and as a
+/// field of objects.
+///
+/// `Display` writes the canonical text, which [`Scalar::parse`] reads back.
+pub trait Scalar: Display + Clone + 'static {
+    /// The name of the type in grammars (`<id:u32>`), help and documentation.
+    const NAME: &'static str;
+    /// What is expected, as it stands after "expected": `an IPv4 address such as 192.0.2.1`.
+    const EXPECTED: &'static str;
+    /// For a reference: the space of names of the things it refers to. Then the command line completes the names
+    /// that exist and refuses others, and the configuration is checked for dangling references.
+    const SPACE: Option<&'static str> = None;
+
+    /// Reads the value from a word. The error says what is wrong where "expected ..." is not all there is to say;
+    /// it may be empty.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// The value as JSON and YAML have it.
+    fn to_value(&self) -> Value {
+        Value::String(self.to_string())
+    }
+
+    /// Reads the value as JSON and YAML have it.
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Self::parse(text),
+            Value::Number(number) => Self::parse(&number.to_string()),
+            _ => Err(String::new()),
+        }
+    }
+
+    /// The JSON schema of the value.
+    fn schema() -> Value {
+        json!({"type": "string", "description": Self::EXPECTED})
+    }
+
+    /// The words that can stand here, if they are few and known beforehand.
+    fn choices() -> &'static [&'static str] {
+        &[]
+    }
+}
+
+macro_rules! unsigned {
+    ($($type:ident $expected:literal;)*) => {$(
+        impl Scalar for $type {
+            const NAME: &'static str = stringify!($type);
+            const EXPECTED: &'static str = $expected;
+            fn parse(text: &str) -> Result<Self, String> {
+                // Only digits: Rust would take a sign too.
+                if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    return Err(String::new());
+                }
+                text.parse().map_err(|_| String::new())
+            }
+            fn to_value(&self) -> Value {
+                Value::from(*self)
+            }
+            fn from_value(value: &Value) -> Result<Self, String> {
+                value.as_u64().and_then(|number| Self::try_from(number).ok()).ok_or_else(String::new)
+            }
+            fn schema() -> Value {
+                json!({"type": "integer", "minimum": 0, "maximum": $type::MAX})
+            }
+        }
+    )*};
+}
+
+unsigned! {
+    u8 "a number from 0 to 255";
+    u16 "a number from 0 to 65535";
+    u32 "a number from 0 to 4294967295";
+    u64 "a number from 0 to 18446744073709551615";
+}
+
+/// Truth values: `true` and `false` in files; commands also take VPP's `1`, `0`, `on`, `off`, `enable`, `disable`.
+impl Scalar for bool {
+    const NAME: &'static str = "bool";
+    const EXPECTED: &'static str = "true or false";
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "true" | "1" | "on" | "enable" => Ok(true),
+            "false" | "0" | "off" | "disable" => Ok(false),
+            _ => Err(String::new()),
+        }
+    }
+    fn to_value(&self) -> Value {
+        Value::Bool(*self)
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        value.as_bool().ok_or_else(String::new)
+    }
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+    fn choices() -> &'static [&'static str] {
+        &["true", "false"]
+    }
+}
+
+/// Any text; on the command line one word, or several in double quotes.
+impl Scalar for String {
+    const NAME: &'static str = "text";
+    const EXPECTED: &'static str = "a word, or several in double quotes";
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Err(format!("text is meant: write \"{number}\" with quotes")),
+            Value::Bool(truth) => Err(format!("text is meant: write \"{truth}\" with quotes")),
+            _ => Err(String::new()),
+        }
+    }
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Makes scalars of types that implement `FromStr` and `Display`, whose errors say what would be right.
+#[macro_export]
+macro_rules! scalar {
+    ($($type:ty, $name:literal, $expected:literal;)*) => {$(
+        impl $crate::object::Scalar for $type {
+            const NAME: &'static str = $name;
+            const EXPECTED: &'static str = $expected;
+            fn parse(text: &str) -> Result<Self, String> {
+                text.parse().map_err(|error| ::std::string::ToString::to_string(&error))
+            }
+        }
+    )*};
+}
+
+scalar! {
+    MacAddress, "mac", "a MAC address such as 42:01:0a:0a:01:01";
+    Prefix<V4>, "ip4-prefix", "an IPv4 prefix such as 10.0.0.0/8";
+    Prefix<V6>, "ip6-prefix", "an IPv6 prefix such as 2001:db8::/32";
+    InterfaceAddress<V4>, "ip4-address", "an IPv4 address with its prefix length, such as 192.0.2.1/24";
+    InterfaceAddress<V6>, "ip6-address", "an IPv6 address with its prefix length, such as 2001:db8::1/64";
+}
+
+macro_rules! addresses {
+    ($($type:ty, $name:literal, $expected:literal;)*) => {$(
+        impl Scalar for $type {
+            const NAME: &'static str = $name;
+            const EXPECTED: &'static str = $expected;
+            fn parse(text: &str) -> Result<Self, String> {
+                // What std says of the mistake is less than what is expected.
+                text.parse().map_err(|_| String::new())
+            }
+        }
+    )*};
+}
+
+addresses! {
+    Ipv4Addr, "ip4", "an IPv4 address such as 192.0.2.1";
+    Ipv6Addr, "ip6", "an IPv6 address such as 2001:db8::1";
+    IpAddr, "ip", "an IP address such as 192.0.2.1 or 2001:db8::1";
+}
+
+impl Scalar for VlanId {
+    const NAME: &'static str = "vlan";
+    const EXPECTED: &'static str = "a VLAN from 1 to 4094";
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: quiver_wire::vlan::VlanIdError| error.to_string())
+    }
+    fn to_value(&self) -> Value {
+        Value::from(self.get())
+    }
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": 0, "maximum": 4094})
+    }
+}
+
+/// Makes a type for names of things: a text or a number that refers to an object.
+///
+/// `reference! { /// The name of an interface. pub struct InterfaceName(String) in "interface"; }` makes a newtype
+/// whose values must exist in the space `interface`: command lines complete and check them, files are checked for
+/// dangling ones, and objects that hold one are applied after the object that provides it.
+#[macro_export]
+macro_rules! reference {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident($inner:ty) in $space:literal;) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis struct $name(pub $inner);
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl $crate::object::Scalar for $name {
+            const NAME: &'static str = $space;
+            const EXPECTED: &'static str = concat!("the name of one of: ", $space);
+            const SPACE: Option<&'static str> = Some($space);
+            fn parse(text: &str) -> Result<Self, String> {
+                <$inner as $crate::object::Scalar>::parse(text).map($name)
+            }
+            fn to_value(&self) -> $crate::serde_json::Value {
+                $crate::object::Scalar::to_value(&self.0)
+            }
+            fn from_value(value: &$crate::serde_json::Value) -> Result<Self, String> {
+                <$inner as $crate::object::Scalar>::from_value(value).map($name)
+            }
+            fn schema() -> $crate::serde_json::Value {
+                <$inner as $crate::object::Scalar>::schema()
+            }
+        }
+    };
+}
+
+/// Makes an enum of words: `choice! { /// Direction. pub enum Side { /// Receive. Rx = "rx", /// Transmit. Tx = "tx" }
+/// as "side"; }`.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?
+    } as $type:literal, $expected:literal;) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name { $($(#[$doc])* $variant),+ }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(match self { $($name::$variant => $word),+ })
+            }
+        }
+
+        impl $crate::object::Scalar for $name {
+            const NAME: &'static str = $type;
+            const EXPECTED: &'static str = $expected;
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err(String::new()),
+                }
+            }
+            fn schema() -> $crate::serde_json::Value {
+                $crate::serde_json::json!({"enum": [$($word),+]})
+            }
+            fn choices() -> &'static [&'static str] {
+                &[$($word),+]
+            }
+        }
+    };
+}
