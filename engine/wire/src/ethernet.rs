@@ -133,6 +133,16 @@ impl EtherType {
     /// The Link Layer Discovery Protocol.
     pub const LLDP: EtherType = EtherType::new(0x88cc);
 
+    const NAMES: [(EtherType, &'static str); 7] = [
+        (EtherType::IP4, "ip4"),
+        (EtherType::ARP, "arp"),
+        (EtherType::DOT1Q, "dot1q"),
+        (EtherType::IP6, "ip6"),
+        (EtherType::MPLS, "mpls"),
+        (EtherType::DOT1AD, "dot1ad"),
+        (EtherType::LLDP, "lldp"),
+    ];
+
     /// The ethertype of this number.
     pub const fn new(value: u16) -> EtherType {
         EtherType(U16::new(value))
@@ -159,16 +169,28 @@ impl EtherType {
 
 impl fmt::Display for EtherType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            EtherType::IP4 => f.write_str("ip4"),
-            EtherType::ARP => f.write_str("arp"),
-            EtherType::DOT1Q => f.write_str("dot1q"),
-            EtherType::IP6 => f.write_str("ip6"),
-            EtherType::MPLS => f.write_str("mpls"),
-            EtherType::DOT1AD => f.write_str("dot1ad"),
-            EtherType::LLDP => f.write_str("lldp"),
-            other => write!(f, "0x{:04x}", other.get()),
+        match Self::NAMES.iter().find(|(ethertype, _)| ethertype == self) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "0x{:04x}", self.get()),
         }
+    }
+}
+
+/// Why a text is no ethertype.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no ethertype: write a name such as ip4 or a number such as 0x0800")]
+pub struct EtherTypeError {
+    text: String,
+}
+
+impl FromStr for EtherType {
+    type Err = EtherTypeError;
+
+    /// Reads what [`EtherType`] prints as: a name, or `0x` and up to four hexadecimal digits.
+    fn from_str(text: &str) -> Result<EtherType, EtherTypeError> {
+        let name = Self::NAMES.iter().find(|(_, name)| *name == text).map(|(ethertype, _)| *ethertype);
+        let number = || groups::<1>(text.strip_prefix("0x")?, ':', 4).map(|[number]| EtherType::new(number));
+        name.or_else(number).ok_or_else(|| EtherTypeError { text: text.into() })
     }
 }
 
@@ -227,6 +249,17 @@ mod tests {
         let station = MacAddress([2, 0, 0, 0, 0, 1]);
         assert!(station.is_unicast() && station.is_local());
         assert_eq!(MacAddress::from_u64(station.to_u64() | 0xbeef << 48), station);
+    }
+
+    #[test]
+    fn ethertypes_are_names_or_numbers() {
+        for (text, number) in [("ip4", 0x0800), ("dot1ad", 0x88a8), ("0x0800", 0x0800), ("0x9", 9)] {
+            assert_eq!(text.parse(), Ok(EtherType::new(number)));
+        }
+        assert_eq!(EtherType::new(0x9000).to_string(), "0x9000");
+        for text in ["", "IP4", "0x", "0x10000", "0x+1", "2048"] {
+            assert!(text.parse::<EtherType>().is_err(), "{text}");
+        }
     }
 
     #[test]

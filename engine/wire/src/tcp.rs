@@ -1,5 +1,6 @@
 //! TCP (RFC 9293).
 use std::fmt;
+use std::str::FromStr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U16, big_endian::U32};
 
 /// The control bits.
@@ -40,6 +41,28 @@ impl fmt::Display for TcpFlags {
             }
         }
         Ok(())
+    }
+}
+
+/// Why a text is no set of TCP flags.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no TCP flag: write some of {} with commas between, or none", TcpFlags::NAMES.join(", "))]
+pub struct TcpFlagsError {
+    name: String,
+}
+
+impl FromStr for TcpFlags {
+    type Err = TcpFlagsError;
+
+    /// Reads what [`TcpFlags`] prints as.
+    fn from_str(text: &str) -> Result<TcpFlags, TcpFlagsError> {
+        if text == "none" {
+            return Ok(TcpFlags(0));
+        }
+        text.split(',').try_fold(TcpFlags(0), |flags, name| {
+            let bit = Self::NAMES.iter().position(|known| *known == name);
+            bit.map(|bit| TcpFlags(flags.0 | 1 << bit)).ok_or_else(|| TcpFlagsError { name: name.into() })
+        })
     }
 }
 
@@ -93,6 +116,16 @@ impl TcpHeader {
 mod tests {
     use super::*;
     use crate::Header;
+
+    #[test]
+    fn flags_print_as_they_are_read() {
+        for bits in 0..=255 {
+            assert_eq!(TcpFlags(bits).to_string().parse(), Ok(TcpFlags(bits)));
+        }
+        for text in ["", "syn,", "SYN", "syn ack"] {
+            assert!(text.parse::<TcpFlags>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn the_fields_lie_where_rfc_9293_puts_them() {
