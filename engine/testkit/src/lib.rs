@@ -1,2 +1,3 @@
 //! Packet builder, test graph, virtual clock, golden scenarios.
 pub mod executor;
+pub mod packet;
