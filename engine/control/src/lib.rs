@@ -20,6 +20,7 @@
 
 pub mod cli;
 pub mod object;
+pub mod protocol;
 
 mod control;
 mod signal;

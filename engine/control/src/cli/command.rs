@@ -229,7 +229,7 @@ impl Output {
     }
 
     /// No more parts will come.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.0.closed.set(true);
         self.0.changed.notify();
     }

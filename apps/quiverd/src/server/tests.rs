@@ -1,0 +1,189 @@
+//! Clients, kind and hostile, against the server.
+
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use tokio::task::LocalSet;
+
+use super::*;
+
+/// Runs `test` against a server with a few commands.
+fn with_server<F: Future<Output = ()>>(test: impl FnOnce(PathBuf, Control) -> F) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/er/cli.sock");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let control = crate::host::control();
+        let echo = |_: &Control, matches: &Matches| Ok(Reply::text(matches.get::<String>("text")?));
+        control.commands().add(Command::new("echo <text>", "Say it back.", echo));
+        let fail = |_: &Control, _: &Matches| -> Result<Reply, CommandError> { panic!("planted") };
+        control.commands().add(Command::new("fail", "Panic.", fail));
+        control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
+        control.commands().add(Command::waiting("count [forever]", "Count.", count));
+        let server = Server::bind(&path).unwrap();
+        tokio::select! {
+            () = server.serve(&control) => {}
+            () = test(path.clone(), control.clone()) => {}
+        }
+    });
+    assert!(!path.exists(), "the socket's file goes with the server");
+}
+
+struct Running(Control);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.room_mut::<u32>().clone_from(&0);
+    }
+}
+
+async fn count(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    if !control.has_room::<u32>() {
+        control.insert_room(0u32);
+    }
+    *control.room_mut::<u32>() = 1;
+    let _running = Running(control.clone());
+    for number in 0.. {
+        if number == 100 && !matches.has("forever") {
+            break;
+        }
+        output.send(Reply::text(number.to_string())).await;
+        control.sleep(Duration::from_millis(1)).await;
+    }
+    Ok(Reply::text("end"))
+}
+
+/// What `std` would do, for tests: sends lines, reads lines.
+struct TestClient(BufReader<UnixStream>);
+
+impl TestClient {
+    async fn connect(path: &Path) -> TestClient {
+        TestClient(BufReader::new(UnixStream::connect(path).await.unwrap()))
+    }
+    async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.unwrap();
+        line.trim_end().to_owned()
+    }
+    async fn ask(&mut self, line: &str) -> String {
+        self.send(&format!("{{\"command\":{{\"line\":{line:?}}}}}\n")).await;
+        self.line().await
+    }
+}
+
+#[test]
+fn requests_are_answered_in_order() {
+    with_server(async |path, _| {
+        let mut client = TestClient::connect(&path).await;
+        client
+            .send("{\"command\":{\"line\":\"echo a\"}}\n{\"command\":{\"line\":\"ech b\",\"json\":true}}\nnonsense\n")
+            .await;
+        assert_eq!(client.line().await, r#"{"done":{"text":"a"}}"#);
+        assert_eq!(client.line().await, r#"{"done":{"json":"b"}}"#);
+        assert!(client.line().await.starts_with(r#"{"error":{"what":"this is no request:"#));
+        client.send("{\"complete\":{\"line\":\"ec\"}}\n").await;
+        let completed = client.line().await;
+        assert_eq!(
+            completed,
+            r#"{"completions":{"start":0,"words":[{"word":"echo","help":"Say it back.","insert":true}]}}"#
+        );
+        assert_eq!(
+            client.ask("echo").await,
+            r#"{"error":{"what":"the command is not complete","place":{"start":4,"end":4},"expected":["<text> (a word, or several in double quotes)"]}}"#
+        );
+    });
+}
+
+#[test]
+fn parts_come_before_the_end_and_a_client_that_leaves_ends_its_command() {
+    with_server(async |path, control| {
+        let mut client = TestClient::connect(&path).await;
+        client.send("{\"command\":{\"line\":\"count\"}}\n").await;
+        for number in 0..100 {
+            assert_eq!(client.line().await, format!(r#"{{"part":{{"text":"{number}"}}}}"#));
+        }
+        assert_eq!(client.line().await, r#"{"done":{"text":"end"}}"#);
+        assert_eq!(*control.room::<u32>(), 0);
+        client.send("{\"command\":{\"line\":\"count forever\"}}\n").await;
+        client.line().await;
+        assert_eq!(*control.room::<u32>(), 1, "it counts");
+        drop(client);
+        while *control.room::<u32>() == 1 {
+            control.sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
+#[test]
+fn a_command_that_panics_costs_only_its_client() {
+    with_server(async |path, _| {
+        let mut bystander = TestClient::connect(&path).await;
+        let mut client = TestClient::connect(&path).await;
+        assert_eq!(client.ask("fail").await, "", "the connection is closed");
+        assert_eq!(bystander.ask("echo b").await, r#"{"done":{"text":"b"}}"#);
+    });
+}
+
+#[test]
+fn a_reader_that_never_reads_blocks_nobody_and_is_dropped_in_the_end() {
+    with_server(async |path, control| {
+        let mut deaf = TestClient::connect(&path).await;
+        for _ in 0..8 {
+            deaf.send("{\"command\":{\"line\":\"big\"}}\n").await;
+        }
+        let mut client = TestClient::connect(&path).await;
+        assert_eq!(client.ask("echo b").await, r#"{"done":{"text":"b"}}"#);
+        control.sleep(READER_PATIENCE * 2).await;
+        let mut rest = Vec::new();
+        // All that the socket held, then the end: not the eight megabytes.
+        let _ = tokio::io::AsyncReadExt::read_to_end(&mut deaf.0, &mut rest).await;
+        assert!(rest.len() < 4 << 20, "{} bytes", rest.len());
+    });
+}
+
+#[test]
+fn too_many_clients_are_turned_away_until_one_leaves() {
+    with_server(async |path, control| {
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS_MAX {
+            let mut client = TestClient::connect(&path).await;
+            assert_eq!(client.ask("echo a").await, r#"{"done":{"text":"a"}}"#);
+            clients.push(client);
+        }
+        let mut late = TestClient::connect(&path).await;
+        assert!(late.line().await.contains("there are 64 clients already"));
+        clients.pop();
+        control.sleep(Duration::from_millis(1)).await;
+        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, r#"{"done":{"text":"a"}}"#);
+    });
+}
+
+#[test]
+fn an_endless_request_is_refused() {
+    with_server(async |path, _| {
+        let mut client = TestClient::connect(&path).await;
+        let chunk = "x".repeat(1 << 20);
+        // The server may hang up before all of it is written.
+        for _ in 0..17 {
+            if client.0.write_all(chunk.as_bytes()).await.is_err() {
+                break;
+            }
+        }
+        assert!(client.line().await.contains("a request has at most 16777216 bytes"));
+        // What was sent in vain makes the end a reset.
+        assert!(!matches!(client.0.read_line(&mut String::new()).await, Ok(1..)));
+    });
+}
+
+#[test]
+fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
+    with_server(async |path, _| {
+        assert!(matches!(Server::bind(&path), Err(SocketError::InUse(_))));
+        let dead = path.with_file_name("dead.sock");
+        drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+        assert!(dead.exists());
+        Server::bind(&dead).unwrap();
+        assert!(matches!(Server::bind(Path::new("/proc/none/x.sock")), Err(SocketError::Refused { .. })));
+    });
+}

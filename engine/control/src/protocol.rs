@@ -1,0 +1,181 @@
+//! What clients and daemon say on the socket: one JSON object a line each way.
+//!
+//! A client sends [`Request`]s; each gets any number of [`Response::Part`]s and then one other [`Response`], in the
+//! order of the requests. A client that closes its side gives up the request that is being answered.
+//!
+//! ```text
+//! > {"command":{"line":"show version"}}
+//! < {"done":{"text":"Quiver 0.1.0"}}
+//! ```
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cli::{CommandError, Completion, Output, Reply};
+use crate::control::Control;
+
+/// A longer request is refused: room for a configuration file of some 100,000 routes.
+pub const REQUEST_LENGTH_MAX: usize = 16 * 1024 * 1024;
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Run a command.
+    Command {
+        /// The command, as it is typed.
+        line: String,
+        /// Whether the answer shall be JSON instead of text.
+        #[serde(default)]
+        json: bool,
+    },
+    /// Say what could stand at the end of a line.
+    Complete {
+        /// The line up to the cursor.
+        line: String,
+    },
+}
+
+/// What the daemon answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Response {
+    /// A part of the answer; more follows.
+    Part(Answer),
+    /// The rest of the answer.
+    Done(Answer),
+    /// What could stand at the end of the line.
+    Completions {
+        /// Where in the line the word starts that is completed, in bytes.
+        start: usize,
+        /// The ways to go on.
+        words: Vec<Completion>,
+    },
+    /// The request was refused.
+    Error(Refusal),
+}
+
+/// Text or JSON, as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// For programs.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub json: Value,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What is wrong.
+    pub what: String,
+    /// Where in the line, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Range<usize>>,
+    /// What could stand there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<String>,
+}
+
+impl Refusal {
+    /// A refusal that points nowhere.
+    pub fn new(what: impl Into<String>) -> Refusal {
+        Refusal { what: what.into(), ..Refusal::default() }
+    }
+}
+
+impl From<CommandError> for Refusal {
+    fn from(error: CommandError) -> Refusal {
+        Refusal { what: error.what, place: error.place, expected: error.expected }
+    }
+}
+
+impl Answer {
+    fn new(reply: Reply, json: bool) -> Answer {
+        if json {
+            Answer { text: String::new(), json: reply.json }
+        } else {
+            Answer { text: reply.text, json: Value::Null }
+        }
+    }
+}
+
+/// A request that is being answered: take [`parts`](Answering::parts) while [`end`](answer) runs.
+pub struct Answering {
+    output: Output,
+    json: bool,
+}
+
+/// Begins to answer a request. The future answers it; the parts that come before are taken from the other half,
+/// meanwhile.
+pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Output = Response> + use<>) {
+    let output = Output::default();
+    let json = matches!(request, Request::Command { json: true, .. });
+    let answering = Answering { output: output.clone(), json };
+    let control = control.clone();
+    let end = async move {
+        match request {
+            Request::Command { line, json } => match control.commands().run(&control, &line, &output).await {
+                Ok(reply) => Response::Done(Answer::new(reply, json)),
+                Err(error) => Response::Error(error.into()),
+            },
+            Request::Complete { line } => {
+                let (start, words) = control.commands().complete(&control, &line);
+                output.close();
+                Response::Completions { start, words }
+            }
+        }
+    };
+    (answering, end)
+}
+
+impl Answering {
+    /// The next part of the answer; nothing when only the end is still to come.
+    pub async fn part(&self) -> Option<Response> {
+        self.output.next().await.map(|reply| Response::Part(Answer::new(reply, self.json)))
+    }
+}
+
+/// Reads a request from its line.
+pub fn read_request(line: &[u8]) -> Result<Request, Refusal> {
+    serde_json::from_slice(line).map_err(|error| Refusal::new(format!("this is no request: {error}")))
+}
+
+/// Where the daemon's socket is: as told, else `/run/quiver` for root, else the user's runtime directory.
+pub fn socket_path(told: Option<PathBuf>, is_root: bool, runtime_directory: Option<PathBuf>) -> PathBuf {
+    let directory = || match runtime_directory {
+        Some(directory) if !is_root => directory.join("quiver"),
+        _ => PathBuf::from("/run/quiver"),
+    };
+    told.unwrap_or_else(|| directory().join("cli.sock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_lines_that_people_can_write() {
+        let request = read_request(br#"{"command":{"line":"show interface"}}"#).unwrap();
+        assert_eq!(request, Request::Command { line: "show interface".to_owned(), json: false });
+        let refusal = read_request(br#"{"comand":{"line":"x"}}"#).unwrap_err();
+        assert!(refusal.what.contains("unknown variant `comand`, expected `command`"), "{}", refusal.what);
+        assert!(read_request(b"\xff").is_err());
+    }
+
+    #[test]
+    fn the_socket_is_where_it_is_told_to_be() {
+        let path = |told: Option<&str>, root, runtime: Option<&str>| {
+            socket_path(told.map(PathBuf::from), root, runtime.map(PathBuf::from)).display().to_string()
+        };
+        assert_eq!(path(Some("/tmp/s"), true, None), "/tmp/s");
+        assert_eq!(path(None, true, Some("/run/user/0")), "/run/quiver/cli.sock");
+        assert_eq!(path(None, false, Some("/run/user/7")), "/run/user/7/quiver/cli.sock");
+        assert_eq!(path(None, false, None), "/run/quiver/cli.sock");
+    }
+}
