@@ -1,33 +1,70 @@
-//! The command line of Quiver.
+//! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor.
 
+mod client;
 mod demo;
 mod doctor;
+mod exec;
+mod shell;
+mod show;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use client::ClientError;
+use quiver_control::protocol;
 
+/// The command line of Quiver. Without a command: an interactive shell.
 #[derive(Debug, Parser)]
-#[command(version, about = "The command line of Quiver")]
+#[command(
+    version,
+    disable_help_subcommand = true,
+    after_help = "Everything else is a command for the daemon, such \
+    as: quiver show interface. All of them: quiver help"
+)]
 struct Arguments {
-    /// The daemon's socket
-    #[arg(long, global = true, default_value = "/run/quiver/cli.sock")]
-    socket: PathBuf,
+    /// The daemon's socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root
+    #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Answer the daemon's command in JSON; may also stand at its end
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
-    task: Task,
+    task: Option<Task>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Task {
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
+    Exec(exec::Exec),
+    /// A command for the daemon
+    #[command(external_subcommand)]
+    Command(Vec<String>),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.task {
-        Task::Demo(demo) => demo::run(&demo),
-        Task::Doctor(doctor) => doctor::run(&doctor, &arguments.socket),
-    }
+    let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let socket = protocol::socket_path(arguments.socket, nix::unistd::geteuid().is_root(), runtime_directory);
+    let done = match arguments.task {
+        Some(Task::Demo(demo)) => return demo::run(&demo),
+        Some(Task::Doctor(doctor)) => return doctor::run(&doctor, &socket),
+        Some(Task::Exec(exec)) => exec::file(&socket, &exec, arguments.json),
+        Some(Task::Command(mut words)) => {
+            let given = words.len();
+            words.retain(|word| word != "--json");
+            exec::words(&socket, &words, arguments.json || words.len() < given).map(exit_code)
+        }
+        None if show::is_terminal() => shell::run(&socket),
+        None => exec::file(&socket, &exec::Exec::standard_input(), arguments.json),
+    };
+    done.unwrap_or_else(|error: ClientError| {
+        show::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+fn exit_code(done: bool) -> ExitCode {
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

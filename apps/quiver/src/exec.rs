@@ -1,0 +1,90 @@
+//! Commands without a shell: one from the arguments, or many from a file.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use quiver_control::protocol::{Request, Response};
+
+use crate::client::{Client, ClientError};
+use crate::show;
+
+/// Run the commands of a file, one a line; lines that begin with # are comments
+#[derive(Debug, clap::Args)]
+pub struct Exec {
+    /// The file; - is standard input
+    file: PathBuf,
+    /// Go on after a command that was refused
+    #[arg(long)]
+    keep_going: bool,
+}
+
+impl Exec {
+    /// The commands that come in on standard input.
+    pub fn standard_input() -> Exec {
+        Exec { file: PathBuf::from("-"), keep_going: false }
+    }
+}
+
+/// Runs the command that the arguments are; false if it was refused.
+pub fn words(socket: &Path, words: &[String], json: bool) -> Result<bool, ClientError> {
+    let line = match words {
+        // One word may be a whole line in quotes.
+        [line] => line.clone(),
+        words => quiver_control::cli::join(words),
+    };
+    run(&mut Client::connect(socket)?, &line, json)
+}
+
+/// Runs one line; false if it was refused.
+pub fn run(client: &mut Client, line: &str, json: bool) -> Result<bool, ClientError> {
+    let request = Request::Command { line: line.to_owned(), json };
+    let end = client.ask(&request, |part| show::answer(&part, json, true))?;
+    Ok(finish(end, line, json))
+}
+
+/// Shows the end of an answer; false if it is a refusal.
+pub fn finish(end: Response, line: &str, json: bool) -> bool {
+    match end {
+        Response::Error(refusal) => {
+            show::refusal(&refusal, line);
+            false
+        }
+        Response::Done(answer) => {
+            show::answer(&answer, json, false);
+            true
+        }
+        Response::Part(_) | Response::Completions { .. } => true,
+    }
+}
+
+/// Runs a file of commands.
+pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientError> {
+    let mut text = String::new();
+    let read = if exec.file.as_os_str() == "-" {
+        std::io::stdin().read_to_string(&mut text)
+    } else {
+        std::fs::File::open(&exec.file).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    if let Err(error) = read {
+        eprintln!("quiver: {}: {error}", exec.file.display());
+        return Ok(ExitCode::FAILURE);
+    }
+    let mut client = Client::connect(socket)?;
+    let mut all_done = true;
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| is_command(line)) {
+        if !run(&mut client, line, json)? {
+            eprintln!("quiver: {}:{}: refused: {}", exec.file.display(), number + 1, line.trim());
+            all_done = false;
+            if !exec.keep_going {
+                break;
+            }
+        }
+    }
+    Ok(if all_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn is_command(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('#')
+}

@@ -1,0 +1,114 @@
+//! The program against a daemon that says what the test wants.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Serves one client: to each request line the lines that `answer` gives. Returns what was asked.
+fn daemon(socket: &Path, answer: fn(&str) -> &'static str) -> std::thread::JoinHandle<Vec<String>> {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+            let line = line.unwrap();
+            (&stream).write_all(answer(&line).as_bytes()).unwrap();
+            asked.push(line);
+        }
+        asked
+    })
+}
+
+fn quiver(socket: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quiver"))
+        .arg("--socket")
+        .arg(socket)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that reads nothing may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_daemon_that_does_not_run_is_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("none");
+    let output = quiver(&socket, &["show", "interface"], "");
+    let (out, error) = texts(&output);
+    assert!(!output.status.success() && out.is_empty());
+    assert!(error.contains("no quiverd serves") && error.contains("start one by running `quiverd`"), "{error}");
+    assert_eq!(error.lines().count(), 1);
+}
+
+#[test]
+fn words_are_one_command_and_parts_are_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    let served = daemon(
+        &socket,
+        |_| "{\"part\":{\"json\":1}}\n{\"part\":{\"json\":2}}\n{\"done\":{\"json\":{\"received\":2}}}\n",
+    );
+    let output = quiver(&socket, &["ping", "10.0.0.1", "tag", "a b", "--json"], "");
+    assert!(output.status.success());
+    assert_eq!(texts(&output), ("1\n2\n{\n  \"received\": 2\n}\n".to_owned(), String::new()));
+    assert_eq!(served.join().unwrap(), [r#"{"command":{"line":"ping 10.0.0.1 tag \"a b\"","json":true}}"#]);
+}
+
+#[test]
+fn a_refusal_points_at_the_word_and_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    daemon(
+        &socket,
+        |_| "{\"error\":{\"what\":\"'intf' cannot stand here\",\"place\":{\"start\":5,\"end\":9},\"expected\":[\"interface\"]}}\n",
+    );
+    let output = quiver(&socket, &["show", "intf"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let expected = "  show intf\n       ^^^^\n'intf' cannot stand here\nexpected: interface\n";
+    assert_eq!(texts(&output), (String::new(), expected.to_owned()));
+}
+
+#[test]
+fn a_script_stops_at_the_first_refusal() {
+    let answer = |line: &str| {
+        if line.contains("bad") { "{\"error\":{\"what\":\"no\"}}\n" } else { "{\"done\":{\"text\":\"yes\"}}\n" }
+    };
+    let script = "# comment\n\n  good 1\nbad\ngood 2\n";
+    for (arguments, input, asked) in [
+        (&["exec", "-"][..], script, 2),
+        (&["exec", "--keep-going", "-"], script, 3),
+        // Without a terminal, standard input is a script.
+        (&[], script, 2),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("s");
+        let served = daemon(&socket, answer);
+        let output = quiver(&socket, arguments, input);
+        let (out, error) = texts(&output);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(out, "yes\n".repeat(asked - 1));
+        assert_eq!(error, "no\nquiver: -:4: refused: bad\n");
+        assert_eq!(served.join().unwrap().len(), asked);
+    }
+}
+
+#[test]
+fn a_daemon_that_hangs_up_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || drop(listener.accept()));
+    let output = quiver(&socket, &["show", "x"], "");
+    assert_eq!(texts(&output).1, "quiver: quiverd hung up before it had answered: its log says why\n");
+}
