@@ -23,8 +23,8 @@ fn nanoseconds(clock: ClockId) -> u64 {
 }
 
 /// Starts a thread for a worker, pinned to `core` if there is one. It runs until the worker's mailbox says stop, and
-/// returns the worker.
-pub fn spawn(worker: Worker, core: Option<usize>) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
+/// returns the worker. The engine's clock counts from `start`, a reading of [`monotonic`].
+pub fn spawn(worker: Worker, core: Option<usize>, start: u64) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
     let name = format!("quiver-{}", worker.id);
     std::thread::Builder::new().name(name).spawn(move || {
         if let Some(core) = core {
@@ -34,21 +34,21 @@ pub fn spawn(worker: Worker, core: Option<usize>) -> Result<std::thread::JoinHan
                 tracing::warn!("worker {}: cannot be pinned to core {core} ({error}); it runs unpinned", worker.id);
             }
         }
-        run(worker)
+        run(worker, start)
     })
 }
 
 /// Calls turns until the mailbox says stop.
-pub fn run(mut worker: Worker) -> Worker {
+pub fn run(mut worker: Worker, start: u64) -> Worker {
     let mut gaps = Gaps::new();
     let mut idle = 0;
     worker.online();
     while !worker.mailbox().stopped() {
-        let done = worker.turn(monotonic());
+        let done = worker.turn(monotonic().saturating_sub(start));
         gaps.polled(&worker);
         idle = if done > 0 { 0 } else { idle + 1 };
         if idle > IDLE_TURNS {
-            sleep(&mut worker);
+            sleep(&mut worker, start);
             gaps = Gaps::new();
             // One empty turn after waking is enough to sleep again: the bell rang for somebody else.
             idle = IDLE_TURNS / 2;
@@ -60,14 +60,14 @@ pub fn run(mut worker: Worker) -> Worker {
     worker
 }
 
-fn sleep(worker: &mut Worker) {
+fn sleep(worker: &mut Worker, start: u64) {
     let mailbox = worker.mailbox().clone();
     if !mailbox.fall_asleep() {
         return;
     }
     worker.offline();
     let timeout = worker.wake_at().map(|at| {
-        let wait = at.saturating_sub(monotonic());
+        let wait = (at + start).saturating_sub(monotonic());
         Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
     });
     // A queue that can only be polled gets a look every 100 microseconds.

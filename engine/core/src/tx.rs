@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub const OUTPUT: &str = "interface-output";
 
 arcs! {
-    /// Arcs of `interface-output`. Arc 0 is only counted: packets that take it have been sent.
+    /// Arcs of `interface-output`.
     pub enum Next {
-        Sent => drop "sent",
+        Sent => out "sent",
         NoInterface => drop "no-such-interface",
         Down => drop "interface-down",
         Full => drop "tx-full",

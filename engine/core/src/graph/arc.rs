@@ -11,6 +11,8 @@ pub enum To {
     Punt,
     /// Onto the feature arc of this name, which ends at that arc's end node.
     Features(&'static str),
+    /// Out of the graph, by the port of the sending interface.
+    Out,
     /// To the next feature on the arc that the node is registered on.
     NextFeature,
 }
@@ -22,6 +24,13 @@ pub struct ArcSpec {
     pub name: &'static str,
     /// Where it leads.
     pub to: To,
+}
+
+impl ArcSpec {
+    /// Whether packets that take the arc are lost.
+    pub fn is_drop(&self) -> bool {
+        self.to == To::Drop
+    }
 }
 
 /// Declares the arcs of a node: an enum whose variants are the values of `frame.next`, and `ARCS` for the node's spec.
@@ -59,5 +68,6 @@ macro_rules! arcs {
     (@arc drop $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
     (@arc punt $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };
     (@arc features $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Features($name) } };
+    (@arc out $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Out } };
     (@arc next_feature) => { $crate::ArcSpec { name: "next-feature", to: $crate::To::NextFeature } };
 }

@@ -331,7 +331,8 @@ impl Blueprint {
         };
         Ok(match arc.to {
             To::Node(name) => Target::Node(find(name)?),
-            To::Drop => Target::End(find("drop")?),
+            // Packets that left by a port are no longer rows of a frame, so the target of `Out` is never followed.
+            To::Drop | To::Out => Target::End(find("drop")?),
             To::Punt => Target::End(find("punt")?),
             To::Features(name) => {
                 let at = self.arcs.iter().position(|a| a.name == name).ok_or_else(|| unknown(name))?;
