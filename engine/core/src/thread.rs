@@ -24,7 +24,11 @@ fn nanoseconds(clock: ClockId) -> u64 {
 
 /// Starts a thread for a worker, pinned to `core` if there is one. It runs until the worker's mailbox says stop, and
 /// returns the worker. The engine's clock counts from `start`, a reading of [`monotonic`].
-pub fn spawn(worker: Worker, core: Option<usize>, start: u64) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
+pub fn spawn(
+    worker: Worker,
+    core: Option<usize>,
+    start: u64,
+) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
     let name = format!("quiver-{}", worker.id);
     std::thread::Builder::new().name(name).spawn(move || {
         if let Some(core) = core {

@@ -1,0 +1,194 @@
+//! Feature arcs, re-wiring at run time, and the errors of a graph that does not fit together.
+use quiver_engine::*;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+arcs! {
+    /// The entry.
+    enum Start {
+        On => features "middle",
+    }
+}
+arcs! {
+    /// A feature.
+    enum Pass {
+        On => next_feature,
+        Odd => drop "odd",
+    }
+}
+arcs! {
+    /// The end.
+    enum End {
+        Out => features "interface-output",
+    }
+}
+
+/// Writes its letter into the next byte of the packet that is zero; 'a' drops packets that begin with 'x'.
+struct Letter(u8);
+impl Node for Letter {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let bytes = frame.bytes_mut(cx.pool, i);
+            if self.0 == b'a' && bytes.first() == Some(&b'x') {
+                frame.next[i] = Pass::Odd.into();
+            } else if let Some(free) = bytes.iter_mut().find(|b| **b == 0) {
+                *free = self.0;
+            }
+        }
+    }
+}
+/// Sends packets back to interface 0.
+struct Back;
+impl Node for Back {
+    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
+        frame.tx.fill(0);
+    }
+}
+struct Rx(Receiver<Vec<u8>>);
+impl RxQueue for Rx {
+    fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
+        let before = frame.len();
+        while let Ok(bytes) = self.0.try_recv() {
+            assert!(frame.push_bytes(cx.pool, &bytes, cx.interface));
+        }
+        frame.len() - before
+    }
+}
+struct Tx(Sender<Vec<u8>>);
+impl TxQueue for Tx {
+    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
+        (0..batch.len()).for_each(|i| self.0.send(batch.bytes(cx.pool, i).to_vec()).expect("the test listens"));
+        batch.len()
+    }
+}
+
+struct Net {
+    dataplane: Dataplane,
+    worker: Worker,
+    /// Into interfaces 0 and 1.
+    into: Vec<Sender<Vec<u8>>>,
+    out: Receiver<Vec<u8>>,
+}
+fn feature(node: &'static str, before: &'static [&'static str], after: &'static [&'static str]) -> FeatureSpec {
+    FeatureSpec { arc: "middle", node, before, after }
+}
+fn blueprint(dataplane: &mut Dataplane) -> NodeId {
+    let graph = dataplane.blueprint();
+    let input = graph.input("test-input").expect("new");
+    graph.feature_arc(FeatureArcSpec { name: "device-input", end: "start", side: Side::Rx }).expect("new");
+    graph.feature_arc(FeatureArcSpec { name: "middle", end: "back", side: Side::Rx }).expect("new");
+    graph.node(NodeSpec::new("start", Start::ARCS, |_| Letter(b's'))).expect("new");
+    graph.node(NodeSpec::new("back", End::ARCS, |_| Back)).expect("new");
+    input
+}
+fn net() -> Net {
+    let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
+    let input = blueprint(&mut dataplane);
+    let graph = dataplane.blueprint();
+    for (name, letter) in [("c", b'c'), ("a", b'a'), ("b", b'b')] {
+        graph.node(NodeSpec::new(name, Pass::ARCS, move |_| Letter(letter))).expect("new");
+    }
+    // Registered out of order: the orders decide.
+    graph.feature(feature("c", &[], &["b"])).expect("known");
+    graph.feature(feature("a", &["b"], &[])).expect("known");
+    graph.feature(feature("b", &[], &[])).expect("known");
+    let worker = dataplane.start().expect("it fits together").remove(0);
+    let (to, out) = channel();
+    let mut into = vec![];
+    for interface in 0..2 {
+        let (sender, receiver) = channel();
+        into.push(sender);
+        let tx: Box<dyn TxQueue> = Box::new(Tx(to.clone()));
+        dataplane.attach(interface, input, vec![Box::new(Rx(receiver))], vec![tx]).expect("one each");
+        dataplane.set_up(interface, true);
+    }
+    Net { dataplane, worker, into, out }
+}
+impl Net {
+    /// What comes out for packets received by interfaces 0 and 1.
+    fn run(&mut self) -> Vec<String> {
+        self.into.iter().zip(*b"01").for_each(|(into, id)| into.send(vec![id, 0, 0, 0, 0, 0]).expect("attached"));
+        while self.worker.turn(0) > 0 {}
+        let text = |bytes: Vec<u8>| bytes.into_iter().filter(|b| *b != 0).map(char::from).collect();
+        let mut out: Vec<String> = self.out.try_iter().map(text).collect();
+        out.sort();
+        out
+    }
+}
+
+#[test]
+fn features_run_in_their_order_where_they_are_enabled() {
+    let mut net = net();
+    assert_eq!(net.run(), ["0s", "1s"], "an empty arc leads straight to its end");
+    net.dataplane.enable("middle", "c", 0, true).expect("known");
+    net.dataplane.enable("middle", "a", 0, true).expect("known");
+    net.dataplane.enable("middle", "b", 1, true).expect("known");
+    assert_eq!(net.run(), ["0sac", "1sb"]);
+    net.dataplane.enable("middle", "b", 0, true).expect("known");
+    net.dataplane.enable("middle", "b", 1, false).expect("known");
+    assert_eq!(net.run(), ["0sabc", "1s"]);
+    net.dataplane.detach(0, ());
+    net.dataplane.enable("middle", "a", 1, true).expect("known");
+    while net.worker.turn(0) > 0 {}
+    net.into[1].send(b"1\0\0\0".to_vec()).expect("attached");
+    net.into[1].send(b"x\0\0\0".to_vec()).expect("attached");
+    while net.worker.turn(0) > 0 {}
+    let node = |name| net.dataplane.graph().counters(net.dataplane.graph().find(name).expect("known")).next();
+    assert_eq!(node("a").expect("one worker").arcs[Pass::Odd as usize].get(), 1, "dropped by name");
+    assert_eq!(node("drop").expect("one worker").packets.get(), 2, "and the one without a way out");
+    // Their way out is gone with interface 0.
+    let refused = node("interface-output").expect("one worker").arcs[tx::Next::NoInterface as usize].get();
+    assert_eq!((refused, net.out.try_iter().count()), (1, 0));
+}
+
+#[test]
+fn nodes_are_inserted_replaced_and_rewired_while_packets_flow() {
+    let mut net = net();
+    let start = net.dataplane.graph().find("start").expect("known");
+    let inserted = net.dataplane.insert_node(NodeSpec::new("late", End::ARCS, |_| Letter(b'L'))).expect("new");
+    assert_eq!(net.run(), ["0s", "1s"], "inserted, but nothing leads there");
+    net.dataplane.lead(start, 0, Some(inserted));
+    assert_eq!(net.run(), ["0sL", "1sL"]);
+    net.dataplane.post(0, move |w| drop(w.graph().replace(inserted, Box::new(Letter(b'R')))));
+    assert_eq!(net.run(), ["0sR", "1sR"]);
+    net.dataplane.lead(start, 0, None);
+    assert_eq!(net.run(), ["0s", "1s"]);
+}
+
+#[test]
+fn what_does_not_fit_names_both_ends() {
+    let fresh = || {
+        let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
+        blueprint(&mut dataplane);
+        dataplane
+    };
+    arcs! {
+        /// Leads nowhere.
+        enum Astray {
+            On => node "nowhere",
+        }
+    }
+    let mut dataplane = fresh();
+    dataplane.blueprint().node(NodeSpec::new("lost", Astray::ARCS, |_| Back)).expect("new");
+    let error = dataplane.start().map(|_| ()).expect_err("a name is wrong").to_string();
+    assert_eq!(error, "node `lost`: arc `nowhere` leads to `nowhere`, which is not registered");
+
+    let mut dataplane = fresh();
+    let graph = dataplane.blueprint();
+    for name in ["p", "q", "r"] {
+        graph.node(NodeSpec::new(name, Pass::ARCS, |_| Back)).expect("new");
+    }
+    graph.feature(feature("p", &["q"], &[])).expect("known");
+    graph.feature(feature("q", &["r"], &[])).expect("known");
+    let error = graph.feature(feature("r", &["p"], &[])).expect_err("a circle").to_string();
+    assert_eq!(["`p`", "`q`", "`r`"].iter().filter(|name| error.contains(*name)).count(), 2, "{error}");
+    graph.feature(feature("r", &[], &["ghost"])).expect("may come later");
+    let error = dataplane.start().map(|_| ()).expect_err("it never came").to_string();
+    assert_eq!(error, "feature `r` on arc `middle`: feature `ghost` is not registered");
+
+    let mut dataplane = fresh();
+    dataplane.blueprint().node(NodeSpec::new("nobody", Pass::ARCS, |_| Back)).expect("new");
+    let error = dataplane.start().map(|_| ()).expect_err("on no arc").to_string();
+    assert!(error.contains("`nobody`") && error.contains("0 arcs"), "{error}");
+    let twice = dataplane.blueprint().node(NodeSpec::new("nobody", End::ARCS, |_| Back)).map(|_| ());
+    assert_eq!(twice, Err(GraphError::NodeTwice("nobody")));
+}

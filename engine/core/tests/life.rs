@@ -1,0 +1,119 @@
+//! Workers as threads: letters, sleep, epochs; buffers at their limits.
+use quiver_engine::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn dataplane(workers: usize) -> (Dataplane, Vec<Worker>) {
+    let mut dataplane =
+        Dataplane::new(Settings { workers, buffers: 4000, ..Settings::default() }).expect("a data plane");
+    let graph = dataplane.blueprint();
+    graph.feature_arc(FeatureArcSpec { name: "device-input", end: "drop", side: Side::Rx }).expect("new");
+    let workers = dataplane.start().expect("it fits together");
+    (dataplane, workers)
+}
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Says when it is dropped.
+struct Noisy(Arc<AtomicBool>);
+impl Drop for Noisy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn reclamation_completes_while_all_workers_sleep() {
+    let (dataplane, workers) = dataplane(2);
+    let start = thread::monotonic();
+    let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, start).expect("a thread")).collect();
+    eventually("workers without work fall asleep", || (0..2).all(|w| dataplane.mailbox(w).expect("made").is_asleep()));
+    let turns = |w| dataplane.worker_counters(w).expect("made").turns.get();
+    let before = [turns(0), turns(1)];
+    let gone = Arc::new(AtomicBool::new(false));
+    dataplane.domain().retire(Noisy(gone.clone()));
+    eventually("a sleeping worker holds nothing up", || {
+        dataplane.domain().reclaim();
+        gone.load(Ordering::SeqCst)
+    });
+    assert_eq!(before, [turns(0), turns(1)], "nobody was woken for it");
+    dataplane.stop();
+    threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
+}
+
+#[test]
+fn letters_wake_sleepers_and_are_read_in_order() {
+    let (dataplane, workers) = dataplane(1);
+    let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, 0).expect("a thread")).collect();
+    let (to, read) = std::sync::mpsc::channel();
+    for round in 0..50 {
+        eventually("asleep again", || dataplane.mailbox(0).expect("made").is_asleep());
+        for n in 0..3 {
+            let to = to.clone();
+            dataplane.post(0, move |_| to.send(round * 3 + n).expect("the test listens"));
+        }
+        for n in 0..3 {
+            assert_eq!(read.recv_timeout(Duration::from_secs(20)).expect("woken"), round * 3 + n);
+        }
+    }
+    dataplane.stop();
+    threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
+}
+
+#[test]
+fn the_pool_grows_to_its_limit_and_says_no_there() {
+    let buffers = Buffers::new(100, 5000).expect("memory");
+    assert!(buffers.count() >= 100);
+    while buffers.count() < 5000 {
+        assert!(buffers.grow(1).expect("below the limit") > 0);
+    }
+    let error = buffers.grow(1).expect_err("at the limit").to_string();
+    assert_eq!(error, "buffers: all 5000 of `buffers.limit` are in use; raise the limit");
+    let mut pool = buffers.pool().expect("buffers");
+    let mut held = vec![];
+    while let Some(packet) = pool.packet(b"kept") {
+        held.push(packet);
+    }
+    assert_eq!((held.len(), buffers.starved()), (4999, 1), "all but the null buffer");
+    assert!(pool.packet(&[7; 9000]).is_none(), "a chain that cannot be completed");
+    held.truncate(3);
+    let chain = pool.packet(&[7; 9000]);
+    assert!(chain.is_some(), "what was dropped can be used again");
+    drop((held, chain, pool));
+    assert_eq!(buffers.stored(), 5000, "everything came back");
+}
+
+#[test]
+fn chains_keep_every_byte() {
+    let buffers = Buffers::new(1000, 1000).expect("memory");
+    let mut pool = buffers.pool().expect("buffers");
+    for length in [0, 1, buffer::SEGMENT_MAX, buffer::SEGMENT_MAX + 1, 65_549] {
+        let bytes: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
+        let packet = pool.packet(&bytes).expect("buffers");
+        let copy = pool.copy(&packet).expect("buffers");
+        for packet in [packet, copy] {
+            assert_eq!(packet.len(), length);
+            assert_eq!(packet.flags().has(Flags::CHAINED), length > buffer::SEGMENT_MAX);
+            assert!(pool.segments(&packet).flatten().eq(&bytes), "{length} bytes");
+            pool.free(packet);
+        }
+        let mut scatter = Scatter::default();
+        assert!(scatter.fill(&mut pool, 65_549));
+        let mut rest = &bytes[..];
+        for mut slice in scatter.slices(&mut pool) {
+            let n = rest.len().min(slice.len());
+            slice[..n].copy_from_slice(&rest[..n]);
+            rest = &rest[n..];
+        }
+        let packet = scatter.take(&mut pool, length).expect("room");
+        assert!(pool.segments(&packet).flatten().eq(&bytes), "{length} bytes, scattered");
+    }
+    drop(pool);
+    assert_eq!(buffers.stored(), 1000);
+}
