@@ -6,6 +6,15 @@ pub enum Error {
     /// Namespaces, links or programs.
     #[error(transparent)]
     World(#[from] quiver_netns::Error),
+    /// The site could not be built, or a program did not work across it.
+    #[error(transparent)]
+    Site(#[from] quiver_site::Error),
+    /// A path stands but carried nothing.
+    #[error("{path}: iperf3 ended, but its server received nothing")]
+    NothingReceived {
+        /// The path.
+        path: String,
+    },
     /// No demo of this user was left up.
     #[error("no demo of yours is up: start one with `quiver demo --keep`")]
     NotUp,

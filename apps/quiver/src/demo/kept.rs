@@ -5,14 +5,14 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use quiver_netns::{Found, Program, World};
+use quiver_site::Site;
 
 use super::WORLD;
 use super::error::Error;
-use super::path::Site;
 
 /// Lets the user's process return, and stays until the world is stopped.
 pub fn keep(world: World, site: &Site) -> Result<(), Error> {
-    let mut server = Program::start(site.server.command("iperf3").args(["--server", "--forceflush"]))?;
+    let mut server = Program::start(site.server().command("iperf3").args(["--server", "--forceflush"]))?;
     server.wait_for_output("Server listening", Duration::from_secs(10))?;
     print!("{}", instructions(site)?);
     world.keep(WORLD)?;
@@ -24,7 +24,7 @@ pub fn keep(world: World, site: &Site) -> Result<(), Error> {
 fn instructions(site: &Site) -> Result<String, Error> {
     let program = env::current_exe().map_err(|e| quiver_netns::Error::system("find the path of this program", e))?;
     let quiver = program.display();
-    let address = site.server_address;
+    let address = site.server_address();
     Ok(format!(
         "\nThe last path is left up; an iperf3 server listens at its end. To play with it:\n  \
          {quiver} demo --in client -- ping {address}\n  \

@@ -3,6 +3,7 @@
 //! Everything happens in a world (see `quiver_netns`) that disappears with its first process, so the demo leaves nothing
 //! behind and needs no root where unprivileged user namespaces are allowed.
 
+mod cpu_time;
 mod error;
 mod kept;
 mod measure;
@@ -15,12 +16,15 @@ use std::ffi::CStr;
 use std::process::ExitCode;
 
 use quiver_netns::enter;
+use quiver_site::{Driver, Site};
 
 use error::Error;
 use path::Path;
 use progress::Progress;
 use report::Report;
 
+/// Layer-3 MTU of every link, so that all paths carry the same segments.
+const MTU: u16 = 1500;
 /// The name by which a kept demo is found again.
 const WORLD: &CStr = c"quiver-demo";
 
@@ -72,15 +76,16 @@ fn measure_all(demo: &Demo) -> Result<(), Error> {
     packages::provide()?;
     // The process that the user started waits here; what follows happens in the world.
     let world = enter()?;
-    let paths = if demo.path.is_empty() { Path::ALL } else { &demo.path };
+    let paths = if demo.path.is_empty() { Path::TABLE } else { &demo.path };
     let progress = Progress::new(paths.len());
     let mut report = Report::new(demo.seconds)?;
     let mut last = None;
     for &path in paths {
         drop(last.take());
-        progress.say(&format!("{path}: building"));
-        let site = path.build(&world)?;
-        report.paths.push(measure::measure(path, &site, demo.seconds, &progress)?);
+        let join = path.join(Driver::Tap);
+        progress.say(&format!("{join}: building"));
+        let site = Site::build(&world, join, MTU)?;
+        report.paths.push(measure::measure(join, &site, demo.seconds, &progress)?);
         progress.advance();
         last = Some(site);
     }

@@ -6,8 +6,8 @@ use std::{fs, thread};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
+use super::cpu_time::CpuTime;
 use super::error::Error;
-use super::measure::CpuTime;
 
 /// How long the machine is watched before the first measurement.
 const WATCHED: Duration = Duration::from_millis(500);

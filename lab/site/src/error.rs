@@ -1,0 +1,32 @@
+//! What can go wrong with a site.
+
+/// Why a site could not be built or a program did not do its work across it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Namespaces, links or programs.
+    #[error(transparent)]
+    World(#[from] quiver_netns::Error),
+    /// One of Quiver's own programs is not built.
+    #[error("`{program}` is not beside {beside}: run `cargo build -p {program}`")]
+    NotBuilt {
+        /// The program.
+        program: &'static str,
+        /// Where it was looked for.
+        beside: String,
+    },
+    /// A program's report has not the expected form.
+    #[error("the report of {program} is not understood: {report}")]
+    Unreadable {
+        /// Whose report.
+        program: &'static str,
+        /// What it says.
+        report: String,
+    },
+}
+
+impl Error {
+    /// `report` is not what `program` usually says.
+    pub(crate) fn unreadable(program: &'static str, report: &str) -> Self {
+        Self::Unreadable { program, report: report.trim().to_owned() }
+    }
+}

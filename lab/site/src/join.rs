@@ -1,0 +1,63 @@
+//! The ways to join a client and a server.
+
+use std::fmt;
+
+/// What stands between client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Nothing: a veth pair from one to the other.
+    Veth,
+    /// Two veth pairs and a Linux bridge in a third namespace.
+    LinuxBridge,
+    /// quiverd.
+    Quiver {
+        /// What it does with packets.
+        function: Function,
+        /// How it is attached.
+        driver: Driver,
+        /// Whether fused products may be used.
+        is_fused: bool,
+    },
+}
+
+/// What quiverd does between client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// Hands frames from one interface to the other.
+    CrossConnect,
+    /// Learns and forwards by MAC address.
+    Bridge,
+    /// Routes IPv4 from one subnet to the other.
+    Router,
+}
+
+/// How quiverd is attached to the namespaces of client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// By tap interfaces whose kernel sides are in the namespaces.
+    Tap,
+    /// By packet sockets on the ends of veth pairs.
+    AfPacket,
+}
+
+impl fmt::Display for Join {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Veth => f.write_str("direct veth pair"),
+            Self::LinuxBridge => f.write_str("Linux bridge"),
+            Self::Quiver { function, driver, is_fused } => {
+                let function = match function {
+                    Function::CrossConnect => "cross-connect",
+                    Function::Bridge => "L2 bridge",
+                    Function::Router => "IPv4 router",
+                };
+                let driver = match driver {
+                    Driver::Tap => "tap",
+                    Driver::AfPacket => "af-packet",
+                };
+                let fusion = if *is_fused { "" } else { ", unfused" };
+                write!(f, "Quiver {function} ({driver}{fusion})")
+            }
+        }
+    }
+}

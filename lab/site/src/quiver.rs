@@ -1,0 +1,67 @@
+//! What quiverd is told so that it joins a client and a server.
+
+use quiver_netns::{Namespace, veth};
+
+use crate::site::Addresses;
+use crate::{Daemon, Driver, Error, Function};
+
+/// quiverd's interfaces towards client and server.
+fn interfaces(driver: Driver) -> [&'static str; 2] {
+    match driver {
+        Driver::Tap => ["tap0", "tap1"],
+        Driver::AfPacket => ["host-client", "host-server"],
+    }
+}
+
+/// Attaches quiverd to `eth0` of both ends.
+pub fn attach(
+    daemon: &Daemon,
+    quiver: &Namespace,
+    driver: Driver,
+    ends: [&Namespace; 2],
+    mtu: u16,
+) -> Result<(), Error> {
+    for (id, end) in ends.into_iter().enumerate() {
+        let name = end.name();
+        match driver {
+            Driver::Tap => {
+                daemon.command(&format!("create tap id {id} host-ns {name} host-if-name eth0 host-mtu-size {mtu}"))?;
+            }
+            Driver::AfPacket => {
+                veth((end, "eth0"), (quiver, name), mtu)?;
+                daemon.command(&format!("create host-interface name {name}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes quiverd carry packets between its two interfaces.
+pub fn configure(
+    daemon: &Daemon,
+    function: Function,
+    is_fused: bool,
+    driver: Driver,
+    addresses: &Addresses,
+) -> Result<(), Error> {
+    let [a, b] = interfaces(driver);
+    let mut commands = vec![format!("set fusion {}", if is_fused { "on" } else { "off" })];
+    commands.extend([a, b].map(|interface| format!("set interface state {interface} up")));
+    match function {
+        Function::CrossConnect => {
+            commands.push(format!("set interface l2 xconnect {a} {b}"));
+            commands.push(format!("set interface l2 xconnect {b} {a}"));
+        }
+        Function::Bridge => {
+            commands.push("create bridge-domain 1".to_owned());
+            commands.extend([a, b].map(|interface| format!("set interface l2 bridge {interface} 1")));
+        }
+        Function::Router => {
+            let sides = addresses.gateways.map_or([None, None], |(client, server)| [Some(client), Some(server)]);
+            for (interface, address) in [a, b].into_iter().zip(sides) {
+                commands.extend(address.map(|address| format!("set interface ip address {interface} {address}/24")));
+            }
+        }
+    }
+    commands.iter().try_for_each(|command| daemon.command(command).map(drop))
+}

@@ -1,0 +1,57 @@
+//! Real programs talk across quiverd, and across a veth pair as the proof that the tests themselves work.
+//!
+//! Every trial is one kind of traffic on one site. They run one after the other, for they share the machine's cores
+//! and the names of a world's namespaces. Nothing is skipped: a missing program or right fails with its remedy.
+
+mod connections;
+mod file;
+mod pings;
+mod streams;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use quiver_netns::{Error, Purpose, World, enter, missing_packages};
+use quiver_site::{Join, Site};
+
+/// One kind of traffic: its name, the layer-3 MTU that it needs, and what it does.
+type Traffic = (&'static str, u16, fn(&Site) -> Result<(), Failed>);
+
+const TRAFFIC: [Traffic; 5] = [
+    ("pings_of_56_to_8972_bytes", 9000, pings::of_all_sizes),
+    ("tcp_stream", 1500, streams::tcp),
+    ("udp_stream", 1500, streams::udp),
+    ("file_of_200_megabytes_over_http", 1500, file::over_http),
+    ("1000_parallel_tcp_connections", 1500, connections::in_parallel),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let world: &'static World = match prepare() {
+        Ok(world) => Box::leak(Box::new(world)),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let trials = joins().into_iter().flat_map(|join| {
+        TRAFFIC.into_iter().map(move |(name, mtu, traffic)| {
+            Trial::test(format!("{join}: {name}"), move || traffic(&Site::build(world, join, mtu)?))
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+fn prepare() -> Result<World, Error> {
+    let missing = missing_packages(&[Purpose::Run, Purpose::Test]);
+    if !missing.is_empty() {
+        return Err(Error::Missing { packages: missing.join(" ") });
+    }
+    enter()
+}
+
+/// The control group.
+fn joins() -> Vec<Join> {
+    vec![Join::Veth, Join::LinuxBridge]
+}
