@@ -21,3 +21,4 @@ pub use commands::{Commands, Completion};
 pub use kind::ArgumentKind;
 pub use near::nearest;
 pub use reply::{Cell, Reply, Table};
+pub use words::join;

@@ -59,6 +59,11 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// A line of these words, quoted where they need it.
+pub fn join<T: AsRef<str>>(words: &[T]) -> String {
+    words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +90,6 @@ mod tests {
         for text in ["", "a", "a b", "a\"b", "a\\b c", "\\", "a\\"] {
             assert_eq!(texts(&quoted(text)), [text]);
         }
+        assert_eq!(join(&["set", "tag", "a b"]), "set tag \"a b\"");
     }
 }
