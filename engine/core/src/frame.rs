@@ -237,3 +237,14 @@ impl Frame {
         (self.len, self.taken, self.any) = (0, 0, Flags::NONE);
     }
 }
+
+/// Whether the first `n` values are equal.
+#[inline(always)]
+pub(crate) fn uniform(column: &[u16; VECTOR], n: usize) -> bool {
+    let first = column[0];
+    let mut differ = 0;
+    for value in &column[..n] {
+        differ |= value ^ first;
+    }
+    differ == 0
+}

@@ -4,7 +4,7 @@ use super::wiring::{NodeId, Reason, Side, Target, Wiring};
 use super::{Context, Node};
 use crate::buffer::{Packet, Pool};
 use crate::counters::Counter;
-use crate::frame::{Frame, TAKEN, VECTOR};
+use crate::frame::{Frame, TAKEN, VECTOR, uniform};
 use crate::isa::ticks;
 use crate::trace::Tracer;
 use std::any::Any;
@@ -237,15 +237,4 @@ impl Graph {
             entry.pending.drain(..).for_each(|mut frame| frame.free(pool));
         }
     }
-}
-
-/// Whether the first `n` values are equal.
-#[inline(always)]
-fn uniform(column: &[u16; VECTOR], n: usize) -> bool {
-    let first = column[0];
-    let mut differ = 0;
-    for value in &column[..n] {
-        differ |= value ^ first;
-    }
-    differ == 0
 }
