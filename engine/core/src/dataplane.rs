@@ -98,6 +98,8 @@ pub struct Dataplane {
     next_worker: usize,
     rx: Counters,
     tx: Counters,
+    drops: Counters,
+    tx_errors: Counters,
     bell: Doorbell,
     punted: Inbox<Punted>,
 }
@@ -109,11 +111,12 @@ impl Dataplane {
         let bell = Doorbell::new()?;
         let (outbox, punted) = channel(4096, &bell);
         let mut blueprint = Blueprint::new();
-        blueprint.discard("drop")?;
+        let counters = || Counters::new(settings.workers);
+        let (rx, tx, drops, tx_errors) = (counters(), counters(), counters(), counters());
+        blueprint.discard("drop", drops.clone())?;
         blueprint.node(NodeSpec::new("punt", &[], move |_| Punt(outbox.clone())))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
-        let (rx, tx) = (Counters::new(settings.workers), Counters::new(settings.workers));
         Ok(Dataplane {
             domain: Domain::new(),
             buffers: Buffers::new(settings.buffers, settings.buffers_limit)?,
@@ -127,6 +130,8 @@ impl Dataplane {
             next_worker: 0,
             rx,
             tx,
+            drops,
+            tx_errors,
             bell,
             punted,
             settings,
@@ -174,7 +179,7 @@ impl Dataplane {
             let limit = self.buffers.limit();
             let pool = pool.ok_or(PoolError::AtLimit { limit })?;
             let graph = self.blueprint.instantiate(id)?;
-            let ports = Ports::new(self.output, self.blueprint.counters_of(self.output, id));
+            let ports = Ports::new(self.output, self.blueprint.counters_of(self.output, id), self.tx_errors.row(id));
             let (reader, level) = (self.domain.register(), self.settings.level);
             workers.push(Worker::new(id, level, reader, pool, graph, ports, mailbox.clone(), counters.clone()));
             self.workers.push(Handle { mailbox, counters });
@@ -227,6 +232,11 @@ impl Dataplane {
             }
         }
     }
+    fn grow_counters(&self, interface: u16) {
+        for counters in [&self.rx, &self.tx, &self.drops, &self.tx_errors] {
+            counters.grow(u32::from(interface) + 1);
+        }
+    }
     /// Gives an interface its queues: `rx` are spread over the workers, `tx` has one for each worker. The interface is
     /// down until [`Dataplane::set_up`].
     pub fn attach(
@@ -240,8 +250,7 @@ impl Dataplane {
             let workers = self.workers.len();
             return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
         }
-        self.rx.grow(u32::from(interface) + 1);
-        self.tx.grow(u32::from(interface) + 1);
+        self.grow_counters(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
             let counters = self.tx.row(worker);
             self.post(worker, move |w| w.attach_tx(interface, queue, counters));
@@ -260,10 +269,10 @@ impl Dataplane {
         self.plan();
         Ok(ids)
     }
-    /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it. None undoes.
+    /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
+    /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
-        self.rx.grow(u32::from(interface) + 1);
-        self.tx.grow(u32::from(interface) + 1);
+        self.grow_counters(interface);
         self.post_all(|worker| {
             let via = port.map(|port| (port, self.tx.row(worker)));
             move |w: &mut Worker| w.attach_via(interface, via)
@@ -290,6 +299,10 @@ impl Dataplane {
     pub fn interface_counters(&self, interface: u16) -> ((u64, u64), (u64, u64)) {
         (self.rx.sum(interface.into()), self.tx.sum(interface.into()))
     }
+    /// Packets that an interface received and a node dropped, and packets that its queue had no room for.
+    pub fn interface_drops(&self, interface: u16) -> (u64, u64) {
+        (self.drops.sum(interface.into()).0, self.tx_errors.sum(interface.into()).0)
+    }
     /// The counters of received packets by interface; nodes add those of sub-interfaces.
     pub fn rx_counters(&self) -> &Counters {
         &self.rx
@@ -300,8 +313,9 @@ impl Dataplane {
     }
     /// Sets an interface's counters to zero.
     pub fn clear_interface_counters(&self, interface: u16) {
-        self.rx.clear(interface.into());
-        self.tx.clear(interface.into());
+        for counters in [&self.rx, &self.tx, &self.drops, &self.tx_errors] {
+            counters.clear(interface.into());
+        }
     }
     /// The receive queues.
     pub fn queues(&self) -> &[QueueInfo] {

@@ -133,11 +133,20 @@ struct Port {
     counters: Arc<Row>,
 }
 
+/// The way out of an interface without a queue: the port of another one.
+struct Via {
+    port: u16,
+    up: bool,
+    counters: Arc<Row>,
+}
+
 /// A worker's ports, by interface.
 pub struct Ports {
     ports: Vec<Option<Box<Port>>>,
-    /// Sub-interfaces and other interfaces that send by another one: (its port, where it is counted).
-    via: Vec<Option<(u16, Arc<Row>)>>,
+    /// Sub-interfaces and other interfaces that send by another one.
+    via: Vec<Option<Via>>,
+    /// Packets that an interface's queue had no room for.
+    errors: Arc<Row>,
     /// Ports with packets in their batch.
     waiting: Vec<u16>,
     counts: Arc<NodeCounters>,
@@ -146,19 +155,19 @@ pub struct Ports {
 }
 
 impl Ports {
-    pub(crate) fn new(node: crate::graph::NodeId, counts: Arc<NodeCounters>) -> Ports {
-        Ports { ports: vec![], via: vec![], waiting: vec![], counts, node, capture: None }
+    pub(crate) fn new(node: crate::graph::NodeId, counts: Arc<NodeCounters>, errors: Arc<Row>) -> Ports {
+        Ports { ports: vec![], via: vec![], errors, waiting: vec![], counts, node, capture: None }
     }
     pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         let at = usize::from(interface);
         self.ports.resize_with(self.ports.len().max(at + 1), || None);
         self.ports[at] = Some(Box::new(Port { queue, batch: Batch::default(), up: false, counters }));
     }
-    /// Lets an interface without a queue send by another's.
+    /// Lets an interface without a queue send by another's, once it is set up.
     pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
         let at = usize::from(interface);
         self.via.resize_with(self.via.len().max(at + 1), || None);
-        self.via[at] = port;
+        self.via[at] = port.map(|(port, counters)| Via { port, up: false, counters });
     }
     pub(crate) fn detach(&mut self, interface: u16) -> Option<Box<dyn TxQueue>> {
         let port = self.ports.get_mut(usize::from(interface))?.take()?;
@@ -167,6 +176,9 @@ impl Ports {
     pub(crate) fn set_up(&mut self, interface: u16, up: bool) {
         if let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) {
             port.up = up;
+        }
+        if let Some(Some(via)) = self.via.get_mut(usize::from(interface)) {
+            via.up = up;
         }
     }
     /// Whether an interface has an open port; if not, the arc to leave by.
@@ -274,6 +286,7 @@ impl Ports {
         self.counts.arc(Next::Sent as u16, sent as u64);
         if sent < n {
             self.counts.arc(Next::Full as u16, (n - sent) as u64);
+            self.errors.add(interface.into(), (n - sent) as u64, 0);
             if let Some(capture) = &mut self.capture {
                 let reason = Reason::new(self.node, Next::Full as u16);
                 for i in sent..n {
@@ -305,9 +318,13 @@ impl Node for Output {
         }
         for i in 0..frame.len() {
             let mut tx = frame.tx[i];
-            if let Some(Some((port, counters))) = cx.output.via.get(usize::from(tx)) {
-                counters.add(tx.into(), 1, frame.length[i].into());
-                tx = *port;
+            if let Some(Some(via)) = cx.output.via.get(usize::from(tx)) {
+                if !via.up {
+                    frame.next[i] = Next::Down.into();
+                    continue;
+                }
+                via.counters.add(tx.into(), 1, frame.length[i].into());
+                tx = via.port;
             }
             match cx.output.refusal(tx) {
                 None => {

@@ -4,6 +4,7 @@ use super::arc::{ArcSpec, To};
 use super::dispatch::{Graph, NodeCounters};
 use super::wiring::{FeatureTable, NodeId, Side, Target, Wiring};
 use super::{Discard, Input, Node};
+use crate::counters::Counters;
 use crate::trace::Describe;
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -186,9 +187,9 @@ impl Blueprint {
     pub fn input(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
         self.node(NodeSpec::new(name, crate::worker::InputNext::ARCS, |_| Input))
     }
-    /// Registers an end of the graph that frees packets.
-    pub(crate) fn discard(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
-        self.node(NodeSpec::new(name, &[], |_| Discard))
+    /// Registers an end of the graph that frees packets, and counts them by the interface that received them.
+    pub(crate) fn discard(&mut self, name: &'static str, drops: Counters) -> Result<NodeId, GraphError> {
+        self.node(NodeSpec::new(name, &[], move |seed| Discard(drops.row(seed.worker))))
     }
     /// Registers a feature arc.
     pub fn feature_arc(&mut self, spec: FeatureArcSpec) -> Result<(), GraphError> {

@@ -13,11 +13,13 @@ pub use wiring::{NodeId, Reason, Side, Wiring};
 use crate::buffer::{Packet, Pool};
 use crate::capture::Point;
 use crate::channel::Outbox;
+use crate::counters::Row;
 use crate::frame::Frame;
 use crate::isa::Level;
 use crate::tx::Ports;
 use quiver_table::Guard;
 use std::any::Any;
+use std::sync::Arc;
 
 /// What a node may touch besides its frame.
 pub struct Context<'t> {
@@ -48,10 +50,13 @@ pub trait Node: Send + Any {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame);
 }
 
-/// Frees packets: the end of every drop arc. The arc that led here is the reason.
-pub(crate) struct Discard;
+/// Frees packets: the end of every drop arc. The arc that led here is the reason. Counts them by receiving interface.
+pub(crate) struct Discard(pub Arc<Row>);
 impl Node for Discard {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            self.0.add(frame.rx[i].into(), 1, frame.length[i].into());
+        }
         if let Some(capture) = &mut cx.output.capture {
             for i in 0..frame.len() {
                 let reason = Some(Reason(frame.hop[i]));
