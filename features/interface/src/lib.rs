@@ -1,1 +1,33 @@
 //! Interfaces: names, states, addresses of hardware, counters.
+//!
+//! - [`interfaces`]: the interfaces that there are, however they came into being; rooms [`create`] and [`watch`] them.
+//! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
+//! - [`events`]: how control's tasks learn that workers have something for them.
+//! - `set` and `show`: the commands.
+#![forbid(unsafe_code)]
+
+pub mod events;
+pub mod interfaces;
+mod set;
+pub mod settings;
+mod show;
+
+pub use events::Events;
+pub use interfaces::{
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, watch,
+};
+pub use settings::{InterfaceName, InterfaceSettings};
+
+use quiver_control::{Control, Kind};
+use quiver_engine::DataplaneError;
+
+/// Gives the control side its interfaces. The data plane is registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    control.insert_room(Interfaces::default());
+    control.insert_room(Events::default());
+    control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
+    control.objects().add(Kind::new(settings::apply).check(settings::check));
+    set::register(control);
+    show::register(control);
+    Ok(())
+}

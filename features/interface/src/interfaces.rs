@@ -1,0 +1,265 @@
+//! The interfaces that there are: hardware, software, and sub-interfaces of others.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use quiver_control::{Control, ObjectError};
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Dataplane, RxQueue, TxQueue};
+use quiver_wire::MacAddress;
+
+/// An interface's number: what packets carry as `rx` and `tx`. It is used again only after no worker can refer to the
+/// interface that had it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterfaceId(pub u16);
+
+impl InterfaceId {
+    /// The number as an index of tables by interface.
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// The interface that is always there and never sends: packets of our own making have come from it.
+pub const LOCAL: InterfaceId = InterfaceId(0);
+
+/// An interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its number.
+    pub id: InterfaceId,
+    /// Its name.
+    pub name: String,
+    /// What made it: `tap`, `af-packet`, `sub-interface`.
+    pub kind: &'static str,
+    /// Its own address; that of its parent for a sub-interface.
+    pub mac: MacAddress,
+    /// Bytes of a packet at most, from the layer 3 header on.
+    pub mtu: u16,
+    /// Whether it was set up: only then it receives and sends.
+    pub up: bool,
+    /// Whether there is a connection, as far as the driver knows.
+    pub link: bool,
+    /// The interface that it is a part of.
+    pub parent: Option<InterfaceId>,
+    /// Address and MTU that it was made with: they hold while nothing else is configured.
+    made: (MacAddress, u16),
+}
+
+/// What a room says of an interface that it creates.
+pub struct NewInterface {
+    /// Its name, which no other interface has.
+    pub name: String,
+    /// What makes it: `tap`, `af-packet`, `sub-interface`.
+    pub kind: &'static str,
+    /// Its address.
+    pub mac: MacAddress,
+    /// Its MTU while none is configured.
+    pub mtu: u16,
+    /// The interface by which it sends, if it has no queues of its own.
+    pub parent: Option<InterfaceId>,
+    /// Its queues, if it has any.
+    pub queues: Option<Queues>,
+}
+
+/// The queues of a driver.
+pub struct Queues {
+    /// The node that stands for the receive queues.
+    pub input: NodeId,
+    /// Receive queues, spread over the workers.
+    pub rx: Vec<Box<dyn RxQueue>>,
+    /// Transmit queues, one for each worker.
+    pub tx: Vec<Box<dyn TxQueue>>,
+}
+
+/// What happened to an interface. Watchers find it in [`Interfaces`] as it is now; a removed one for the last time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceEvent {
+    /// It came into being, down.
+    Created(InterfaceId),
+    /// It goes; nothing of it may be left when the watcher returns.
+    Removed(InterfaceId),
+    /// It was set up or down.
+    AdminState(InterfaceId),
+    /// It gained or lost its connection.
+    Link(InterfaceId),
+    /// Its MTU changed.
+    Mtu(InterfaceId),
+    /// Its address changed.
+    Mac(InterfaceId),
+}
+
+type Watcher = Rc<dyn Fn(&Control, InterfaceEvent)>;
+
+/// All interfaces, by number and name.
+pub struct Interfaces {
+    interfaces: Vec<Option<Interface>>,
+    names: HashMap<String, InterfaceId>,
+    watchers: Vec<Watcher>,
+    /// Numbers that no worker can refer to any more arrive here.
+    released: (Sender<InterfaceId>, Receiver<InterfaceId>),
+    free: Vec<InterfaceId>,
+}
+
+impl Default for Interfaces {
+    fn default() -> Interfaces {
+        let mut interfaces = Interfaces {
+            interfaces: vec![None],
+            names: HashMap::new(),
+            watchers: vec![],
+            released: channel(),
+            free: vec![],
+        };
+        let local = Interface {
+            id: LOCAL,
+            name: "local0".into(),
+            kind: "local",
+            mac: MacAddress::ZERO,
+            mtu: 0,
+            up: false,
+            link: false,
+            parent: None,
+            made: (MacAddress::ZERO, 0),
+        };
+        interfaces.insert(local);
+        interfaces
+    }
+}
+
+impl Interfaces {
+    /// The interface of this name.
+    pub fn find(&self, name: &str) -> Option<&Interface> {
+        self.get(*self.names.get(name)?)
+    }
+    /// The interface of this number.
+    pub fn get(&self, id: InterfaceId) -> Option<&Interface> {
+        self.interfaces.get(id.index())?.as_ref()
+    }
+    /// The name of an interface, for people; its number if it is gone.
+    pub fn name(&self, id: InterfaceId) -> String {
+        self.get(id).map_or_else(|| format!("interface {}", id.0), |interface| interface.name.clone())
+    }
+    /// All interfaces in the order of their numbers, `local0` first.
+    pub fn iter(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.iter().flatten()
+    }
+    /// The number of the interface of this name; an error that objects can give if there is none.
+    pub fn id_of(&self, name: &str) -> Result<InterfaceId, ObjectError> {
+        let missing = || ObjectError::whole(format!("the interface {name} is not there")).remedy("create it first");
+        self.find(name).map(|interface| interface.id).ok_or_else(missing)
+    }
+    fn insert(&mut self, interface: Interface) {
+        self.names.insert(interface.name.clone(), interface.id);
+        let place = interface.id.index();
+        self.interfaces[place] = Some(interface);
+    }
+    fn allocate(&mut self) -> Option<InterfaceId> {
+        self.free.extend(self.released.1.try_iter());
+        if let Some(id) = self.free.pop() {
+            return Some(id);
+        }
+        let id = u16::try_from(self.interfaces.len()).ok()?;
+        self.interfaces.push(None);
+        Some(InterfaceId(id))
+    }
+    pub(crate) fn get_mut(&mut self, id: InterfaceId) -> Option<&mut Interface> {
+        self.interfaces.get_mut(id.index())?.as_mut()
+    }
+    pub(crate) fn children(&self, id: InterfaceId) -> Vec<InterfaceId> {
+        self.iter().filter(|interface| interface.parent == Some(id)).map(|interface| interface.id).collect()
+    }
+}
+
+impl Interface {
+    /// Address and MTU while none are configured.
+    pub(crate) fn made(&self) -> (MacAddress, u16) {
+        self.made
+    }
+}
+
+/// Gives an interface's number back when the last worker has let go of it.
+struct Release(InterfaceId, Sender<InterfaceId>);
+impl Drop for Release {
+    fn drop(&mut self) {
+        // With the interfaces gone, their numbers need no owner.
+        let _ = self.1.send(self.0);
+    }
+}
+
+/// Calls `watcher` after every change of an interface, and before its removal.
+pub fn watch(control: &Control, watcher: impl Fn(&Control, InterfaceEvent) + 'static) {
+    control.room_mut::<Interfaces>().watchers.push(Rc::new(watcher));
+}
+
+pub(crate) fn tell(control: &Control, event: InterfaceEvent) {
+    // Watchers look at the interfaces themselves, so no borrow may be held while they run.
+    let watchers = control.room::<Interfaces>().watchers.clone();
+    watchers.iter().for_each(|watcher| watcher(control, event));
+}
+
+/// Creates an interface: down, until its settings say otherwise.
+pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, ObjectError> {
+    let id = {
+        let mut interfaces = control.room_mut::<Interfaces>();
+        if interfaces.find(&new.name).is_some() {
+            let what = format!("there is an interface {} already", new.name);
+            return Err(ObjectError::field("name", what).remedy("choose another name"));
+        }
+        interfaces.allocate().ok_or_else(|| {
+            ObjectError::whole("all 65,536 interface numbers are in use")
+                .remedy("delete interfaces that are not needed")
+        })?
+    };
+    let attached = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        match new.queues {
+            Some(Queues { input, rx, tx }) => dataplane.attach(id.0, input, rx, tx).map(|_| ()),
+            None => {
+                dataplane.attach_via(id.0, new.parent.map(|parent| parent.0));
+                Ok(())
+            }
+        }
+    };
+    let mut interfaces = control.room_mut::<Interfaces>();
+    if let Err(error) = attached {
+        interfaces.free.push(id);
+        return Err(ObjectError::whole(error.to_string()));
+    }
+    let NewInterface { name, kind, mac, mtu, parent, .. } = new;
+    interfaces.insert(Interface { id, name, kind, mac, mtu, up: false, link: true, parent, made: (mac, mtu) });
+    drop(interfaces);
+    let dataplane = control.room::<Dataplane>();
+    // The number may have had another owner, whose counts are not ours.
+    dataplane.clear_interface_counters(id.0);
+    drop(dataplane);
+    tell(control, InterfaceEvent::Created(id));
+    Ok(id)
+}
+
+/// Removes an interface. Its queues are dropped when no worker uses them any more.
+pub fn remove(control: &Control, id: InterfaceId) {
+    if id == LOCAL || control.room::<Interfaces>().get(id).is_none() {
+        return;
+    }
+    tell(control, InterfaceEvent::Removed(id));
+    let released = {
+        let mut interfaces = control.room_mut::<Interfaces>();
+        if let Some(interface) = interfaces.interfaces[id.index()].take() {
+            interfaces.names.remove(&interface.name);
+        }
+        interfaces.released.0.clone()
+    };
+    control.room_mut::<Dataplane>().detach(id.0, Release(id, released));
+}
+
+/// Notes that an interface gained or lost its connection. Called by its driver.
+pub fn set_link(control: &Control, id: InterfaceId, link: bool) {
+    let changed = match control.room_mut::<Interfaces>().get_mut(id) {
+        Some(interface) => std::mem::replace(&mut interface.link, link) != link,
+        None => false,
+    };
+    if changed {
+        tell(control, InterfaceEvent::Link(id));
+    }
+}

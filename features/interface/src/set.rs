@@ -1,0 +1,48 @@
+//! The commands that change interfaces.
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_engine::Dataplane;
+
+use crate::interfaces::Interfaces;
+use crate::settings::{AdminState, InterfaceSettings};
+
+pub(crate) fn register(control: &Control) {
+    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        control.commands().add(Command::new(grammar, help, run).arguments_of::<InterfaceSettings>());
+    };
+    add("set interface state <interface> (up|down)", "Set an interface up or down.", state);
+    add("set interface mtu [packet] <mtu:u16> <interface>", "Set the MTU of an interface.", mtu);
+    add("set interface mac address <interface> <mac>", "Set the address of an interface.", mac);
+    add("clear interfaces", "Set the counters of all interfaces to zero.", clear);
+}
+
+fn state(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let state = if matches.has("up") { AdminState::Up } else { AdminState::Down };
+    edit(control, matches, |settings| settings.state = state)
+}
+
+fn mtu(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let mtu = matches.get("mtu")?;
+    edit(control, matches, |settings| settings.mtu = Some(mtu))
+}
+
+fn mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let mac = matches.get("mac")?;
+    edit(control, matches, |settings| settings.mac = Some(mac))
+}
+
+fn edit(
+    control: &Control,
+    matches: &Matches,
+    change: impl FnOnce(&mut InterfaceSettings),
+) -> Result<Reply, CommandError> {
+    control.edit(InterfaceSettings::new(matches.get("interface")?), change)?;
+    Ok(Reply::done())
+}
+
+fn clear(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+    interfaces.iter().for_each(|interface| dataplane.clear_interface_counters(interface.id.0));
+    Ok(Reply::done())
+}

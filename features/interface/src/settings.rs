@@ -1,0 +1,110 @@
+//! What is configured of an interface, whoever made it.
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::Dataplane;
+use quiver_wire::MacAddress;
+
+use crate::interfaces::{Interface, InterfaceEvent, Interfaces, tell};
+
+quiver_control::reference! {
+    /// The name of an interface.
+    pub struct InterfaceName(String) in "interface";
+}
+
+quiver_control::choice! {
+    /// Whether an interface receives and sends.
+    pub enum AdminState {
+        /// It does.
+        Up = "up",
+        /// It does not.
+        Down = "down",
+    } as "admin-state", "up or down";
+}
+
+/// The settings of an interface, however it came into being.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "interfaces")]
+pub struct InterfaceSettings {
+    /// The interface.
+    #[key]
+    pub name: InterfaceName,
+    /// Whether it receives and sends.
+    #[default(AdminState::Down)]
+    pub state: AdminState,
+    /// Bytes of a packet at most, from the layer 3 header on; without it, as the driver says.
+    pub mtu: Option<u16>,
+    /// Its address; without it, as the driver says.
+    pub mac: Option<MacAddress>,
+}
+
+const MTU_MIN: u16 = 64;
+
+/// What holds of settings whatever the interface is.
+pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
+    if let Some(mtu) = settings.mtu.filter(|mtu| *mtu < MTU_MIN) {
+        return Err(ObjectError::field("mtu", format!("{mtu} is too little")).remedy(format!("at least {MTU_MIN}")));
+    }
+    if let Some(mac) = settings.mac.filter(|mac| !mac.is_unicast()) {
+        let what = format!("{mac} is no address of a single station");
+        return Err(ObjectError::field("mac", what).remedy("choose one whose first octet is even, and not all zeros"));
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, InterfaceSettings>) -> Result<(), ObjectError> {
+    let defaults;
+    let wanted = match change {
+        Change::Create(new) | Change::Update { new, .. } => new,
+        Change::Delete(old) => {
+            defaults = InterfaceSettings::new(old.name.clone());
+            &defaults
+        }
+    };
+    let (id, events) = {
+        let mut interfaces = control.room_mut::<Interfaces>();
+        let id = interfaces.id_of(&wanted.name.0)?;
+        let children = interfaces.children(id);
+        let Some(interface) = interfaces.get_mut(id) else { return Ok(()) };
+        let mut events = take(interface, wanted)?;
+        let mac = interface.mac;
+        if events.contains(&InterfaceEvent::Mac(id)) {
+            for child in children {
+                // A sub-interface has the address of what it is a part of.
+                interfaces.get_mut(child).into_iter().for_each(|child| child.mac = mac);
+                events.push(InterfaceEvent::Mac(child));
+            }
+        }
+        (id, events)
+    };
+    if events.contains(&InterfaceEvent::AdminState(id)) {
+        control.room_mut::<Dataplane>().set_up(id.0, wanted.state == AdminState::Up);
+    }
+    events.into_iter().for_each(|event| tell(control, event));
+    Ok(())
+}
+
+/// Changes an interface to what is wanted; says what that was.
+fn take(interface: &mut Interface, wanted: &InterfaceSettings) -> Result<Vec<InterfaceEvent>, ObjectError> {
+    let (made_mac, made_mtu) = interface.made();
+    let mac = match interface.parent {
+        Some(_) if wanted.mac.is_some() => {
+            return Err(ObjectError::field("mac", "a sub-interface has the address of its parent")
+                .remedy("set the address of the parent"));
+        }
+        Some(_) => interface.mac,
+        None => wanted.mac.unwrap_or(made_mac),
+    };
+    let (up, mtu) = (wanted.state == AdminState::Up, wanted.mtu.unwrap_or(made_mtu));
+    let (id, mut events) = (interface.id, vec![]);
+    // Up comes last, so that watchers find an interface that is ready.
+    if std::mem::replace(&mut interface.mtu, mtu) != mtu {
+        events.push(InterfaceEvent::Mtu(id));
+    }
+    if std::mem::replace(&mut interface.mac, mac) != mac {
+        events.push(InterfaceEvent::Mac(id));
+    }
+    if std::mem::replace(&mut interface.up, up) != up {
+        events.push(InterfaceEvent::AdminState(id));
+    }
+    Ok(events)
+}

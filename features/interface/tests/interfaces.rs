@@ -1,0 +1,215 @@
+//! Interfaces through the commands, as a user meets them, with a worker that is turned by hand.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use quiver_control::{Control, ObjectError};
+use quiver_engine::{Dataplane, DataplaneError, Settings, Worker};
+use quiver_interface::*;
+use quiver_testkit::executor::Executor;
+use quiver_wire::MacAddress;
+
+/// A room that makes interfaces without queues: objects that provide them.
+mod dummies {
+    use super::*;
+    use quiver_control::{Change, Kind, Object};
+
+    /// An interface that neither receives nor sends.
+    #[derive(Object, Clone, Debug, PartialEq)]
+    #[object(kind = "dummies", provides = "interface")]
+    pub struct Dummy {
+        /// Its name.
+        #[key]
+        pub name: String,
+        /// What it is a part of.
+        pub parent: Option<InterfaceName>,
+    }
+
+    pub fn register(control: &Control) {
+        control.objects().add(Kind::new(apply));
+    }
+    fn apply(control: &Control, change: Change<'_, Dummy>) -> Result<(), ObjectError> {
+        match change {
+            Change::Create(dummy) => {
+                let parent = dummy.parent.as_ref().map(|p| control.room::<Interfaces>().id_of(&p.0)).transpose()?;
+                let (name, mac) = (dummy.name.clone(), MacAddress([2, 0, 0, 0, 0, 1]));
+                let new = NewInterface { name, kind: "dummy", mac, mtu: 1500, parent, queues: None };
+                create(control, new).map(|_| ())
+            }
+            Change::Update { .. } => Ok(()),
+            Change::Delete(dummy) => {
+                let id = control.room::<Interfaces>().id_of(&dummy.name)?;
+                remove(control, id);
+                Ok(())
+            }
+        }
+    }
+}
+
+struct House {
+    executor: Executor,
+    control: Control,
+    worker: Worker,
+    events: Rc<RefCell<Vec<InterfaceEvent>>>,
+}
+
+fn house() -> Result<House, DataplaneError> {
+    let executor = Executor::new(1);
+    let control = executor.control();
+    control.insert_room(Dataplane::new(Settings { buffers: 64, ..Settings::default() })?);
+    register(&control)?;
+    dummies::register(&control);
+    let worker = control.room_mut::<Dataplane>().start()?.remove(0);
+    let events = Rc::new(RefCell::new(vec![]));
+    let seen = events.clone();
+    watch(&control, move |control, event| {
+        if let InterfaceEvent::Removed(id) | InterfaceEvent::Created(id) = event {
+            assert!(control.room::<Interfaces>().get(id).is_some(), "watchers can look at the interface");
+        }
+        seen.borrow_mut().push(event);
+    });
+    Ok(House { executor, control, worker, events })
+}
+
+impl House {
+    fn run(&self, line: &str) -> Result<quiver_control::cli::Reply, String> {
+        let output = Default::default();
+        let run = self.control.commands().run(&self.control, line, &output);
+        self.executor.block_on(run).map_err(|error| error.to_string())
+    }
+    fn add(&self, name: &str) {
+        self.control.put(dummies::Dummy::new(name.into())).expect("a new name");
+    }
+    fn id(&self, name: &str) -> InterfaceId {
+        self.control.room::<Interfaces>().id_of(name).expect("it is there")
+    }
+    fn events(&self) -> Vec<InterfaceEvent> {
+        std::mem::take(&mut *self.events.borrow_mut())
+    }
+}
+
+#[test]
+fn settings_follow_commands_and_are_told_once() {
+    use InterfaceEvent::*;
+    let house = house().unwrap();
+    house.add("dummy0");
+    let id = house.id("dummy0");
+    assert_eq!(house.events(), [Created(id)]);
+    house.run("set interface state dummy0 up").unwrap();
+    house.run("set interface state dummy0 up").unwrap();
+    house.run("set interface mtu packet 9000 dummy0").unwrap();
+    house.run("set interface mtu 9000 dummy0").unwrap();
+    house.run("set int mac addr dummy0 02:00:00:00:00:07").unwrap();
+    assert_eq!(house.events(), [AdminState(id), Mtu(id), Mac(id)]);
+    {
+        let interfaces = house.control.room::<Interfaces>();
+        let interface = interfaces.get(id).unwrap();
+        assert!(interface.up && interface.mtu == 9000 && interface.mac == MacAddress([2, 0, 0, 0, 0, 7]));
+    }
+    // Settings that go leave what the interface was made with.
+    house.control.delete::<InterfaceSettings>(&InterfaceName("dummy0".into())).unwrap();
+    let interfaces = house.control.room::<Interfaces>();
+    let interface = interfaces.get(id).unwrap();
+    assert!(!interface.up && interface.mtu == 1500 && interface.mac == MacAddress([2, 0, 0, 0, 0, 1]));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let house = house().unwrap();
+    house.add("dummy0");
+    let mut part = dummies::Dummy::new("dummy0.1".into());
+    part.parent = Some(InterfaceName("dummy0".into()));
+    house.control.put(part).unwrap();
+    for (line, error) in [
+        ("set interface state dumy0 up", "there is no interface 'dumy0'; did you mean 'dummy0'?"),
+        ("set interface mtu 63 dummy0", "interfaces dummy0: mtu: 63 is too little; at least 64"),
+        (
+            "set interface mac address dummy0 01:00:00:00:00:00",
+            "interfaces dummy0: mac: 01:00:00:00:00:00 is no address",
+        ),
+        ("set interface mac address dummy0.1 02:00:00:00:00:00", "mac: a sub-interface has the address of its parent"),
+    ] {
+        let refused = house.run(line).unwrap_err();
+        assert!(refused.contains(error), "{refused}");
+    }
+    let new = NewInterface {
+        name: "dummy0".into(),
+        kind: "dummy",
+        mac: MacAddress::ZERO,
+        mtu: 1500,
+        parent: None,
+        queues: None,
+    };
+    assert_eq!(create(&house.control, new).unwrap_err().field, "name");
+}
+
+#[test]
+fn a_part_has_the_address_of_the_whole() {
+    let house = house().unwrap();
+    house.add("dummy0");
+    let mut part = dummies::Dummy::new("dummy0.1".into());
+    part.parent = Some(InterfaceName("dummy0".into()));
+    house.control.put(part).unwrap();
+    house.run("set interface mac address dummy0 02:00:00:00:00:07").unwrap();
+    let interfaces = house.control.room::<Interfaces>();
+    assert_eq!(interfaces.find("dummy0.1").unwrap().mac, MacAddress([2, 0, 0, 0, 0, 7]));
+}
+
+#[test]
+fn a_number_is_used_again_only_when_the_worker_has_let_go() {
+    let mut house = house().unwrap();
+    house.add("dummy0");
+    let first = house.id("dummy0");
+    house.worker.turn(0);
+    house.control.delete_with_users::<dummies::Dummy>(&"dummy0".into()).unwrap();
+    house.add("dummy1");
+    assert_ne!(house.id("dummy1"), first);
+    // The worker takes the interface away in one turn, and has passed a quiescent point behind it in the next.
+    house.worker.turn(0);
+    house.worker.turn(0);
+    house.control.room::<Dataplane>().domain().reclaim();
+    house.add("dummy2");
+    assert_eq!(house.id("dummy2"), first);
+}
+
+#[test]
+fn show_has_the_layout_that_users_of_vpp_know() {
+    let mut house = house().unwrap();
+    house.add("dummy0");
+    house.run("set interface state dummy0 up").unwrap();
+    house.worker.turn(0);
+    let id = u32::from(house.id("dummy0").0);
+    house.control.room::<Dataplane>().rx_counters().row(0).add(id, 3, 180);
+    let shown = house.run("show interface").unwrap();
+    let lines: Vec<_> = shown.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(lines[1], ["local0", "0", "down", "0/0/0/0"]);
+    assert_eq!(lines[2], ["dummy0", "1", "up", "1500/0/0/0", "rx", "packets", "3"]);
+    assert_eq!(lines[3], ["rx", "bytes", "180"]);
+    assert_eq!(shown.json[1]["rx-packets"], 3);
+    assert_eq!(house.run("show interface dummy0").unwrap().json.as_array().unwrap().len(), 1);
+    house.run("clear interfaces").unwrap();
+    assert_eq!(house.run("show interface dummy0").unwrap().json[0]["rx-packets"], 0);
+    let hardware = house.run("show hardware-interfaces dummy0").unwrap();
+    assert!(hardware.text.contains("Ethernet address 02:00:00:00:00:01"), "{}", hardware.text);
+}
+
+#[test]
+fn tasks_wake_when_workers_have_rung() {
+    let house = house().unwrap();
+    let woken = Rc::new(RefCell::new(0));
+    let (count, signal) = (woken.clone(), house.control.room::<Events>().signal.clone());
+    house.control.spawn("listener", async move {
+        loop {
+            signal.changed().await;
+            *count.borrow_mut() += 1;
+        }
+    });
+    house.executor.run_ready();
+    Events::answer(&house.control);
+    house.executor.run_ready();
+    assert_eq!(*woken.borrow(), 0, "nobody rang");
+    house.control.room::<Dataplane>().bell().ring();
+    Events::answer(&house.control);
+    house.executor.run_ready();
+    assert_eq!(*woken.borrow(), 1);
+}
