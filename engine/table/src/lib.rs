@@ -3,14 +3,20 @@
 //! - [`epoch`]: when may memory be freed that a worker might still be reading (QSBR).
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
 //! - [`lpm`]: longest prefix match for IPv4; [`routes`]: its control side, the ordered set of routes.
+//! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
+//! - [`pool`]: generation-checked ids, for what outlives a frame.
 mod memory;
 mod sync;
 
 pub mod epoch;
+pub mod hash;
 pub mod lpm;
+pub mod pool;
 pub mod routes;
 pub mod snapshot;
 
 pub use epoch::{Domain, Guard, Reader};
+pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
+pub use pool::{Id, PoolError, Rows, Slots};
 pub use snapshot::{Publisher, Snapshot};

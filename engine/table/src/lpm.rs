@@ -14,7 +14,7 @@
 //! the lookup acquires what the writer did before.
 #![allow(unsafe_code)]
 use crate::epoch::{Domain, Guard};
-use crate::memory::{Words, prefetch};
+use crate::memory::{Cells, prefetch};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -58,9 +58,9 @@ impl LpmConfig {
 }
 
 struct Table {
-    root: Words,
+    root: Cells<AtomicU32>,
     /// Block 0 is never given out: lookups that need no block read it and discard the result.
-    blocks: Words,
+    blocks: Cells<AtomicU32>,
     /// The leaf of 0.0.0.0/0, or zero.
     default: AtomicU32,
     /// How far to shift an address for its index in the root: 8 or 16.
@@ -71,8 +71,8 @@ impl Table {
     fn new(config: LpmConfig) -> std::io::Result<Table> {
         let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == 24);
         let table = Table {
-            root: Words::reserve(root_words, huge_pages)?,
-            blocks: Words::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?,
+            root: Cells::reserve(root_words, huge_pages)?,
+            blocks: Cells::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?,
             default: AtomicU32::new(0),
             root_shift: 32 - u32::from(config.root_bits),
         };

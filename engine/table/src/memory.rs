@@ -4,49 +4,62 @@
 //! written costs nothing.
 #![allow(unsafe_code)]
 use std::io;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Words that begin as zero.
-pub(crate) struct Words {
+/// What may begin as zero bytes, and is shared: atomics, and structures of nothing else.
+///
+/// # Safety
+/// All-zero bytes are a valid value, and the type needs no drop. Its alignment is at most a page's.
+pub(crate) unsafe trait Cell: Sync + 'static {}
+// SAFETY: an atomic has the layout of its integer.
+unsafe impl Cell for AtomicU32 {}
+
+/// An array of cells that begin as zero.
+pub(crate) struct Cells<T: Cell> {
     region: Region,
     committed: AtomicUsize,
     reserved: usize,
+    cells: PhantomData<T>,
 }
 
-impl Words {
-    /// Address space for `reserved` words, of which none can be used yet. With `huge_pages`, the system is
+impl<T: Cell> Cells<T> {
+    /// Address space for `reserved` cells, of which none can be used yet. With `huge_pages`, the system is
     /// asked for transparent ones: fewer TLB misses for a large table, but two megabytes at the first touch.
-    pub(crate) fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Words> {
-        let bytes = (reserved * 4).next_multiple_of(HUGE_PAGE);
-        Ok(Words { region: Region::reserve(bytes, huge_pages)?, committed: AtomicUsize::new(0), reserved })
+    pub(crate) fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Cells<T>> {
+        let bytes = (reserved * size_of::<T>()).next_multiple_of(HUGE_PAGE);
+        let region = Region::reserve(bytes, huge_pages)?;
+        Ok(Cells { region, committed: AtomicUsize::new(0), reserved, cells: PhantomData })
     }
 
-    /// Makes at least the first `words` usable. For the writer.
-    pub(crate) fn commit(&self, words: usize) -> io::Result<()> {
-        assert!(words <= self.reserved, "a table stays inside its reservation");
+    /// Makes at least the first `count` usable. For the writer.
+    pub(crate) fn commit(&self, count: usize) -> io::Result<()> {
+        assert!(count <= self.reserved, "a table stays inside its reservation");
         let committed = self.committed.load(Ordering::Relaxed);
-        if words > committed {
-            let end = (words * 4).next_multiple_of(HUGE_PAGE);
-            self.region.commit(committed * 4, end)?;
-            self.committed.store(end / 4, Ordering::Relaxed);
+        if count * size_of::<T>() > committed {
+            let end = (count * size_of::<T>()).next_multiple_of(HUGE_PAGE);
+            self.region.commit(committed, end)?;
+            self.committed.store(end, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// The words `start..start + len`, which must be committed.
-    pub(crate) fn slice(&self, start: usize, len: usize) -> &[AtomicU32] {
-        assert!(start.checked_add(len).is_some_and(|end| end <= self.committed.load(Ordering::Relaxed)));
+    /// The cells `start..start + len`, which must be committed.
+    #[inline]
+    pub(crate) fn slice(&self, start: usize, len: usize) -> &[T] {
+        let committed = self.committed.load(Ordering::Relaxed) / size_of::<T>();
+        assert!(start.checked_add(len).is_some_and(|end| end <= committed), "only committed memory is used");
         // SAFETY: the range lies in the region's committed part, which is readable, writable and zeroed, and
-        // lives as long as `self`. All access is atomic.
+        // lives as long as `self`. Zero is a valid cell, and shared cells are changed by atomic access only.
         unsafe { std::slice::from_raw_parts(self.start().add(start).as_ptr(), len) }
     }
 
-    /// Where the words begin; valid as long as `self`.
+    /// Where the cells begin; valid as long as `self`.
     #[inline(always)]
-    pub(crate) fn start(&self) -> NonNull<AtomicU32> {
+    pub(crate) fn start(&self) -> NonNull<T> {
         self.region.start.cast()
     }
 }
@@ -103,7 +116,7 @@ impl Region {
     fn commit(&self, from: usize, to: usize) -> io::Result<()> {
         use rustix::mm::{MprotectFlags, mprotect};
         let start = self.start.as_ptr().wrapping_add(from).cast();
-        // SAFETY: the range lies inside the region (`Words::commit`), which nothing but `Words` refers to.
+        // SAFETY: the range lies inside the region (`Cells::commit`), which nothing but `Cells` refers to.
         unsafe { mprotect(start, to - from, MprotectFlags::READ | MprotectFlags::WRITE) }?;
         Ok(())
     }
@@ -148,22 +161,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_begin_as_zero_and_stay_where_they_are() {
-        let words = Words::reserve(3 * HUGE_PAGE / 4, false).unwrap();
-        words.commit(1).unwrap();
-        let start = words.start();
-        words.slice(7, 1)[0].store(5, Ordering::Relaxed);
-        words.commit(HUGE_PAGE / 4 + 1).unwrap();
-        assert_eq!(words.start(), start);
-        assert_eq!(words.slice(7, 1)[0].load(Ordering::Relaxed), 5);
-        assert_eq!(words.slice(HUGE_PAGE / 4, 1)[0].load(Ordering::Relaxed), 0);
+    fn cells_begin_as_zero_and_stay_where_they_are() {
+        let cells = Cells::<AtomicU32>::reserve(3 * HUGE_PAGE / 4, false).unwrap();
+        cells.commit(1).unwrap();
+        let start = cells.start();
+        cells.slice(7, 1)[0].store(5, Ordering::Relaxed);
+        cells.commit(HUGE_PAGE / 4 + 1).unwrap();
+        assert_eq!(cells.start(), start);
+        assert_eq!(cells.slice(7, 1)[0].load(Ordering::Relaxed), 5);
+        assert_eq!(cells.slice(HUGE_PAGE / 4, 1)[0].load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    #[should_panic]
-    fn uncommitted_words_are_refused() {
-        let words = Words::reserve(2 * HUGE_PAGE / 4, false).unwrap();
-        words.commit(1).unwrap();
-        words.slice(HUGE_PAGE / 4, 1);
+    #[should_panic(expected = "only committed")]
+    fn uncommitted_cells_are_refused() {
+        let cells = Cells::<AtomicU32>::reserve(2 * HUGE_PAGE / 4, false).unwrap();
+        cells.commit(1).unwrap();
+        cells.slice(HUGE_PAGE / 4, 1);
     }
 }

@@ -1,9 +1,10 @@
 //! Which blocks of an LPM table are in use.
 use crate::epoch::Domain;
-use crate::memory::Words;
+use crate::memory::Cells;
 use crossbeam_queue::SegQueue;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// Gives out block numbers, and takes them back once no reader can be inside.
 pub(super) struct Blocks {
@@ -34,7 +35,7 @@ impl Blocks {
     }
 
     /// A block to fill and link, with unspecified contents; None at the limit.
-    pub(super) fn allocate(&mut self, words: &Words) -> io::Result<Option<u32>> {
+    pub(super) fn allocate(&mut self, words: &Cells<AtomicU32>) -> io::Result<Option<u32>> {
         let block = match self.free.pop() {
             Some(block) => block,
             None if self.touched < self.max => {

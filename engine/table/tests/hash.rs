@@ -1,0 +1,221 @@
+//! The exact-match table against a naive oracle, at its limits, and under readers while it changes.
+#![cfg(not(loom))]
+use proptest::prelude::*;
+use quiver_table::{Domain, ExactError, ExactWriter};
+use std::collections::HashMap;
+use std::thread;
+
+#[derive(Clone, Debug)]
+enum Change {
+    Insert(u64, u64),
+    Remove(u64),
+    Touch(u64),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    // Few keys, so that they meet again; neighbours, and some far apart.
+    let key = || prop_oneof![1_u64..400, (1_u64..50).prop_map(|key| key << 48)];
+    prop_oneof![
+        5 => (key(), any::<u64>()).prop_map(|(key, value)| Change::Insert(key, value)),
+        3 => key().prop_map(Change::Remove),
+        2 => key().prop_map(Change::Touch),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, ..ProptestConfig::default() })]
+    #[test]
+    fn agrees_with_the_oracle(seed in any::<u64>(), changes in prop::collection::vec(change(), 1..800)) {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = ExactWriter::new(&domain, 1000, seed).unwrap();
+        let shared = table.reader();
+        let mut oracle: HashMap<u64, (u64, u32)> = HashMap::new();
+        for (i, change) in changes.into_iter().enumerate() {
+            // A clock that wraps around on the way.
+            let stamp = (u32::MAX - 100).wrapping_add(i as u32);
+            let key = match change {
+                Change::Insert(key, value) => {
+                    let old = oracle.insert(key, (value, stamp)).map(|(value, _)| value);
+                    prop_assert_eq!(table.insert(key, value, stamp).unwrap(), old);
+                    key
+                }
+                Change::Remove(key) => {
+                    prop_assert_eq!(table.remove(key), oracle.remove(&key).map(|(value, _)| value));
+                    key
+                }
+                Change::Touch(key) => {
+                    if let Some(entry) = shared.view(reader.guard()).find(key) {
+                        entry.touch(stamp);
+                    }
+                    oracle.entry(key).and_modify(|(_, last_seen)| *last_seen = stamp);
+                    key
+                }
+            };
+            let found = shared.view(reader.guard()).find(key).map(|entry| (entry.value(), entry.last_seen()));
+            prop_assert_eq!(found, oracle.get(&key).copied());
+            // Sometimes the reader passes, sometimes the writer has to do without vacated slots.
+            if i % 50 == 0 {
+                reader.quiescent();
+                domain.reclaim();
+            }
+        }
+        prop_assert_eq!(table.len(), oracle.len());
+        let mut rows: Vec<_> = table.iter().map(|row| (row.key, (row.value, row.last_seen))).collect();
+        let mut expected: Vec<_> = oracle.into_iter().collect();
+        rows.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(&rows, &expected);
+        let kept = expected.iter().filter(|(key, _)| key % 2 == 0).count();
+        prop_assert_eq!(table.retain(|row| row.key % 2 == 0), expected.len() - kept);
+        prop_assert_eq!(table.len(), kept);
+        for (key, (value, _)) in expected {
+            let left = (key % 2 == 0).then_some(value);
+            prop_assert_eq!(shared.view(reader.guard()).get(key), left);
+        }
+    }
+}
+
+#[test]
+fn limits_are_typed_errors_that_change_nothing() {
+    let domain = Domain::new();
+    let mut reader = domain.register();
+    let mut table = ExactWriter::new(&domain, 100, 0).unwrap();
+    assert!(matches!(table.insert(0, 1, 1), Err(ExactError::ZeroKey)));
+    assert!(table.reader().view(reader.guard()).find(0).is_none(), "an empty slot is not an entry of key 0");
+    for key in 1..=100 {
+        table.insert(key, key, 0).unwrap();
+    }
+    assert!(matches!(table.insert(101, 1, 1), Err(ExactError::Full { entries_max: 100 })));
+    assert_eq!((table.len(), table.get(101)), (100, None));
+    assert_eq!(table.insert(7, 70, 1).unwrap(), Some(7), "an entry that exists can change");
+
+    // A reader that never passes keeps every vacated slot, until the table has no other.
+    let (key, error) = (101..1000)
+        .find_map(|key| {
+            assert!(table.remove(key - 100).is_some());
+            table.insert(key, key, 0).err().map(|error| (key, error))
+        })
+        .expect("slots wait for the reader");
+    assert!(matches!(error, ExactError::Draining { waiting: 50.. }), "{error}");
+    assert_eq!(table.len(), 99);
+    reader.quiescent();
+    table.insert(key, key, 0).expect("the reader has passed");
+    assert_eq!(table.len(), 100);
+    assert!(table.iter().all(|row| row.value == row.key));
+}
+
+#[test]
+fn a_stamp_set_on_the_former_table_is_not_lost() {
+    let domain = Domain::new();
+    let mut reader = domain.register();
+    let mut table = ExactWriter::new(&domain, 1000, 0).unwrap();
+    table.insert(5, 50, 10).unwrap();
+    table.insert(6, 60, 20).unwrap();
+    let shared = table.reader();
+    let former = shared.view(reader.guard());
+    let size = table.memory_bytes();
+    for key in 100..500 {
+        table.insert(key, 0, 0).unwrap();
+    }
+    assert!(table.memory_bytes() > size);
+    former.find(5).unwrap().touch(30);
+    shared.view(reader.guard()).find(6).unwrap().touch(40);
+    reader.quiescent();
+    domain.reclaim();
+    table.remove(500);
+    assert_eq!(table.get(5).unwrap().last_seen, 30);
+    assert_eq!(table.get(6).unwrap().last_seen, 40);
+}
+
+#[test]
+fn an_entry_in_a_workers_hands_never_becomes_another() {
+    let domain = Domain::new();
+    let reader = domain.register();
+    let mut table = ExactWriter::new(&domain, 100, 0).unwrap();
+    table.insert(1, 10, 0).unwrap();
+    let shared = table.reader();
+    let entry = shared.view(reader.guard()).find(1).unwrap();
+    table.remove(1);
+    for key in 2..20 {
+        table.insert(key, 0, 0).unwrap();
+        table.remove(key);
+        domain.reclaim();
+    }
+    for key in 100..110 {
+        table.insert(key, 0, 0).unwrap();
+    }
+    entry.touch(99);
+    assert!(table.iter().all(|row| row.last_seen == 0), "the slot was given to another key");
+}
+
+#[test]
+fn a_million_entries() {
+    const ENTRIES: u64 = if cfg!(miri) { 200 } else { 1_000_000 };
+    let domain = Domain::new();
+    let mut table = ExactWriter::new(&domain, ENTRIES as usize, 0x5eed).unwrap();
+    let key = |i: u64| (1 << 48) | (0x0242_0000_0000 + i);
+    for i in 0..ENTRIES {
+        table.insert(key(i), i, 0).unwrap();
+    }
+    domain.reclaim();
+    let reader = domain.register();
+    let shared = table.reader();
+    let view = shared.view(reader.guard());
+    assert!((0..ENTRIES).all(|i| view.get(key(i)) == Some(i) && view.get(key(i + ENTRIES)).is_none()));
+    assert!((table.memory_bytes() as u64) < ENTRIES.max(1000) * 140, "{}", table.memory_bytes());
+}
+
+/// Entries come, change and go, and the table grows. A value tells its key, so a reader that finds the value
+/// of another key, as in a slot used again too early, notices.
+#[test]
+fn readers_find_the_value_of_their_key_or_none() {
+    const TURNS: u64 = if cfg!(miri) { 20 } else { 100_000 };
+    const KEYS: u64 = 48;
+    let domain = Domain::new();
+    let mut table = ExactWriter::new(&domain, 10_000, 0).unwrap();
+    for key in 1001..=1016 {
+        table.insert(key, key << 32, 0).unwrap();
+    }
+    thread::scope(|scope| {
+        let readers = [(); 2].map(|()| {
+            let (shared, mut reader) = (table.reader(), domain.register());
+            scope.spawn(move || {
+                for turn in 0..TURNS {
+                    let view = shared.view(reader.guard());
+                    for key in 1..=KEYS {
+                        if let Some(entry) = view.find(key) {
+                            assert_eq!(entry.value() >> 32, key);
+                            entry.touch(turn as u32);
+                        }
+                    }
+                    for key in 1001..=1016 {
+                        assert_eq!(view.get(key).unwrap() >> 32, key, "it is never removed");
+                    }
+                    if turn % 7 == 0 { reader.offline() } else { reader.quiescent() }
+                }
+            })
+        });
+        let mut round = 0;
+        while readers.iter().any(|reader| !reader.is_finished()) {
+            round += 1;
+            for key in 1..=KEYS / 2 {
+                let key = if round % 2 == 0 { key * 2 } else { key * 2 - 1 };
+                if table.insert(key, key << 32 | round & 0xffff, 0).is_ok() && round % 5 == 0 {
+                    table.insert(key, key << 32 | 0xffff, 0).unwrap();
+                }
+            }
+            for key in 1001..=1016 {
+                table.insert(key, key << 32 | round & 0xffff, 0).unwrap();
+            }
+            for key in 1..=KEYS {
+                table.remove(key);
+            }
+            domain.reclaim();
+        }
+    });
+    assert_eq!(table.len(), 16);
+    domain.reclaim();
+    table.remove(1001).unwrap();
+    assert_eq!(domain.pending(), 1);
+}
