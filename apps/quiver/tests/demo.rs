@@ -132,3 +132,42 @@ fn a_kept_demo_can_be_played_with_and_ended() {
     assert_success(&demo(&mark, &["--stop"]).output().unwrap());
     assert_nothing_left(&mark, &before);
 }
+
+#[test]
+fn without_root_it_runs_or_says_what_to_do() {
+    let mark = mark("without-root");
+    let before = traces(&mark);
+    // Nobody may read the folder where this was built; programs find each other by being neighbours.
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let quiver = folder.path().join("quiver");
+    fs::copy(env!("CARGO_BIN_EXE_quiver"), &quiver).unwrap();
+    let mut command = if nix::unistd::geteuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&quiver);
+        command
+    } else {
+        Command::new(&quiver)
+    };
+    let output = command.args(["demo", "--seconds", "1", "--path", "veth"]).env(MARK, &mark).output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    let is_forbidden = complaint.contains("gives no right") && complaint.contains("run it as root");
+    assert!(output.status.success() || is_forbidden, "{complaint}");
+    assert_nothing_left(&mark, &before);
+}
+
+#[test]
+fn where_namespaces_are_forbidden_it_says_what_to_do() {
+    let mark = mark("forbidden");
+    let before = traces(&mark);
+    // One more user namespace is one too many here, and no user namespace's root has rights outside it.
+    let forbid = "echo 1 >/proc/sys/user/max_user_namespaces && exec unshare --user --map-user=1000 \"$0\" demo";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", forbid, env!("CARGO_BIN_EXE_quiver")]);
+    let output = command.env(MARK, &mark).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains("gives no right") && complaint.contains("run it as root"), "{complaint}");
+    assert_nothing_left(&mark, &before);
+}

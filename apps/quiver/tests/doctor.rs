@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 fn doctor(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-    command.arg("doctor").args(arguments).args(["--socket", "/nowhere/quiverd.sock"]).output().unwrap()
+    command.args(["--socket", "/nowhere/quiverd.sock", "doctor"]).args(arguments).output().unwrap()
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! What can go wrong with a site.
 
+use std::net::Ipv4Addr;
+
+use crate::Join;
+
 /// Why a site could not be built or a program did not do its work across it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -13,6 +17,18 @@ pub enum Error {
         program: &'static str,
         /// Where it was looked for.
         beside: String,
+    },
+    /// Packets do not cross the site.
+    #[error("{join}: no packet came back from {address}: {source}{daemon}")]
+    Unreachable {
+        /// What should carry them.
+        join: Join,
+        /// The server's address.
+        address: Ipv4Addr,
+        /// How the last attempt ended.
+        source: Box<Error>,
+        /// What quiverd has said, if it should carry them.
+        daemon: String,
     },
     /// A program's report has not the expected form.
     #[error("the report of {program} is not understood: {report}")]

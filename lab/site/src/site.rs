@@ -76,7 +76,7 @@ impl Site {
         address(&client, addresses.client, gateways.map(|(client_side, _)| client_side))?;
         address(&server, addresses.server, gateways.map(|(_, server_side)| server_side))?;
         let site = Self { daemon, client, server, _between: between, addresses };
-        site.wait_until_reachable()?;
+        site.wait_until_reachable(join)?;
         Ok(site)
     }
 
@@ -101,12 +101,20 @@ impl Site {
     }
 
     /// The first packets may meet interfaces that are not yet up and neighbours that are not yet known.
-    fn wait_until_reachable(&self) -> Result<(), Error> {
+    fn wait_until_reachable(&self, join: Join) -> Result<(), Error> {
         let start = Instant::now();
         loop {
             match ping(self, 56, 1) {
                 Ok(_) => return Ok(()),
-                Err(error) if start.elapsed() > REACHABLE_WITHIN => return Err(error),
+                Err(error) if start.elapsed() > REACHABLE_WITHIN => {
+                    let daemon = self.daemon.as_ref();
+                    return Err(Error::Unreachable {
+                        join,
+                        address: self.server_address(),
+                        source: Box::new(error),
+                        daemon: daemon.map_or(String::new(), |daemon| format!("; quiverd said: {}", daemon.output())),
+                    });
+                }
                 // A lost packet has taken its second; an unreachable network answers at once.
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }

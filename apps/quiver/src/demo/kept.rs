@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use quiver_netns::{Found, Program, World};
-use quiver_site::Site;
+use quiver_site::{Daemon, Site};
 
 use super::WORLD;
 use super::error::Error;
@@ -25,13 +25,19 @@ fn instructions(site: &Site) -> Result<String, Error> {
     let program = env::current_exe().map_err(|e| quiver_netns::Error::system("find the path of this program", e))?;
     let quiver = program.display();
     let address = site.server_address();
-    Ok(format!(
-        "\nThe last path is left up; an iperf3 server listens at its end. To play with it:\n  \
-         {quiver} demo --in client -- ping {address}\n  \
+    let mut text = "\nThe last path is left up; an iperf3 server listens at its end. To play with it:\n".to_owned();
+    if site.daemon().is_some() {
+        // `/proc` is still the machine's, so it knows this process by the number that it has outside.
+        let id = fs::read_link("/proc/self").map_err(|e| quiver_netns::Error::system("read /proc/self", e))?;
+        text += &format!("  {quiver} --socket /proc/{}/root{}\n", id.display(), Daemon::SOCKET);
+    }
+    text += &format!(
+        "  {quiver} demo --in client -- ping {address}\n  \
          {quiver} demo --in client -- iperf3 -c {address}\n\
          To end it:\n  \
          {quiver} demo --stop\n"
-    ))
+    );
+    Ok(text)
 }
 
 /// Ends every kept demo of this user.

@@ -79,10 +79,11 @@ fn measure_all(demo: &Demo) -> Result<(), Error> {
     let paths = if demo.path.is_empty() { Path::TABLE } else { &demo.path };
     let progress = Progress::new(paths.len());
     let mut report = Report::new(demo.seconds)?;
+    let driver = Driver::best();
     let mut last = None;
     for &path in paths {
         drop(last.take());
-        let join = path.join(Driver::Tap);
+        let join = path.join(driver);
         progress.say(&format!("{join}: building"));
         let site = Site::build(&world, join, MTU)?;
         report.paths.push(measure::measure(join, &site, demo.seconds, &progress)?);
