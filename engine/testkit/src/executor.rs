@@ -86,9 +86,23 @@ impl Executor {
         self.0.now.get()
     }
 
-    /// Runs tasks until none is ready; time stands still.
-    pub fn run_ready(&self) {
+    /// Runs tasks until none is ready; time stands still. Whether any ran.
+    pub fn run_ready(&self) -> bool {
+        let ran = self.run_one();
         while self.run_one() {}
+        ran
+    }
+
+    /// The moment of the next timer.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.0.timers.borrow().keys().next().map(|(moment, _)| *moment)
+    }
+
+    /// Drops all tasks where they wait. They own the control side that this executor hosts, and it owns the executor:
+    /// whoever wants all of them freed breaks the circle here.
+    pub fn drop_tasks(&self) {
+        let tasks = self.0.tasks.take();
+        drop(tasks);
     }
 
     /// Runs tasks and lets time pass until `duration` is over.
@@ -96,8 +110,7 @@ impl Executor {
         let end = self.time() + duration;
         loop {
             self.run_ready();
-            let next = self.0.timers.borrow().keys().next().map(|(moment, _)| *moment);
-            match next {
+            match self.next_timer() {
                 Some(moment) if moment <= end => self.advance_to(moment),
                 _ => break,
             }
@@ -122,8 +135,7 @@ impl Executor {
             if self.run_one() || woken.0.load(Ordering::Relaxed) {
                 continue;
             }
-            let next = self.0.timers.borrow().keys().next().map(|(moment, _)| *moment);
-            match next {
+            match self.next_timer() {
                 Some(moment) => self.advance_to(moment),
                 None => panic!("nothing will ever wake what is waited for; tasks left: {:?}", self.task_names()),
             }
@@ -154,7 +166,8 @@ impl Executor {
         true
     }
 
-    fn advance_to(&self, moment: Time) {
+    /// Lets time jump to a moment, and wakes who waited for it or an earlier one.
+    pub fn advance_to(&self, moment: Time) {
         self.0.now.set(moment);
         let later = self.0.timers.borrow_mut().split_off(&(moment + Duration::from_nanos(1), 0));
         let due = self.0.timers.replace(later);

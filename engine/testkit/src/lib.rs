@@ -1,3 +1,5 @@
-//! Packet builder, test graph, virtual clock, golden scenarios.
+//! What tests are made of: packets as text, a virtual clock, a whole daemon, golden scenarios.
+pub mod daemon;
 pub mod executor;
+pub mod golden;
 pub mod packet;

@@ -1,0 +1,300 @@
+//! A whole daemon in a test: the control side on the seeded executor and the workers' turns on one virtual clock,
+//! without threads or sockets.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quiver_control::cli::{CommandError, Output, Reply};
+use quiver_control::{Control, Time};
+use quiver_engine::{Buffers, Dataplane, DataplaneError, Domain, Level, Settings, To, Worker};
+
+use crate::executor::Executor;
+
+/// Rounds after which packets that still move are taken to circle.
+const ROUNDS_MAX: usize = 20_000;
+
+/// Packets that interfaces have sent, with their names.
+pub type Sent = Vec<(String, Vec<u8>)>;
+
+/// The rooms of a test daemon, and the ways to them that the engine, which names no room, needs to be given.
+/// [`rooms!`](crate::rooms) makes one of a list of crates.
+#[derive(Clone, Copy)]
+pub struct Rooms {
+    /// Registers all rooms, in the daemon's order; [`Dataplane`] is there already.
+    pub register: fn(&Control) -> Result<(), String>,
+    /// Answers the workers' bell and wakes the rooms' tasks, if a worker rang.
+    pub answer: fn(&Control),
+    /// Hands a packet to an interface, as if it came in over its wire.
+    pub send: fn(&Control, &str, &[u8]) -> Result<(), String>,
+    /// Takes what interfaces have sent since the last call.
+    pub sent: fn(&Control) -> Sent,
+}
+
+/// The rooms of a test daemon: crates with a `register` function, in the daemon's order. `quiver_interface` and
+/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out.
+#[macro_export]
+macro_rules! rooms {
+    ($($room:ident),+ $(,)?) => {
+        $crate::daemon::Rooms {
+            register: |control| {
+                $($room::register(control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
+                Ok(())
+            },
+            answer: quiver_interface::Events::answer,
+            send: quiver_pg::send,
+            sent: quiver_pg::sent,
+        }
+    };
+}
+
+/// How the daemon is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The instruction set.
+    pub level: Level,
+    /// Whether fused products are used.
+    pub fusion: bool,
+    /// Workers.
+    pub workers: usize,
+    /// Buffers, at start and at most.
+    pub buffers: u32,
+    /// Draws the order of control tasks.
+    pub seed: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { level: Level::best(), fusion: true, workers: 1, buffers: 2048, seed: 1 }
+    }
+}
+
+/// Why a test daemon cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// A room refused to be registered.
+    #[error("a room does not register: {0}")]
+    Room(String),
+    /// A command's grammar is wrong.
+    #[error("the commands do not fit together: {0}")]
+    Commands(String),
+    /// The data plane refused.
+    #[error(transparent)]
+    Dataplane(#[from] DataplaneError),
+    /// Packets circle, or tasks wake each other without end.
+    #[error("after {ROUNDS_MAX} rounds there is still work: packets circle, or tasks wake each other")]
+    Restless,
+    /// Buffers were lost.
+    #[error("{missing} of {all} buffers have leaked")]
+    Leak {
+        /// Buffers that never came back.
+        missing: i64,
+        /// Buffers there are.
+        all: u32,
+    },
+    /// Memory that workers could read was not given back.
+    #[error("{0} retired values are still waiting though no worker reads")]
+    Retired(usize),
+}
+
+/// The daemon.
+pub struct Daemon {
+    executor: Executor,
+    control: Control,
+    workers: Vec<Worker>,
+    rooms: Rooms,
+    domain: Domain,
+    buffers: Buffers,
+}
+
+impl Daemon {
+    /// A daemon with these rooms and no configuration, at time zero.
+    pub fn new(rooms: Rooms, setup: Setup) -> Result<Daemon, DaemonError> {
+        let executor = Executor::new(setup.seed);
+        let control = executor.control();
+        let Setup { level, workers, buffers, .. } = setup;
+        let dataplane = Dataplane::new(Settings { workers, level, buffers, buffers_limit: buffers })?;
+        let domain = dataplane.domain().clone();
+        let buffers = dataplane.buffers().clone();
+        control.insert_room(dataplane);
+        (rooms.register)(&control).map_err(DaemonError::Room)?;
+        control.commands().check().map_err(DaemonError::Commands)?;
+        let workers = {
+            let mut dataplane = control.room_mut::<Dataplane>();
+            dataplane.set_fusion(setup.fusion);
+            dataplane.start()?
+        };
+        let mut daemon = Daemon { executor, control, workers, rooms, domain, buffers };
+        daemon.settle()?;
+        Ok(daemon)
+    }
+
+    /// The control side.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The workers, to call their turns otherwise than [`Daemon::settle`] does.
+    pub fn workers(&mut self) -> &mut Vec<Worker> {
+        &mut self.workers
+    }
+
+    /// The virtual time.
+    pub fn time(&self) -> Time {
+        self.executor.time()
+    }
+
+    /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
+    pub fn run(&mut self, line: &str) -> Result<Reply, CommandError> {
+        let answer = Rc::new(RefCell::new(None));
+        let parts = Rc::new(RefCell::new(Vec::<String>::new()));
+        let output = Output::default();
+        self.control.spawn("command", {
+            let (control, line, output, answer) =
+                (self.control.clone(), line.to_owned(), output.clone(), answer.clone());
+            async move {
+                let reply = control.commands().run(&control, &line, &output).await;
+                *answer.borrow_mut() = Some(reply);
+            }
+        });
+        self.control.spawn("answer", {
+            let parts = parts.clone();
+            async move {
+                while let Some(part) = output.next().await {
+                    parts.borrow_mut().push(part.text);
+                }
+            }
+        });
+        loop {
+            let busy = self.round();
+            let mail = self.workers.iter().any(Worker::has_mail);
+            if let Some(reply) = answer.borrow_mut().take_if(|_| !mail) {
+                self.executor.run_ready();
+                let Reply { text, json } = reply?;
+                let texts: Vec<_> = parts.take().into_iter().chain([text]).filter(|text| !text.is_empty()).collect();
+                return Ok(Reply { text: texts.join("\n"), json });
+            }
+            match self.next_event() {
+                _ if busy => {}
+                Some(moment) => self.executor.advance_to(moment),
+                None => return Err(CommandError::new(format!("nothing will ever end the command '{line}'"))),
+            }
+        }
+    }
+
+    /// Runs lines that must be accepted.
+    ///
+    /// # Panics
+    /// At the first line that is refused, with its error.
+    pub fn configure(&mut self, lines: &str) {
+        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Err(error) = self.run(line) {
+                panic!("`{line}`: {error}");
+            }
+        }
+    }
+
+    /// Hands a packet to an interface, as if it came in over its wire. Those handed over before the next
+    /// [`Daemon::settle`] arrive together.
+    pub fn send(&mut self, interface: &str, packet: &[u8]) -> Result<(), String> {
+        (self.rooms.send)(&self.control, interface, packet)
+    }
+
+    /// Takes what interfaces have sent since the last call: names and packets, by interface, in their order.
+    pub fn sent(&mut self) -> Sent {
+        let mut sent = (self.rooms.sent)(&self.control);
+        sent.sort_by(|a, b| a.0.cmp(&b.0));
+        sent
+    }
+
+    /// Lets everything run that can run now; time stands still.
+    pub fn settle(&mut self) -> Result<(), DaemonError> {
+        for _ in 0..ROUNDS_MAX {
+            if !self.round() {
+                return Ok(());
+            }
+        }
+        Err(DaemonError::Restless)
+    }
+
+    /// Lets time pass.
+    pub fn advance(&mut self, duration: Duration) -> Result<(), DaemonError> {
+        let end = self.time() + duration;
+        loop {
+            self.settle()?;
+            match self.next_event() {
+                Some(moment) if moment < end => self.executor.advance_to(moment),
+                _ => break,
+            }
+        }
+        self.executor.advance_to(end);
+        self.settle()
+    }
+
+    /// Packets by node and arc, without those that are zero: equal whether nodes or a product forwarded them.
+    pub fn counts(&self) -> BTreeMap<(&'static str, &'static str), u64> {
+        self.arcs(|_| true)
+    }
+
+    /// Dropped packets by node and reason.
+    pub fn drops(&self) -> BTreeMap<(&'static str, &'static str), u64> {
+        self.arcs(|to| to == To::Drop)
+    }
+
+    fn arcs(&self, wanted: impl Fn(To) -> bool) -> BTreeMap<(&'static str, &'static str), u64> {
+        let dataplane = self.control.room::<Dataplane>();
+        let graph = dataplane.graph();
+        let mut counts = BTreeMap::new();
+        for node in graph.nodes() {
+            for counters in graph.counters(node) {
+                for (arc, counter) in graph.arcs(node).iter().zip(&counters.arcs) {
+                    // What was sent is declared as a drop arc so that nothing is wired behind it.
+                    let sent = (graph.name(node), arc.name) == (quiver_engine::tx::OUTPUT, "sent");
+                    if counter.get() > 0 && wanted(if sent { To::Node("") } else { arc.to }) {
+                        *counts.entry((graph.name(node), arc.name)).or_default() += counter.get();
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    /// Ends the daemon. An error if a buffer is missing or something retired was never freed.
+    pub fn finish(mut self) -> Result<(), DaemonError> {
+        self.settle()?;
+        let waiting = self.domain.pending();
+        let Daemon { executor, control, workers, domain, buffers, .. } = self;
+        drop(workers);
+        executor.drop_tasks();
+        drop(control);
+        domain.reclaim();
+        if waiting > 0 {
+            return Err(DaemonError::Retired(waiting));
+        }
+        let (all, stored) = (buffers.count(), buffers.stored());
+        match i64::from(all) - stored as i64 {
+            0 => Ok(()),
+            missing => Err(DaemonError::Leak { missing, all }),
+        }
+    }
+
+    /// The bell, tasks, a turn of every worker, reclamation. Whether anything happened.
+    fn round(&mut self) -> bool {
+        (self.rooms.answer)(&self.control);
+        let mut busy = self.executor.run_ready();
+        let now = self.executor.time().0;
+        for worker in &mut self.workers {
+            busy |= worker.turn(now) > 0;
+        }
+        self.domain.reclaim();
+        busy
+    }
+
+    /// The next moment at which a timer or a receive queue has something to do; always later than now.
+    fn next_event(&self) -> Option<Time> {
+        let soonest = self.time() + Duration::from_micros(1);
+        let queues = self.workers.iter().filter_map(Worker::wake_at).filter(|moment| *moment != u64::MAX).map(Time);
+        queues.chain(self.executor.next_timer()).min().map(|moment| moment.max(soonest))
+    }
+}

@@ -1,0 +1,268 @@
+//! Golden scenarios: text files of what is done to a daemon and what must follow. The format is in testkit's README.
+//!
+//! A scenario is run with nodes only and with products, on every instruction set that this machine has. All runs must
+//! have the results that the file states, and count the same packets on the same arcs. `UPDATE=1` writes what the first
+//! run resulted in into the file.
+
+mod script;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use quiver_engine::Level;
+
+use crate::daemon::{Daemon, DaemonError, Rooms, Setup};
+use crate::packet::Packet;
+pub use script::ScriptError;
+use script::{Action, Script, Step};
+
+/// The `main` of a room's golden test: runs every `tests/**/*.scenario` of the crate at `root`.
+pub fn main(root: &str, rooms: Rooms) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let files = match scenarios_below(&Path::new(root).join("tests")) {
+        Ok(files) => files,
+        Err(error) => {
+            eprintln!("{root}/tests: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut trials: Vec<_> = files
+        .into_iter()
+        .map(|file| {
+            let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+            Trial::test(name, move || check(&file, rooms))
+        })
+        .collect();
+    if trials.is_empty() {
+        trials.push(Trial::test("scenarios", || Err("there are no *.scenario files in tests/".into())));
+    }
+    for (name, level) in Level::all() {
+        if level.is_none() {
+            trials.push(Trial::test(format!("level {name}: not on this CPU"), || Ok(())).with_ignored_flag(true));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// All scenario files below a folder, sorted.
+pub fn scenarios_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            found.extend(scenarios_below(&entry.path())?);
+        } else if entry.path().extension().is_some_and(|extension| extension == "scenario") {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The drop reasons that a scenario reaches: (node, reason). Its own test sees to it that it really does.
+pub fn reached(text: &str) -> BTreeSet<(String, String)> {
+    let drop = |line: &str| {
+        let mut words = line.strip_prefix("drop ")?.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.to_owned()))
+    };
+    text.lines().filter_map(drop).collect()
+}
+
+/// Runs one file in every way and compares, or with `UPDATE=1` rewrites it first.
+fn check(file: &Path, rooms: Rooms) -> Result<(), Failed> {
+    let told = |error: io::Error| format!("{}: {error}", file.display());
+    let mut text = fs::read_to_string(file).map_err(told)?;
+    if std::env::var_os("UPDATE").is_some_and(|value| value != "0") {
+        let (updated, _) = run(&text, rooms, Level::best(), false).map_err(|error| error.to_string())?;
+        if updated != text {
+            fs::write(file, &updated).map_err(told)?;
+            text = updated;
+        }
+    }
+    Ok(compare(&text, &file.display().to_string(), rooms)?)
+}
+
+/// Runs a scenario in every way. The error is a readable difference.
+pub fn compare(text: &str, name: &str, rooms: Rooms) -> Result<(), String> {
+    let mut first_counts = None;
+    let levels = Level::all().into_iter().filter_map(|(name, level)| Some((name, level?)));
+    let ways = levels.flat_map(|level| [(level, false), (level, true)]);
+    for ((level_name, level), fusion) in ways {
+        let way = format!("{level_name}, {}", if fusion { "products" } else { "nodes" });
+        let (result, counts) = run(text, rooms, level, fusion).map_err(|error| format!("{name} ({way}): {error}"))?;
+        // A product sees packets through before the nodes get the odd ones: the order across both differs.
+        let difference = match fusion {
+            false => difference(text, &result),
+            true => difference(&sorted(text), &sorted(&result)),
+        };
+        if let Some(difference) = difference {
+            return Err(format!("{name} ({way})\n{difference}UPDATE=1 writes what happened into the file\n"));
+        }
+        let first_counts = first_counts.get_or_insert_with(|| counts.clone());
+        if let Some(difference) = self::difference(first_counts, &counts) {
+            return Err(format!("{name} ({way}): packets by node and arc, first run and this one\n{difference}"));
+        }
+    }
+    Ok(())
+}
+
+/// A scenario whose step fails in a way that no scenario can expect.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The text cannot be read.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// The daemon cannot go on.
+    #[error("line {line}: {source}")]
+    Daemon {
+        /// The line of the step.
+        line: usize,
+        /// Why.
+        source: DaemonError,
+    },
+}
+
+/// Runs a scenario once. Returns it with the results that it had, and all packets by node and arc as lines.
+pub fn run(text: &str, rooms: Rooms, level: Level, fusion: bool) -> Result<(String, String), RunError> {
+    let script = Script::read(text)?;
+    let setup = Setup { level, fusion, ..script.setup };
+    let at = |line| move |source| RunError::Daemon { line, source };
+    let mut daemon = Daemon::new(rooms, setup).map_err(at(1))?;
+    let mut result = String::new();
+    for step in &script.steps {
+        step.write_actions(&mut result);
+        let before = daemon.drops();
+        let mut lines = act(&mut daemon, step).map_err(at(step.line))?;
+        for (interface, packet) in daemon.sent() {
+            lines.push(format!("out {interface} {}", Packet::dissect(&packet)));
+        }
+        for ((node, reason), count) in daemon.drops() {
+            let new = count - before.get(&(node, reason)).unwrap_or(&0);
+            if new > 0 {
+                lines.push(format!("drop {node} {reason} {new}"));
+            }
+        }
+        lines.iter().for_each(|line| result.extend([line, "\n"]));
+    }
+    result.push_str(&script.tail);
+    let mut counts = String::new();
+    for ((node, arc), count) in daemon.counts() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(counts, "{node} {arc} {count}");
+    }
+    daemon.finish().map_err(at(text.lines().count()))?;
+    Ok((result, counts))
+}
+
+/// Does what a step says; returns what it answers.
+fn act(daemon: &mut Daemon, step: &Step) -> Result<Vec<String>, DaemonError> {
+    let mut lines = Vec::new();
+    match &step.action {
+        Action::Command(line) => match daemon.run(line) {
+            Ok(reply) => lines.extend(reply.text.lines().map(|line| format!("| {line}").trim_end().to_owned())),
+            Err(error) => lines.extend(error.to_string().lines().map(|line| format!("! {line}"))),
+        },
+        Action::Receive(packets) => {
+            for (interface, packet) in packets {
+                if let Err(error) = daemon.send(interface, &packet.to_bytes()) {
+                    lines.push(format!("! {error}"));
+                }
+            }
+        }
+        Action::Advance(duration) => daemon.advance(*duration)?,
+        Action::Count(node) => {
+            let counts = daemon.counts();
+            let of_node = counts.iter().filter(|((name, _), _)| name == node);
+            lines.extend(of_node.map(|((_, arc), count)| format!("= {arc} {count}")));
+        }
+    }
+    daemon.settle()?;
+    Ok(lines)
+}
+
+/// The same with the results of each step sorted.
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.chunk_by_mut(|a, b| script::is_result(a) == script::is_result(b)).for_each(|block| {
+        if block.first().is_some_and(|line| script::is_result(line)) {
+            block.sort_unstable();
+        }
+    });
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Where two texts differ, with the line numbers of the first; nothing if they are equal.
+fn difference(expected: &str, found: &str) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let (expected, found): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());
+    let mut text = String::new();
+    let (mut i, mut j) = (0, 0);
+    let mut shown = None;
+    while i < expected.len() || j < found.len() {
+        if expected.get(i) == found.get(j) {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        // The nearest place where both go on alike.
+        let (more, less) = meeting(&expected[i..], &found[j..]);
+        let action = (0..i).rev().find(|line| !script::is_result(expected[*line]) && !expected[*line].is_empty());
+        if let Some(line) = action.filter(|line| shown != Some(*line)) {
+            let _ = writeln!(text, "{:5}   {}", line + 1, expected[line]);
+            shown = action;
+        }
+        for (line, expected) in expected.iter().enumerate().skip(i).take(more) {
+            let _ = writeln!(text, "{:5} - {expected}", line + 1);
+        }
+        for found in &found[j..j + less] {
+            let _ = writeln!(text, "      + {found}");
+        }
+        (i, j) = (i + more, j + less);
+    }
+    if text.is_empty() {
+        text.push_str("only the end of the last line differs\n");
+    }
+    Some(text)
+}
+
+/// How many lines to skip in each, as few as possible, so that the next ones are equal.
+fn meeting(a: &[&str], b: &[&str]) -> (usize, usize) {
+    for sum in 1..a.len() + b.len() {
+        for i in sum.saturating_sub(b.len())..=sum.min(a.len()) {
+            if i < a.len() && sum - i < b.len() && a[i] == b[sum - i] {
+                return (i, sum - i);
+            }
+        }
+    }
+    (a.len(), b.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_name_the_step_and_the_lines() {
+        let expected = "cli a\n| one\n| two\n\nin x y\nout x z\n";
+        let found = "cli a\n| one\n| three\n\nin x y\nout x z\ndrop n r 1\n";
+        let shown = difference(expected, found).expect("they differ");
+        assert_eq!(shown, "    1   cli a\n    3 - | two\n      + | three\n    5   in x y\n      + drop n r 1\n");
+        assert_eq!(difference(expected, expected), None);
+    }
+
+    #[test]
+    fn only_results_are_sorted() {
+        assert_eq!(sorted("cli b\nout b\nout a\ncli a\n"), "cli b\nout a\nout b\ncli a\n");
+    }
+
+    #[test]
+    fn reached_reasons_are_those_of_drop_lines() {
+        let found = reached("# drop a b 1\ndrop ip4-input bad-checksum 2\ncli drop x y\n");
+        assert_eq!(found, [("ip4-input".to_owned(), "bad-checksum".to_owned())].into());
+    }
+}
