@@ -17,6 +17,7 @@ use crate::tx::{OUTPUT, Output, Ports, TxQueue};
 use crate::worker::{QueueId, Worker, WorkerCounters};
 use futures_channel::oneshot;
 use quiver_table::Domain;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How the data plane is made.
@@ -94,6 +95,8 @@ pub struct Dataplane {
     fusion: bool,
     workers: Vec<Handle>,
     queues: Vec<QueueInfo>,
+    /// Interfaces with transmit queues of their own.
+    ports: BTreeSet<u16>,
     next_queue: u32,
     next_worker: usize,
     rx: Counters,
@@ -126,6 +129,7 @@ impl Dataplane {
             fusion: true,
             workers: vec![],
             queues: vec![],
+            ports: BTreeSet::new(),
             next_queue: 0,
             next_worker: 0,
             rx,
@@ -251,6 +255,7 @@ impl Dataplane {
             return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
         }
         self.grow_counters(interface);
+        self.ports.insert(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
             let counters = self.tx.row(worker);
             self.post(worker, move |w| w.attach_tx(interface, queue, counters));
@@ -282,6 +287,7 @@ impl Dataplane {
     /// let it free the interface's number.
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
+        self.ports.remove(&interface);
         self.blueprint.disable_all(interface);
         let domain = self.domain.clone();
         let gone = Arc::new(gone);
@@ -401,11 +407,13 @@ impl Dataplane {
             }
             path.push((at, *arc));
             let spec = self.blueprint.arcs(at).get(usize::from(*arc));
-            // Features on the way out are decided by the sending interface, which a product does not know beforehand.
+            // Features on the way out are decided by the sending interface, which a product does not know beforehand. It
+            // sends by ports only: features of interfaces without one are met by the nodes.
             let by_tx = |arc: &str| {
+                let on_ports = |(_, on): &(_, Vec<u16>)| on.iter().any(|interface| self.ports.contains(interface));
                 self.blueprint
                     .feature_arcs()
-                    .any(|(a, f)| a.name == arc && a.side == Side::Tx && f.iter().any(|(_, on)| !on.is_empty()))
+                    .any(|(a, features)| a.name == arc && a.side == Side::Tx && features.iter().any(on_ports))
             };
             if let Some(To::Features(arc)) = spec.map(|s| s.to)
                 && by_tx(arc)

@@ -180,10 +180,10 @@ pub trait Body {
     fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
         let _ = p;
     }
-    /// Called some 32 packets ahead with the packet's window, to prefetch tables.
+    /// Called some 32 packets ahead with the packet's window and the interface that received it, to prefetch tables.
     #[inline(always)]
-    fn ahead(&self, window: &[u8; 64]) {
-        let _ = window;
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        let _ = (window, rx);
     }
 }
 
@@ -225,9 +225,9 @@ impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
         self.1.commit(p);
     }
     #[inline(always)]
-    fn ahead(&self, window: &[u8; 64]) {
-        self.0.ahead(window);
-        self.1.ahead(window);
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        self.0.ahead(window, rx);
+        self.1.ahead(window, rx);
     }
 }
 
@@ -380,7 +380,8 @@ fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
     }
     let first = if base == 0 { 0 } else { base + 32 };
     for i in first..(base + 48).min(len) {
-        body.ahead(pool.window(frame.buffer[i], usize::from(frame.offset[i]).saturating_sub(B::BACK as usize)));
+        let at = usize::from(frame.offset[i]).saturating_sub(B::BACK as usize);
+        body.ahead(pool.window(frame.buffer[i], at), frame.rx[i]);
     }
 }
 
