@@ -1,1 +1,32 @@
-//! Ethernet input and interface output.
+//! Ethernet input: whom a frame is for, and what it carries.
+//!
+//! - [`input`]: the node `ethernet-input`.
+//! - [`ports`]: what the node knows of each interface; rooms of layer 2 and of VLANs change it.
+#![forbid(unsafe_code)]
+
+pub mod input;
+pub mod ports;
+
+pub use input::EthernetInput;
+pub use ports::{Ports, is_layer2, set_layer2, set_tags};
+
+use quiver_control::Control;
+use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Side};
+
+/// The feature arc between the receive queues and `ethernet-input`.
+pub const DEVICE_INPUT: &str = "device-input";
+
+/// Registers the node and the feature arc in front of it, and follows the interfaces.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let ports = Ports::new(dataplane.domain());
+        let stage = EthernetInput::new(ports.snapshot());
+        let graph = dataplane.blueprint();
+        graph.feature_arc(FeatureArcSpec { name: DEVICE_INPUT, end: "ethernet-input", side: Side::Rx })?;
+        graph.node(NodeSpec::stage(move |_| stage.clone()).describe(input::describe))?;
+        control.insert_room(ports);
+    }
+    ports::follow_interfaces(control);
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! `ethernet-input`: frames of an interface in layer 2 go there whole; of one in layer 3, those for us go on by their
+//! ethertype, with `offset` at the layer 3 header.
+//!
+//! Drops: `too-short`, `not-for-us`, `unknown-ethertype`.
+
+use quiver_engine::trace::Record;
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_wire::{EtherType, EthernetHeader, Header};
+
+use crate::ports::Port;
+
+arcs! {
+    /// Where frames go by mode, address and ethertype.
+    pub enum Next {
+        Ip4 => node "ip4-input",
+        Arp => node "arp-input",
+        Layer2 => features "l2-input",
+        Vlan => node "vlan-input",
+        TooShort => drop "too-short",
+        NotForUs => drop "not-for-us",
+        UnknownType => drop "unknown-ethertype",
+    }
+}
+
+const DESTINATION_HIGH: Field = Field::new(0, 32);
+const DESTINATION_LOW: Field = Field::new(4, 16);
+const FIRST_OCTET: Field = Field::new(0, 8);
+const TYPE: Field = Field::new(12, 16);
+const LENGTH: u32 = 14;
+
+/// The node.
+#[derive(Clone)]
+pub struct EthernetInput(Snapshot<Vec<Port>>);
+
+impl EthernetInput {
+    pub(crate) fn new(ports: Snapshot<Vec<Port>>) -> EthernetInput {
+        EthernetInput(ports)
+    }
+    /// The stage of a running control side, for products.
+    pub fn of(ports: &crate::Ports) -> EthernetInput {
+        EthernetInput(ports.snapshot())
+    }
+}
+
+impl Stage for EthernetInput {
+    const NAME: &'static str = "ethernet-input";
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = EthernetBody<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> EthernetBody<'f> {
+        EthernetBody { ports: self.0.read(guard) }
+    }
+}
+
+/// The node's work on a frame.
+pub struct EthernetBody<'f> {
+    ports: &'f [Port],
+}
+
+impl Body for EthernetBody<'_> {
+    const WRITES: Columns = Columns::OFFSET;
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
+        let low = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.low));
+        let ethertype = p.header.get(TYPE);
+        p.leave(p.length.lt(LENGTH), Next::TooShort);
+        let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
+        p.leave((low & Port::LAYER2).ne(0) & !(tagged & (low & Port::TAGS).ne(0)), Next::Layer2);
+        // Whom a tagged frame is for is looked at when its tags are off.
+        p.leave(tagged, Next::Vlan);
+        let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
+        let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
+        p.leave(!(ours | group), Next::NotForUs);
+        let arp = ethertype.eq(ARP);
+        p.leave(!(ethertype.eq(IP4) | arp), Next::UnknownType);
+        p.advance(p.live, LENGTH);
+        p.leave(arp, Next::Arp);
+    }
+}
+const IP4: u32 = EtherType::IP4.get() as u32;
+const ARP: u32 = EtherType::ARP.get() as u32;
+const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
+const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;
+
+/// Addresses and ethertype, for the trace.
+pub(crate) fn describe(record: &Record) -> String {
+    match EthernetHeader::parse(&record.bytes) {
+        Some((header, _)) => format!("{} -> {} {}", header.source, header.destination, header.ethertype),
+        None => format!("{} bytes", record.length),
+    }
+}

@@ -1,0 +1,85 @@
+//! What `ethernet-input` knows of each interface.
+
+use quiver_control::Control;
+use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use quiver_wire::MacAddress;
+
+/// An interface as the node reads it: its address in the two words that it is compared with, and its mode.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// The first four octets of the address.
+    pub(crate) high: u32,
+    /// The other two in the lower half; the mode above.
+    pub(crate) low: u32,
+}
+
+impl Port {
+    /// Every frame goes to layer 2.
+    pub(crate) const LAYER2: u32 = 1 << 16;
+    /// Tagged frames go to `vlan-input`, whatever the mode is.
+    pub(crate) const TAGS: u32 = 1 << 17;
+
+    fn set_mac(&mut self, mac: MacAddress) {
+        let bits = mac.to_u64();
+        self.high = (bits >> 16) as u32;
+        self.low = self.low & !0xffff | (bits & 0xffff) as u32;
+    }
+    fn set(&mut self, mode: u32, on: bool) {
+        self.low = if on { self.low | mode } else { self.low & !mode };
+    }
+}
+
+/// All interfaces' ports, by number.
+pub struct Ports(Publisher<Vec<Port>>);
+
+impl Ports {
+    pub(crate) fn new(domain: &Domain) -> Ports {
+        Ports(Publisher::new(domain, vec![]))
+    }
+    /// What workers read.
+    pub(crate) fn snapshot(&self) -> Snapshot<Vec<Port>> {
+        self.0.snapshot()
+    }
+    fn change(&mut self, interface: InterfaceId, change: impl FnOnce(&mut Port)) {
+        let mut ports = self.0.current().clone();
+        ports.resize(ports.len().max(interface.index() + 1), Port::default());
+        let before = ports[interface.index()];
+        change(&mut ports[interface.index()]);
+        if ports[interface.index()] != before {
+            self.0.publish(ports);
+        }
+    }
+}
+
+/// Gives an interface to layer 2, or back to layer 3, where every interface begins. Products are to be planned again by
+/// the caller, who may have more to change.
+pub fn set_layer2(control: &Control, interface: InterfaceId, on: bool) {
+    control.room_mut::<Ports>().change(interface, |port| port.set(Port::LAYER2, on));
+}
+
+/// Says whether `vlan-input` is to see the tagged frames of an interface in layer 2; in layer 3 it sees them always.
+pub fn set_tags(control: &Control, interface: InterfaceId, on: bool) {
+    control.room_mut::<Ports>().change(interface, |port| port.set(Port::TAGS, on));
+}
+
+/// Whether an interface belongs to layer 2.
+pub fn is_layer2(control: &Control, interface: InterfaceId) -> bool {
+    let ports = control.room::<Ports>();
+    ports.0.current().get(interface.index()).is_some_and(|port| port.low & Port::LAYER2 != 0)
+}
+
+pub(crate) fn follow_interfaces(control: &Control) {
+    watch(control, |control, event| {
+        let (id, gone) = match event {
+            InterfaceEvent::Created(id) | InterfaceEvent::Mac(id) => (id, false),
+            InterfaceEvent::Removed(id) => (id, true),
+            InterfaceEvent::AdminState(_) | InterfaceEvent::Link(_) | InterfaceEvent::Mtu(_) => return,
+        };
+        let mac = control.room::<Interfaces>().get(id).map_or(MacAddress::ZERO, |interface| interface.mac);
+        control.room_mut::<Ports>().change(id, |port| match gone {
+            true => *port = Port::default(),
+            false => port.set_mac(mac),
+        });
+    });
+}
