@@ -17,8 +17,12 @@ impl TcpFlags {
     pub const SYN: TcpFlags = TcpFlags(2);
     /// Breaks it off.
     pub const RST: TcpFlags = TcpFlags(4);
+    /// The data so far is to reach the application at once.
+    pub const PSH: TcpFlags = TcpFlags(8);
     /// The acknowledgment number counts.
     pub const ACK: TcpFlags = TcpFlags(16);
+    /// The sender reduced its window (RFC 3168, 6.1.2).
+    pub const CWR: TcpFlags = TcpFlags(128);
 
     /// Whether all bits of `other` are set.
     #[inline(always)]
