@@ -4,7 +4,7 @@
 //! - [`Frame`]: up to 256 packets, their metadata in columns.
 //! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
 //! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it.
-//! - [`rx`], [`tx`], [`ring`]: queues of drivers.
+//! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`; [`thread`] calls it; [`mailbox`] and [`channel`] join it with control.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
@@ -12,6 +12,7 @@
 pub mod buffer;
 pub mod capture;
 pub mod channel;
+pub mod complete;
 pub mod counters;
 pub mod dataplane;
 pub mod frame;

@@ -17,6 +17,13 @@ pub struct RxContext<'t> {
     pub most: usize,
     /// To be raised for each packet lost because the pool had no buffer.
     pub no_buffer: u64,
+    /// To be raised for each packet lost because the system handed over a part of it only.
+    pub truncated: u64,
+}
+impl<'t> RxContext<'t> {
+    pub(crate) fn new(pool: &'t mut Pool, now: u64, interface: u16, most: usize) -> RxContext<'t> {
+        RxContext { pool, now, interface, most, no_buffer: 0, truncated: 0 }
+    }
 }
 
 /// A driver's receive queue, polled by one worker.
@@ -27,7 +34,10 @@ pub trait RxQueue: Send + Any {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// Nanoseconds of the engine's clock at which the queue has something to do whether or not its fd says so.
+    /// Called when the fd reports an error instead of packets, which it will do until the queue has asked what it is.
+    fn failed(&mut self) {}
+    /// Nanoseconds of the engine's clock at which the queue has something to do whatever its fd says; the fd is not
+    /// looked at then. `u64::MAX` is never: a queue whose device is gone.
     fn wake_at(&self) -> Option<u64> {
         None
     }

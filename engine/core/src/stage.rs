@@ -414,7 +414,7 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
                 frame.keep_header(base, B::BACK, &p, before, pool);
             }
             let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
-            output.push_group(&mut TxContext { pool, now }, frame, base, p.live, &tx, &offsets, &lengths);
+            output.push_group(&mut TxContext::new(pool, now), frame, base, p.live, &tx, &offsets, &lengths);
             for lane in present & !p.live {
                 frame.shift(odd, base + lane);
                 odd += 1;

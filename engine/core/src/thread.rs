@@ -85,7 +85,10 @@ fn sleep(worker: &mut Worker, start: u64) {
     poll.push(PollFd::new(&bell, PollFlags::IN));
     // An interrupted poll is a short sleep.
     let _ = rustix::event::poll(&mut poll, timeout.as_ref());
+    let is_error = |fd: &PollFd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
+    let failed: Vec<bool> = poll.iter().map(is_error).collect();
     drop(poll);
+    worker.failed(&failed);
     worker.counters().sleeps.add(1);
     mailbox.awake();
     worker.online();

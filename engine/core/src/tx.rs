@@ -3,9 +3,10 @@
 use crate::arcs;
 use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
 use crate::capture::{Capture, Point};
+use crate::complete::{Completion, Incomplete};
 use crate::counters::Row;
 use crate::frame::{Frame, VECTOR, uniform};
-use crate::graph::{Context, Node, NodeCounters, Reason};
+use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
 use std::sync::Arc;
 
@@ -13,12 +14,16 @@ use std::sync::Arc;
 pub const OUTPUT: &str = "interface-output";
 
 arcs! {
-    /// Arcs of `interface-output`.
+    /// Arcs of `interface-output`. Those but `NoInterface` and `Down` are only counted, by the ports: a packet that is cut
+    /// in software counts once for each segment.
     pub enum Next {
         Sent => out "sent",
         NoInterface => drop "no-such-interface",
         Down => drop "interface-down",
         Full => drop "tx-full",
+        Refused => drop "tx-refused",
+        BadOffload => drop "bad-offload",
+        NoBuffer => drop "no-buffer",
     }
 }
 
@@ -28,6 +33,18 @@ pub struct TxContext<'t> {
     pub pool: &'t mut Pool,
     /// Nanoseconds of the engine's clock.
     pub now: u64,
+    /// Packets and bytes that were refused.
+    refused: (u64, u64),
+}
+impl<'t> TxContext<'t> {
+    pub(crate) fn new(pool: &'t mut Pool, now: u64) -> TxContext<'t> {
+        TxContext { pool, now, refused: (0, 0) }
+    }
+    /// Says of a packet of the batch, of `length` bytes, that was dealt with: the system refused to send it, because it
+    /// is too long for instance.
+    pub fn refuse(&mut self, length: u32) {
+        self.refused = (self.refused.0 + 1, self.refused.1 + u64::from(length));
+    }
 }
 
 /// A driver's transmit queue; each worker has its own for every interface.
@@ -35,11 +52,17 @@ pub trait TxQueue: Send {
     /// Sends packets from the front of the batch; returns how many it dealt with. The engine frees those (unless the
     /// queue took them out), and drops the rest as `tx-full`. Never waits.
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize;
+    /// Whether it passes [`Offload`]s on. If not, the engine fills in checksums and cuts packets before it gets them.
+    fn carries_offload(&self) -> bool {
+        false
+    }
 }
 
 /// Packets on their way to a queue. The batch owns them.
 pub struct Batch {
     len: usize,
+    /// All flags that any packet may have.
+    any: Flags,
     buffer: [u32; VECTOR],
     offset: [u16; VECTOR],
     length: [u32; VECTOR],
@@ -47,7 +70,14 @@ pub struct Batch {
 }
 impl Default for Batch {
     fn default() -> Batch {
-        Batch { len: 0, buffer: [0; VECTOR], offset: [0; VECTOR], length: [0; VECTOR], flags: [0; VECTOR] }
+        Batch {
+            len: 0,
+            any: Flags::NONE,
+            buffer: [0; VECTOR],
+            offset: [0; VECTOR],
+            length: [0; VECTOR],
+            flags: [0; VECTOR],
+        }
     }
 }
 impl Batch {
@@ -68,6 +98,7 @@ impl Batch {
         let i = self.len & (VECTOR - 1);
         (self.buffer[i], self.offset[i], self.length[i], self.flags[i]) =
             (raw.buffer, raw.offset, raw.length, raw.flags.0);
+        self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
     /// Takes the first rows of a frame from `from` on, as many as there is room for; returns how many.
@@ -78,6 +109,7 @@ impl Batch {
         self.offset[at..at + n].copy_from_slice(&frame.offset[from..from + n]);
         self.length[at..at + n].copy_from_slice(&frame.length[from..from + n]);
         self.flags[at..at + n].copy_from_slice(&frame.flags[from..from + n]);
+        self.any = self.any.with(frame.any);
         self.len = at + n;
         n
     }
@@ -150,13 +182,23 @@ pub struct Ports {
     /// Ports with packets in their batch.
     waiting: Vec<u16>,
     counts: Arc<NodeCounters>,
-    node: crate::graph::NodeId,
+    node: NodeId,
+    completion: Completion,
     pub(crate) capture: Option<Capture>,
 }
 
 impl Ports {
-    pub(crate) fn new(node: crate::graph::NodeId, counts: Arc<NodeCounters>, errors: Arc<Row>) -> Ports {
-        Ports { ports: vec![], via: vec![], errors, waiting: vec![], counts, node, capture: None }
+    pub(crate) fn new(node: NodeId, counts: Arc<NodeCounters>, errors: Arc<Row>) -> Ports {
+        Ports {
+            ports: vec![],
+            via: vec![],
+            errors,
+            waiting: vec![],
+            counts,
+            node,
+            completion: Completion::default(),
+            capture: None,
+        }
     }
     pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         let at = usize::from(interface);
@@ -272,34 +314,98 @@ impl Ports {
     }
     fn flush_port(&mut self, cx: &mut TxContext, interface: u16) {
         self.waiting.retain(|waiting| *waiting != interface);
-        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
-        let n = port.batch.len();
-        if let Some(capture) = &mut self.capture {
-            (0..n).for_each(|i| capture.take(Point::Tx, interface, cx.now, port.batch.segments(cx.pool, i), None));
+        let Ports { ports, errors, counts, node, capture, completion, .. } = self;
+        let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { return };
+        let mut way = Way { interface, counts, errors, node: *node, capture };
+        if port.batch.any.has(Flags::OFFLOAD) && !port.queue.carries_offload() {
+            port.complete(cx, &mut way, completion);
         }
-        let sent = port.queue.transmit(cx, &mut port.batch).min(n);
+        port.transmit(cx, &mut way);
+    }
+}
+
+/// What a port needs to send its batch.
+struct Way<'w> {
+    interface: u16,
+    counts: &'w NodeCounters,
+    errors: &'w Row,
+    node: NodeId,
+    capture: &'w mut Option<Capture>,
+}
+impl Way<'_> {
+    /// Counts packets that were not sent.
+    fn dropped(&self, reason: Next, packets: u64) {
+        self.counts.arc(reason as u16, packets);
+        self.errors.add(self.interface.into(), packets, 0);
+    }
+}
+
+impl Port {
+    /// Hands the batch to the queue, counts what became of it, and frees what is left.
+    fn transmit(&mut self, cx: &mut TxContext, way: &mut Way) {
+        let (n, batch) = (self.batch.len(), &mut self.batch);
+        if n == 0 {
+            return;
+        }
+        if let Some(capture) = way.capture {
+            (0..n).for_each(|i| capture.take(Point::Tx, way.interface, cx.now, batch.segments(cx.pool, i), None));
+        }
+        cx.refused = (0, 0);
+        let dealt_with = self.queue.transmit(cx, batch).min(n);
+        let (refused, refused_bytes) = cx.refused;
         let mut bytes = 0;
-        for length in &port.batch.length[..sent] {
+        for length in &batch.length[..dealt_with] {
             bytes += u64::from(*length);
         }
-        port.counters.add(interface.into(), sent as u64, bytes);
-        self.counts.arc(Next::Sent as u16, sent as u64);
-        if sent < n {
-            self.counts.arc(Next::Full as u16, (n - sent) as u64);
-            self.errors.add(interface.into(), (n - sent) as u64, 0);
-            if let Some(capture) = &mut self.capture {
-                let reason = Reason::new(self.node, Next::Full as u16);
-                for i in sent..n {
-                    capture.take(Point::Drop, interface, cx.now, port.batch.segments(cx.pool, i), Some(reason));
+        let sent = (dealt_with as u64).saturating_sub(refused);
+        self.counters.add(way.interface.into(), sent, bytes.saturating_sub(refused_bytes));
+        way.counts.arc(Next::Sent as u16, sent);
+        if refused > 0 {
+            way.dropped(Next::Refused, refused);
+        }
+        if dealt_with < n {
+            way.dropped(Next::Full, (n - dealt_with) as u64);
+            if let Some(capture) = way.capture {
+                let reason = Reason::new(way.node, Next::Full as u16);
+                for i in dealt_with..n {
+                    capture.take(Point::Drop, way.interface, cx.now, batch.segments(cx.pool, i), Some(reason));
                 }
             }
         }
         for i in 0..n {
-            if port.batch.buffer[i] != cx.pool.null {
-                cx.pool.free_raw(port.batch.raw(i));
+            if batch.buffer[i] != cx.pool.null {
+                cx.pool.free_raw(batch.raw(i));
             }
         }
-        port.batch.len = 0;
+        (batch.len, batch.any) = (0, Flags::NONE);
+    }
+    /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
+    #[cold]
+    fn complete(&mut self, cx: &mut TxContext, way: &mut Way, completion: &mut Completion) {
+        let mut given = std::mem::take(&mut self.batch);
+        for i in 0..given.len() {
+            if self.batch.len() == VECTOR {
+                self.transmit(cx, way);
+            }
+            let Some(raw) = given.take_raw(cx.pool, i) else { continue };
+            if !raw.flags.has(Flags::OFFLOAD) {
+                self.batch.push(raw);
+                continue;
+            }
+            let now = cx.now;
+            let packet = Packet::own(raw, cx.pool);
+            let completed = completion.complete(cx.pool, packet, |pool, packet| {
+                if self.batch.len() == VECTOR {
+                    self.transmit(&mut TxContext::new(pool, now), way);
+                }
+                self.batch.push(packet.disown());
+            });
+            match completed {
+                Ok(()) => {}
+                Err(Incomplete::Malformed) => way.dropped(Next::BadOffload, 1),
+                Err(Incomplete::NoBuffer) => way.dropped(Next::NoBuffer, 1),
+            }
+        }
     }
 }
 
@@ -314,7 +420,7 @@ impl Node for Output {
             && !cx.output.is_via(first)
             && cx.output.refusal(first).is_none()
         {
-            return cx.output.push_frame(&mut TxContext { pool: cx.pool, now: cx.now }, first, frame);
+            return cx.output.push_frame(&mut TxContext::new(cx.pool, cx.now), first, frame);
         }
         for i in 0..frame.len() {
             let mut tx = frame.tx[i];
@@ -332,7 +438,7 @@ impl Node for Output {
                     frame.buffer[i] = cx.pool.null;
                     frame.flags[i] &= Flags::TRACED.0;
                     frame.taken += 1;
-                    cx.output.push(&mut TxContext { pool: cx.pool, now: cx.now }, tx, raw);
+                    cx.output.push(&mut TxContext::new(cx.pool, cx.now), tx, raw);
                 }
                 Some(arc) => frame.next[i] = arc.into(),
             }

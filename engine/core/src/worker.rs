@@ -22,6 +22,7 @@ arcs! {
     pub(crate) enum InputNext {
         Received => features "device-input",
         NoBuffer => drop "no-buffer",
+        Truncated => drop "truncated",
     }
 }
 
@@ -52,6 +53,13 @@ struct Queue {
     product: Option<Installed>,
     counters: Arc<Row>,
     up: bool,
+}
+
+impl Queue {
+    /// Whether its fd is looked at while the worker sleeps.
+    fn is_watched(&self) -> bool {
+        self.up && self.queue.wake_at().is_none()
+    }
 }
 
 /// The queues of an interface that was taken away.
@@ -105,7 +113,7 @@ impl Worker {
         }
         if packets > 0 || mail > 0 {
             graph.dispatch(&mut cx);
-            cx.output.flush(&mut TxContext { pool: cx.pool, now });
+            cx.output.flush(&mut TxContext::new(cx.pool, now));
         }
         counters.turns.add(1);
         if packets > 0 {
@@ -146,7 +154,12 @@ impl Worker {
     }
     /// What becomes readable when packets wait. None if some queue can only be polled.
     pub fn fds(&self) -> Option<Vec<BorrowedFd<'_>>> {
-        self.queues.iter().filter(|q| q.up && q.queue.wake_at().is_none()).map(|q| q.queue.fd()).collect()
+        self.queues.iter().filter(|q| q.is_watched()).map(|q| q.queue.fd()).collect()
+    }
+    /// Tells those of the queues of [`Worker::fds`], by their order, whose fd reported an error.
+    pub(crate) fn failed(&mut self, failed: &[bool]) {
+        let watched = self.queues.iter_mut().filter(|q| q.is_watched());
+        watched.zip(failed).filter(|(_, failed)| **failed).for_each(|(q, _)| q.queue.failed());
     }
     /// When the earliest queue wants to be polled, in nanoseconds of the engine's clock.
     pub fn wake_at(&self) -> Option<u64> {
@@ -222,13 +235,13 @@ impl Worker {
 fn receive(queue: &mut Queue, graph: &mut Graph, cx: &mut Context, most: usize) -> usize {
     let start = ticks();
     let mut frame = graph.frame();
-    let mut rx =
-        RxContext { pool: cx.pool, now: cx.now, interface: queue.interface, most: most.min(VECTOR), no_buffer: 0 };
+    let mut rx = RxContext::new(cx.pool, cx.now, queue.interface, most.min(VECTOR));
     let n = queue.queue.receive(&mut rx, &mut frame).min(frame.len());
-    let no_buffer = rx.no_buffer;
+    let (no_buffer, truncated) = (rx.no_buffer, rx.truncated);
     let counters = graph.counters(queue.input);
-    if no_buffer > 0 {
+    if no_buffer + truncated > 0 {
         counters.arc(InputNext::NoBuffer.into(), no_buffer);
+        counters.arc(InputNext::Truncated.into(), truncated);
     }
     if n == 0 {
         graph.give_back(frame);
