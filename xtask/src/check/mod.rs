@@ -2,6 +2,9 @@
 //!
 //! - `unsafe` appears only in the files that `unsafe-files.txt` lists with a reason, and each of those still needs it.
 //! - No file or folder has a name that says nothing about what it holds.
+//! - Links between the repository's pages lead somewhere.
+
+mod links;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +47,9 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         if uses_unsafe(&fs::read_to_string(file)?) && listed.remove(name.as_str()).is_none() {
             problems.push(format!("{name}: uses unsafe code but is not listed in {LIST} with a reason"));
         }
+    }
+    for page in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
+        problems.extend(links::broken(root, &relative(page), &fs::read_to_string(page)?));
     }
     problems.extend(listed.keys().map(|name| format!("{LIST}: {name} is gone or needs no unsafe code; take it off")));
     Ok(problems)
