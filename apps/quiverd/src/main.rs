@@ -1,15 +1,16 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
+mod dataplane;
 mod features;
 mod host;
 mod server;
 
-use std::path::PathBuf;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use quiver_control::cli::{Command, Reply};
-use quiver_control::protocol;
+use quiver_control::{Control, protocol};
 use server::Server;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -21,11 +22,17 @@ struct Arguments {
     /// The command socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root.
     #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// A file of commands, run in order at start; `#` begins a comment.
+    #[arg(long, value_name = "FILE")]
+    exec: Option<PathBuf>,
+    #[command(flatten)]
+    dataplane: dataplane::DataplaneArguments,
 }
 
 fn main() -> ExitCode {
     let log = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(log).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(log).with_ansi(colours).with_writer(std::io::stderr).init();
     let arguments = Arguments::parse();
     let ended = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -43,10 +50,9 @@ fn main() -> ExitCode {
 
 /// Runs the daemon until it is told to stop.
 async fn run(arguments: Arguments) -> Result<(), String> {
-    let control = host::control();
-    let version = || Reply::new(concat!("Quiver ", env!("CARGO_PKG_VERSION")), env!("CARGO_PKG_VERSION").into());
-    control.commands().add(Command::new("show version", "Show the daemon's version.", move |_, _| Ok(version())));
-    features::register(&control);
+    let (control, start) = (host::control(), quiver_engine::thread::monotonic());
+    dataplane::insert(&control, &arguments.dataplane).map_err(|error| error.to_string())?;
+    features::register(&control).map_err(|error| error.to_string())?;
     control.commands().check()?;
 
     let is_root = nix::unistd::geteuid().is_root();
@@ -55,6 +61,11 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let server = Server::bind(&path).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
 
+    let threads = dataplane::start(&control, &arguments.dataplane, start)?;
+    if let Some(file) = &arguments.exec {
+        exec(&control, file).await?;
+    }
+
     let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
     tokio::select! {
         () = server.serve(&control) => {}
@@ -62,6 +73,20 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         _ = interrupt.recv() => {}
     }
     tracing::info!("stopping");
+    threads.stop(&control);
+    Ok(())
+}
+
+/// Runs the commands of a file; the first that fails ends it.
+async fn exec(control: &Control, file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            let failed = |error| format!("{}:{}: `{line}`: {error}", file.display(), number + 1);
+            control.commands().run(control, line, &Default::default()).await.map_err(failed)?;
+        }
+    }
     Ok(())
 }
 

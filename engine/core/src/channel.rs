@@ -1,7 +1,7 @@
 //! From workers to control: bounded queues that never block, and a doorbell that wakes the control thread.
 
 use crossbeam_queue::ArrayQueue;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -38,12 +38,6 @@ impl Doorbell {
 impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.event.as_fd()
-    }
-}
-
-impl AsRawFd for Doorbell {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.event.as_raw_fd()
     }
 }
 

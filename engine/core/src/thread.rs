@@ -106,8 +106,10 @@ struct Gaps {
 }
 impl Gaps {
     fn new() -> Gaps {
+        // Before the first tick is read: the first call measures for a while.
+        let nanoseconds_per_tick = tick_length();
         let now = ticks();
-        Gaps { last: now, read_at: now, cpu: nanoseconds(ClockId::ThreadCPUTime), nanoseconds_per_tick: tick_length() }
+        Gaps { last: now, read_at: now, cpu: nanoseconds(ClockId::ThreadCPUTime), nanoseconds_per_tick }
     }
     fn polled(&mut self, worker: &Worker) {
         let now = ticks();

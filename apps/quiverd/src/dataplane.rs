@@ -1,0 +1,151 @@
+//! The data plane's host: settings, the workers' threads, and the control tasks that serve all workers.
+
+use std::os::fd::AsFd;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use clap::Args;
+use quiver_control::Control;
+use quiver_engine::thread;
+use quiver_engine::{Backing, Dataplane, DataplaneError, Level, PoolError, Settings, Worker};
+use quiver_interface::Events;
+use tokio::net::unix::pipe::Receiver;
+
+/// How often what workers no longer read is freed, and the buffers' store is looked at.
+const UPKEEP: Duration = Duration::from_millis(10);
+/// Below this many stored buffers for each worker, the pool grows.
+const STORED_LOW: usize = 2048;
+/// Buffers made at once when the pool grows.
+const GROWTH: u32 = 16_384;
+
+/// Settings of the data plane, fixed while the daemon runs.
+#[derive(Debug, Args)]
+pub struct DataplaneArguments {
+    /// Worker threads, each pinned to a core of its own; 0 is one thread that is not pinned.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    workers: usize,
+    /// The cores of the workers, in order; by default the highest ones, so that core 0 is left to others.
+    #[arg(long, value_delimiter = ',', value_name = "CORE,...")]
+    cores: Vec<usize>,
+    /// Packet buffers made at start.
+    #[arg(long, default_value_t = 16_384, value_name = "N")]
+    buffers: u32,
+    /// Packet buffers at most; the pool grows up to it when needed.
+    #[arg(long, default_value_t = 262_144, value_name = "N")]
+    buffers_limit: u32,
+    /// The instruction set of the hot paths: the best that the CPU has, or a lower one.
+    #[arg(long, value_name = "baseline|avx2|avx512", value_parser = level)]
+    isa: Option<Level>,
+}
+
+fn level(name: &str) -> Result<Level, String> {
+    let known = Level::all();
+    match known.iter().find(|(known, _)| *known == name) {
+        Some((_, Some(level))) => Ok(*level),
+        Some((_, None)) => Err("this CPU does not have it".into()),
+        None => Err(format!("not an instruction set; there are {}", known.map(|(name, _)| name).join(", "))),
+    }
+}
+
+/// The running threads; dropping it without [`Threads::stop`] leaves them running until the process ends.
+pub struct Threads(Vec<JoinHandle<Worker>>);
+
+/// Makes the data plane and gives it to control; rooms register their nodes next.
+pub fn insert(control: &Control, arguments: &DataplaneArguments) -> Result<(), DataplaneError> {
+    let level = arguments.isa.unwrap_or_else(Level::best);
+    let (buffers, buffers_limit) = (arguments.buffers, arguments.buffers_limit.max(arguments.buffers));
+    let dataplane = Dataplane::new(Settings { workers: arguments.workers, level, buffers, buffers_limit })?;
+    match dataplane.buffers().backing() {
+        Backing::Huge => {}
+        Backing::Transparent => tracing::warn!(
+            "no huge pages are reserved, so packet buffers use transparent ones; for full speed: sysctl vm.nr_hugepages=64"
+        ),
+        Backing::Plain => tracing::warn!(
+            "the system grants no huge pages at all, so packet buffers use 4 KB pages; for full speed: sysctl vm.nr_hugepages=64"
+        ),
+    }
+    control.insert_room(dataplane);
+    Ok(())
+}
+
+/// Starts the workers' threads and the tasks that serve them. `start` is the daemon's start on the monotonic clock.
+pub fn start(control: &Control, arguments: &DataplaneArguments, start: u64) -> Result<Threads, String> {
+    let workers = control.room_mut::<Dataplane>().start().map_err(|e| e.to_string())?;
+    let cores = cores(arguments)?;
+    let spawned = workers.into_iter().map(|worker| {
+        let core = cores.get(worker.id).copied();
+        thread::spawn(worker, core, start).map_err(|e| format!("a worker's thread cannot start: {e}"))
+    });
+    let threads = spawned.collect::<Result<Vec<_>, _>>()?;
+    control.spawn("doorbell", answer(control.clone())?);
+    control.spawn("upkeep", upkeep(control.clone()));
+    Ok(Threads(threads))
+}
+
+/// The core of each worker; none if the one worker is not to be pinned.
+fn cores(arguments: &DataplaneArguments) -> Result<Vec<usize>, String> {
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    match (arguments.workers, &arguments.cores[..]) {
+        (0, []) => Ok(vec![]),
+        (0, _) => Err("--cores: with --workers 0 nothing is pinned; leave it out, or say --workers 1".into()),
+        (n, []) => {
+            if n >= available {
+                tracing::warn!("{n} workers on {available} cores: they share cores with each other or with control");
+            }
+            Ok((0..n).map(|i| (available - 1) - i % available).collect())
+        }
+        (n, cores) if cores.len() == n => Ok(cores.to_vec()),
+        (n, cores) => Err(format!("--cores: {} cores for {n} workers; give one for each", cores.len())),
+    }
+}
+
+impl Threads {
+    /// Ends the workers, and waits for them.
+    pub fn stop(self, control: &Control) {
+        control.room::<Dataplane>().stop();
+        for thread in self.0 {
+            if let Ok(worker) = thread.join() {
+                drop(worker);
+            } else {
+                tracing::error!("a worker had failed");
+            }
+        }
+    }
+}
+
+/// Tells the rooms' tasks when workers rang.
+fn answer(control: Control) -> Result<impl Future<Output = ()>, String> {
+    let lost = |error: std::io::Error| format!("the doorbell cannot be waited for: {error}");
+    let bell = control.room::<Dataplane>().bell().as_fd().try_clone_to_owned().map_err(lost)?;
+    // An eventfd is waited for like a pipe.
+    let waited = Receiver::from_owned_fd_unchecked(bell).map_err(lost)?;
+    Ok(async move {
+        while waited.readable().await.is_ok() {
+            // Nothing to read is how tokio learns that it has to wait again.
+            if waited.try_read(&mut [0; 8]).is_ok() {
+                Events::answer(&control);
+            }
+        }
+        tracing::error!("the doorbell is lost: what workers tell control is not heard any more");
+    })
+}
+
+/// Frees what workers no longer read, and grows the pool before it runs dry.
+async fn upkeep(control: Control) {
+    let mut at_limit = false;
+    loop {
+        control.sleep(UPKEEP).await;
+        let dataplane = control.room::<Dataplane>();
+        dataplane.domain().reclaim();
+        let buffers = dataplane.buffers();
+        if !at_limit && buffers.stored() < STORED_LOW * dataplane.workers() {
+            match buffers.grow(GROWTH) {
+                Ok(made) => tracing::info!("{made} packet buffers more: {} of {}", buffers.count(), buffers.limit()),
+                Err(error) => {
+                    at_limit = matches!(error, PoolError::AtLimit { .. });
+                    tracing::warn!("{error}");
+                }
+            }
+        }
+    }
+}

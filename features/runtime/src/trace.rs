@@ -1,0 +1,88 @@
+//! `trace add`, `show trace`, `clear trace`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_engine::Dataplane;
+use quiver_engine::trace::Record;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+pub(crate) fn register(control: &Control) {
+    let add = Command::new("trace add <node:text> <count:u32>", "Trace the next packets that come to a node.", add);
+    let add = add.argument("node", "a node, usually a driver's such as tap-input");
+    control.commands().add(add.argument("count", "packets on each worker"));
+    let show = Command::waiting("show trace [max <count:u32>]", "Show what the nodes did with traced packets.", show);
+    control.commands().add(show.argument("count", "packets to show"));
+    control.commands().add(Command::new("clear trace", "Forget traced packets, and trace no more.", clear));
+}
+
+fn add(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let dataplane = control.room::<Dataplane>();
+    let name: String = matches.get("node")?;
+    let unknown = |e: quiver_engine::GraphError| CommandError::new(e.to_string()).at(matches.place("node"));
+    dataplane.trace(dataplane.graph().find(&name).map_err(unknown)?, matches.get("count")?);
+    Ok(Reply::done())
+}
+
+fn clear(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    control.room::<Dataplane>().trace_clear();
+    Ok(Reply::done())
+}
+
+async fn show(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let most: u32 = matches.find("count")?.unwrap_or(50);
+    let records = control.room::<Dataplane>().trace_records();
+    let mut packets: BTreeMap<(u64, u32), Vec<Record>> = BTreeMap::new();
+    for record in records.await {
+        // The number holds the packet in its upper bits and the worker in the lower eight.
+        packets.entry((u64::from(record.packet & 0xff), record.packet)).or_default().push(record);
+    }
+    let (mut text, mut json) = (String::new(), vec![]);
+    for (shown, ((worker, _), records)) in packets.iter().enumerate().take(most as usize) {
+        text.push_str(&format!("Packet {} (worker {worker})\n\n", shown + 1));
+        for record in records {
+            text.push_str(&describe(&control, record));
+        }
+        text.push('\n');
+        let steps: Vec<Value> = records.iter().map(|record| to_json(&control, record)).collect();
+        json.push(json!({"packet": shown + 1, "worker": worker, "nodes": steps}));
+    }
+    if packets.is_empty() {
+        text = "No packets have been traced: `trace add NODE COUNT` chooses some.".into();
+    }
+    Ok(Reply::new(text, Value::Array(json)))
+}
+
+/// The arc's name, and the words of the node's room.
+fn parts(control: &Control, record: &Record) -> (&'static str, Option<&'static str>, String) {
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    let arc = record.arc.and_then(|arc| graph.arcs(record.node).get(usize::from(arc))).map(|arc| arc.name);
+    (graph.name(record.node), arc, graph.describer(record.node)(record))
+}
+
+fn describe(control: &Control, record: &Record) -> String {
+    let (node, arc, words) = parts(control, record);
+    let time = std::time::Duration::from_nanos(record.time);
+    let (hours, minutes, seconds) = (time.as_secs() / 3600, time.as_secs() / 60 % 60, time.as_secs() % 60);
+    let mut text = format!("{hours:02}:{minutes:02}:{seconds:02}:{:06}: {node}\n", time.subsec_micros());
+    let rx = crate::interface_name(control, record.rx);
+    text.push_str(&format!(
+        "  {} bytes from {rx}, {}\n",
+        record.length,
+        arc.map_or("stays".into(), |arc| format!("to {arc}"))
+    ));
+    for line in words.lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
+    text
+}
+
+fn to_json(control: &Control, record: &Record) -> Value {
+    let (node, arc, words) = parts(control, record);
+    let hex: String = record.bytes.iter().map(|b| format!("{b:02x}")).collect();
+    json!({
+        "node": node, "arc": arc, "time-ns": record.time, "length": record.length, "detail": words, "bytes": hex,
+        "rx": crate::interface_name(control, record.rx),
+    })
+}

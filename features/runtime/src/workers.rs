@@ -1,0 +1,80 @@
+//! `show workers`, `show buffers`, `show cpu`, `show version`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_engine::{Backing, Dataplane, Level};
+use serde_json::json;
+
+pub(crate) fn register(control: &Control) {
+    control.commands().add(Command::new("show workers", "Show what the workers did, and their queues.", show_workers));
+    control.commands().add(Command::new("show threads", "Show the workers' threads.", show_workers));
+    control.commands().add(Command::new("show buffers", "Show the packet buffers.", show_buffers));
+    control.commands().add(Command::new("show cpu", "Show the instruction sets, and which one is used.", show_cpu));
+    control.commands().add(Command::new("show version", "Show the version.", show_version));
+}
+
+fn show_workers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let dataplane = control.room::<Dataplane>();
+    let mut table =
+        Table::new(["Worker", "Turns", "Busy turns", "Ticks/busy turn", "Sleeps", "Longest gap us", "Queues"]);
+    for worker in 0..dataplane.workers() {
+        let Some(counters) = dataplane.worker_counters(worker) else { continue };
+        let (busy, ticks) = (counters.busy_turns.get(), counters.busy_ticks.get());
+        let queue = |q: &quiver_engine::dataplane::QueueInfo| {
+            format!("{} queue {}", crate::interface_name(control, q.interface), q.index)
+        };
+        let queues: Vec<_> = dataplane.queues().iter().filter(|q| q.worker == worker).map(queue).collect();
+        table.row([
+            Cell::from(worker),
+            Cell::from(counters.turns.get()),
+            Cell::from(busy),
+            Cell::from(if busy == 0 { 0.0 } else { ticks as f64 / busy as f64 }),
+            Cell::from(counters.sleeps.get()),
+            Cell::from(counters.gap_max.get() as f64 / 1000.0),
+            Cell::from(queues.join(", ")),
+        ]);
+    }
+    Ok(table.into())
+}
+
+fn show_buffers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let dataplane = control.room::<Dataplane>();
+    let buffers = dataplane.buffers();
+    let backing = match buffers.backing() {
+        Backing::Huge => "2 MB pages",
+        Backing::Transparent => "transparent huge pages",
+        Backing::Plain => "4 KB pages",
+    };
+    let mut table =
+        Table::new(["Made", "Limit", "Stored", "With workers", "Times none was left", "Bytes each", "Memory"]);
+    let stored = buffers.stored();
+    table.row([
+        Cell::from(buffers.count()),
+        Cell::from(buffers.limit()),
+        Cell::from(stored),
+        Cell::from((buffers.count() as usize).saturating_sub(stored)),
+        Cell::from(buffers.starved()),
+        Cell::from(quiver_engine::buffer::STRIDE),
+        Cell::from(backing),
+    ]);
+    Ok(table.into())
+}
+
+fn show_cpu(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let used = control.room::<Dataplane>().settings().level;
+    let mut table = Table::new(["Instruction set", "State"]);
+    for (name, level) in Level::all() {
+        let state = match level {
+            Some(level) if level == used => "used",
+            Some(_) => "available",
+            None => "not on this CPU",
+        };
+        table.row([Cell::from(name), Cell::from(state)]);
+    }
+    Ok(table.into())
+}
+
+fn show_version(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(Reply::new(format!("quiver v{version}"), json!({"program": "quiver", "version": version})))
+}
