@@ -20,3 +20,8 @@ pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use snapshot::{Publisher, Snapshot};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
