@@ -1,6 +1,5 @@
 //! Commands without a shell: one from the arguments, or many from a file.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -60,16 +59,13 @@ pub fn finish(end: Response, line: &str, json: bool) -> bool {
 
 /// Runs a file of commands.
 pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientError> {
-    let mut text = String::new();
-    let read = if exec.file.as_os_str() == "-" {
-        std::io::stdin().read_to_string(&mut text)
-    } else {
-        std::fs::File::open(&exec.file).and_then(|mut file| file.read_to_string(&mut text))
+    let text = match read(&exec.file) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("quiver: {}: {error}", exec.file.display());
+            return Ok(ExitCode::FAILURE);
+        }
     };
-    if let Err(error) = read {
-        eprintln!("quiver: {}: {error}", exec.file.display());
-        return Ok(ExitCode::FAILURE);
-    }
     let mut client = Client::connect(socket)?;
     let mut all_done = true;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| is_command(line)) {
@@ -81,7 +77,17 @@ pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientEr
             }
         }
     }
-    Ok(if all_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(all_done))
+}
+
+/// Reads a file; - is standard input.
+pub fn read(path: &Path) -> std::io::Result<String> {
+    if path.as_os_str() == "-" { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(path) }
+}
+
+/// The exit status: success if all was done.
+pub fn exit_code(done: bool) -> ExitCode {
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn is_command(line: &str) -> bool {

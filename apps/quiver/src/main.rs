@@ -1,5 +1,6 @@
 //! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor.
 
+mod apply;
 mod client;
 mod demo;
 mod doctor;
@@ -35,6 +36,9 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Task {
+    Apply(apply::Apply),
+    Diff(apply::Diff),
+    Save(apply::Save),
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
@@ -50,11 +54,14 @@ fn main() -> ExitCode {
     let done = match arguments.task {
         Some(Task::Demo(demo)) => return demo::run(&demo),
         Some(Task::Doctor(doctor)) => return doctor::run(&doctor, &socket),
+        Some(Task::Apply(apply)) => apply::apply(&socket, &apply),
+        Some(Task::Diff(diff)) => apply::diff(&socket, &diff),
+        Some(Task::Save(save)) => apply::save(&socket, &save),
         Some(Task::Exec(exec)) => exec::file(&socket, &exec, arguments.json),
         Some(Task::Command(mut words)) => {
             let given = words.len();
             words.retain(|word| word != "--json");
-            exec::words(&socket, &words, arguments.json || words.len() < given).map(exit_code)
+            exec::words(&socket, &words, arguments.json || words.len() < given).map(exec::exit_code)
         }
         None if show::is_terminal() => shell::run(&socket),
         None => exec::file(&socket, &exec::Exec::standard_input(), arguments.json),
@@ -63,8 +70,4 @@ fn main() -> ExitCode {
         show::error(&error);
         ExitCode::FAILURE
     })
-}
-
-fn exit_code(done: bool) -> ExitCode {
-    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -7,18 +7,23 @@ use quiver_control::protocol::{Answer, Refusal};
 
 /// Shows an answer, or a part of one. A reader that went away (`| head`) ends the program quietly.
 pub fn answer(answer: &Answer, json: bool, part: bool) {
-    let text = match (json, part) {
-        (false, _) => answer.text.clone(),
-        // A part is a line, for who reads line by line.
-        (true, true) => answer.json.to_string(),
-        (true, false) => serde_json::to_string_pretty(&answer.json).unwrap_or_default(),
-    };
+    let text = text_of(answer, json, part);
     if text.is_empty() {
         return;
     }
     let mut out = io::stdout().lock();
     if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
+    }
+}
+
+/// An answer as it is printed.
+pub fn text_of(answer: &Answer, json: bool, part: bool) -> String {
+    match (json, part) {
+        (false, _) => answer.text.clone(),
+        // A part is a line, for who reads line by line.
+        (true, true) => answer.json.to_string(),
+        (true, false) => format!("{:#}", answer.json),
     }
 }
 

@@ -28,14 +28,16 @@ struct Inner {
 impl Control {
     /// A control side without rooms, hosted by the given clock, timer and spawner.
     pub fn new(clock: Rc<dyn Clock>, timer: Rc<dyn Timer>, spawner: Rc<dyn Spawner>) -> Control {
-        Control(Rc::new(Inner {
+        let control = Control(Rc::new(Inner {
             rooms: Rooms::default(),
             objects: Objects::default(),
             commands: Commands::default(),
             clock,
             timer,
             spawner,
-        }))
+        }));
+        crate::cli::register(&control);
+        control
     }
 
     /// Gives the control side a room's state. Each type has one.

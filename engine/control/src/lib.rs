@@ -19,6 +19,8 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod config;
+pub mod docs;
 pub mod object;
 pub mod protocol;
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cli::{CommandError, Completion, Output, Reply};
+use crate::config::ConfigError;
 use crate::control::Control;
 
 /// A longer request is refused: room for a configuration file of some 100,000 routes.
@@ -37,6 +38,38 @@ pub enum Request {
         /// The line up to the cursor.
         line: String,
     },
+    /// Say what a configuration file would change.
+    Diff(File),
+    /// Make the running configuration that of a file.
+    Apply(File),
+    /// Write the running configuration as a file.
+    Save {
+        /// Whether the answer shall be JSON instead of text.
+        #[serde(default)]
+        json: bool,
+    },
+}
+
+/// A configuration file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    /// Its name, for messages.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+    /// Whether the answer shall be JSON instead of text.
+    #[serde(default)]
+    pub json: bool,
+}
+
+impl Request {
+    fn wants_json(&self) -> bool {
+        match self {
+            Request::Command { json, .. } | Request::Save { json } => *json,
+            Request::Diff(file) | Request::Apply(file) => file.json,
+            Request::Complete { .. } => true,
+        }
+    }
 }
 
 /// What the daemon answers.
@@ -80,6 +113,9 @@ pub struct Refusal {
     /// What could stand there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<String>,
+    /// What is wrong with a configuration file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ConfigError>,
 }
 
 impl Refusal {
@@ -91,7 +127,14 @@ impl Refusal {
 
 impl From<CommandError> for Refusal {
     fn from(error: CommandError) -> Refusal {
-        Refusal { what: error.what, place: error.place, expected: error.expected }
+        Refusal { what: error.what, place: error.place, expected: error.expected, problems: Vec::new() }
+    }
+}
+
+impl From<Vec<ConfigError>> for Refusal {
+    fn from(problems: Vec<ConfigError>) -> Refusal {
+        let what: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Refusal { what: what.join("\n"), problems, ..Refusal::default() }
     }
 }
 
@@ -105,7 +148,7 @@ impl Answer {
     }
 }
 
-/// A request that is being answered: take [`parts`](Answering::parts) while [`end`](answer) runs.
+/// A request that is being answered: take its [`part`](Answering::part)s while the future of [`answer`] runs.
 pub struct Answering {
     output: Output,
     json: bool,
@@ -115,20 +158,27 @@ pub struct Answering {
 /// meanwhile.
 pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Output = Response> + use<>) {
     let output = Output::default();
-    let json = matches!(request, Request::Command { json: true, .. });
+    let json = request.wants_json();
     let answering = Answering { output: output.clone(), json };
     let control = control.clone();
     let end = async move {
-        match request {
-            Request::Command { line, json } => match control.commands().run(&control, &line, &output).await {
-                Ok(reply) => Response::Done(Answer::new(reply, json)),
-                Err(error) => Response::Error(error.into()),
-            },
-            Request::Complete { line } => {
-                let (start, words) = control.commands().complete(&control, &line);
-                output.close();
-                Response::Completions { start, words }
+        let result: Result<Reply, Refusal> = match request {
+            Request::Command { line, .. } => {
+                control.commands().run(&control, &line, &output).await.map_err(Refusal::from)
             }
+            Request::Complete { line } => {
+                output.close();
+                let (start, words) = control.commands().complete(&control, &line);
+                return Response::Completions { start, words };
+            }
+            Request::Diff(file) => control.diff(&file.name, &file.text).map_err(Refusal::from),
+            Request::Apply(file) => control.apply(&file.name, &file.text).map_err(Refusal::from),
+            Request::Save { .. } => Ok(control.save()),
+        };
+        output.close();
+        match result {
+            Ok(reply) => Response::Done(Answer::new(reply, json)),
+            Err(refusal) => Response::Error(refusal),
         }
     };
     (answering, end)
@@ -164,7 +214,7 @@ mod tests {
         let request = read_request(br#"{"command":{"line":"show interface"}}"#).unwrap();
         assert_eq!(request, Request::Command { line: "show interface".to_owned(), json: false });
         let refusal = read_request(br#"{"comand":{"line":"x"}}"#).unwrap_err();
-        assert!(refusal.what.contains("unknown variant `comand`, expected `command`"), "{}", refusal.what);
+        assert!(refusal.what.contains("unknown variant `comand`, expected one of `command`"), "{}", refusal.what);
         assert!(read_request(b"\xff").is_err());
     }
 

@@ -178,6 +178,7 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let key = if keys.len() == 1 { quote!(#(#key_types)*) } else { quote!((#(#key_types),*)) };
     let key_value =
         if keys.len() == 1 { quote!(#(self.#key_idents.clone())*) } else { quote!((#(self.#key_idents.clone()),*)) };
+    let key_pattern = if keys.len() == 1 { quote!(#(#key_idents)*) } else { quote!((#(#key_idents),*)) };
     let key_format = vec!["{}"; keys.len()].join(" ");
     let fixed_idents = fields.iter().filter(|field| has(&field.attrs, "fixed")).map(|field| &field.ident);
     let constructor = constructor(input, &fields)?;
@@ -192,8 +193,9 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
             fn must_be_replaced_by(&self, new: &Self) -> bool {
                 false #(|| self.#fixed_idents != new.#fixed_idents)*
             }
-            fn key_text(&self) -> ::std::string::String {
-                ::std::format!(#key_format, #(self.#key_idents),*)
+            fn key_text(key: &Self::Key) -> ::std::string::String {
+                let #key_pattern = key;
+                ::std::format!(#key_format, #(#key_idents),*)
             }
         }
         #constructor

@@ -235,22 +235,25 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
     Err(CommandError { what, place: Some(word.span.clone()), expected: expected(next, arguments) })
 }
 
-/// What could stand next, for people: words, and arguments as `<name>`.
+/// What could stand next, for people: words, then arguments as `<name>`.
 pub(super) fn expected(next: &[Next], arguments: &dyn Arguments) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     for next in next {
-        let text = match &*next.leaf {
-            Part::Argument { name, kind } => match arguments.kind(kind) {
+        match &*next.leaf {
+            Part::Argument { name, kind } => others.push(match arguments.kind(kind) {
                 Some(kind) => format!("<{name}> ({})", kind.expected),
                 None => format!("<{name}>"),
-            },
-            leaf => word_of(leaf).unwrap_or_default().to_owned(),
-        };
-        if !found.contains(&text) {
-            found.push(text);
+            }),
+            leaf => words.extend(word_of(leaf).map(str::to_owned)),
         }
     }
-    found
+    for list in [&mut words, &mut others] {
+        list.sort();
+        list.dedup();
+    }
+    words.append(&mut others);
+    words
 }
 
 pub(super) fn word_of(leaf: &Part) -> Option<&str> {

@@ -5,6 +5,7 @@
 //! - [`kind`]: the types of arguments, made from [`Scalar`](crate::object::Scalar)s.
 //! - [`command`]: [`Command`], [`Matches`], [`CommandError`], [`Output`].
 //! - [`reply`]: [`Reply`] and [`Table`], text and JSON from one description.
+//! - [`standard`]: the commands that are always there.
 //! - [`Commands`]: the commands of all rooms: run, complete, help.
 
 mod command;
@@ -14,6 +15,7 @@ mod kind;
 mod matching;
 mod near;
 mod reply;
+mod standard;
 mod words;
 
 pub use command::{Command, CommandError, Matches, Output};
@@ -21,4 +23,5 @@ pub use commands::{Commands, Completion};
 pub use kind::ArgumentKind;
 pub use near::nearest;
 pub use reply::{Cell, Reply, Table};
+pub(crate) use standard::register;
 pub use words::join;

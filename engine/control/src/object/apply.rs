@@ -67,7 +67,17 @@ impl Control {
     fn deletion<O: Object>(&self, key: &O::Key) -> Result<Step, ObjectError> {
         match self.objects().get::<O>(key) {
             Some(old) => Ok(Step { kind: self.kind_of::<O>(), old: Some(old), new: None }),
-            None => Err(ObjectError::whole(format!("there is none with the key {key:?} in {}", O::KIND))),
+            None => {
+                let there = self.objects().names_in(O::KIND);
+                let remedy = if there.is_empty() {
+                    "there is none".to_owned()
+                } else {
+                    format!("there are: {}", shorten(&there))
+                };
+                Err(ObjectError::whole("it does not exist")
+                    .remedy(remedy)
+                    .of(&ObjectRef::new(O::KIND, O::key_text(key))))
+            }
         }
     }
 
@@ -88,14 +98,7 @@ impl Control {
     /// Applies changes: checks them all, orders them, applies them; if one fails, undoes those before it.
     pub(crate) fn apply_steps(&self, steps: Vec<Step>) -> Result<(), Vec<ObjectError>> {
         let steps: Vec<Step> = steps.into_iter().filter(changes_something).collect();
-        let problems: Vec<ObjectError> = steps
-            .iter()
-            .filter_map(|step| step.kind.check(&**step.new.as_ref()?).err())
-            .chain(self.broken_references(&steps))
-            .collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        self.check_steps(&steps)?;
         let steps = order(self.with_replacements(steps)).map_err(|error| vec![error])?;
         for (index, step) in steps.iter().enumerate() {
             if let Err(error) = self.apply_step(step) {
@@ -113,14 +116,24 @@ impl Control {
         Ok(())
     }
 
+    /// Checks changes by themselves and together; nothing happens.
+    pub(crate) fn check_steps(&self, steps: &[Step]) -> Result<(), Vec<ObjectError>> {
+        let problems: Vec<ObjectError> = steps
+            .iter()
+            .filter_map(|step| step.kind.check(&**step.new.as_ref()?).err())
+            .chain(self.broken_references(steps))
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
     fn apply_step(&self, step: &Step) -> Result<(), ObjectError> {
         step.kind.apply(self, step.old.clone(), step.new.clone())?;
         let mut names = self.objects().names.borrow_mut();
         if let Some(old) = &step.old {
-            names.note(&**old, false);
+            names.note(old, false);
         }
         if let Some(new) = &step.new {
-            names.note(&**new, true);
+            names.note(new, true);
         }
         Ok(())
     }
@@ -134,7 +147,7 @@ impl Control {
         for step in steps {
             for name in created_names(step) {
                 let running = names.providers.get(&name).filter(|_| !removed.contains(&name));
-                if let Some(other) = created.get(&name).or(running) {
+                if let Some(other) = created.get(&name).cloned().or(running.map(|object| object.id())) {
                     let what = format!("{name} exists already, made by {other}");
                     problems.push(ObjectError::whole(what).remedy("choose another name").of(&step.id()));
                 }
@@ -153,28 +166,37 @@ impl Control {
                 let there = created.contains_key(&target)
                     || names.providers.contains_key(&target) && !removed.contains(&target);
                 if !there {
-                    problems.push(self.dangling(&path, &target, &created).of(&step.id()));
+                    problems.push(self.dangling(&path, &target, &created, &step.id()));
                 }
             }
         }
         for name in removed.iter().filter(|name| !created.contains_key(*name)) {
             let left = names.uses.get(name).map_or(0, |count| *count as isize) + uses.get(name).unwrap_or(&0);
             if left > 0 {
-                problems.push(self.still_used(name, steps).of(&names.providers[name]));
+                problems.push(self.still_used(name, steps).of(&names.providers[name].id()));
             }
         }
-        problems
+        if problems.is_empty() { super::circle::find(steps, &names.providers).into_iter().collect() } else { problems }
     }
 
-    fn dangling(&self, path: &str, target: &ObjectRef, created: &HashMap<ObjectRef, ObjectRef>) -> ObjectError {
+    /// The error of a reference, at `path` of the object `of`, to what will not be there.
+    fn dangling(
+        &self,
+        path: &str,
+        target: &ObjectRef,
+        created: &HashMap<ObjectRef, ObjectRef>,
+        of: &ObjectRef,
+    ) -> ObjectError {
         let mut there = self.objects().names_in(target.space);
-        there.extend(created.keys().filter(|name| name.space == target.space).map(|name| name.name.clone()));
+        let others = created.iter().filter(|(name, by)| name.space == target.space && *by != of);
+        there.extend(others.map(|(name, _)| name.name.clone()));
+        there.sort();
         let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {
             Some(near) => format!("did you mean '{near}'?"),
             None if there.is_empty() => format!("there is none in {} so far: create it first", target.space),
             None => format!("there are: {}", shorten(&there)),
         };
-        ObjectError::field(path, format!("there is no {target}")).remedy(remedy)
+        ObjectError::field(path, format!("there is no {target}")).remedy(remedy).of(of)
     }
 
     fn still_used(&self, name: &ObjectRef, steps: &[Step]) -> ObjectError {
@@ -214,6 +236,8 @@ impl Control {
                     .as_ref()
                     .is_some_and(|object| object.references().iter().any(|(_, name)| replaced.contains(name)))
             };
+            let affected =
+                |step: &Step| step.old.is_some() && step.new.is_some() && (uses(&step.old) || uses(&step.new));
             let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
             // Running objects that no step touches, but that stand on something replaced, go and come back too.
             let bystanders = self
@@ -221,10 +245,9 @@ impl Control {
                 .filter(|step| !planned.contains(&step.id()) && uses(&step.old))
                 .map(|step| Step { new: step.old.clone(), ..step });
             let mut more: Vec<Step> = bystanders.collect();
-            let (affected, others) =
-                rest.into_iter().partition(|step| step.new.is_some() && step.old.is_some() && uses(&step.old));
+            let (updated, others): (Vec<Step>, Vec<Step>) = rest.into_iter().partition(affected);
             rest = others;
-            more.extend::<Vec<Step>>(affected);
+            more.extend(updated);
             if more.is_empty() {
                 return split.into_iter().chain(rest).collect();
             }
@@ -309,20 +332,16 @@ fn order(mut steps: Vec<Step>) -> Result<Vec<Step>, ObjectError> {
         }
     }
     if sequence.len() < steps.len() {
-        let circle: Vec<String> = steps
-            .iter()
-            .zip(&waits_for)
-            .filter(|(_, waits)| **waits > 0)
-            .map(|(step, _)| step.id().to_string())
-            .collect();
-        return Err(ObjectError::whole(format!("these refer to each other in a circle: {}", shorten(&circle)))
-            .remedy("leave out one of the references"));
+        let stuck = steps.iter().zip(&waits_for).filter(|(_, waits)| **waits > 0);
+        let stuck: Vec<String> = stuck.map(|(step, _)| step.id().to_string()).collect();
+        let what = format!("there is no order in which these can change: {}", shorten(&stuck));
+        return Err(ObjectError::whole(what).remedy("change them in two steps"));
     }
     Ok(sequence.into_iter().map(|index| steps[index].clone()).collect())
 }
 
 /// The first names of a list, for messages.
-fn shorten(names: &[String]) -> String {
+pub(super) fn shorten(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {

@@ -88,6 +88,9 @@ impl Problems {
     }
 }
 
+/// What is wrong with a field that no record of the kind has.
+pub(crate) const UNKNOWN: &str = "there is no such field";
+
 /// A path one step longer: `paths` and `[1]` are `paths[1]`, `paths[1]` and `via` are `paths[1].via`.
 pub fn join(path: &str, step: &str) -> String {
     let dot = if path.is_empty() || step.starts_with('[') { "" } else { "." };
@@ -255,7 +258,7 @@ pub mod derived {
                 Some(near) => format!("did you mean '{near}'?"),
                 None => format!("the fields are: {}", names.join(", ")),
             };
-            problems.within(name, |problems| problems.add("there is no such field", remedy));
+            problems.within(name, |problems| problems.add(UNKNOWN, remedy));
         }
     }
 

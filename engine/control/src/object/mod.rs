@@ -6,16 +6,18 @@
 //! - [`registry`]: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
 
 mod apply;
+mod circle;
 pub mod field;
 pub mod registry;
 pub mod scalar;
 
 use std::fmt;
 
+pub(crate) use apply::Step;
 pub use field::{Field, FieldInfo, Problems, Record};
+pub(crate) use registry::{AnyKind, AnyObject};
 pub use registry::{Kind, Objects};
 pub use scalar::Scalar;
-use serde_json::Value;
 
 /// A record with a kind and a key: one thing that can be configured. Derive it:
 ///
@@ -53,15 +55,15 @@ pub trait Object: Record + Clone + PartialEq {
     /// The object's key.
     fn key(&self) -> Self::Key;
 
-    /// The key as text: the key fields' values, separated by spaces.
-    fn key_text(&self) -> String;
+    /// A key as text: the key fields' values, separated by spaces.
+    fn key_text(key: &Self::Key) -> String;
 
     /// Whether `new`, of the same key, differs in a `#[fixed]` field.
     fn must_be_replaced_by(&self, new: &Self) -> bool;
 
     /// Kind and key, as messages name the object.
     fn id(&self) -> ObjectRef {
-        ObjectRef::new(Self::KIND, self.key_text())
+        ObjectRef::new(Self::KIND, Self::key_text(&self.key()))
     }
 }
 
@@ -83,7 +85,8 @@ impl ObjectRef {
 
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.space, self.name)
+        f.write_str(self.space)?;
+        if self.name.is_empty() { Ok(()) } else { write!(f, " {}", self.name) }
     }
 }
 
@@ -106,7 +109,7 @@ pub enum Change<'a, O> {
 /// Why an object was refused: the object, the field, what is wrong and what would be right.
 ///
 /// A room names the field, says what is wrong and, where it can, the remedy; the registry fills in the object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{}", self.text())]
 pub struct ObjectError {
     /// The object, such as `taps tap0`; empty where no object is concerned.
@@ -160,8 +163,8 @@ impl ObjectError {
         text
     }
 
-    /// The error for programs: the same parts as a JSON object.
-    pub fn to_value(&self) -> Value {
-        serde_json::json!({"object": self.object, "field": self.field, "what": self.what, "remedy": self.remedy})
+    /// Whether the field named is one that does not exist.
+    pub(crate) fn is_unknown_field(&self) -> bool {
+        self.what == field::UNKNOWN
     }
 }

@@ -41,7 +41,6 @@ impl<O: Object> Kind<O> {
 }
 
 /// An object whose type is known only to its kind.
-#[expect(dead_code, reason = "the configuration file, which comes next, reads and writes through it")]
 pub(crate) trait AnyObject: Any {
     fn id(&self) -> ObjectRef;
     fn provides(&self) -> Vec<ObjectRef>;
@@ -91,11 +90,11 @@ impl<O: Object> AnyObject for O {
 }
 
 /// A kind whose type is known only to itself.
-#[expect(dead_code, reason = "the configuration file, which comes next, reads and writes through it")]
 pub(crate) trait AnyKind: Any {
     fn name(&self) -> &'static str;
     fn doc(&self) -> &'static str;
     fn fields(&self) -> Vec<FieldInfo>;
+    fn schema(&self) -> Value;
     /// Reads and checks an object; all problems, their fields relative to the object.
     fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
     fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError>;
@@ -127,6 +126,9 @@ impl<O: Object> AnyKind for Kind<O> {
     }
     fn fields(&self) -> Vec<FieldInfo> {
         O::record_fields()
+    }
+    fn schema(&self) -> Value {
+        super::field::derived::schema::<O>()
     }
     fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>> {
         let mut problems = Problems::default();
@@ -189,17 +191,17 @@ pub struct Objects {
 /// Which names exist, by which object, and how many references each has.
 #[derive(Default)]
 pub(crate) struct Names {
-    pub providers: HashMap<ObjectRef, ObjectRef>,
+    pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
     pub uses: HashMap<ObjectRef, usize>,
 }
 
 impl Names {
     /// Notes that `object` came into being (`present`) or went.
-    pub fn note(&mut self, object: &dyn AnyObject, present: bool) {
+    pub fn note(&mut self, object: &Rc<dyn AnyObject>, present: bool) {
         for name in object.provides() {
             if present {
-                self.providers.insert(name, object.id());
-            } else if self.providers.get(&name) == Some(&object.id()) {
+                self.providers.insert(name, object.clone());
+            } else if self.providers.get(&name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
                 self.providers.remove(&name);
             }
         }

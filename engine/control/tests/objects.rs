@@ -1,0 +1,135 @@
+//! Objects change one by one, in order, checked and undone.
+
+mod ports;
+
+use ports::{Log, Port, PortName, Switch, SwitchId, applied, control, port, switch};
+use quiver_control::{Control, Object};
+
+fn refused(result: Result<(), quiver_control::ObjectError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+fn ready() -> Control {
+    let (_, control) = control();
+    for name in ["p1", "p2"] {
+        control.put(port(name)).unwrap();
+    }
+    control.put(switch(1, &["p1"])).unwrap();
+    applied(&control);
+    control
+}
+
+#[test]
+fn what_runs_is_kept_and_nothing_is_applied_twice() {
+    let control = ready();
+    control.put(port("p1")).unwrap();
+    assert!(applied(&control).is_empty());
+    control.edit(port("p1"), |port| port.mtu = 9000).unwrap();
+    assert_eq!(applied(&control), ["~ ports p1"]);
+    assert_eq!(control.objects().get::<Port>(&PortName("p1".into())).unwrap().mtu, 9000);
+    assert_eq!(control.objects().names_in("port"), ["p1", "p2"]);
+    control.delete::<Port>(&PortName("p2".into())).unwrap();
+    assert_eq!(control.objects().all::<Port>().len(), 1);
+    assert_eq!(control.objects().names_in("port"), ["p1"]);
+}
+
+#[test]
+fn refusals_name_object_field_and_remedy() {
+    let control = ready();
+    let small = Port { mtu: 10, ..port("p1") };
+    assert_eq!(refused(control.put(small)), "ports p1: mtu: 10 is too small; at least 64");
+    assert_eq!(
+        refused(control.put(switch(2, &["p1", "p3"]))),
+        "switches 2: members[1].port: there is no port p3; did you mean 'p1'?"
+    );
+    let lost = Switch { uplink: Some(SwitchId(77)), ..switch(2, &[]) };
+    assert_eq!(refused(control.put(lost)), "switches 2: uplink: there is no switches 77; there are: 1");
+    assert_eq!(
+        refused(control.delete::<Port>(&PortName("p1".into()))),
+        "ports p1: it is still used by switches 1; delete that first"
+    );
+    assert_eq!(refused(control.delete::<Switch>(&9)), "switches 9: it does not exist; there are: 1");
+    assert!(applied(&control).is_empty(), "nothing was applied");
+}
+
+#[test]
+fn a_change_of_a_fixed_field_takes_the_users_down_and_up() {
+    let control = ready();
+    control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p2"]) }).unwrap();
+    applied(&control);
+    control.edit(port("p1"), |port| port.line = "b".to_owned()).unwrap();
+    let expected = ["- switches 2", "- switches 1", "- ports p1", "+ ports p1", "+ switches 1", "+ switches 2"];
+    assert_eq!(applied(&control), expected);
+    assert_eq!(control.objects().all::<Switch>().len(), 2);
+}
+
+#[test]
+fn an_object_goes_with_its_users() {
+    let control = ready();
+    control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p2"]) }).unwrap();
+    applied(&control);
+    control.delete_with_users::<Port>(&PortName("p1".into())).unwrap();
+    assert_eq!(applied(&control), ["- switches 2", "- switches 1", "- ports p1"]);
+    assert_eq!(control.objects().all::<Port>().len(), 1);
+    // The names are counted right: what is not used any more can go.
+    control.delete::<Port>(&PortName("p2".into())).unwrap();
+}
+
+#[test]
+fn a_failure_at_any_step_is_undone() {
+    // Six steps: see above.
+    for step in 0..6 {
+        let control = ready();
+        control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p2"]) }).unwrap();
+        applied(&control);
+        let before = control.save();
+        control.room_mut::<Log>().fail_at = Some(step);
+        let refusal = refused(control.edit(port("p1"), |port| port.line = "b".to_owned()));
+        assert!(refusal.ends_with(": planted"), "{refusal}");
+        assert_eq!(control.save(), before, "step {step}");
+        assert_eq!(applied(&control).len(), 2 * step);
+        // And the names are as before: the same change works now.
+        control.edit(port("p1"), |port| port.line = "b".to_owned()).unwrap();
+        assert_eq!(
+            refused(control.delete::<Switch>(&1)),
+            "switches 1: it is still used by switches 2; delete that first"
+        );
+    }
+}
+
+#[test]
+fn an_object_may_refer_to_itself_but_not_in_a_circle() {
+    let control = ready();
+    let up = |id, uplink| Switch { uplink: Some(SwitchId(uplink)), ..switch(id, &[]) };
+    control.put(up(1, 1)).unwrap();
+    control.put(up(2, 1)).unwrap();
+    control.put(up(3, 2)).unwrap();
+    let circle = "switches 1: these refer to each other in a circle: switches 1, switches 3, switches 2; \
+        leave out one of the references";
+    assert_eq!(refused(control.put(up(1, 3))), circle);
+    let text = "switches:\n- {id: 1, uplink: 2}\n- {id: 2, uplink: 1}\n";
+    let errors = control.apply("f", text).unwrap_err();
+    assert_eq!(errors[0].error.what, "these refer to each other in a circle: switches 1, switches 2");
+}
+
+#[test]
+fn a_long_chain_is_no_circle() {
+    let (_, control) = control();
+    let mut text = "switches:\n- id: 0\n".to_owned();
+    for id in 1..20_000 {
+        text.push_str(&format!("- {{id: {id}, uplink: {}}}\n", id - 1));
+    }
+    control.apply("f", &text).unwrap();
+    assert_eq!(applied(&control)[..2], ["+ switches 0", "+ switches 1"]);
+    control.delete_with_users::<Switch>(&19_990).unwrap();
+    assert_eq!(applied(&control).first().unwrap(), "- switches 19999");
+}
+
+#[test]
+fn keys_of_two_fields_are_one_name() {
+    let (_, control) = control();
+    let lease = ports::Lease::new(7, "10.0.0.1".parse().unwrap());
+    assert_eq!(lease.id().to_string(), "leases 7 10.0.0.1");
+    control.put(lease.clone()).unwrap();
+    assert!(control.objects().get::<ports::Lease>(&lease.key()).is_some());
+}
