@@ -1,1 +1,5 @@
 //! IP forwarding: FIB, input, lookup, rewrite, ICMP errors.
+#![forbid(unsafe_code)]
+
+pub mod adjacency;
+pub mod fib;

@@ -1,0 +1,301 @@
+//! Adjacencies: what it takes to reach a neighbour on a link. A group's buckets hold their numbers, `ip4-rewrite` reads
+//! their rows.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use quiver_engine::{Counters, Domain, Publisher, Snapshot};
+use quiver_interface::InterfaceId;
+use quiver_wire::{EtherType, IpFamily, MacAddress};
+
+use crate::fib::hop::FIRST_ADJACENCY;
+
+/// What an adjacency's row says of it; a byte of the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// There is none of this number.
+    Absent = 0,
+    /// The neighbour's MAC address is not known yet.
+    Incomplete = 1,
+    /// It stands for all neighbours of a link: who is meant is in the packet.
+    Glean = 2,
+    /// All is known, and the header is Ethernet's 14 bytes.
+    Complete = 3,
+    /// All is known, and VLAN tags belong into the header.
+    Tagged = 4,
+}
+
+/// An adjacency as workers read it: 32 bytes in network order, so that sixteen of them transpose into columns.
+///
+/// 0..14 the Ethernet header, 14 the [`State`], 15 the bytes of tags, 16..18 the interface that sends, 18..20 its MTU,
+/// 20..24 the generation, 24..32 what follows the first 14 bytes of a header with tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub struct AdjacencyRow(pub [u8; 32]);
+
+/// A row for numbers that have none.
+pub static ABSENT: AdjacencyRow = AdjacencyRow([0; 32]);
+
+impl AdjacencyRow {
+    /// Whether it is of this state.
+    #[inline(always)]
+    pub fn is(&self, state: State) -> bool {
+        self.0[14] == state as u8
+    }
+    /// Whether packets can be sent by it.
+    pub fn is_complete(&self) -> bool {
+        self.is(State::Complete) || self.is(State::Tagged)
+    }
+    /// The header in front of packets, tags included.
+    pub fn header(&self) -> impl Iterator<Item = u8> + '_ {
+        let tags = usize::from(self.0[15]).min(8);
+        self.0[..14].iter().chain(&self.0[24..24 + tags]).copied()
+    }
+    /// Bytes of [`AdjacencyRow::header`].
+    pub fn header_length(&self) -> usize {
+        14 + usize::from(self.0[15]).min(8)
+    }
+    /// The interface that sends.
+    pub fn tx(&self) -> u16 {
+        u16::from_be_bytes([self.0[16], self.0[17]])
+    }
+    /// Bytes of an IP packet at most.
+    pub fn mtu(&self) -> u16 {
+        u16::from_be_bytes([self.0[18], self.0[19]])
+    }
+    /// Tells owners of the same number apart.
+    pub fn generation(&self) -> u32 {
+        u32::from_be_bytes([self.0[20], self.0[21], self.0[22], self.0[23]])
+    }
+}
+
+/// All adjacencies of a family as workers read them, by number.
+#[derive(Clone, Debug)]
+pub struct AdjacencyTable<F: IpFamily> {
+    /// What `ip4-rewrite` needs.
+    pub rows: Vec<AdjacencyRow>,
+    /// Who the neighbour is; [`IpFamily::UNSPECIFIED`] for a link as a whole.
+    pub next_hops: Vec<F::Address>,
+}
+
+impl<F: IpFamily> AdjacencyTable<F> {
+    /// The row of a number.
+    #[inline(always)]
+    pub fn row(&self, hop: u32) -> &AdjacencyRow {
+        self.rows.get(hop as usize).unwrap_or(&ABSENT)
+    }
+}
+
+/// An adjacency's number, good as long as nobody else got it: for what outlives a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HopId {
+    /// The number.
+    pub hop: u32,
+    /// The owner's.
+    pub generation: u32,
+}
+
+/// What adjacencies take from the interface that they send by.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Link {
+    /// Whether it sends at all.
+    pub up: bool,
+    /// The source address of frames.
+    pub mac: [u8; 6],
+    /// Bytes of an IP packet at most.
+    pub mtu: u16,
+    /// VLAN tags, outermost first, at most two: the ethertype that announces each, and its VLAN.
+    pub tags: Vec<(EtherType, u16)>,
+}
+
+/// An adjacency as control sees it.
+#[derive(Clone, Debug)]
+pub struct Adjacency<F: IpFamily> {
+    /// Its link.
+    pub interface: InterfaceId,
+    /// The neighbour; none for the link as a whole.
+    pub next_hop: Option<F::Address>,
+    /// The neighbour's MAC address, if known.
+    pub mac: Option<MacAddress>,
+    /// How many hold it.
+    pub users: u32,
+    generation: u32,
+}
+
+/// All adjacencies of a family. Whoever needs one acquires it, and releases it later.
+pub struct Adjacencies<F: IpFamily> {
+    slots: Vec<Option<Adjacency<F>>>,
+    generations: Vec<u32>,
+    numbers: HashMap<(InterfaceId, Option<F::Address>), u32>,
+    links: HashMap<InterfaceId, Link>,
+    published: Publisher<AdjacencyTable<F>>,
+    domain: Domain,
+    /// Packets and bytes sent by each.
+    counters: Counters,
+    released: (Sender<u32>, Receiver<u32>),
+    free: VecDeque<u32>,
+}
+
+/// Gives a number back when the last worker has let go of it.
+struct Release(u32, Sender<u32>);
+impl Drop for Release {
+    fn drop(&mut self) {
+        // With the adjacencies gone their numbers need no owner.
+        let _ = self.1.send(self.0);
+    }
+}
+
+impl<F: IpFamily> Adjacencies<F> {
+    /// None yet; counters for this many workers.
+    pub fn new(domain: &Domain, workers: usize) -> Adjacencies<F> {
+        let first = FIRST_ADJACENCY as usize;
+        let table = AdjacencyTable { rows: vec![ABSENT; first], next_hops: vec![F::UNSPECIFIED; first] };
+        Adjacencies {
+            slots: vec![None; first],
+            generations: vec![0; first],
+            numbers: HashMap::new(),
+            links: HashMap::new(),
+            published: Publisher::new(domain, table),
+            domain: domain.clone(),
+            counters: Counters::new(workers),
+            released: channel(),
+            free: VecDeque::new(),
+        }
+    }
+    /// What workers read.
+    pub fn snapshot(&self) -> Snapshot<AdjacencyTable<F>> {
+        self.published.snapshot()
+    }
+    /// The counters of packets sent, by number.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+    /// An adjacency.
+    pub fn get(&self, hop: u32) -> Option<&Adjacency<F>> {
+        self.slots.get(hop as usize)?.as_ref()
+    }
+    /// All adjacencies and their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Adjacency<F>)> {
+        (0..).zip(&self.slots).filter_map(|(hop, slot)| Some((hop, slot.as_ref()?)))
+    }
+    /// The row of an adjacency as it is published.
+    pub fn row(&self, hop: u32) -> &AdjacencyRow {
+        self.published.current().row(hop)
+    }
+    /// The number to be kept beyond a frame.
+    pub fn id(&self, hop: u32) -> HopId {
+        HopId { hop, generation: self.generations.get(hop as usize).copied().unwrap_or(0) }
+    }
+    /// The number of the adjacency with a neighbour, or with a link as a whole, if there is one.
+    pub fn find(&self, interface: InterfaceId, next_hop: Option<F::Address>) -> Option<u32> {
+        self.numbers.get(&(interface, next_hop)).copied()
+    }
+    /// The link of an interface.
+    pub fn link(&self, interface: InterfaceId) -> Option<&Link> {
+        self.links.get(&interface)
+    }
+
+    /// The adjacency with a neighbour, or with a link as a whole; made if there is none. To be released.
+    pub fn acquire(&mut self, interface: InterfaceId, next_hop: Option<F::Address>) -> u32 {
+        if let Some(&hop) = self.numbers.get(&(interface, next_hop)) {
+            self.slots[hop as usize].iter_mut().for_each(|adjacency| adjacency.users += 1);
+            return hop;
+        }
+        self.free.extend(self.released.1.try_iter());
+        let hop = self.free.pop_front().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.generations.push(0);
+            self.counters.grow(self.slots.len() as u32);
+            self.slots.len() as u32 - 1
+        });
+        let generation = self.generations[hop as usize].wrapping_add(1);
+        self.generations[hop as usize] = generation;
+        self.counters.clear(hop);
+        self.slots[hop as usize] = Some(Adjacency { interface, next_hop, mac: None, users: 1, generation });
+        self.numbers.insert((interface, next_hop), hop);
+        self.publish(&[hop]);
+        hop
+    }
+    /// One user less; the last one's release ends the adjacency.
+    pub fn release(&mut self, hop: u32) {
+        let Some(Some(adjacency)) = self.slots.get_mut(hop as usize) else { return };
+        adjacency.users -= 1;
+        if adjacency.users > 0 {
+            return;
+        }
+        let key = (adjacency.interface, adjacency.next_hop);
+        self.slots[hop as usize] = None;
+        self.numbers.remove(&key);
+        self.publish(&[hop]);
+        self.domain.retire(Release(hop, self.released.0.clone()));
+    }
+    /// Notes the neighbour's MAC address, or that it is no longer known.
+    pub fn set_mac(&mut self, hop: u32, mac: Option<MacAddress>) {
+        let Some(Some(adjacency)) = self.slots.get_mut(hop as usize) else { return };
+        if std::mem::replace(&mut adjacency.mac, mac) != mac {
+            self.publish(&[hop]);
+        }
+    }
+    /// Notes what an interface has become; None when it is gone. True if that changed anything.
+    pub fn set_link(&mut self, interface: InterfaceId, link: Option<Link>) -> bool {
+        let changed = match &link {
+            Some(link) => self.links.get(&interface) != Some(link),
+            None => self.links.contains_key(&interface),
+        };
+        if changed {
+            match link {
+                Some(link) => drop(self.links.insert(interface, link)),
+                None => drop(self.links.remove(&interface)),
+            }
+            let of_link = |(hop, a): (u32, &Adjacency<F>)| (a.interface == interface).then_some(hop);
+            let hops: Vec<u32> = self.iter().filter_map(of_link).collect();
+            self.publish(&hops);
+        }
+        changed
+    }
+
+    /// Publishes the table with these rows made anew.
+    fn publish(&mut self, hops: &[u32]) {
+        if hops.is_empty() {
+            return;
+        }
+        let mut table = self.published.current().clone();
+        // Growth by doubling would save nothing: a version is a copy anyway.
+        table.rows.resize(self.slots.len(), ABSENT);
+        table.next_hops.resize(self.slots.len(), F::UNSPECIFIED);
+        for &hop in hops {
+            let slot = &self.slots[hop as usize];
+            table.rows[hop as usize] = slot.as_ref().map_or(ABSENT, |adjacency| self.make_row(adjacency));
+            let next_hop = slot.as_ref().and_then(|adjacency| adjacency.next_hop);
+            table.next_hops[hop as usize] = next_hop.unwrap_or(F::UNSPECIFIED);
+        }
+        self.published.publish(table);
+    }
+    fn make_row(&self, adjacency: &Adjacency<F>) -> AdjacencyRow {
+        let default = Link::default();
+        let link = self.links.get(&adjacency.interface).unwrap_or(&default);
+        let mut row = [0; 32];
+        let state = match (adjacency.next_hop, adjacency.mac) {
+            (None, _) => State::Glean,
+            (Some(_), None) => State::Incomplete,
+            (Some(_), Some(_)) if link.tags.is_empty() => State::Complete,
+            (Some(_), Some(_)) => State::Tagged,
+        };
+        row[..6].copy_from_slice(&adjacency.mac.unwrap_or(MacAddress::ZERO).0);
+        row[6..12].copy_from_slice(&link.mac);
+        // Each tag is announced by the ethertype before it, and the last one announces the packet.
+        let types: Vec<EtherType> = link.tags.iter().map(|(tpid, _)| *tpid).chain([F::ETHERTYPE]).collect();
+        row[12..14].copy_from_slice(&types[0].get().to_be_bytes());
+        for (i, (_, vlan)) in link.tags.iter().enumerate().take(2) {
+            row[24 + 4 * i..26 + 4 * i].copy_from_slice(&vlan.to_be_bytes());
+            row[26 + 4 * i..28 + 4 * i].copy_from_slice(&types[i + 1].get().to_be_bytes());
+        }
+        row[14] = state as u8;
+        row[15] = 4 * link.tags.len().min(2) as u8;
+        row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
+        row[18..20].copy_from_slice(&link.mtu.to_be_bytes());
+        row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
+        AdjacencyRow(row)
+    }
+}

@@ -1,0 +1,228 @@
+//! Next-hop groups: the paths that routes share, and the hops that these paths come to.
+//!
+//! Routes with the same paths share one group, so a million routes have as many groups as there are different sets of
+//! paths. What a recursive path leads through may change: then the group's row is rewritten in place, and the routes are
+//! not touched.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use quiver_engine::{Domain, Snapshot};
+use quiver_wire::IpFamily;
+
+use super::hop;
+use super::path::{Path, Target};
+use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
+
+/// A group.
+#[derive(Clone, Debug)]
+pub struct Group<F: IpFamily> {
+    /// The paths, in order of their content.
+    pub paths: Rc<[Path<F>]>,
+    /// Routes that lead to it.
+    pub routes: u32,
+    /// What the paths come to.
+    pub hops: Buckets,
+    /// Adjacencies that it holds.
+    pub(super) held: Vec<u32>,
+    /// Groups through which its recursive paths lead.
+    pub(super) through: BTreeSet<u32>,
+}
+
+/// All groups of a family.
+pub struct Groups<F: IpFamily> {
+    slots: Vec<Option<Group<F>>>,
+    by_paths: HashMap<Rc<[Path<F>]>, u32>,
+    /// Groups that lead through a group.
+    dependents: HashMap<u32, BTreeSet<u32>>,
+    rows: Rows,
+}
+
+impl<F: IpFamily> Groups<F> {
+    pub(super) fn new(domain: &Domain) -> Groups<F> {
+        Groups { slots: vec![None], by_paths: HashMap::new(), dependents: HashMap::new(), rows: Rows::new(domain) }
+    }
+    /// What workers read.
+    pub fn snapshot(&self) -> Snapshot<GroupRows> {
+        self.rows.snapshot()
+    }
+    /// A group.
+    pub fn get(&self, id: u32) -> Option<&Group<F>> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+    /// All groups and their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Group<F>)> {
+        (0..).zip(&self.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_paths.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_paths.is_empty()
+    }
+    /// How often a row was published: what a change of next hops costs.
+    pub fn publications(&self) -> u64 {
+        self.rows.writes
+    }
+    /// Bytes of the rows.
+    pub fn memory_bytes(&self) -> usize {
+        self.rows.memory_bytes()
+    }
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Group<F>> {
+        self.slots.get_mut(id as usize)?.as_mut()
+    }
+    /// The group of these paths, one route more; and whether it is new and has yet to be resolved.
+    pub(super) fn acquire(&mut self, mut paths: Vec<Path<F>>) -> (u32, bool) {
+        paths.sort();
+        if let Some(&id) = self.by_paths.get(&*paths) {
+            self.get_mut(id).into_iter().for_each(|group| group.routes += 1);
+            return (id, false);
+        }
+        let (id, paths) = (self.rows.allocate(), Rc::<[Path<F>]>::from(paths));
+        if self.slots.len() <= id as usize {
+            self.slots.resize(id as usize + 1, None);
+        }
+        let hops = [hop::UNRESOLVED; BUCKETS];
+        self.rows.write(id, &hops);
+        let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
+        self.slots[id as usize] = Some(group);
+        self.by_paths.insert(paths, id);
+        (id, true)
+    }
+    /// One route less. Returns the group if it was the last one; its edges are for the caller to take away.
+    pub(super) fn release(&mut self, id: u32) -> Option<Group<F>> {
+        let group = self.get_mut(id)?;
+        group.routes -= 1;
+        if group.routes > 0 {
+            return None;
+        }
+        self.set_through(id, BTreeSet::new());
+        let group = self.slots[id as usize].take()?;
+        self.by_paths.remove(&group.paths);
+        self.rows.release(id);
+        Some(group)
+    }
+    /// Notes through which groups a group leads now. True if that changed.
+    pub(super) fn set_through(&mut self, id: u32, through: BTreeSet<u32>) -> bool {
+        let Some(group) = self.get_mut(id) else { return false };
+        let old = std::mem::replace(&mut group.through, through.clone());
+        for gone in old.difference(&through) {
+            if let Some(dependents) = self.dependents.get_mut(gone) {
+                dependents.remove(&id);
+                if dependents.is_empty() {
+                    self.dependents.remove(gone);
+                }
+            }
+        }
+        for new in through.difference(&old) {
+            self.dependents.entry(*new).or_default().insert(id);
+        }
+        old != through
+    }
+    /// Publishes what a group's paths come to. True if that is something new.
+    pub(super) fn set_hops(&mut self, id: u32, hops: Buckets) -> bool {
+        let Some(group) = self.get_mut(id) else { return false };
+        let changed = std::mem::replace(&mut group.hops, hops) != hops;
+        if changed {
+            self.rows.write(id, &hops);
+        }
+        changed
+    }
+    /// The groups that lead straight through a group.
+    pub(super) fn dependents(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
+        self.dependents.get(&id).into_iter().flatten().copied()
+    }
+    /// All groups that lead through a group in any number of steps.
+    pub(super) fn all_dependents(&self, id: u32) -> BTreeSet<u32> {
+        let (mut found, mut ahead) = (BTreeSet::new(), vec![id]);
+        while let Some(at) = ahead.pop() {
+            ahead.extend(self.dependents(at).filter(|dependent| found.insert(*dependent)));
+        }
+        found
+    }
+    /// Whether `from` leads through `to` in any number of steps.
+    pub(super) fn reaches(&self, from: u32, to: u32) -> bool {
+        let (mut seen, mut ahead) = (BTreeSet::from([from]), vec![from]);
+        while let Some(at) = ahead.pop() {
+            if at == to {
+                return true;
+            }
+            let through = self.get(at).into_iter().flat_map(|group| &group.through);
+            ahead.extend(through.filter(|next| seen.insert(**next)));
+        }
+        false
+    }
+    /// The groups with a path that stays on a link of this interface.
+    pub(super) fn on_interface(&self, interface: quiver_interface::InterfaceId) -> Vec<u32> {
+        let leads = |path: &Path<F>| match path.target {
+            Target::NextHop(on, _) | Target::Link(on) => on == interface,
+            Target::Recursive(..) | Target::Special(_) => false,
+        };
+        // A group that leads through a link's own route has the link's adjacency in its buckets and follows that group.
+        self.iter().filter(|(_, group)| group.paths.iter().any(leads)).map(|(id, _)| id).collect()
+    }
+}
+
+/// A path that leads somewhere: its weight, and what it comes to.
+pub(super) type Share = (u8, Buckets);
+
+/// Spreads paths over the buckets by their weights; every path gets at least one bucket, up to sixteen paths.
+///
+/// Largest remainders decide who gets what the whole parts leave over. A path's buckets lie beside each other, and a
+/// path that is itself a group gives every n-th of its own, so that weights within it survive.
+pub(super) fn spread(shares: &[Share]) -> Buckets {
+    let shares = &shares[..shares.len().min(BUCKETS)];
+    let weight = |share: &Share| usize::from(share.0.max(1));
+    let total: usize = shares.iter().map(weight).sum();
+    if total == 0 {
+        return [hop::UNRESOLVED; BUCKETS];
+    }
+    let mut counts: Vec<usize> = shares.iter().map(|share| (weight(share) * BUCKETS / total).max(1)).collect();
+    let remainder = |i: usize, counts: &[usize]| (weight(&shares[i]) * BUCKETS) as isize - (counts[i] * total) as isize;
+    while counts.iter().sum::<usize>() < BUCKETS {
+        let most = (0..counts.len()).max_by_key(|i| (remainder(*i, &counts), std::cmp::Reverse(*i)));
+        most.into_iter().for_each(|i| counts[i] += 1);
+    }
+    while counts.iter().sum::<usize>() > BUCKETS {
+        let least = (0..counts.len()).filter(|i| counts[*i] > 1).min_by_key(|i| (remainder(*i, &counts), *i));
+        least.into_iter().for_each(|i| counts[i] -= 1);
+    }
+    let mut buckets = [hop::UNRESOLVED; BUCKETS];
+    let spread = shares.iter().zip(counts).flat_map(|((_, hops), n)| (0..n).map(move |k| hops[k * BUCKETS / n]));
+    buckets.iter_mut().zip(spread).for_each(|(bucket, hop)| *bucket = hop);
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(weights: &[u8]) -> Vec<usize> {
+        let shares: Vec<Share> = (100..).zip(weights).map(|(hop, weight)| (*weight, [hop; BUCKETS])).collect();
+        let buckets = spread(&shares);
+        (100..).take(weights.len()).map(|hop| buckets.iter().filter(|bucket| **bucket == hop).count()).collect()
+    }
+
+    #[test]
+    fn weights_become_buckets() {
+        assert_eq!(counts(&[1]), [16]);
+        assert_eq!(counts(&[1, 1]), [8, 8]);
+        assert_eq!(counts(&[1, 1, 1]), [6, 5, 5]);
+        assert_eq!(counts(&[3, 1]), [12, 4]);
+        assert_eq!(counts(&[255, 1]), [15, 1]);
+        assert_eq!(counts(&[255, 1, 1, 1]), [13, 1, 1, 1]);
+        assert_eq!(counts(&[0, 1]), [8, 8]);
+        assert_eq!(counts(&[1; 16]), [1; 16]);
+        assert_eq!(counts(&[1; 20])[..17], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_group_within_a_group_keeps_its_weights() {
+        let inner = spread(&[(3, [20; BUCKETS]), (1, [21; BUCKETS])]);
+        let outer = spread(&[(1, inner), (1, [30; BUCKETS])]);
+        let count = |hop| outer.iter().filter(|bucket| **bucket == hop).count();
+        assert_eq!((count(20), count(21), count(30)), (6, 2, 8));
+    }
+}

@@ -1,0 +1,321 @@
+//! The forwarding information base: tables of routes, the groups that routes share, and how recursive paths resolve.
+//!
+//! - [`path`]: what is configured; [`group`]: what routes share; [`table`]: routes by prefix and source.
+//! - [`rows`], [`trie`]: what workers read. [`hop`]: the numbers that lookups give.
+//! - this module: [`Fib`], which keeps all of them in step.
+//!
+//! A leaf of a table is the id of a group (in a table that counts by route, of a route, which has the group's). A change
+//! of routes stores leaves; a change of what groups come to rewrites rows, one for each group that it concerns.
+
+pub mod group;
+pub mod hop;
+pub mod path;
+pub mod rows;
+pub mod table;
+pub mod trie;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use quiver_engine::Domain;
+use quiver_interface::InterfaceId;
+use quiver_wire::Prefix;
+
+use crate::adjacency::{Adjacencies, Link, State};
+use group::{Groups, Share, spread};
+pub use path::{Path, Source, Special, TableId, Target};
+use rows::{BUCKETS, Buckets};
+pub use table::{Entry, Table};
+pub use trie::{Forwarding, Size, Trie};
+
+/// Why the FIB refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum FibError {
+    /// A table that is not there.
+    #[error("there is no IP table {0}; add it with `ip table add {0}`")]
+    NoTable(TableId),
+    /// A table that is there.
+    #[error("IP table {0} exists already; choose another number")]
+    TableExists(TableId),
+    /// The last of the tables that can be.
+    #[error("there are {max} IP tables, and no more can be; delete one first")]
+    TooManyTables {
+        /// Tables at most.
+        max: usize,
+    },
+    /// A route without paths.
+    #[error("the route {0} has no path; give it one, such as `via 192.0.2.1`")]
+    NoPath(String),
+    /// A route with more paths than a group has buckets.
+    #[error("the route {route} has {given} paths; a route has at most {BUCKETS}")]
+    TooManyPaths {
+        /// The route.
+        route: String,
+        /// Its paths.
+        given: usize,
+    },
+    /// The table of prefixes refuses.
+    #[error(transparent)]
+    Trie(Box<dyn std::error::Error>),
+}
+
+const TABLES_MAX: usize = 4096;
+
+/// The FIB of a family.
+pub struct Fib<F: Forwarding> {
+    domain: Domain,
+    workers: usize,
+    tables: BTreeMap<TableId, Table<F>>,
+    slots: BTreeSet<u16>,
+    /// The groups.
+    pub groups: Groups<F>,
+    /// The adjacencies that groups hold, and neighbours complete.
+    pub adjacencies: Adjacencies<F>,
+}
+
+impl<F: Forwarding> Fib<F> {
+    /// An empty FIB without tables.
+    pub fn new(domain: &Domain, workers: usize) -> Fib<F> {
+        Fib {
+            domain: domain.clone(),
+            workers,
+            tables: BTreeMap::new(),
+            slots: BTreeSet::new(),
+            groups: Groups::new(domain),
+            adjacencies: Adjacencies::new(domain, workers),
+        }
+    }
+    /// Adds a table; `counted` makes it count packets by route.
+    pub fn add_table(&mut self, id: TableId, size: Size, counted: bool) -> Result<(), FibError> {
+        if self.tables.contains_key(&id) {
+            return Err(FibError::TableExists(id));
+        }
+        let slot = (0..TABLES_MAX as u16).find(|slot| !self.slots.contains(slot));
+        let slot = slot.ok_or(FibError::TooManyTables { max: TABLES_MAX })?;
+        let table = Table::new(id, slot, &self.domain, size, counted.then_some(self.workers)).map_err(refused)?;
+        self.slots.insert(slot);
+        self.tables.insert(id, table);
+        Ok(())
+    }
+    /// Deletes a table with all its routes. What resolves through it no longer does.
+    pub fn delete_table(&mut self, id: TableId) -> Result<(), FibError> {
+        let mut table = self.tables.remove(&id).ok_or(FibError::NoTable(id))?;
+        self.slots.remove(&table.slot);
+        let users: BTreeSet<u32> = table.tracked.values().flatten().copied().collect();
+        let entries = std::mem::take(&mut table.entries);
+        for group in entries.values().flat_map(Entry::groups) {
+            self.release(group);
+        }
+        self.settle(users);
+        Ok(())
+    }
+    /// A table.
+    pub fn table(&self, id: TableId) -> Option<&Table<F>> {
+        self.tables.get(&id)
+    }
+    /// All tables by their numbers.
+    pub fn tables(&self) -> impl Iterator<Item = &Table<F>> {
+        self.tables.values()
+    }
+
+    /// Adds a source's route for a prefix, or replaces the one that the source had.
+    pub fn insert(
+        &mut self,
+        table: TableId,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: Vec<Path<F>>,
+    ) -> Result<(), FibError> {
+        match paths.len() {
+            0 => return Err(FibError::NoPath(prefix.to_string())),
+            1..=BUCKETS => {}
+            given => return Err(FibError::TooManyPaths { route: prefix.to_string(), given }),
+        }
+        if !self.tables.contains_key(&table) {
+            return Err(FibError::NoTable(table));
+        }
+        let (group, new) = self.groups.acquire(paths);
+        if new {
+            // The row comes before the leaf that leads to it.
+            self.track(group);
+            self.settle([group]);
+        }
+        let Some(found) = self.tables.get_mut(&table) else { return Err(FibError::NoTable(table)) };
+        let entry = found.entries.get(&prefix);
+        let old = entry.and_then(|entry| entry.of(source));
+        let counts = entry.is_none_or(|entry| source <= entry.source);
+        if counts && let Err(error) = found.store(prefix, group) {
+            self.release(group);
+            return Err(refused(error));
+        }
+        match found.entries.get_mut(&prefix) {
+            Some(entry) => entry.set(source, group),
+            None => drop(found.entries.insert(prefix, Entry { source, group, others: None })),
+        }
+        if counts {
+            self.changed(table, prefix);
+        }
+        old.into_iter().for_each(|old| self.release(old));
+        Ok(())
+    }
+    /// Removes a source's route for a prefix. False if there was none.
+    pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> Result<bool, FibError> {
+        let found = self.tables.get_mut(&table).ok_or(FibError::NoTable(table))?;
+        let Some(entry) = found.entries.get_mut(&prefix) else { return Ok(false) };
+        let Some(group) = entry.of(source) else { return Ok(false) };
+        let counted = entry.source == source;
+        match entry.unset(source) {
+            true if counted => {
+                let next = entry.group;
+                found.store(prefix, next).map_err(refused)?;
+            }
+            true => {}
+            false => {
+                found.entries.remove(&prefix);
+                found.unstore(prefix);
+            }
+        }
+        if counted {
+            self.changed(table, prefix);
+        }
+        self.release(group);
+        Ok(true)
+    }
+    /// Notes what an interface has become; None when it is gone.
+    pub fn set_link(&mut self, interface: InterfaceId, link: Option<Link>) {
+        if self.adjacencies.set_link(interface, link) {
+            let groups = self.groups.on_interface(interface);
+            self.settle(groups);
+        }
+    }
+    /// How often a leaf was stored, over all tables.
+    pub fn leaf_stores(&self) -> u64 {
+        self.tables.values().map(|table| table.leaf_stores).sum()
+    }
+
+    /// The route for `prefix` leads elsewhere now: what resolves through it is resolved anew.
+    fn changed(&mut self, table: TableId, prefix: Prefix<F>) {
+        let Some(table) = self.tables.get(&table) else { return };
+        let within = table.tracked.range(prefix.address()..=prefix.last_address());
+        let users: BTreeSet<u32> = within.flat_map(|(_, users)| users).copied().collect();
+        if !users.is_empty() {
+            self.settle(users);
+        }
+    }
+    /// Lets tables tell when the way to one of the group's recursive next hops changes.
+    fn track(&mut self, id: u32) {
+        for (table, address) in self.recursive(id) {
+            if let Some(table) = self.tables.get_mut(&table) {
+                table.tracked.entry(address).or_default().insert(id);
+            }
+        }
+    }
+    fn recursive(&self, id: u32) -> Vec<(TableId, F::Address)> {
+        let targets = self.groups.get(id).into_iter().flat_map(|group| group.paths.iter());
+        let recursive = |path: &Path<F>| match path.target {
+            Target::Recursive(table, address) => Some((table, address)),
+            _ => None,
+        };
+        targets.filter_map(recursive).collect()
+    }
+    fn release(&mut self, id: u32) {
+        let recursive = self.recursive(id);
+        let Some(group) = self.groups.release(id) else { return };
+        for (table, address) in recursive {
+            let Some(table) = self.tables.get_mut(&table) else { continue };
+            if let Some(users) = table.tracked.get_mut(&address) {
+                users.remove(&id);
+                if users.is_empty() {
+                    table.tracked.remove(&address);
+                }
+            }
+        }
+        group.held.into_iter().for_each(|hop| self.adjacencies.release(hop));
+    }
+    /// Resolves groups anew, and then those that depend on what changed.
+    fn settle(&mut self, groups: impl IntoIterator<Item = u32>) {
+        let mut waiting: VecDeque<u32> = groups.into_iter().collect();
+        let mut queued: BTreeSet<u32> = waiting.iter().copied().collect();
+        while let Some(id) = waiting.pop_front() {
+            queued.remove(&id);
+            let Some(paths) = self.groups.get(id).map(|group| group.paths.clone()) else { continue };
+            // All ways are known before any is judged, so that a loop is found by each group on it.
+            let through: BTreeSet<u32> = paths.iter().filter_map(|path| self.leads_through(path)).collect();
+            let mut affected = BTreeSet::new();
+            if self.groups.set_through(id, through) {
+                affected = self.groups.all_dependents(id);
+            }
+            if self.resolve(id, &paths) {
+                affected.extend(self.groups.dependents(id));
+            }
+            affected.remove(&id);
+            waiting.extend(affected.into_iter().filter(|id| queued.insert(*id)));
+        }
+    }
+    /// The group of the route that covers a recursive path's next hop.
+    fn leads_through(&self, path: &Path<F>) -> Option<u32> {
+        let Target::Recursive(table, address) = path.target else { return None };
+        self.tables.get(&table)?.find(address).map(|(_, group)| group)
+    }
+    /// Computes what a group's paths come to, and publishes it. True if that is something new.
+    fn resolve(&mut self, id: u32, paths: &[Path<F>]) -> bool {
+        let mut held = vec![];
+        let shares: Vec<Share> = paths
+            .iter()
+            .filter_map(|path| Some((path.weight.max(1), self.resolve_path(id, path, &mut held)?)))
+            .collect();
+        let changed = self.groups.set_hops(id, spread(&shares));
+        let old = match self.groups.get_mut(id) {
+            Some(group) => std::mem::replace(&mut group.held, held),
+            None => held,
+        };
+        old.into_iter().for_each(|hop| self.adjacencies.release(hop));
+        changed
+    }
+    /// What a path comes to; None if it leads nowhere at present.
+    fn resolve_path(&mut self, id: u32, path: &Path<F>, held: &mut Vec<u32>) -> Option<Buckets> {
+        let mut adjacency = |fib: &mut Self, interface, next_hop| {
+            let is_up = fib.adjacencies.link(interface).is_some_and(|link| link.up);
+            is_up.then(|| {
+                let hop = fib.adjacencies.acquire(interface, next_hop);
+                held.push(hop);
+                hop
+            })
+        };
+        match path.target {
+            Target::NextHop(interface, address) => Some([adjacency(self, interface, Some(address))?; BUCKETS]),
+            Target::Link(interface) => Some([adjacency(self, interface, None)?; BUCKETS]),
+            Target::Special(special) => Some([special_hop(special); BUCKETS]),
+            Target::Recursive(_, address) => {
+                let through = self.leads_through(path)?;
+                if self.groups.reaches(through, id) {
+                    return None;
+                }
+                let mut hops = self.groups.get(through)?.hops;
+                for hop in &mut hops {
+                    // On a link of ours: the next hop is a neighbour there.
+                    let glean = self.adjacencies.get(*hop).filter(|_| self.adjacencies.row(*hop).is(State::Glean));
+                    if let Some(interface) = glean.map(|glean| glean.interface) {
+                        *hop = adjacency(self, interface, Some(address))?;
+                    }
+                }
+                // Our own address and a broadcast address are no routers.
+                let nowhere = |hop: &u32| matches!(*hop, hop::NO_ROUTE | hop::LOCAL | hop::BROADCAST | hop::UNRESOLVED);
+                (!hops.iter().all(nowhere)).then_some(hops)
+            }
+        }
+    }
+}
+
+fn special_hop(special: Special) -> u32 {
+    match special {
+        Special::Drop => hop::DROP,
+        Special::Unreachable => hop::UNREACHABLE,
+        Special::Prohibit => hop::PROHIBIT,
+        Special::Local => hop::LOCAL,
+        Special::Broadcast => hop::BROADCAST,
+    }
+}
+
+fn refused(error: impl std::error::Error + 'static) -> FibError {
+    FibError::Trie(Box::new(error))
+}

@@ -1,0 +1,101 @@
+//! Paths: where a route may send packets, as it was configured.
+
+use std::fmt;
+
+use quiver_interface::InterfaceId;
+use quiver_wire::IpFamily;
+
+/// The number of a table (VRF).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+impl TableId {
+    /// The table that is always there.
+    pub const DEFAULT: TableId = TableId(0);
+}
+
+impl fmt::Display for TableId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Who made a route. Where several did for one prefix, the first in this order counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// What every table has, such as a route that drops martian destinations.
+    Special,
+    /// An interface's address: connected, local and broadcast routes.
+    Interface,
+    /// Configuration.
+    Static,
+    /// A neighbour that was resolved or configured.
+    Neighbor,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Special => "special",
+            Source::Interface => "interface",
+            Source::Static => "static",
+            Source::Neighbor => "neighbor",
+        })
+    }
+}
+
+/// What becomes of packets that are not forwarded to a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Special {
+    /// They vanish.
+    Drop,
+    /// Their sender is told that the host is unreachable (RFC 1812, 5.2.7.1).
+    Unreachable,
+    /// Their sender is told that an administrator forbids it (RFC 1812, 5.2.7.1).
+    Prohibit,
+    /// They are for us.
+    Local,
+    /// They are for everybody on a link of ours; routers do not forward them unless told to (RFC 2644).
+    Broadcast,
+}
+
+impl fmt::Display for Special {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Special::Drop => "drop",
+            Special::Unreachable => "unreachable",
+            Special::Prohibit => "prohibit",
+            Special::Local => "local",
+            Special::Broadcast => "broadcast",
+        })
+    }
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target<F: IpFamily> {
+    /// To a router on a link.
+    NextHop(InterfaceId, F::Address),
+    /// To the destination itself, which is on a link.
+    Link(InterfaceId),
+    /// To wherever a table sends packets for this address.
+    Recursive(TableId, F::Address),
+    /// Nowhere else.
+    Special(Special),
+}
+
+/// One of the paths of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path<F: IpFamily> {
+    /// Where it leads.
+    pub target: Target<F>,
+    /// Its share of the flows, relative to those of the route's other paths; 0 counts as 1.
+    pub weight: u8,
+}
+
+impl<F: IpFamily> Path<F> {
+    /// The only path of a route, or one of equal weight.
+    pub fn to(target: Target<F>) -> Path<F> {
+        Path { target, weight: 1 }
+    }
+}

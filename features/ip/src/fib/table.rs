@@ -1,0 +1,240 @@
+//! A table (VRF): its routes, who made them, and the addresses whose way through it others depend on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot};
+use quiver_wire::Prefix;
+
+use super::path::{Source, TableId};
+use super::trie::{Forwarding, Size, Trie};
+
+/// What is known of one prefix: the source that counts and its group, and others that would count without it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Who made the route that counts.
+    pub source: Source,
+    /// Its group.
+    pub group: u32,
+    /// The other sources, the next best first. Most routes have none, and a million of them should stay small.
+    #[expect(clippy::box_collection, reason = "eight bytes in place of twenty-four, a million times")]
+    pub(super) others: Option<Box<Vec<(Source, u32)>>>,
+}
+
+impl Entry {
+    /// The group of a source's route.
+    pub fn of(&self, source: Source) -> Option<u32> {
+        self.sources().find(|(of, _)| *of == source).map(|(_, group)| group)
+    }
+    /// All sources' routes, the one that counts first.
+    pub fn sources(&self) -> impl Iterator<Item = (Source, u32)> + '_ {
+        let others = self.others.iter().flat_map(|others| others.iter().copied());
+        [(self.source, self.group)].into_iter().chain(others)
+    }
+    pub(super) fn groups(&self) -> impl Iterator<Item = u32> + '_ {
+        self.sources().map(|(_, group)| group)
+    }
+    /// Sets the group of a source's route.
+    pub(super) fn set(&mut self, source: Source, group: u32) {
+        let mut all: Vec<_> = self.sources().filter(|(of, _)| *of != source).collect();
+        all.push((source, group));
+        self.take(all);
+    }
+    /// Takes a source's route away. False, and nothing changed, if it was the only one.
+    pub(super) fn unset(&mut self, source: Source) -> bool {
+        let rest: Vec<_> = self.sources().filter(|(of, _)| *of != source).collect();
+        let some = !rest.is_empty();
+        if some {
+            self.take(rest);
+        }
+        some
+    }
+    fn take(&mut self, mut all: Vec<(Source, u32)>) {
+        all.sort();
+        let others = all.split_off(1);
+        (self.source, self.group) = all[0];
+        self.others = (!others.is_empty()).then(|| Box::new(others));
+    }
+}
+
+/// The mode of a table that counts by route: a leaf is then the id of a route, and this leads on to the group.
+#[derive(Clone)]
+pub struct CountedView {
+    /// The group of each route.
+    pub groups: Snapshot<Box<[AtomicU32]>>,
+    /// Packets and bytes by route; a row for each worker.
+    pub rows: Vec<Arc<Row>>,
+}
+
+pub(super) struct Counted {
+    groups: Publisher<Box<[AtomicU32]>>,
+    pub(super) counters: Counters,
+    workers: usize,
+    used: u32,
+    free: Vec<u32>,
+    released: (std::sync::mpsc::Sender<u32>, std::sync::mpsc::Receiver<u32>),
+    domain: Domain,
+}
+
+/// Gives a route's id back when the last worker has let go of it.
+struct Release(u32, std::sync::mpsc::Sender<u32>);
+impl Drop for Release {
+    fn drop(&mut self) {
+        // With the table gone its ids need no owner.
+        let _ = self.1.send(self.0);
+    }
+}
+
+impl Counted {
+    fn new(domain: &Domain, workers: usize) -> Counted {
+        let groups: Box<[AtomicU32]> = (0..64).map(|_| AtomicU32::new(0)).collect();
+        Counted {
+            groups: Publisher::new(domain, groups),
+            counters: Counters::new(workers),
+            workers,
+            // Leaf 0 means no route.
+            used: 1,
+            free: vec![],
+            released: std::sync::mpsc::channel(),
+            domain: domain.clone(),
+        }
+    }
+    fn view(&self) -> CountedView {
+        CountedView {
+            groups: self.groups.snapshot(),
+            rows: (0..self.workers).map(|worker| self.counters.row(worker)).collect(),
+        }
+    }
+    fn allocate(&mut self) -> u32 {
+        self.free.extend(self.released.1.try_iter());
+        let route = self.free.pop().unwrap_or_else(|| {
+            let (route, capacity) = (self.used, self.groups.current().len());
+            if route as usize == capacity {
+                self.groups.update(|groups| {
+                    let group = |i| groups.get(i).map_or(0, |group: &AtomicU32| group.load(Relaxed));
+                    (0..capacity * 2).map(|i| AtomicU32::new(group(i))).collect()
+                });
+            }
+            self.used += 1;
+            self.counters.grow(self.used);
+            route
+        });
+        self.counters.clear(route);
+        route
+    }
+    fn set(&mut self, route: u32, group: u32) {
+        self.groups.current()[route as usize].store(group, Relaxed);
+    }
+    fn group(&self, route: u32) -> u32 {
+        self.groups.current().get(route as usize).map_or(0, |group| group.load(Relaxed))
+    }
+    fn release(&mut self, route: u32) {
+        self.domain.retire(Release(route, self.released.0.clone()));
+    }
+}
+
+/// A table.
+pub struct Table<F: Forwarding> {
+    /// Its number.
+    pub id: TableId,
+    /// Its place among the tables that workers read.
+    pub slot: u16,
+    pub(super) trie: F::Trie,
+    pub(super) entries: BTreeMap<Prefix<F>, Entry>,
+    pub(super) counted: Option<Counted>,
+    /// Addresses that groups resolve through this table, and those groups.
+    pub(super) tracked: BTreeMap<F::Address, BTreeSet<u32>>,
+    /// How often a leaf was stored: what a change of routes costs.
+    pub leaf_stores: u64,
+}
+
+impl<F: Forwarding> Table<F> {
+    pub(super) fn new(
+        id: TableId,
+        slot: u16,
+        domain: &Domain,
+        size: Size,
+        counted: Option<usize>,
+    ) -> Result<Table<F>, <F::Trie as Trie<F>>::Error> {
+        Ok(Table {
+            id,
+            slot,
+            trie: F::Trie::make(domain, size)?,
+            entries: BTreeMap::new(),
+            counted: counted.map(|workers| Counted::new(domain, workers)),
+            tracked: BTreeMap::new(),
+            leaf_stores: 0,
+        })
+    }
+    /// What workers read of it.
+    pub fn reader(&self) -> <F::Trie as Trie<F>>::Reader {
+        self.trie.reader()
+    }
+    /// How workers count by route, if they do.
+    pub fn counted(&self) -> Option<CountedView> {
+        self.counted.as_ref().map(Counted::view)
+    }
+    /// The routes in order of their prefixes.
+    pub fn routes(&self) -> impl Iterator<Item = (&Prefix<F>, &Entry)> {
+        self.entries.iter()
+    }
+    /// The route of exactly this prefix.
+    pub fn get(&self, prefix: &Prefix<F>) -> Option<&Entry> {
+        self.entries.get(prefix)
+    }
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// The route that packets for an address take: its prefix and group.
+    pub fn find(&self, address: F::Address) -> Option<(Prefix<F>, u32)> {
+        let (prefix, leaf) = self.trie.find(address)?;
+        Some((prefix, self.counted.as_ref().map_or(leaf, |counted| counted.group(leaf))))
+    }
+    /// Packets and bytes that took the route of exactly this prefix, if the table counts them.
+    pub fn counts(&self, prefix: &Prefix<F>) -> Option<(u64, u64)> {
+        let counted = self.counted.as_ref()?;
+        self.trie.leaf(prefix).map(|route| counted.counters.sum(route))
+    }
+    /// Bytes in use by the table proper, and by control's notes on its routes.
+    pub fn memory_bytes(&self) -> (usize, usize) {
+        let entry = size_of::<Prefix<F>>() + size_of::<Entry>();
+        // A B-tree's nodes are two thirds full on average.
+        (self.trie.memory_bytes(), self.entries.len() * entry * 3 / 2)
+    }
+
+    /// Stores the leaf of a prefix: from now on its packets go by `group`.
+    pub(super) fn store(&mut self, prefix: Prefix<F>, group: u32) -> Result<(), <F::Trie as Trie<F>>::Error> {
+        let Some(counted) = &mut self.counted else {
+            self.trie.set(prefix, group)?;
+            self.leaf_stores += 1;
+            return Ok(());
+        };
+        if let Some(route) = self.trie.leaf(&prefix) {
+            counted.set(route, group);
+            return Ok(());
+        }
+        let route = counted.allocate();
+        counted.set(route, group);
+        let stored = self.trie.set(prefix, route);
+        if stored.is_err() {
+            counted.free.push(route);
+        }
+        self.leaf_stores += 1;
+        stored
+    }
+    pub(super) fn unstore(&mut self, prefix: Prefix<F>) {
+        if let Some(counted) = &mut self.counted
+            && let Some(route) = self.trie.leaf(&prefix)
+        {
+            counted.release(route);
+        }
+        self.trie.unset(prefix);
+        self.leaf_stores += 1;
+    }
+}

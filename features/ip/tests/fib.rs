@@ -1,0 +1,270 @@
+//! The FIB against a naive one: random routes of several tables come and go, and lead through each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+use quiver_engine::Domain;
+use quiver_interface::InterfaceId;
+use quiver_ip::adjacency::Link;
+use quiver_ip::fib::{Fib, Path, Size, Source, Special, TableId, Target, hop};
+use quiver_wire::{Prefix, V4};
+
+type Paths = Vec<Path<V4>>;
+
+fn prefix(text: &str) -> Prefix<V4> {
+    text.parse().expect("a prefix")
+}
+fn address(text: &str) -> Ipv4Addr {
+    text.parse().expect("an address")
+}
+fn up() -> Link {
+    Link { up: true, mtu: 1500, ..Link::default() }
+}
+fn via(text: &str) -> Paths {
+    vec![Path::to(Target::Recursive(TableId::DEFAULT, address(text)))]
+}
+fn link(interface: u16) -> Paths {
+    vec![Path::to(Target::Link(InterfaceId(interface)))]
+}
+
+/// A FIB with table 0 and interfaces 1 to 4.
+fn fib() -> Fib<V4> {
+    let mut fib = Fib::new(&Domain::new(), 1);
+    fib.add_table(TableId::DEFAULT, Size::Small, false).expect("new");
+    (1..5).for_each(|interface| fib.set_link(InterfaceId(interface), Some(up())));
+    fib
+}
+
+/// Where packets for an address go, by bucket.
+fn row(fib: &Fib<V4>, table: TableId, to: Ipv4Addr) -> Vec<String> {
+    let Some((_, group)) = fib.table(table).expect("there").find(to) else { return vec!["no-route".into(); 16] };
+    let group = fib.groups.get(group).expect("a leaf leads to a group");
+    group.hops.iter().map(|hop| end(fib, *hop)).collect()
+}
+/// The same, each end once.
+fn ends(fib: &Fib<V4>, table: TableId, to: Ipv4Addr) -> BTreeSet<String> {
+    row(fib, table, to).into_iter().collect()
+}
+fn end(fib: &Fib<V4>, hop: u32) -> String {
+    match fib.adjacencies.get(hop) {
+        Some(adjacency) => text(adjacency.interface, adjacency.next_hop),
+        None => hop::name(hop).expect("a bucket has a meaning").into(),
+    }
+}
+fn text(interface: InterfaceId, next_hop: Option<Ipv4Addr>) -> String {
+    format!("{} {}", interface.0, next_hop.map_or("glean".into(), |next_hop| next_hop.to_string()))
+}
+
+#[test]
+fn losing_a_next_hop_under_many_routes_writes_one_row() {
+    let mut fib = fib();
+    let table = TableId::DEFAULT;
+    fib.insert(table, prefix("192.0.2.0/24"), Source::Interface, link(1)).expect("fits");
+    fib.insert(table, prefix("198.51.100.0/24"), Source::Interface, link(2)).expect("fits");
+    fib.insert(table, prefix("203.0.113.7/32"), Source::Static, via("192.0.2.1")).expect("fits");
+    fib.insert(table, prefix("203.0.113.0/24"), Source::Static, via("198.51.100.1")).expect("fits");
+    let routes: Vec<Prefix<V4>> =
+        (0..100_000u32).map(|i| Prefix::new((0x0a00_0000 + (i << 4)).into(), 28).expect("28 is a length")).collect();
+    for route in &routes {
+        fib.insert(table, *route, Source::Static, via("203.0.113.7")).expect("fits");
+    }
+    let groups = fib.groups.len();
+    assert_eq!(groups, 5, "the routes share a group");
+    assert!(routes.iter().all(|route| ends(&fib, table, route.address()) == ["1 192.0.2.1".to_string()].into()));
+
+    let before = (fib.groups.publications(), fib.leaf_stores());
+    fib.remove(table, prefix("203.0.113.7/32"), Source::Static).expect("there");
+    let after = (fib.groups.publications(), fib.leaf_stores());
+    assert_eq!((after.0 - before.0, after.1 - before.1), (1, 1), "one row, and the leaf of the route that went");
+    assert!(routes.iter().all(|route| ends(&fib, table, route.address()) == ["2 198.51.100.1".to_string()].into()));
+
+    fib.set_link(InterfaceId(2), Some(Link { up: false, ..up() }));
+    let down = (fib.groups.publications() - after.0, fib.leaf_stores() - after.1);
+    assert_eq!(down, (3, 0), "the link's group, the one through it, and the routes' one");
+    assert_eq!(ends(&fib, table, routes[7].address()), ["unresolved".to_string()].into());
+}
+
+#[test]
+fn loops_of_any_length_are_unresolved_and_heal() {
+    let mut fib = fib();
+    let table = TableId::DEFAULT;
+    fib.insert(table, prefix("10.0.1.0/24"), Source::Static, via("10.0.2.1")).expect("fits");
+    fib.insert(table, prefix("10.0.2.0/24"), Source::Static, via("10.0.3.1")).expect("fits");
+    fib.insert(table, prefix("10.0.3.0/24"), Source::Static, via("10.0.1.1")).expect("fits");
+    fib.insert(table, prefix("10.0.4.0/24"), Source::Static, via("10.0.4.1")).expect("fits");
+    for to in ["10.0.1.9", "10.0.2.9", "10.0.3.9", "10.0.4.9"] {
+        assert_eq!(ends(&fib, table, address(to)), ["unresolved".to_string()].into(), "{to}");
+    }
+    fib.insert(table, prefix("10.0.3.0/24"), Source::Interface, link(3)).expect("fits");
+    for to in ["10.0.1.9", "10.0.2.9"] {
+        assert_eq!(ends(&fib, table, address(to)), ["3 10.0.3.1".to_string()].into(), "{to}");
+    }
+    fib.remove(table, prefix("10.0.3.0/24"), Source::Interface).expect("there");
+    assert_eq!(ends(&fib, table, address("10.0.1.9")), ["unresolved".to_string()].into());
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let mut fib = fib();
+    fib.add_table(TableId(9), Size::Small, true).expect("new");
+    for (table, at, paths) in
+        [(0, "10.0.0.0/8", via("10.9.9.9")), (9, "10.9.0.0/16", link(2)), (9, "0.0.0.0/0", via("1.1.1.1"))]
+    {
+        fib.insert(TableId(table), prefix(at), Source::Static, paths).expect("fits");
+    }
+    fib.delete_table(TableId(9)).expect("there");
+    fib.remove(TableId(0), prefix("10.0.0.0/8"), Source::Static).expect("there");
+    assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0));
+    assert!(fib.insert(TableId(9), prefix("10.0.0.0/8"), Source::Static, link(1)).is_err());
+    assert!(fib.insert(TableId(0), prefix("10.0.0.0/8"), Source::Static, vec![]).is_err());
+    let many = vec![link(1)[0]; 17];
+    let error = fib.insert(TableId(0), prefix("10.0.0.0/8"), Source::Static, many).expect_err("too many");
+    assert_eq!(error.to_string(), "the route 10.0.0.0/8 has 17 paths; a route has at most 16");
+}
+
+/// The FIB as one would write it without thinking of speed: everything is found again at each question.
+#[derive(Default, Debug)]
+struct Naive {
+    routes: BTreeMap<(TableId, u8, Ipv4Addr, Source), Paths>,
+    down: BTreeSet<u16>,
+}
+impl Naive {
+    fn find(&self, table: TableId, to: Ipv4Addr) -> Option<&Paths> {
+        let covers = |(of, length, at, _): &(TableId, u8, Ipv4Addr, Source)| {
+            *of == table && Prefix::<V4>::new(*at, *length).expect("valid").contains(to)
+        };
+        let covering: Vec<_> = self.routes.iter().filter(|(key, _)| covers(key)).collect();
+        let longest = covering.iter().map(|(key, _)| key.1).max()?;
+        covering.into_iter().find(|(key, _)| key.1 == longest).map(|(_, paths)| paths)
+    }
+    fn next(&self, paths: &Paths) -> Vec<&Paths> {
+        let cover = |path: &Path<V4>| match path.target {
+            Target::Recursive(table, to) => self.find(table, to),
+            _ => None,
+        };
+        paths.iter().filter_map(cover).collect()
+    }
+    fn reaches(&self, from: &Paths, to: &Paths) -> bool {
+        let (mut seen, mut ahead) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = ahead.pop() {
+            if at == to {
+                return true;
+            }
+            if seen.insert(at) {
+                ahead.extend(self.next(at));
+            }
+        }
+        false
+    }
+    /// The sixteen buckets of a route.
+    fn row(&self, paths: &Paths) -> Vec<String> {
+        let mut shares = vec![];
+        for path in paths {
+            match path.target {
+                Target::Special(special) => shares.push(vec![special.to_string(); 16]),
+                Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => {}
+                Target::Link(on) => shares.push(vec![text(on, None); 16]),
+                Target::NextHop(on, to) => shares.push(vec![text(on, Some(to)); 16]),
+                Target::Recursive(table, to) => {
+                    let Some(cover) = self.find(table, to).filter(|cover| !self.reaches(cover, paths)) else {
+                        continue;
+                    };
+                    let through = self.row(cover);
+                    let nowhere = |end: &String| ["unresolved", "local", "broadcast"].contains(&end.as_str());
+                    if !through.iter().all(nowhere) {
+                        shares.push(through.iter().map(|end| end.replace("glean", &to.to_string())).collect());
+                    }
+                }
+            }
+        }
+        // Equal weights: the first ones get what the division leaves over.
+        let (n, mut row) = (shares.len(), vec![]);
+        for (i, share) in shares.iter().enumerate() {
+            let count = 16 / n + usize::from(i < 16 % n);
+            row.extend((0..count).map(|k| share[k * 16 / count].clone()));
+        }
+        if row.is_empty() { vec!["unresolved".into(); 16] } else { row }
+    }
+}
+
+fn a_prefix() -> impl Strategy<Value = Prefix<V4>> {
+    // Few bits differ, so that prefixes cover each other and next hops.
+    (0u32..64, prop::sample::select(vec![0u8, 8, 16, 24, 28, 30, 32]))
+        .prop_map(|(bits, length)| Prefix::new(an_address_of(bits), length).expect("valid"))
+}
+fn an_address_of(bits: u32) -> Ipv4Addr {
+    // Two bits in each of three octets.
+    (10 << 24 | (bits & 3) << 16 | (bits >> 2 & 3) << 8 | (bits >> 4 & 3)).into()
+}
+fn a_path() -> impl Strategy<Value = Path<V4>> {
+    let to = (0u32..64).prop_map(an_address_of);
+    prop_oneof![
+        4 => (0u32..2, to.clone()).prop_map(|(table, to)| Target::Recursive(TableId(table), to)),
+        1 => (1u16..5, to).prop_map(|(on, to)| Target::NextHop(InterfaceId(on), to)),
+        2 => (1u16..5).prop_map(|on| Target::Link(InterfaceId(on))),
+        1 => prop::sample::select(vec![Special::Drop, Special::Unreachable, Special::Local]).prop_map(Target::Special),
+    ]
+    .prop_map(Path::to)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(TableId, Prefix<V4>, Source, Paths),
+    Remove(TableId, Prefix<V4>, Source),
+    Link(u16, bool),
+}
+fn a_step() -> impl Strategy<Value = Step> {
+    let table = (0u32..2).prop_map(TableId);
+    let source = prop::sample::select(vec![Source::Interface, Source::Static, Source::Neighbor]);
+    prop_oneof![
+        6 => (table.clone(), a_prefix(), source.clone(), prop::collection::vec(a_path(), 1..4))
+            .prop_map(|(table, prefix, source, mut paths)| {
+                // What is the same path twice is a matter of weights, which the naive FIB does not know.
+                paths.sort();
+                paths.dedup();
+                Step::Insert(table, prefix, source, paths)
+            }),
+        3 => (table, a_prefix(), source).prop_map(|(table, prefix, source)| Step::Remove(table, prefix, source)),
+        1 => (1u16..5, any::<bool>()).prop_map(|(interface, up)| Step::Link(interface, up)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_the_naive_fib(steps in prop::collection::vec(a_step(), 1..60), counted: bool) {
+        let mut fib = fib();
+        fib.add_table(TableId(1), Size::Small, counted).expect("new");
+        let (mut naive, mut inserted) = (Naive::default(), BTreeSet::new());
+        for step in &steps {
+            match step {
+                Step::Insert(table, prefix, source, paths) => {
+                    fib.insert(*table, *prefix, *source, paths.clone()).expect("fits");
+                    naive.routes.insert((*table, prefix.length(), prefix.address(), *source), paths.clone());
+                    inserted.insert((*table, *prefix, *source));
+                }
+                Step::Remove(table, prefix, source) => {
+                    let gone = naive.routes.remove(&(*table, prefix.length(), prefix.address(), *source));
+                    prop_assert_eq!(fib.remove(*table, *prefix, *source).expect("a table"), gone.is_some());
+                    inserted.remove(&(*table, *prefix, *source));
+                }
+                Step::Link(interface, is_up) => {
+                    fib.set_link(InterfaceId(*interface), Some(Link { up: *is_up, ..up() }));
+                    if *is_up { naive.down.remove(interface) } else { naive.down.insert(*interface) };
+                }
+            }
+            for (table, bits) in (0..2).flat_map(|table| (0..64).map(move |bits| (TableId(table), bits))) {
+                let to = an_address_of(bits);
+                let expected = naive.find(table, to).map_or(vec!["no-route".to_string(); 16], |paths| naive.row(paths));
+                prop_assert_eq!(row(&fib, table, to), expected, "table {} {}", table, to);
+            }
+        }
+        for (table, prefix, source) in inserted {
+            prop_assert!(fib.remove(table, prefix, source).expect("a table"));
+        }
+        prop_assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0), "nothing is left behind");
+        prop_assert_eq!(fib.table(TableId(0)).expect("there").len(), 0);
+    }
+}
