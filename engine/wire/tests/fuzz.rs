@@ -1,0 +1,145 @@
+//! Fuzz targets of this room: no bytes and no text make it panic or contradict itself. How to run: fuzz/README.md.
+use quiver_wire::checksum;
+use quiver_wire::offload::VirtioNetHeaderMergeable;
+use quiver_wire::options::Options;
+use quiver_wire::vlan::TaggedFrame;
+use quiver_wire::{
+    ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, InterfaceAddress, Ip4Header, Ip6Header, IpFamily,
+    IpHeader, IpProtocol, MacAddress, Prefix, TcpFlags, TcpHeader, UdpHeader, V4, V6, VirtioNetHeader, VlanId, VlanTag,
+};
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+/// Every header type laid over the same bytes, with everything that reads lengths from them.
+#[test]
+fn headers() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        layout::<EthernetHeader>(bytes);
+        layout::<VlanTag>(bytes);
+        layout::<ArpPacket>(bytes);
+        layout::<Ip4Header>(bytes);
+        layout::<Ip6Header>(bytes);
+        layout::<Icmp4Header>(bytes);
+        layout::<UdpHeader>(bytes);
+        layout::<TcpHeader>(bytes);
+        layout::<VirtioNetHeader>(bytes);
+        layout::<VirtioNetHeaderMergeable>(bytes);
+        if let Some(frame) = TaggedFrame::parse(bytes) {
+            let tags = usize::from(frame.outer.is_some()) + usize::from(frame.inner.is_some());
+            assert_eq!(14 + 4 * tags + frame.payload.len(), bytes.len());
+        }
+        if let Some((header, rest)) = Ip4Header::parse(bytes) {
+            ip4(*header, rest);
+        }
+        if let Some((header, rest)) = TcpHeader::parse(bytes)
+            && let Some((options, payload)) = header.split(rest)
+        {
+            assert_eq!(options.len() + payload.len(), rest.len());
+        }
+        walk(bytes);
+        complete(bytes);
+        sum(bytes);
+        family::<V4>(bytes);
+        family::<V6>(bytes);
+    });
+}
+
+/// The header's bytes and the rest are all the bytes, and writing the header back changes nothing.
+fn layout<H: Header + Debug>(bytes: &[u8]) {
+    let Some((header, rest)) = H::parse(bytes) else {
+        assert!(bytes.len() < H::LENGTH);
+        return;
+    };
+    assert_eq!([header.as_bytes(), rest].concat(), bytes);
+    let mut copy = bytes.to_vec();
+    let (writable, _) = H::parse_mut(&mut copy).expect("what can be read can be written");
+    *writable = H::read_from_bytes(header.as_bytes()).expect("any bytes are a header");
+    assert_eq!(copy, bytes);
+    assert_eq!(H::parse_at(bytes, 1).is_some(), bytes.len() > H::LENGTH);
+}
+
+fn ip4(mut header: Ip4Header, rest: &[u8]) {
+    let Some((options, payload)) = header.split(rest) else { return };
+    assert_eq!(20 + options.len(), header.header_length());
+    assert_eq!(20 + options.len() + payload.len(), usize::from(header.total_length.get()));
+    header.fill_checksum(options);
+    assert!(header.checksum_is_right(options));
+    // RFC 1624: the update in place and computing anew agree, whatever the header.
+    header.decrement_ttl();
+    assert!(header.checksum_is_right(options));
+}
+
+fn walk(bytes: &[u8]) {
+    let mut end = 0;
+    for option in Options::new(bytes) {
+        let Ok(option) = option else { break };
+        assert!(option.offset >= end);
+        end = option.offset + 2 + option.data.len();
+        assert_eq!(bytes[option.offset], option.kind);
+    }
+    assert!(end <= bytes.len());
+}
+
+/// A checksum is completed in its two bytes only, and so that the covered bytes add up.
+fn complete(bytes: &[u8]) {
+    let Some((header, packet)) = VirtioNetHeader::parse(bytes) else { return };
+    let mut completed = packet.to_vec();
+    if header.complete_checksum(&mut completed).is_none() || !header.needs_checksum() {
+        assert_eq!(completed, packet);
+        return;
+    }
+    let start = usize::from(header.checksum_start.get());
+    let field = start + usize::from(header.checksum_offset.get());
+    let checksum = u16::from_be_bytes([completed[field], completed[field + 1]]);
+    assert_eq!(checksum::of(&packet[start..]).add_word(checksum).folded(), 0xffff);
+    completed[field..field + 2].copy_from_slice(&packet[field..field + 2]);
+    assert_eq!(completed, packet);
+}
+
+/// Summing in two pieces is summing at once (RFC 1071, 2(B)), wherever the cut is.
+fn sum(bytes: &[u8]) {
+    let cut = bytes.first().map_or(0, |byte| usize::from(*byte).min(bytes.len()));
+    let (head, tail) = bytes.split_at(cut);
+    assert_eq!(checksum::of(head).add_bytes(tail).folded(), checksum::of(bytes).folded());
+}
+
+fn family<F: IpFamily>(bytes: &[u8]) {
+    let Some((header, _)) = F::Header::parse(bytes) else { return };
+    let address = header.destination();
+    assert_eq!(F::from_bits(F::to_bits(address)), address);
+    assert_eq!(F::from_ip(address.into()), Some(address));
+    assert_eq!(bytes[F::HOP_LIMIT_OFFSET], header.hop_limit());
+    assert_eq!(bytes[F::PROTOCOL_OFFSET], header.protocol().0);
+    let prefix = Prefix::<F>::new(address, header.hop_limit());
+    assert_eq!(prefix.is_ok(), header.hop_limit() <= F::ADDRESS_BITS);
+    if let Ok(prefix) = prefix {
+        assert!(prefix.contains(address) && prefix.contains(prefix.last_address()));
+        assert!(Prefix::ALL.covers(&prefix) && prefix.covers(&Prefix::host(address)));
+    }
+}
+
+/// Every text form: what is read prints as something that is read as the same.
+#[test]
+fn texts() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        same::<MacAddress>(text);
+        same::<EtherType>(text);
+        same::<IpProtocol>(text);
+        same::<TcpFlags>(text);
+        same::<VlanId>(text);
+        same::<Prefix<V4>>(text);
+        same::<Prefix<V6>>(text);
+        same::<InterfaceAddress<V4>>(text);
+        same::<InterfaceAddress<V6>>(text);
+        if let Ok(prefix) = Prefix::<V4>::parse_canonical(text) {
+            assert_eq!(text.parse(), Ok(prefix));
+        }
+    });
+}
+
+fn same<T: FromStr<Err: Debug + PartialEq> + Display + Debug + PartialEq>(text: &str) {
+    if let Ok(value) = text.parse::<T>() {
+        assert_eq!(value.to_string().parse(), Ok(value));
+    }
+}
