@@ -218,6 +218,12 @@ impl Worker {
         let queue: &mut dyn Any = &mut *found.queue;
         queue.downcast_mut()
     }
+    /// The same, with the buffers to fill it from.
+    pub fn queue_and_pool<Q: RxQueue>(&mut self, queue: QueueId) -> Option<(&mut Q, &mut Pool)> {
+        let found = self.queues.iter_mut().find(|q| q.id == queue)?;
+        let queue: &mut dyn Any = &mut *found.queue;
+        Some((queue.downcast_mut()?, &mut self.pool))
+    }
     pub(crate) fn trace_arm(&mut self, node: NodeId, count: u32) {
         self.graph.tracer.arm(node, count);
     }

@@ -28,7 +28,7 @@ pub struct Rooms {
     pub answer: fn(&Control),
     /// Hands a packet to an interface, as if it came in over its wire.
     pub send: fn(&Control, &str, &[u8]) -> Result<(), String>,
-    /// Takes what interfaces have sent since the last call.
+    /// Takes what interfaces have sent since the last call. The first call comes before any interface is created.
     pub sent: fn(&Control) -> Sent,
 }
 
@@ -125,6 +125,8 @@ impl Daemon {
             dataplane.set_fusion(setup.fusion);
             dataplane.start()?
         };
+        // The first call says that somebody looks at what is sent.
+        (rooms.sent)(&control);
         let mut daemon = Daemon { executor, control, workers, rooms, domain, buffers };
         daemon.settle()?;
         Ok(daemon)

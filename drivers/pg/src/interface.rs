@@ -1,0 +1,164 @@
+//! The generator's interfaces: `create packet-generator interface pg0`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::{Change, Control, Kind, Object, ObjectError};
+use quiver_engine::channel::{Doorbell, Inbox, Outbox, channel};
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Dataplane, QueueId, RxQueue, TxQueue};
+use quiver_interface::interfaces::Queues;
+use quiver_interface::{InterfaceId, InterfaceName, NewInterface};
+use quiver_wire::MacAddress;
+
+use crate::queue::{Sent, Sink, Source};
+
+/// Copies of sent packets that wait for control at most.
+const COPIES_MAX: usize = 8192;
+/// MTU while none is configured: whatever a test sends shall fit.
+const MTU: u16 = 9000;
+
+/// An interface of the packet generator: streams come in by it, and what it sends is counted or captured.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "packet-generators", provides = "interface")]
+pub struct PacketGenerator {
+    /// The name of the interface, such as `pg0`.
+    #[key]
+    pub name: String,
+    /// Its address; without it, 02:fe:70:67 and the number at the end of the name.
+    #[fixed]
+    pub hw_addr: Option<MacAddress>,
+}
+
+/// The state of the room.
+pub struct PacketGenerators {
+    pub(crate) input: NodeId,
+    pub(crate) ports: BTreeMap<String, Port>,
+    pub(crate) to_control: Outbox<Sent>,
+    pub(crate) from_workers: Inbox<Sent>,
+    /// Whether interfaces capture from the start.
+    pub(crate) capture_all: bool,
+}
+
+/// What control keeps of an interface.
+pub(crate) struct Port {
+    pub id: InterfaceId,
+    pub queue: QueueId,
+    pub worker: usize,
+}
+
+impl PacketGenerators {
+    pub(crate) fn new(input: NodeId, bell: &Doorbell) -> PacketGenerators {
+        let (to_control, from_workers) = channel(COPIES_MAX, bell);
+        PacketGenerators { input, ports: BTreeMap::new(), to_control, from_workers, capture_all: false }
+    }
+}
+
+pub(crate) fn register(control: &Control) {
+    control.objects().add(Kind::new(apply).check(check));
+    let create = Command::new(
+        "create packet-generator interface <name:text> [hw-addr <hw-addr:mac>]",
+        "Create an interface of the packet generator.",
+        create,
+    );
+    control.commands().add(create.arguments_of::<PacketGenerator>());
+    let delete = Command::new(
+        "delete packet-generator interface <interface>",
+        "Delete an interface of the packet generator.",
+        delete,
+    );
+    control.commands().add(delete);
+}
+
+fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let mut generator = PacketGenerator::new(matches.get("name")?);
+    generator.hw_addr = matches.find("hw-addr")?;
+    let name = generator.name.clone();
+    control.put(generator)?;
+    Ok(Reply::text(name))
+}
+
+fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let name: InterfaceName = matches.get("interface")?;
+    control.delete_with_users::<PacketGenerator>(&name.0)?;
+    Ok(Reply::done())
+}
+
+fn check(generator: &PacketGenerator) -> Result<(), ObjectError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if generator.name.is_empty() || generator.name.len() > 63 || !generator.name.chars().all(fits) {
+        let what = format!("'{}' is no name for an interface", generator.name);
+        return Err(ObjectError::field("name", what).remedy("use up to 63 letters, digits and - _ . /, such as pg0"));
+    }
+    match generator.hw_addr {
+        Some(mac) if !mac.is_unicast() => Err(ObjectError::field("hw-addr", format!("{mac} is no station's address"))
+            .remedy("choose one whose first octet is even, and not all zeros")),
+        _ => Ok(()),
+    }
+}
+
+fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(generator) => open(control, generator),
+        // Every field is fixed, so an update changes nothing.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(generator) => {
+            let port = control.room_mut::<PacketGenerators>().ports.remove(&generator.name);
+            if let Some(port) = port {
+                quiver_interface::remove(control, port.id);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
+    let queues = {
+        let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
+        let capturing = Arc::new(AtomicBool::new(room.capture_all));
+        let name: Arc<str> = generator.name.as_str().into();
+        let sink =
+            |_| Box::new(Sink::new(name.clone(), capturing.clone(), room.to_control.clone())) as Box<dyn TxQueue>;
+        let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers()))];
+        let tx = (0..dataplane.workers()).map(sink).collect();
+        Queues { input: room.input, rx, tx }
+    };
+    let new = NewInterface {
+        name: generator.name.clone(),
+        kind: "packet-generator",
+        mac: generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)),
+        mtu: MTU,
+        parent: None,
+        queues: Some(queues),
+    };
+    let id = quiver_interface::create(control, new)?;
+    let found = {
+        let dataplane = control.room::<Dataplane>();
+        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| (queue.id, queue.worker))
+    };
+    let (queue, worker) = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
+    let port = Port { id, queue, worker };
+    control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
+    Ok(())
+}
+
+/// A locally administered address that follows from the name, so that tests can state it.
+fn address_of(name: &str) -> MacAddress {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let [high, low] = name[name.len() - digits..].parse::<u16>().unwrap_or(u16::MAX).to_be_bytes();
+    MacAddress([0x02, 0xfe, b'p', b'g', high, low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_follow_from_names() {
+        assert_eq!(address_of("pg0").to_string(), "02:fe:70:67:00:00");
+        assert_eq!(address_of("pg258").to_string(), "02:fe:70:67:01:02");
+        assert_eq!(address_of("generator").to_string(), "02:fe:70:67:ff:ff");
+    }
+}

@@ -1,0 +1,38 @@
+//! The other end of the wire in the hand of a test: what golden scenarios send and find sent.
+
+use quiver_control::Control;
+use quiver_engine::Dataplane;
+use quiver_interface::Interfaces;
+
+use crate::interface::PacketGenerators;
+use crate::queue::Source;
+
+/// Lets a packet come in by an interface of the generator.
+pub fn send(control: &Control, interface: &str, packet: &[u8]) -> Result<(), String> {
+    let room = control.room::<PacketGenerators>();
+    let port = room.ports.get(interface).ok_or_else(|| format!("{interface} is no packet generator"))?;
+    if !control.room::<Interfaces>().get(port.id).is_some_and(|interface| interface.up) {
+        return Err(format!("{interface} is down"));
+    }
+    let (queue, bytes) = (port.queue, packet.to_vec());
+    control.room::<Dataplane>().post(port.worker, move |worker| {
+        if let Some((source, pool)) = worker.queue_and_pool::<Source>(queue) {
+            source.put(pool, &bytes);
+        }
+    });
+    Ok(())
+}
+
+/// Takes what the generator's interfaces have sent: names and packets. From the first call on, every interface that is
+/// created captures from its start.
+///
+/// # Panics
+/// If copies were lost because more were sent between two calls than control keeps.
+pub fn sent(control: &Control) -> Vec<(String, Vec<u8>)> {
+    let mut room = control.room_mut::<PacketGenerators>();
+    room.capture_all = true;
+    let taken = std::iter::from_fn(|| room.from_workers.receive()).map(|sent| (sent.interface.to_string(), sent.bytes));
+    let taken = taken.collect();
+    assert_eq!(room.from_workers.lost(), 0, "copies of sent packets were lost: take them more often");
+    taken
+}
