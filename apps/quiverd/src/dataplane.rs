@@ -136,7 +136,7 @@ async fn upkeep(control: Control) {
     loop {
         control.sleep(UPKEEP).await;
         let dataplane = control.room::<Dataplane>();
-        dataplane.domain().reclaim();
+        dataplane.reclaim();
         let buffers = dataplane.buffers();
         if !at_limit && buffers.stored() < STORED_LOW * dataplane.workers() {
             match buffers.grow(GROWTH) {

@@ -7,7 +7,7 @@ use crate::buffer::{Buffers, PoolError};
 use crate::capture::Capture;
 use crate::channel::{Doorbell, Inbox, channel};
 use crate::counters::Counters;
-use crate::graph::{Blueprint, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To};
+use crate::graph::{Blueprint, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring};
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
 use crate::product::{Installed, ProductSpec};
@@ -15,6 +15,7 @@ use crate::rx::RxQueue;
 use crate::trace::Record;
 use crate::tx::{OUTPUT, Output, Ports, TxQueue};
 use crate::worker::{QueueId, Worker, WorkerCounters};
+use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
 use quiver_table::Domain;
 use std::collections::BTreeSet;
@@ -77,6 +78,16 @@ pub struct QueueInfo {
     pub worker: usize,
     /// The product that serves it, or why none does.
     pub product: Result<&'static str, String>,
+    path: Vec<(NodeId, u16)>,
+}
+
+/// What workers have put away: control drops it, since freeing memory and closing files is no work for a worker.
+#[derive(Clone, Default)]
+struct Attic(Arc<SegQueue<Box<dyn Send>>>);
+impl Attic {
+    fn store(&self, thing: impl Send + 'static) {
+        self.0.push(Box::new(thing));
+    }
 }
 
 struct Handle {
@@ -105,6 +116,7 @@ pub struct Dataplane {
     tx_errors: Counters,
     bell: Doorbell,
     punted: Inbox<Punted>,
+    attic: Attic,
 }
 
 impl Dataplane {
@@ -138,6 +150,7 @@ impl Dataplane {
             tx_errors,
             bell,
             punted,
+            attic: Attic::default(),
             settings,
         })
     }
@@ -148,6 +161,11 @@ impl Dataplane {
     /// The epochs of everything that workers read.
     pub fn domain(&self) -> &Domain {
         &self.domain
+    }
+    /// Frees what no worker reads any more, and what workers have put away. Control calls it every few milliseconds.
+    pub fn reclaim(&self) -> usize {
+        let put_away = std::iter::from_fn(|| self.attic.0.pop()).count();
+        put_away + self.domain.reclaim()
     }
     /// The buffers.
     pub fn buffers(&self) -> &Buffers {
@@ -182,7 +200,7 @@ impl Dataplane {
             let pool = self.buffers.pool();
             let limit = self.buffers.limit();
             let pool = pool.ok_or(PoolError::AtLimit { limit })?;
-            let graph = self.blueprint.instantiate(id)?;
+            let graph = self.blueprint.instantiate(id, pool.home())?;
             let ports = Ports::new(self.output, self.blueprint.counters_of(self.output, id), self.tx_errors.row(id));
             let (reader, level) = (self.domain.register(), self.settings.level);
             workers.push(Worker::new(id, level, reader, pool, graph, ports, mailbox.clone(), counters.clone()));
@@ -268,7 +286,7 @@ impl Dataplane {
             let counters = self.rx.row(worker);
             self.post(worker, move |w| w.attach_rx(id, interface, input, queue, counters));
             let product = Err("not planned yet".into());
-            self.queues.push(QueueInfo { id, interface, index, input, worker, product });
+            self.queues.push(QueueInfo { id, interface, index, input, worker, product, path: vec![] });
             ids.push(id);
         }
         self.plan();
@@ -289,11 +307,10 @@ impl Dataplane {
         self.queues.retain(|q| q.interface != interface);
         self.ports.remove(&interface);
         self.blueprint.disable_all(interface);
-        let domain = self.domain.clone();
         let gone = Arc::new(gone);
         self.post_all(|_| {
-            let (domain, gone) = (domain.clone(), gone.clone());
-            move |w: &mut Worker| domain.retire((w.detach(interface), gone))
+            let (attic, gone) = (self.attic.clone(), gone.clone());
+            move |w: &mut Worker| attic.store((w.detach(interface), gone))
         });
         self.rewire();
     }
@@ -355,8 +372,8 @@ impl Dataplane {
             Ok(wiring) => {
                 let wiring = Arc::new(wiring);
                 self.post_all(|_| {
-                    let wiring = wiring.clone();
-                    move |w: &mut Worker| w.graph().rewire(wiring)
+                    let (wiring, attic) = (wiring.clone(), self.attic.clone());
+                    move |w: &mut Worker| attic.store(w.graph().rewire(wiring))
                 });
                 self.plan();
             }
@@ -376,25 +393,34 @@ impl Dataplane {
     /// Decides for each receive queue which product serves it. Called by rooms after a change that a product's
     /// `applies` looks at.
     pub fn plan(&mut self) {
+        let wiring = match self.blueprint.wiring() {
+            Ok(wiring) => wiring,
+            Err(error) => return tracing::error!("products are left as they are: {error}"),
+        };
         let mut queues = std::mem::take(&mut self.queues);
         for queue in &mut queues {
-            let planned = self.plan_for(queue);
+            let planned = self.plan_for(queue, &wiring);
+            let path = planned.as_ref().map_or(vec![], |(_, path)| path.clone());
+            let same = planned.as_ref().map(|(product, _)| product.name) == queue.product.as_ref().copied();
+            if same && path == queue.path {
+                continue;
+            }
+            queue.path = path;
             let installed = planned.as_ref().ok().map(|(product, path)| Installed {
                 product: product.make(Seed { worker: queue.worker }),
                 path: path.iter().map(|(id, arc)| (*id, *arc, self.blueprint.counters_of(*id, queue.worker))).collect(),
             });
             queue.product = planned.map(|(product, _)| product.name);
-            let id = queue.id;
-            self.post(queue.worker, move |w| w.install(id, installed));
+            let (id, attic) = (queue.id, self.attic.clone());
+            self.post(queue.worker, move |w| attic.store(w.install(id, installed)));
         }
         self.queues = queues;
     }
     #[allow(clippy::type_complexity)]
-    fn plan_for(&self, queue: &QueueInfo) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
+    fn plan_for(&self, queue: &QueueInfo, wiring: &Wiring) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
         if !self.fusion {
             return Err("fusion is off".into());
         }
-        let wiring = self.blueprint.wiring().map_err(|e| e.to_string())?;
         let entry = wiring.follow(queue.input, 0, queue.interface);
         let product = self.products.iter().find(|p| (p.applies)(queue.interface));
         let product = product.ok_or("no product has the configured path")?;

@@ -12,6 +12,8 @@ pub(crate) const TAKEN: u16 = u16::MAX;
 ///
 /// A frame owns the buffers of its rows. Nodes set `next` for each row; the engine moves the rows.
 pub struct Frame {
+    /// The pool whose packets these are.
+    home: usize,
     pub(crate) len: usize,
     /// Rows whose packet was taken.
     pub(crate) taken: usize,
@@ -33,10 +35,12 @@ pub struct Frame {
     pub next: [u16; VECTOR],
 }
 
-impl Default for Frame {
-    fn default() -> Frame {
+impl Frame {
+    /// An empty frame for the packets of a pool. Nodes cannot make frames, so that none of them leaves its worker.
+    pub(crate) fn new(home: usize) -> Frame {
         let (zero, long) = ([0; VECTOR], [0; VECTOR]);
         Frame {
+            home,
             len: 0,
             taken: 0,
             any: Flags::NONE,
@@ -50,9 +54,6 @@ impl Default for Frame {
             next: zero,
         }
     }
-}
-
-impl Frame {
     /// Packets in the frame.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -104,9 +105,9 @@ impl Frame {
         self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
-    /// Appends a packet. Gives it back if the frame is full.
+    /// Appends a packet. Gives it back if the frame is full, or of another pool.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.room() == 0 {
+        if self.room() == 0 || packet.home() != self.home {
             return Err(packet);
         }
         let i = self.len;

@@ -30,21 +30,26 @@ impl PacketRing {
     pub fn room(&self) -> usize {
         self.capacity - self.rows.len().min(self.capacity)
     }
-    /// Appends a packet. Gives it back if the ring is full.
+    /// Appends a packet. Gives it back if the ring is full, or of other buffers.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.room() == 0 {
+        if self.room() == 0 || packet.home() != self.home.home() {
             return Err(packet);
         }
         self.rows.push_back(packet.disown());
         Ok(())
     }
+    fn check(&self, pool: &Pool) {
+        assert!(pool.home() == self.home.home(), "the ring is of other buffers");
+    }
     /// Takes the oldest packet.
     pub fn pop(&mut self, pool: &Pool) -> Option<Packet> {
+        self.check(pool);
         Some(Packet::own(self.rows.pop_front()?, pool))
     }
     /// Moves up to `most` of the oldest packets into a frame, as received by `rx`. Returns how many.
     #[inline]
     pub fn receive(&mut self, pool: &Pool, frame: &mut Frame, rx: u16, most: usize) -> usize {
+        self.check(pool);
         let n = most.min(frame.room()).min(self.rows.len());
         for raw in self.rows.drain(..n) {
             crate::isa::prefetch(pool.window(raw.buffer, raw.offset.into()));
@@ -55,6 +60,7 @@ impl PacketRing {
     /// Takes packets from the front of a batch while there is room. Returns how many.
     #[inline]
     pub fn transmit(&mut self, pool: &Pool, batch: &mut Batch) -> usize {
+        self.check(pool);
         let n = batch.len().min(self.room());
         for i in 0..n {
             if let Some(mut raw) = batch.take_raw(pool, i) {

@@ -68,8 +68,8 @@ pub struct Batch {
     length: [u32; VECTOR],
     flags: [u16; VECTOR],
 }
-impl Default for Batch {
-    fn default() -> Batch {
+impl Batch {
+    fn new() -> Batch {
         Batch {
             len: 0,
             any: Flags::NONE,
@@ -203,7 +203,7 @@ impl Ports {
     pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         let at = usize::from(interface);
         self.ports.resize_with(self.ports.len().max(at + 1), || None);
-        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::default(), up: false, counters }));
+        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), up: false, counters }));
     }
     /// Lets an interface without a queue send by another's, once it is set up.
     pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
@@ -382,7 +382,7 @@ impl Port {
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]
     fn complete(&mut self, cx: &mut TxContext, way: &mut Way, completion: &mut Completion) {
-        let mut given = std::mem::take(&mut self.batch);
+        let mut given = std::mem::replace(&mut self.batch, Batch::new());
         for i in 0..given.len() {
             if self.batch.len() == VECTOR {
                 self.transmit(cx, way);

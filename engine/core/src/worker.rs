@@ -179,7 +179,7 @@ impl Worker {
     }
     /// Puts a packet before a node; it is seen through in this turn. Dropped if there is no such node.
     pub fn inject(&mut self, at: NodeId, packet: Packet) {
-        self.graph.inject(at, packet, &mut self.pool);
+        self.graph.inject(at, packet);
     }
     pub(crate) fn attach_rx(
         &mut self,
@@ -207,9 +207,11 @@ impl Worker {
         self.queues.iter_mut().filter(|q| q.interface == interface).for_each(|q| q.up = up);
         self.ports.set_up(interface, up);
     }
-    pub(crate) fn install(&mut self, queue: QueueId, product: Option<Installed>) {
-        if let Some(q) = self.queues.iter_mut().find(|q| q.id == queue) {
-            q.product = product;
+    /// Installs a product on a queue; returns what was there.
+    pub(crate) fn install(&mut self, queue: QueueId, product: Option<Installed>) -> Option<Installed> {
+        match self.queues.iter_mut().find(|q| q.id == queue) {
+            Some(q) => std::mem::replace(&mut q.product, product),
+            None => product,
         }
     }
     /// A driver's receive queue, if it is of this type, to be changed by its own room.

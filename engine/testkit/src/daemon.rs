@@ -289,7 +289,7 @@ impl Daemon {
         for worker in &mut self.workers {
             busy |= worker.turn(now) > 0;
         }
-        self.domain.reclaim();
+        self.control.room::<Dataplane>().reclaim();
         busy
     }
 

@@ -167,7 +167,7 @@ fn a_number_is_used_again_only_when_the_worker_has_let_go() {
     // The worker takes the interface away in one turn, and has passed a quiescent point behind it in the next.
     house.worker.turn(0);
     house.worker.turn(0);
-    house.control.room::<Dataplane>().domain().reclaim();
+    house.control.room::<Dataplane>().reclaim();
     house.add("dummy2");
     assert_eq!(house.id("dummy2"), first);
 }

@@ -85,6 +85,10 @@ impl Packet {
         self.raw.buffer = END;
         raw
     }
+    /// Which pool it is of.
+    pub(crate) fn home(&self) -> usize {
+        Arc::as_ptr(&self.home).addr()
+    }
     /// Bytes of the whole packet.
     pub fn len(&self) -> usize {
         self.raw.length as usize
@@ -103,6 +107,7 @@ impl Packet {
     }
     /// Attaches what an offloading driver says of it.
     pub fn set_offload(&mut self, pool: &mut Pool, offload: Offload) {
+        pool.check(self);
         self.raw.flags = self.raw.flags.with(Flags::OFFLOAD);
         pool.header_mut(self.raw.buffer).offload = offload;
     }
@@ -125,7 +130,8 @@ pub struct Scatter {
 impl Scatter {
     /// Fills up to room for `bytes`. False if the pool has too few buffers.
     pub fn fill(&mut self, pool: &mut Pool, bytes: usize) -> bool {
-        self.home.get_or_insert_with(|| pool.shared.clone());
+        let home = self.home.get_or_insert_with(|| pool.shared.clone());
+        assert!(Arc::ptr_eq(home, &pool.shared), "the buffers are of another pool");
         while self.ids.len() * SEGMENT_MAX < bytes {
             match pool.allocate() {
                 Some(id) => self.ids.push(id),
@@ -134,12 +140,20 @@ impl Scatter {
         }
         true
     }
+    fn check(&self, pool: &Pool) {
+        assert!(
+            self.home.as_ref().is_none_or(|home| Arc::ptr_eq(home, &pool.shared)),
+            "the buffers are of another pool"
+        );
+    }
     /// The memory to read into, in order.
     pub fn slices<'p>(&mut self, pool: &'p mut Pool) -> Vec<std::io::IoSliceMut<'p>> {
+        self.check(pool);
         pool.scatter_mut(&self.ids)
     }
     /// Makes a packet of the first `length` bytes read. None if they exceed the room.
     pub fn take(&mut self, pool: &mut Pool, length: usize) -> Option<Packet> {
+        self.check(pool);
         let used = length.div_ceil(SEGMENT_MAX).max(1);
         if used > self.ids.len() {
             return None;

@@ -99,6 +99,9 @@ impl Buffers {
     pub fn starved(&self) -> u64 {
         self.0.starved.load(Relaxed)
     }
+    pub(crate) fn home(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
     pub(crate) fn give_back(&self, raw: Raw) {
         self.0.give_back_chain(raw);
     }
@@ -314,6 +317,7 @@ impl Pool {
     }
     /// A copy of a packet, with its offload, for floods and captures.
     pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+        self.check(packet);
         let raw = self.copy_raw(packet.raw)?;
         Some(Packet::own(raw, self).with_columns(packet.rx, packet.tx, packet.hop))
     }
@@ -337,25 +341,38 @@ impl Pool {
         }
         Some(copy)
     }
+    /// Which pool this is a worker's part of.
+    pub(crate) fn home(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+    /// Access to a packet is sound only through its own pool: two pools of one process are a programming error.
+    pub(super) fn check(&self, packet: &Packet) {
+        assert!(packet.home() == self.home(), "the packet is of another pool");
+    }
     /// Frees a packet at once, to this worker's own list.
     pub fn free(&mut self, packet: Packet) {
+        self.check(&packet);
         let raw = packet.disown();
         self.free_raw(raw);
     }
     /// Bytes of the packet's first buffer; all of them unless it is chained.
     pub fn bytes(&self, packet: &Packet) -> &[u8] {
+        self.check(packet);
         self.bytes_of(packet.raw)
     }
     /// The same, to change.
     pub fn bytes_mut(&mut self, packet: &mut Packet) -> &mut [u8] {
+        self.check(packet);
         self.bytes_of_mut(packet.raw)
     }
     /// The parts of a packet in their order.
     pub fn segments(&self, packet: &Packet) -> impl Iterator<Item = &[u8]> {
+        self.check(packet);
         self.segments_of(packet.raw)
     }
     /// What an offloading driver said of the packet.
     pub fn offload(&self, packet: &Packet) -> Option<Offload> {
+        self.check(packet);
         self.offload_of(packet.raw)
     }
     /// Buffers on this worker's own list.

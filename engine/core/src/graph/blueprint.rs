@@ -366,12 +366,12 @@ impl Blueprint {
         row
     }
     /// A worker's instance of the graph, and the counters that it shares with control.
-    pub(crate) fn instantiate(&mut self, worker: usize) -> Result<Graph, GraphError> {
+    pub(crate) fn instantiate(&mut self, worker: usize, home: usize) -> Result<Graph, GraphError> {
         let counters: Vec<_> = self.nodes.iter().map(|n| Arc::new(NodeCounters::new(n.arcs.len()))).collect();
         let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker })).zip(counters.iter().cloned()).collect();
         debug_assert_eq!(self.counters.len(), worker);
         self.counters.push(counters);
-        Ok(Graph::new(nodes, Arc::new(self.wiring()?)))
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home))
     }
     /// The instance of a node registered after the workers started.
     pub(crate) fn instance(&self, id: NodeId, worker: usize) -> (Box<dyn Node>, Arc<NodeCounters>) {

@@ -49,15 +49,17 @@ pub struct Graph {
     /// Nodes with pending frames, a bit for each place in the wiring's order.
     ready: Vec<u64>,
     spare: Vec<Box<Frame>>,
+    /// The pool whose packets the frames hold.
+    home: usize,
     pub(crate) tracer: Tracer,
 }
 
 impl Graph {
-    pub(super) fn new(nodes: Vec<(Box<dyn Node>, Arc<NodeCounters>)>, wiring: Arc<Wiring>) -> Graph {
+    pub(super) fn new(nodes: Vec<(Box<dyn Node>, Arc<NodeCounters>)>, wiring: Arc<Wiring>, home: usize) -> Graph {
         let entry = |(node, counters)| Entry { node, counters, pending: vec![] };
         let entries: Vec<_> = nodes.into_iter().map(entry).collect();
         let ready = vec![0; entries.len().div_ceil(64)];
-        Graph { entries, wiring, ready, spare: vec![], tracer: Tracer::default() }
+        Graph { entries, wiring, ready, spare: vec![], home, tracer: Tracer::default() }
     }
     /// Where every arc leads on this worker.
     pub fn wiring(&self) -> &Arc<Wiring> {
@@ -67,11 +69,15 @@ impl Graph {
     pub(crate) fn add(&mut self, (node, counters): (Box<dyn Node>, Arc<NodeCounters>)) {
         self.entries.push(Entry { node, counters, pending: vec![] });
     }
-    /// Swaps the wiring between two turns, when no frame is pending.
-    pub(crate) fn rewire(&mut self, wiring: Arc<Wiring>) {
-        debug_assert!(self.entries.iter().all(|e| e.pending.is_empty()));
+    /// Swaps the wiring between two turns; returns the old one.
+    pub(crate) fn rewire(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
+        let old = std::mem::replace(&mut self.wiring, wiring);
         self.ready = vec![0; self.entries.len().div_ceil(64)];
-        self.wiring = wiring;
+        // Packets that an earlier letter injected wait already, at places that have changed.
+        for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
+            mark(&mut self.ready, self.wiring.rank[at]);
+        }
+        old
     }
     /// The instance of a node, if it is of this type.
     pub fn node_mut<N: Node>(&mut self, id: NodeId) -> Option<&mut N> {
@@ -87,22 +93,21 @@ impl Graph {
     }
     /// An empty frame.
     pub(crate) fn frame(&mut self) -> Box<Frame> {
-        self.spare.pop().unwrap_or_default()
+        self.spare.pop().unwrap_or_else(|| Box::new(Frame::new(self.home)))
     }
     pub(crate) fn give_back(&mut self, mut frame: Box<Frame>) {
         frame.clear();
         self.spare.push(frame);
     }
     fn enqueue(&mut self, at: NodeId, frame: Box<Frame>) {
-        let rank = self.wiring.rank[at.index()];
-        self.ready[usize::from(rank / 64)] |= 1 << (rank % 64);
+        mark(&mut self.ready, self.wiring.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
     /// Puts one packet before a node: control's way into the graph.
-    pub(crate) fn inject(&mut self, at: NodeId, packet: Packet, pool: &mut Pool) {
+    pub(crate) fn inject(&mut self, at: NodeId, packet: Packet) {
         if at.index() < self.entries.len() {
-            let full = self.room_at(at).push(packet).err();
-            full.into_iter().for_each(|packet| pool.free(packet));
+            // There is room; a packet of another pool goes back to it.
+            drop(self.room_at(at).push(packet));
         }
     }
     /// The last pending frame of a node with room in it.
@@ -168,7 +173,7 @@ impl Graph {
                 table.next(position, if table.side == Side::Rx { packet.rx } else { packet.tx })
             }
         };
-        self.inject(to, packet, cx.pool);
+        self.inject(to, packet);
     }
     /// Moves the packets of a frame along their arcs.
     #[inline]
@@ -237,4 +242,10 @@ impl Graph {
             entry.pending.drain(..).for_each(|mut frame| frame.free(pool));
         }
     }
+}
+
+/// Notes that the node at a place in the order has something to do.
+#[inline(always)]
+fn mark(ready: &mut [u64], rank: u16) {
+    ready[usize::from(rank / 64)] |= 1 << (rank % 64);
 }
