@@ -3,6 +3,8 @@
 mod dataplane;
 mod features;
 mod host;
+#[cfg(test)]
+mod pages;
 mod server;
 
 use std::io::IsTerminal;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use quiver_control::config::ConfigError;
 use quiver_control::{Control, protocol};
 use server::Server;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +25,9 @@ struct Arguments {
     /// The command socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root.
     #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// A configuration file, applied at start; `quiver save` writes one.
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// A file of commands, run in order at start; `#` begins a comment.
     #[arg(long, value_name = "FILE")]
     exec: Option<PathBuf>,
@@ -62,6 +68,9 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     tracing::info!("serving commands at {}", path.display());
 
     let threads = dataplane::start(&control, &arguments.dataplane, start)?;
+    if let Some(file) = &arguments.config {
+        configure(&control, file)?;
+    }
     if let Some(file) = &arguments.exec {
         exec(&control, file).await?;
     }
@@ -75,6 +84,14 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     tracing::info!("stopping");
     threads.stop(&control);
     Ok(())
+}
+
+/// Applies a configuration file; its mistakes are told all at once.
+fn configure(control: &Control, file: &Path) -> Result<(), String> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let told = |errors: Vec<ConfigError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    control.apply(&name, &text).map(|_| ()).map_err(told)
 }
 
 /// Runs the commands of a file; the first that fails ends it.
