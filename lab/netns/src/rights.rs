@@ -27,8 +27,10 @@ pub fn rights() -> Rights {
 }
 
 fn unshare(options: &[&str]) -> bool {
+    // What becomes of mounts is not asked here, and in a chroot cannot be set by this program.
     let child = Command::new("unshare")
         .args(options)
+        .args(["--propagation", "unchanged"])
         .args(["--", "true"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -14,13 +14,16 @@ use std::process::{Child, Command, Stdio, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, process, thread};
 
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{dup2_stderr, dup2_stdout, getegid, geteuid};
+use nix::sys::stat::Mode;
+use nix::unistd::{chroot, dup2_stderr, dup2_stdout, fchdir, getegid, geteuid};
 
 use crate::{Error, Rights, rights, run};
 
@@ -69,6 +72,8 @@ fn outside() -> Result<World, Error> {
         Rights::None(remedy) => return Err(Error::Forbidden { remedy }),
     };
     let (uid, gid) = (geteuid(), getegid());
+    // Read before there are other mounts, in which the path would be another in a chroot.
+    let program = env::current_exe().map_err(|e| Error::system("find the path of this program", e))?;
     // Blocked before the child starts, so that no signal can come between.
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
@@ -86,7 +91,6 @@ fn outside() -> Result<World, Error> {
         write("/proc/self/gid_map", &format!("0 {gid} 1"))?;
     }
     let (lifeline, inner_end) = UnixStream::pair().map_err(|e| Error::system("make a socket pair", e))?;
-    let program = env::current_exe().map_err(|e| Error::system("find the path of this program", e))?;
     let child = Command::new(&program)
         .args(env::args_os().skip(1))
         .env(INSIDE, "1")
@@ -106,7 +110,7 @@ fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd) -> Result
         let mut events =
             [PollFd::new(lifeline.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         match poll(&mut events, PollTimeout::NONE) {
-            Err(nix::errno::Errno::EINTR) => continue,
+            Err(Errno::EINTR) => continue,
             result => result.map_err(|e| Error::system("wait for the world", e))?,
         };
         let [lifeline_event, signal_event] = events.map(|event| event.any() == Some(true));
@@ -132,9 +136,7 @@ fn inside() -> Result<World, Error> {
     let lifeline = lifeline.map_err(|e| Error::system("take the lifeline", e))?;
     let mut watched = lifeline.try_clone().map_err(|e| Error::system("share the lifeline", e))?;
 
-    let none: Option<&str> = None;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
-        .map_err(|e| Error::system("make all mounts private", e))?;
+    make_mounts_private().map_err(|e| Error::system("make all mounts private", e))?;
     mount(Some("world"), "/run", Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))
         .map_err(|e| Error::system("mount a private /run", e))?;
     fs::create_dir_all("/run/netns").map_err(|e| Error::system("make /run/netns", e))?;
@@ -149,6 +151,26 @@ fn inside() -> Result<World, Error> {
     };
     thread::Builder::new().name("lifeline".to_owned()).spawn(watch).map_err(|e| Error::system("start a thread", e))?;
     Ok(World { lifeline })
+}
+
+/// Keeps the mounts of this mount namespace from appearing in the one that it was copied from.
+fn make_mounts_private() -> nix::Result<()> {
+    let none: Option<&str> = None;
+    let make_private = || mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none);
+    match make_private() {
+        // In a chroot "/" is no mount. Entering the namespace where one already is leads to its root, beyond the chroot.
+        Err(Errno::EINVAL) => {
+            let chroot_folder = open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+            let namespace = open("/proc/self/ns/mnt", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+            let folder = open(".", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+            setns(namespace, CloneFlags::CLONE_NEWNS)?;
+            make_private()?;
+            fchdir(chroot_folder)?;
+            chroot(".")?;
+            fchdir(folder)
+        }
+        result => result,
+    }
 }
 
 fn write(path: &str, text: &str) -> Result<(), Error> {
