@@ -168,7 +168,7 @@ fn act(daemon: &mut Daemon, step: &Step) -> Result<Vec<String>, DaemonError> {
         },
         Action::Receive(packets) => {
             for (interface, packet) in packets {
-                if let Err(error) = daemon.send(interface, &packet.to_bytes()) {
+                if let Err(error) = daemon.send(interface, packet) {
                     lines.push(format!("! {error}"));
                 }
             }

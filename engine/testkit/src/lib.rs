@@ -3,3 +3,4 @@ pub mod daemon;
 pub mod executor;
 pub mod golden;
 pub mod packet;
+pub mod pcap;

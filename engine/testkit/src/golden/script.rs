@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::daemon::Setup;
-use crate::packet::{Packet, PacketTextError};
+use crate::packet::Packet;
+use crate::pcap;
 
 /// A scenario.
 pub(super) struct Script {
@@ -25,8 +26,8 @@ pub(super) struct Step {
 pub(super) enum Action {
     /// `cli LINE`
     Command(String),
-    /// `in INTERFACE PACKET`, once or more
-    Receive(Vec<(String, Packet)>),
+    /// `in INTERFACE PACKET` or `in INTERFACE pcap FILE`, once or more
+    Receive(Vec<(String, Vec<u8>)>),
     /// `advance 5s`
     Advance(Duration),
     /// `count NODE`
@@ -79,16 +80,16 @@ impl Script {
                 "cli" => Action::Command(rest.to_owned()),
                 "in" => {
                     let (interface, packet) = rest.split_once(' ').unwrap_or((rest, ""));
-                    let packet: Packet = packet.parse().map_err(|error: PacketTextError| wrong(error.to_string()))?;
-                    let packet = (interface.to_owned(), packet);
+                    let frames = frames(packet).map_err(wrong)?;
+                    let arrivals = frames.into_iter().map(|frame| (interface.to_owned(), frame));
                     if let Some(Step { action: Action::Receive(packets), text, .. }) = script.steps.last_mut()
                         && together
                     {
-                        packets.push(packet);
+                        packets.extend(arrivals);
                         text.push_str(&std::mem::take(&mut script.tail));
                         continue;
                     }
-                    Action::Receive(vec![packet])
+                    Action::Receive(arrivals.collect())
                 }
                 "advance" => Action::Advance(duration(rest).map_err(wrong)?),
                 "count" => Action::Count(rest.trim().to_owned()),
@@ -106,6 +107,14 @@ impl Script {
             script.steps.push(Step { line, text: std::mem::take(&mut script.tail), action });
         }
         Ok(script)
+    }
+}
+
+/// The frames of a packet's text, or of a capture: `pcap FILE`, relative to the crate's folder, where its tests run.
+fn frames(text: &str) -> Result<Vec<Vec<u8>>, String> {
+    match text.strip_prefix("pcap ") {
+        Some(file) => pcap::read(file.trim()).map_err(|error| error.to_string()),
+        None => Ok(vec![text.parse::<Packet>().map_err(|error| error.to_string())?.to_bytes()]),
     }
 }
 
@@ -159,6 +168,18 @@ mod tests {
     }
 
     #[test]
+    fn a_capture_arrives_at_once() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let file = folder.path().join("two.pcap");
+        pcap::write(&file, [[1; 60], [2; 60]]).expect("there is room");
+        let text = format!("in a pcap {}\nin a {PACKET}\n", file.display());
+        let script = Script::read(&text).expect("it is a scenario");
+        let [Step { action: Action::Receive(packets), .. }] = script.steps.as_slice() else { panic!("one step") };
+        let packet = PACKET.parse::<Packet>().expect("it is a packet").to_bytes();
+        assert_eq!(*packets, [vec![1; 60], vec![2; 60], packet].map(|frame| ("a".to_owned(), frame)));
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_line() {
         for (text, error) in [
             ("\nsend a", "line 2: `send` begins no line of a scenario"),
@@ -167,6 +188,7 @@ mod tests {
             ("advance s", "line 1: `s` is no time"),
             ("with speed 3", "line 1: `with speed 3`: expected `with workers N`"),
             ("in a eth x", "line 1: layer 1"),
+            ("in a pcap nowhere.pcap", "line 1: capture nowhere.pcap: No such file"),
         ] {
             let found = Script::read(text).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(found.starts_with(error), "{text}: {found}");
