@@ -2,6 +2,7 @@
 use quiver_wire::checksum;
 use quiver_wire::offload::VirtioNetHeaderMergeable;
 use quiver_wire::options::Options;
+use quiver_wire::segment::Segments;
 use quiver_wire::vlan::TaggedFrame;
 use quiver_wire::{
     ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, InterfaceAddress, Ip4Header, Ip6Header, IpFamily,
@@ -116,6 +117,57 @@ fn family<F: IpFamily>(bytes: &[u8]) {
         assert!(prefix.contains(address) && prefix.contains(prefix.last_address()));
         assert!(Prefix::ALL.covers(&prefix) && prefix.covers(&Prefix::host(address)));
     }
+}
+
+/// Long packets with any fields changed are cut into segments that carry their payload, whole and once.
+#[test]
+fn segments() {
+    // A virtio_net_hdr that asks for TCP segments of 16 bytes, and the IPv4 packet that it is for.
+    const OFFLOADED: &[u8] = b"\x01\x01\x36\0\x10\0\x22\0\x10\0\
+        \x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0\
+        \x45\0\0\x5c\0\x01\0\0\x40\x06\0\0\x0a\0\0\x01\x0a\0\0\x02\
+        \x03\xe8\0\x50\0\0\0\x01\0\0\0\x02\x50\x18\x02\0\0\0\0\0\
+        fifty-two bytes that are to be cut into 4 segments..";
+    let plain = cut(OFFLOADED).expect("the packet as it stands can be cut");
+    assert_eq!(plain.iter().map(Vec::len).collect::<Vec<_>>(), [70, 70, 70, 58]);
+    bolero::check!().with_max_len(12).for_each(|changes: &[u8]| {
+        let mut bytes = OFFLOADED.to_vec();
+        for change in changes.chunks_exact(2) {
+            // Only headers: changes of the payload would be wasted.
+            bytes[usize::from(change[0]) % 64] = change[1];
+        }
+        cut(&bytes);
+    });
+}
+
+/// Cuts a packet behind its `virtio_net_hdr`, and puts it together again.
+fn cut(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (offload, packet) = VirtioNetHeader::parse(bytes)?;
+    let mut segments = Segments::new(packet, offload)?;
+    let (mut all, mut segment) = (Vec::new(), Vec::new());
+    while segments.next_into(&mut segment) {
+        all.push(segment.clone());
+    }
+    let size = usize::from(offload.gso_size.get());
+    let headers = match all.as_slice() {
+        [only] => only.len().min(packet.len()),
+        [first, ..] => first.len() - size,
+        [] => panic!("a packet is at least one segment"),
+    };
+    assert_eq!(all.iter().flat_map(|segment| &segment[headers..]).copied().collect::<Vec<_>>(), &packet[headers..]);
+    for segment in &all {
+        let frame = TaggedFrame::parse(segment).expect("headers are repeated");
+        if let Some((ip, rest)) = Ip4Header::parse(frame.payload)
+            && frame.ethertype == EtherType::IP4
+        {
+            let (options, transport) = ip.split(rest).expect("lengths are filled in");
+            assert!(ip.checksum_is_right(options));
+            let length = transport.len() as u32;
+            let sum = checksum::pseudo_header4(ip.source(), ip.destination(), ip.protocol, length);
+            assert!(sum.add_bytes(transport).is_right());
+        }
+    }
+    Some(all)
 }
 
 /// Every text form: what is read prints as something that is read as the same.
