@@ -1,1 +1,26 @@
-//! TAP interfaces with several queues and offloads.
+//! TAP interfaces: Ethernet devices of Linux whose other end is the daemon.
+//!
+//! - `config`: the object `Tap`, and what becomes of it.
+//! - `device`: making the Linux device, with a descriptor for each queue.
+//! - `queue`: receiving and sending through the descriptors.
+//! - `commands`: `create tap`, `delete tap`, `show tap`.
+
+mod commands;
+mod config;
+mod device;
+mod queue;
+
+pub use config::Tap;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError};
+
+/// Gives the control side its TAP interfaces. Interfaces are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let input = control.room_mut::<Dataplane>().blueprint().input("tap-input")?;
+    control.insert_room(config::Taps::new(input));
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    config::watch_for_loss(control);
+    commands::register(control);
+    Ok(())
+}

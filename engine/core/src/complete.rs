@@ -17,19 +17,17 @@ pub enum Incomplete {
 }
 
 impl Offload {
-    /// What virtio's header says of a packet that begins at `offset` in its buffer. `Ok(None)` if there is nothing to
-    /// do later; the malformed one is refused.
+    /// What virtio's header says of a packet that begins at `offset` in its buffer. `Ok(None)` if nothing is left to do;
+    /// an error if the checksummed part would lie outside of any packet.
     pub fn from_virtio(header: &VirtioNetHeader, offset: u16) -> Result<Option<Offload>, Incomplete> {
-        if !header.needs_checksum() {
-            // A packet to be cut has its checksum left to be computed, too (virtio 1.2, 5.1.6.2).
-            return if header.gso_type.is_segmented() { Err(Incomplete::Malformed) } else { Ok(None) };
+        if !header.needs_checksum() && !header.gso_type.is_segmented() {
+            return Ok(None);
         }
-        let checksum_start = header.checksum_start.get().checked_add(offset).ok_or(Incomplete::Malformed)?;
         Ok(Some(Offload {
             flags: header.flags,
             segmentation: header.gso_type.0,
             segment_size: header.gso_size.get(),
-            checksum_start,
+            checksum_start: header.checksum_start.get().checked_add(offset).ok_or(Incomplete::Malformed)?,
             checksum_offset: header.checksum_offset.get(),
         }))
     }

@@ -17,7 +17,7 @@ pub struct RxContext<'t> {
     pub most: usize,
     /// To be raised for each packet lost because the pool had no buffer.
     pub no_buffer: u64,
-    /// To be raised for each packet lost because the system handed over a part of it only.
+    /// To be raised for each packet lost because the system handed over a part of it only, or contradicts itself.
     pub truncated: u64,
 }
 impl<'t> RxContext<'t> {

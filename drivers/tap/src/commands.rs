@@ -1,0 +1,121 @@
+//! `create tap`, `delete tap`, `show tap`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{InterfaceName, Interfaces};
+
+use crate::config::{Tap, Taps};
+
+const CREATE: &str = "create tap { id <id:u32> | hw-addr <hw-addr:mac> | host-ns <host-ns:text> \
+    | host-if-name <host-if-name:text> | host-mac-addr <host-mac-addr:mac> | host-mtu-size <host-mtu-size:u16> \
+    | host-bridge <host-bridge:text> | host-ip4-addr <host-ip4-addr:ip4-address> | host-ip4-gw <host-ip4-gw:ip4> \
+    | host-ip6-addr <host-ip6-addr:ip6-address> | host-ip6-gw <host-ip6-gw:ip6> \
+    | num-rx-queues <num-rx-queues:u16> | (gso | no-gso) }";
+
+pub(crate) fn register(control: &Control) {
+    let create = Command::new(CREATE, "Create a TAP interface.", create)
+        .argument("id", "the number behind tap in its name; without it, the lowest free one")
+        .argument("gso", "long packets to be cut later may pass, which is the default")
+        .argument("no-gso", "Linux cuts long packets and fills in checksums before we get them");
+    let fields = [
+        ("hw-addr", "mac"),
+        ("host-ns", "host-namespace"),
+        ("host-if-name", "host-interface"),
+        ("host-mac-addr", "host-mac"),
+        ("host-mtu-size", "host-mtu"),
+        ("host-bridge", "host-bridge"),
+        ("host-ip4-addr", "host-ip4-address"),
+        ("host-ip4-gw", "host-ip4-gateway"),
+        ("host-ip6-addr", "host-ip6-address"),
+        ("host-ip6-gw", "host-ip6-gateway"),
+        ("num-rx-queues", "rx-queues"),
+    ];
+    let documented = <Tap as quiver_control::Record>::record_fields();
+    let create = fields.into_iter().fold(create, |command, (word, field)| {
+        match documented.iter().find(|documented| documented.name == field) {
+            Some(documented) => command.argument(word, documented.doc),
+            None => command,
+        }
+    });
+    let commands = control.commands();
+    commands.add(create);
+    commands.add(Command::new("delete tap <interface>", "Delete a TAP interface.", delete));
+    commands.add(Command::new("show tap [<interface>]", "Show TAP interfaces and their Linux side.", show));
+}
+
+fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let name = match matches.find::<u32>("id")? {
+        Some(id) => format!("tap{id}"),
+        None => free_name(control),
+    };
+    if control.room::<Interfaces>().find(&name).is_some() {
+        let error = CommandError::new(format!("there is an interface {name} already; choose another id"));
+        return Err(error.at(matches.place("id")));
+    }
+    let tap = Tap::new(name.clone());
+    control.put(Tap {
+        mac: matches.find("hw-addr")?,
+        rx_queues: matches.find("num-rx-queues")?.unwrap_or(tap.rx_queues),
+        gso: !matches.has("no-gso"),
+        host_namespace: matches.find("host-ns")?,
+        host_interface: matches.find("host-if-name")?,
+        host_mac: matches.find("host-mac-addr")?,
+        host_mtu: matches.find("host-mtu-size")?,
+        host_bridge: matches.find("host-bridge")?,
+        host_ip4_address: matches.find("host-ip4-addr")?,
+        host_ip4_gateway: matches.find("host-ip4-gw")?,
+        host_ip6_address: matches.find("host-ip6-addr")?,
+        host_ip6_gateway: matches.find("host-ip6-gw")?,
+        ..tap
+    })?;
+    Ok(Reply::text(name))
+}
+
+fn free_name(control: &Control) -> String {
+    let interfaces = control.room::<Interfaces>();
+    let mut names = (0u32..).map(|id| format!("tap{id}"));
+    names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
+}
+
+/// The TAP of this name; an error if the interface is of another kind.
+fn named(control: &Control, matches: &Matches) -> Result<Option<std::rc::Rc<Tap>>, CommandError> {
+    let Some(InterfaceName(name)) = matches.find("interface")? else { return Ok(None) };
+    let tap = control.objects().get::<Tap>(&name);
+    let other = || CommandError::new(format!("{name} is no TAP interface")).at(matches.place("interface"));
+    tap.ok_or_else(other).map(Some)
+}
+
+fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    if let Some(tap) = named(control, matches)? {
+        control.delete_with_users::<Tap>(&tap.name)?;
+    }
+    Ok(Reply::done())
+}
+
+fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let taps = match named(control, matches)? {
+        Some(tap) => vec![tap],
+        None => control.objects().all::<Tap>(),
+    };
+    let titles = ["Name", "Host interface", "Host namespace", "Host MAC", "Host MTU", "Queues", "GSO", "Host side"];
+    let mut table = Table::new(titles);
+    let room = control.room::<Taps>();
+    for tap in taps {
+        let device = room.device(&tap.name);
+        let state = match device {
+            Some(device) if device.is_there() => "there",
+            _ => "gone: delete the tap and create it again",
+        };
+        table.row([
+            Cell::from(tap.name.clone()),
+            Cell::from(tap.host_name()),
+            Cell::from(tap.host_namespace.clone()),
+            Cell::from(device.map(|device| device.host.mac.to_string())),
+            Cell::from(device.map(|device| device.host.mtu)),
+            Cell::from(tap.rx_queues),
+            Cell::from(tap.gso),
+            Cell::from(state),
+        ]);
+    }
+    Ok(table.into())
+}

@@ -1,0 +1,267 @@
+//! The object `Tap`, and what becomes of it: a device of Linux, its settings there, and an interface of ours.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Dataplane, RxQueue, TxQueue};
+use quiver_interface::interfaces::Queues;
+use quiver_interface::{Events, InterfaceId, Interfaces, NewInterface, create, remove, set_link};
+use quiver_linux::{HostSide, Link, LinuxError, Namespace};
+use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
+
+use crate::device::{self, Request};
+use crate::queue::{Loss, Rx, Tx};
+
+/// A TAP interface: an Ethernet device of Linux whose other end is the daemon. Its Linux side disappears with it.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "taps", provides = "interface")]
+pub struct Tap {
+    /// The name of the interface: tap0, tap1 and so on.
+    #[key]
+    pub name: String,
+    /// Our address; without it, one is made up.
+    #[fixed]
+    pub mac: Option<MacAddress>,
+    /// Queues for receiving, served by different workers.
+    #[fixed]
+    #[default(1)]
+    pub rx_queues: u16,
+    /// Whether long packets to be cut later and packets without checksums pass, which is much faster for TCP.
+    #[fixed]
+    #[default(true)]
+    pub gso: bool,
+    /// The network namespace of the Linux side, by name or path; without it, the daemon's own.
+    #[fixed]
+    pub host_namespace: Option<String>,
+    /// The name in Linux; without it, that of the interface.
+    #[fixed]
+    pub host_interface: Option<String>,
+    /// The address of the Linux side.
+    #[fixed]
+    pub host_mac: Option<MacAddress>,
+    /// The MTU of both sides; without it, 1500.
+    #[fixed]
+    pub host_mtu: Option<u16>,
+    /// The Linux bridge to make the Linux side a port of.
+    #[fixed]
+    pub host_bridge: Option<String>,
+    /// The IPv4 address of the Linux side.
+    #[fixed]
+    pub host_ip4_address: Option<InterfaceAddress<V4>>,
+    /// The gateway of the default route in the namespace.
+    #[fixed]
+    pub host_ip4_gateway: Option<Ipv4Addr>,
+    /// The IPv6 address of the Linux side.
+    #[fixed]
+    pub host_ip6_address: Option<InterfaceAddress<V6>>,
+    /// The gateway of the default route for IPv6 in the namespace.
+    #[fixed]
+    pub host_ip6_gateway: Option<Ipv6Addr>,
+}
+
+/// What the room keeps.
+pub(crate) struct Taps {
+    /// The node that stands for the receive queues.
+    input: NodeId,
+    devices: BTreeMap<String, Device>,
+}
+
+/// What was made for an object.
+pub(crate) struct Device {
+    id: InterfaceId,
+    loss: Loss,
+    /// Linux's side as it was made.
+    pub host: Link,
+}
+
+impl Taps {
+    pub fn new(input: NodeId) -> Taps {
+        Taps { input, devices: BTreeMap::new() }
+    }
+    /// What was made for an object, by its name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.get(name)
+    }
+}
+
+impl Device {
+    /// Whether Linux's side is still there.
+    pub fn is_there(&self) -> bool {
+        !self.loss.is_lost()
+    }
+}
+
+impl Tap {
+    /// The name of the Linux side.
+    pub fn host_name(&self) -> &str {
+        self.host_interface.as_deref().unwrap_or(&self.name)
+    }
+    fn host_side(&self) -> HostSide {
+        HostSide {
+            mac: self.host_mac,
+            mtu: self.host_mtu,
+            bridge: self.host_bridge.clone(),
+            ip4: self.host_ip4_address,
+            ip4_gateway: self.host_ip4_gateway,
+            ip6: self.host_ip6_address,
+            ip6_gateway: self.host_ip6_gateway,
+        }
+    }
+}
+
+/// The most queues that Linux gives a TAP device.
+const QUEUES_MAX: u16 = 256;
+/// Linux's limits for the MTU of a TAP device; below 1280 there is no IPv6, which is Linux's business.
+const MTU: std::ops::RangeInclusive<u16> = 68..=65521;
+
+/// What holds of a TAP by itself.
+pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
+    let number = tap.name.strip_prefix("tap").unwrap_or_default();
+    if number.is_empty() || number.len() > 9 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        let what = format!("'{}' is no name of a TAP interface", tap.name);
+        return Err(ObjectError::field("name", what).remedy("tap and a number, such as tap0"));
+    }
+    if let Some(name) = tap.host_interface.as_deref() {
+        // What Linux takes (dev_valid_name).
+        let is_wrong = |byte: u8| byte == b'/' || byte == b':' || byte.is_ascii_whitespace();
+        if name.is_empty() || name.len() > 15 || name == "." || name == ".." || name.bytes().any(is_wrong) {
+            let what = format!("'{name}' is no name of a Linux interface");
+            return Err(ObjectError::field("host-interface", what)
+                .remedy("1 to 15 characters without spaces, slashes and colons"));
+        }
+    }
+    if tap.rx_queues == 0 || tap.rx_queues > QUEUES_MAX {
+        let what = format!("{} are not possible", tap.rx_queues);
+        return Err(ObjectError::field("rx-queues", what).remedy(format!("1 to {QUEUES_MAX}")));
+    }
+    if let Some(mtu) = tap.host_mtu.filter(|mtu| !MTU.contains(mtu)) {
+        let what = format!("{mtu} is not possible");
+        return Err(ObjectError::field("host-mtu", what).remedy(format!("{} to {}", MTU.start(), MTU.end())));
+    }
+    for (field, mac) in [("mac", tap.mac), ("host-mac", tap.host_mac)] {
+        if let Some(mac) = mac.filter(|mac| !mac.is_unicast()) {
+            let what = format!("{mac} is no address of a single station");
+            return Err(
+                ObjectError::field(field, what).remedy("choose one whose first octet is even, and not all zeros")
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(tap) => make(control, tap),
+        // All fields are fixed: a change makes a new device.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(tap) => {
+            let device = control.room_mut::<Taps>().devices.remove(&tap.name);
+            device.into_iter().for_each(|device| remove(control, device.id));
+            Ok(())
+        }
+    }
+}
+
+fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
+    if control.room::<Interfaces>().find(&tap.name).is_some() {
+        return Err(ObjectError::field("name", format!("there is an interface {} already", tap.name))
+            .remedy("choose another number"));
+    }
+    let namespace = Namespace::find(tap.host_namespace.as_deref()).map_err(|e| e.of_field("host-namespace"))?;
+    let request = Request { name: tap.host_name(), queues: tap.rx_queues.into(), offload: tap.gso };
+    let descriptors = device::create(&namespace, &request).map_err(|e| e.of_field("host-interface"))?;
+    // On an error the descriptors are closed, and the device is gone with them.
+    let host = tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
+    let mac = match tap.mac {
+        Some(mac) => mac,
+        None => random_mac().map_err(|e| LinuxError::refused("make up an address", e).of_field("mac"))?,
+    };
+    let (input, loss, workers) = {
+        let dataplane = control.room::<Dataplane>();
+        (control.room::<Taps>().input, Loss::new(dataplane.bell().clone()), dataplane.workers())
+    };
+    let queues = shared(descriptors, tap.gso, input, &loss, workers);
+    let id = create(
+        control,
+        NewInterface {
+            name: tap.name.clone(),
+            kind: "tap",
+            mac,
+            mtu: u16::try_from(host.mtu).unwrap_or(u16::MAX),
+            parent: None,
+            queues: Some(queues),
+        },
+    )?;
+    control.room_mut::<Taps>().devices.insert(tap.name.clone(), Device { id, loss, host });
+    Ok(())
+}
+
+/// The field that asked for what Linux refused.
+fn field_of(error: &LinuxError) -> &'static str {
+    match error {
+        LinuxError::NoLink { .. } => "host-bridge",
+        _ => "",
+    }
+}
+
+/// A receive queue for each descriptor, and a transmit queue for each worker.
+fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, loss: &Loss, workers: usize) -> Queues {
+    let descriptors: Vec<_> = descriptors.into_iter().map(Arc::new).collect();
+    let rx = |fd: &Arc<OwnedFd>| Box::new(Rx::new(fd.clone(), loss.clone())) as Box<dyn RxQueue>;
+    let tx = |fd: &Arc<OwnedFd>| Box::new(Tx::new(fd.clone(), gso)) as Box<dyn TxQueue>;
+    let tx = descriptors.iter().cycle().take(workers).map(tx).collect();
+    Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
+}
+
+/// A locally administered address (IEEE 802, 8.2), as others of its kind begin.
+fn random_mac() -> Result<MacAddress, std::io::Error> {
+    let mut mac = [0x02, 0xfe, 0, 0, 0, 0];
+    rustix::rand::getrandom(&mut mac[2..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(MacAddress(mac))
+}
+
+/// Starts the task that notes which devices went away.
+pub(crate) fn watch_for_loss(control: &Control) {
+    let task = control.clone();
+    control.spawn("tap-loss", async move {
+        let signal = task.room::<Events>().signal.clone();
+        loop {
+            let changed = signal.changed();
+            let lost: Vec<_> = {
+                let taps = task.room::<Taps>();
+                taps.devices.values().filter(|device| !device.is_there()).map(|device| device.id).collect()
+            };
+            lost.into_iter().for_each(|id| set_link(&task, id, false));
+            changed.await;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_fields_are_named_with_what_would_be_right() {
+        let tap = || Tap::new("tap0".into());
+        assert_eq!(check(&tap()), Ok(()));
+        let wrong = [
+            Tap { rx_queues: 0, ..tap() },
+            Tap { rx_queues: 257, ..tap() },
+            Tap { host_mtu: Some(67), ..tap() },
+            Tap { host_interface: Some("a-name-too-long-for-it".into()), ..tap() },
+            Tap { host_interface: Some("a/b".into()), ..tap() },
+            Tap { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..tap() },
+            Tap { name: "tap".into(), ..tap() },
+            Tap { name: "eth0".into(), ..tap() },
+        ];
+        for tap in wrong {
+            let error = check(&tap).expect_err("it is wrong");
+            assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");
+        }
+    }
+}
