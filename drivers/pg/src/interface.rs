@@ -6,14 +6,17 @@ use std::sync::atomic::AtomicBool;
 
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
-use quiver_engine::channel::{Doorbell, Inbox, Outbox, channel};
+use quiver_engine::channel::{Doorbell, Outbox, channel};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, QueueId, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, InterfaceName, NewInterface};
 use quiver_wire::MacAddress;
 
+use crate::capture::Captures;
 use crate::queue::{Sent, Sink, Source};
+use crate::running::Running;
+use crate::sequence::Scoreboard;
 
 /// Copies of sent packets that wait for control at most.
 const COPIES_MAX: usize = 8192;
@@ -37,9 +40,8 @@ pub struct PacketGenerators {
     pub(crate) input: NodeId,
     pub(crate) ports: BTreeMap<String, Port>,
     pub(crate) to_control: Outbox<Sent>,
-    pub(crate) from_workers: Inbox<Sent>,
-    /// Whether interfaces capture from the start.
-    pub(crate) capture_all: bool,
+    pub(crate) captures: Captures,
+    pub(crate) streams: Running,
 }
 
 /// What control keeps of an interface.
@@ -47,12 +49,15 @@ pub(crate) struct Port {
     pub id: InterfaceId,
     pub queue: QueueId,
     pub worker: usize,
+    /// Whether copies of what it sends go to control.
+    pub capturing: Arc<AtomicBool>,
 }
 
 impl PacketGenerators {
     pub(crate) fn new(input: NodeId, bell: &Doorbell) -> PacketGenerators {
         let (to_control, from_workers) = channel(COPIES_MAX, bell);
-        PacketGenerators { input, ports: BTreeMap::new(), to_control, from_workers, capture_all: false }
+        let (captures, streams) = (Captures::new(from_workers), Running::default());
+        PacketGenerators { input, ports: BTreeMap::new(), to_control, captures, streams }
     }
 }
 
@@ -107,6 +112,7 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
         Change::Delete(generator) => {
             let port = control.room_mut::<PacketGenerators>().ports.remove(&generator.name);
             if let Some(port) = port {
+                control.room_mut::<PacketGenerators>().captures.end(&generator.name);
                 quiver_interface::remove(control, port.id);
             }
             Ok(())
@@ -115,15 +121,17 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
 }
 
 fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
-    let queues = {
+    let (queues, capturing) = {
         let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
-        let capturing = Arc::new(AtomicBool::new(room.capture_all));
+        let capturing = Arc::new(AtomicBool::new(room.captures.all()));
+        let board: &Arc<Scoreboard> = room.streams.board();
         let name: Arc<str> = generator.name.as_str().into();
-        let sink =
-            |_| Box::new(Sink::new(name.clone(), capturing.clone(), room.to_control.clone())) as Box<dyn TxQueue>;
+        let sink = |_| -> Box<dyn TxQueue> {
+            Box::new(Sink::new(name.clone(), capturing.clone(), room.to_control.clone(), board.clone()))
+        };
         let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers()))];
         let tx = (0..dataplane.workers()).map(sink).collect();
-        Queues { input: room.input, rx, tx }
+        (Queues { input: room.input, rx, tx }, capturing)
     };
     let new = NewInterface {
         name: generator.name.clone(),
@@ -139,7 +147,7 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| (queue.id, queue.worker))
     };
     let (queue, worker) = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
-    let port = Port { id, queue, worker };
+    let port = Port { id, queue, worker, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
     Ok(())
 }

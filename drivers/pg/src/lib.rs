@@ -2,17 +2,29 @@
 //!
 //! - [`interface`]: the interfaces, objects of kind `packet-generators`.
 //! - [`queue`]: their receive and transmit queues.
+//! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold.
+//! - `generator` makes their packets on a worker, `sequence` numbers them and tells what became of them, `running` is
+//!   control's part, `capture` keeps copies, `commands` and `text` are the command line.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
 
+mod capture;
+mod commands;
+mod generator;
 pub mod interface;
 pub mod queue;
+mod running;
+mod sequence;
+pub mod stream;
+mod text;
+pub mod values;
 pub mod wire;
 
 pub use interface::{PacketGenerator, PacketGenerators};
+pub use stream::PgStream;
 pub use wire::{send, sent};
 
-use quiver_control::Control;
+use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
 
 /// Gives the control side the packet generator. Interfaces are registered before.
@@ -24,5 +36,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     };
     control.insert_room(generators);
     interface::register(control);
+    control.objects().add(Kind::new(running::apply).check(stream::check));
+    commands::register(control);
+    control.spawn("pg-capture", capture::collect(control.clone()));
     Ok(())
 }

@@ -4,21 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Batch, Buffers, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue};
+use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue};
+
+use crate::generator::Generator;
+use crate::sequence::{STREAMS_MAX, Scoreboard, Tag, Tracker};
 
 /// Packets that wait to be received at most.
 const RING: usize = 4096;
 
-/// A receive queue: packets put there by hand.
+/// A receive queue: packets put there by hand, and those of streams.
 pub struct Source {
     ring: PacketRing,
+    streams: Vec<Generator>,
+    /// The stream that has the first word in the next turn.
+    first: usize,
     /// Packets that found no buffer, yet to be counted.
     no_buffer: u64,
 }
 
 impl Source {
     pub(crate) fn new(buffers: &Buffers) -> Source {
-        Source { ring: PacketRing::new(RING, buffers), no_buffer: 0 }
+        Source { ring: PacketRing::new(RING, buffers), streams: vec![], first: 0, no_buffer: 0 }
     }
     /// Puts a packet in line. It is counted as lost if there is no buffer, or no room.
     pub(crate) fn put(&mut self, pool: &mut Pool, bytes: &[u8]) {
@@ -31,6 +37,15 @@ impl Source {
             None => self.no_buffer += 1,
         }
     }
+    /// Starts a stream.
+    pub(crate) fn start(&mut self, stream: Generator) {
+        self.streams.push(stream);
+    }
+    /// Ends the stream in this slot, and gives it back to be freed elsewhere.
+    pub(crate) fn stop(&mut self, slot: u16) -> Option<Generator> {
+        let at = self.streams.iter().position(|stream| stream.is(slot))?;
+        Some(self.streams.swap_remove(at))
+    }
     /// The packets that wait, for a filling that costs the data path nothing.
     pub fn ring(&mut self) -> &mut PacketRing {
         &mut self.ring
@@ -40,11 +55,18 @@ impl Source {
 impl RxQueue for Source {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
         cx.no_buffer += std::mem::take(&mut self.no_buffer);
-        self.ring.receive(cx.pool, frame, cx.interface, cx.most)
+        self.ring.receive(cx.pool, frame, cx.interface, cx.most);
+        for turn in 0..self.streams.len() {
+            let at = (self.first + turn) % self.streams.len();
+            self.streams[at].receive(cx, frame);
+        }
+        self.first = self.first.wrapping_add(1);
+        frame.len()
     }
     fn wake_at(&self) -> Option<u64> {
         // Whoever fills the ring does so by a letter, which wakes the worker.
-        Some(if self.ring.is_empty() { u64::MAX } else { 0 })
+        let waiting = if self.ring.is_empty() { u64::MAX } else { 0 };
+        Some(self.streams.iter().map(|stream| stream.wake_at()).fold(waiting, u64::min))
     }
 }
 
@@ -59,23 +81,55 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// A transmit queue: it frees what it is given, after a look.
+/// A transmit queue: it looks at what it is given, and lets the engine free it; or keeps it in a ring.
 pub struct Sink {
     name: Arc<str>,
     capturing: Arc<AtomicBool>,
     to_control: Outbox<Sent>,
+    board: Arc<Scoreboard>,
+    trackers: Vec<Tracker>,
+    kept: Option<PacketRing>,
 }
 
 impl Sink {
-    pub(crate) fn new(name: Arc<str>, capturing: Arc<AtomicBool>, to_control: Outbox<Sent>) -> Sink {
-        Sink { name, capturing, to_control }
+    pub(crate) fn new(
+        name: Arc<str>,
+        capturing: Arc<AtomicBool>,
+        to_control: Outbox<Sent>,
+        board: Arc<Scoreboard>,
+    ) -> Sink {
+        Sink { name, capturing, to_control, board, trackers: vec![Tracker::default(); STREAMS_MAX], kept: None }
+    }
+    /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
+    pub fn keep(&mut self, ring: Option<PacketRing>) {
+        self.kept = ring;
+    }
+    /// What was kept.
+    pub fn kept(&mut self) -> Option<&mut PacketRing> {
+        self.kept.as_mut()
+    }
+    fn note(&mut self, tag: Option<Tag>) {
+        let Some(tag) = tag else { return };
+        let slot = usize::from(tag.slot);
+        if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
+            tracker.note(tag, score);
+        }
     }
 }
 
 impl TxQueue for Sink {
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
-        if self.capturing.load(Ordering::Relaxed) {
-            for i in 0..batch.len() {
+        if let Some(ring) = &mut self.kept {
+            return ring.transmit(cx.pool, batch);
+        }
+        let capturing = self.capturing.load(Ordering::Relaxed);
+        for i in 0..batch.len() {
+            let tag = match batch.flags(i).has(Flags::CHAINED) {
+                false => Tag::of(batch.bytes(cx.pool, i)),
+                true => Tag::of_parts(batch.segments(cx.pool, i)),
+            };
+            self.note(tag);
+            if capturing {
                 let bytes = batch.segments(cx.pool, i).flatten().copied().collect();
                 // A full queue loses the copy, and counts it.
                 self.to_control.send(Sent { interface: self.name.clone(), time: cx.now, bytes });

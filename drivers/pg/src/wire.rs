@@ -29,10 +29,8 @@ pub fn send(control: &Control, interface: &str, packet: &[u8]) -> Result<(), Str
 /// # Panics
 /// If copies were lost because more were sent between two calls than control keeps.
 pub fn sent(control: &Control) -> Vec<(String, Vec<u8>)> {
-    let mut room = control.room_mut::<PacketGenerators>();
-    room.capture_all = true;
-    let taken = std::iter::from_fn(|| room.from_workers.receive()).map(|sent| (sent.interface.to_string(), sent.bytes));
-    let taken = taken.collect();
-    assert_eq!(room.from_workers.lost(), 0, "copies of sent packets were lost: take them more often");
-    taken
+    let captures = &mut control.room_mut::<PacketGenerators>().captures;
+    let taken = captures.take_all();
+    assert_eq!(captures.lost(), 0, "copies of sent packets were lost: take them more often");
+    taken.into_iter().map(|sent| (sent.interface.to_string(), sent.bytes)).collect()
 }

@@ -1,0 +1,210 @@
+//! What makes the packets of a stream, on the worker that polls its interface.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use quiver_engine::{Frame, RxContext};
+use quiver_wire::{EtherType, IpProtocol, checksum};
+
+use crate::sequence::{Score, Scoreboard, Tag};
+use crate::stream::{PgStream, headers};
+use crate::values::{Sequence, Value, Values};
+
+/// A stream that falls further behind than this, because its interface was down, does not catch up.
+const LAG_MAX: u64 = 100_000_000;
+const SECOND: u128 = 1_000_000_000;
+
+/// The packets of a stream, one after the other.
+pub(crate) struct Generator {
+    slot: u16,
+    run: u16,
+    board: Arc<Scoreboard>,
+    packets: Packets,
+    rate: u64,
+    burst: u64,
+    limit: u64,
+    window: u64,
+    sent: u64,
+    /// When the first packet was due.
+    start: Option<u64>,
+}
+
+enum Packets {
+    Made(Template),
+    Recorded(Vec<Vec<u8>>),
+}
+
+impl Generator {
+    pub fn new(stream: &PgStream, recorded: Option<Vec<Vec<u8>>>, slot: u16, run: u16, board: Arc<Scoreboard>) -> Self {
+        let packets = recorded.map_or_else(|| Packets::Made(Template::new(stream)), Packets::Recorded);
+        let PgStream { rate, burst, limit, window, .. } = *stream;
+        let (burst, window) = (burst.into(), window.into());
+        Generator { slot, run, board, packets, rate, burst, limit, window, sent: 0, start: None }
+    }
+    /// Whether it is the one of this place on the scoreboard.
+    pub fn is(&self, slot: u16) -> bool {
+        self.slot == slot
+    }
+    /// Adds what is due to the frame.
+    pub fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) {
+        let Some(score) = self.board.scores.get(usize::from(self.slot)) else { return };
+        let start = *self.start.get_or_insert(cx.now);
+        if let Some(lag) = due_at(start, self.sent, self.rate, self.burst).and_then(|due| cx.now.checked_sub(due))
+            && lag > LAG_MAX
+        {
+            self.start = Some(start + lag);
+        }
+        let most = allowed(self, score, cx.now).min((cx.most.saturating_sub(frame.len())) as u64);
+        let mut made = 0;
+        while made < most {
+            let number = self.sent + made;
+            let bytes = match &mut self.packets {
+                Packets::Made(template) => template.packet(number, Tag { slot: self.slot, run: self.run, number }),
+                Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
+                    Some(packet) => packet,
+                    None => break,
+                },
+            };
+            if !frame.push_bytes(cx.pool, bytes, cx.interface) {
+                // The packet is made when there is a buffer; it is late, not lost.
+                cx.no_buffer += 1;
+                break;
+            }
+            made += 1;
+        }
+        self.sent += made;
+        score.sent.store(self.sent, Relaxed);
+    }
+    /// When there is something to do; never if nothing but a packet's arrival can bring it.
+    pub fn wake_at(&self) -> u64 {
+        let score = self.board.scores.get(usize::from(self.slot));
+        let ended = self.limit > 0 && self.sent >= self.limit;
+        let full = self.window > 0 && score.is_some_and(|score| score.missing() >= self.window);
+        match self.start {
+            _ if ended || full => u64::MAX,
+            Some(start) => due_at(start, self.sent, self.rate, self.burst).unwrap_or(0),
+            None => 0,
+        }
+    }
+}
+
+/// Packets that may be made now.
+fn allowed(generator: &Generator, score: &Score, now: u64) -> u64 {
+    let Generator { rate, burst, limit, window, sent, start, .. } = *generator;
+    let due = due_by(now.saturating_sub(start.unwrap_or(now)), rate, burst).saturating_sub(sent);
+    let within = if window > 0 { window.saturating_sub(score.missing()) } else { u64::MAX };
+    let left = if limit > 0 { limit.saturating_sub(sent) } else { u64::MAX };
+    due.min(within).min(left)
+}
+
+/// Packets due within so many nanoseconds of the start: burst `k` at exactly `k * burst / rate` seconds, rounded up to
+/// whole nanoseconds.
+fn due_by(elapsed: u64, rate: u64, burst: u64) -> u64 {
+    if rate == 0 {
+        return u64::MAX;
+    }
+    let bursts = u128::from(elapsed) * u128::from(rate) / (SECOND * u128::from(burst)) + 1;
+    u64::try_from(bursts * u128::from(burst)).unwrap_or(u64::MAX)
+}
+
+/// When the packet behind `sent` others is due; at once if the rate has no bounds.
+fn due_at(start: u64, sent: u64, rate: u64, burst: u64) -> Option<u64> {
+    if rate == 0 {
+        return None;
+    }
+    let packets = u128::from(sent / burst * burst);
+    let after = (packets * SECOND).div_ceil(u128::from(rate));
+    Some(start.saturating_add(u64::try_from(after).unwrap_or(u64::MAX)))
+}
+
+/// A packet made once, in which only fields that vary are written.
+struct Template {
+    bytes: Vec<u8>,
+    fields: Vec<(usize, usize, Sequence)>,
+    sizes: Sequence,
+    /// Where the IPv4 header begins.
+    ip: usize,
+    /// Where the tag of the last packet begins.
+    tag: usize,
+}
+
+impl Template {
+    fn new(stream: &PgStream) -> Template {
+        let longest = stream.size.largest() as usize;
+        let headers = headers(stream);
+        let (ip, udp) = (headers - 28, headers - 8);
+        let mut bytes = vec![0; longest.max(headers + Tag::LENGTH)];
+        let mut fields = vec![];
+        fn field<T: Value>(
+            fields: &mut Vec<(usize, usize, Sequence)>,
+            at: usize,
+            length: usize,
+            values: &Values<T>,
+            seed: u64,
+        ) {
+            // Fields are told apart, so that two random ones do not go together.
+            fields.push((at, length, values.sequence(seed ^ (at as u64) << 48)));
+        }
+        field(&mut fields, 0, 6, &stream.destination_mac, stream.seed);
+        field(&mut fields, 6, 6, &stream.source_mac, stream.seed);
+        if let Some(vlan) = &stream.vlan {
+            bytes[12..14].copy_from_slice(&EtherType::DOT1Q.get().to_be_bytes());
+            field(&mut fields, 14, 2, vlan, stream.seed);
+        }
+        bytes[ip - 2..ip].copy_from_slice(&EtherType::IP4.get().to_be_bytes());
+        bytes[ip] = 0x45;
+        bytes[ip + 8] = stream.ttl;
+        bytes[ip + 9] = IpProtocol::UDP.0;
+        field(&mut fields, ip + 12, 4, &stream.source, stream.seed);
+        field(&mut fields, ip + 16, 4, &stream.destination, stream.seed);
+        field(&mut fields, udp, 2, &stream.source_port, stream.seed);
+        field(&mut fields, udp + 2, 2, &stream.destination_port, stream.seed);
+        let mut template = Template { bytes, fields, sizes: stream.size.sequence(stream.seed), ip, tag: headers };
+        template.write(0);
+        template.fields.retain(|(.., sequence)| !sequence.is_constant());
+        template
+    }
+    /// Writes the fields of packet `number` that vary.
+    fn write(&mut self, number: u64) {
+        for (at, length, sequence) in &self.fields {
+            let value = sequence.at(number).to_be_bytes();
+            self.bytes[*at..at + length].copy_from_slice(&value[8 - length..]);
+        }
+    }
+    /// Packet `number` of the stream. Its UDP checksum is zero, which says that there is none (RFC 768).
+    fn packet(&mut self, number: u64, tag: Tag) -> &[u8] {
+        self.bytes[self.tag..self.tag + Tag::LENGTH].fill(0);
+        self.write(number);
+        let (size, ip) = ((self.sizes.at(number) as usize).min(self.bytes.len()), self.ip);
+        let length = (size - ip) as u16;
+        self.bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
+        self.bytes[ip + 24..ip + 26].copy_from_slice(&(length - 20).to_be_bytes());
+        self.bytes[ip + 10..ip + 12].fill(0);
+        let sum = checksum::of(&self.bytes[ip..ip + 20]).checksum();
+        self.bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+        self.tag = size - Tag::LENGTH;
+        self.bytes[self.tag..size].copy_from_slice(&tag.to_bytes());
+        &self.bytes[..size]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_are_due_at_exact_times() {
+        // A third of a second is no whole number of nanoseconds: the sum over a minute must not drift.
+        assert_eq!((due_by(0, 3, 1), due_by(333_333_333, 3, 1), due_by(333_333_334, 3, 1)), (1, 1, 2));
+        assert_eq!(due_by(60_000_000_000, 3, 1), 181);
+        assert_eq!((due_by(0, 10, 5), due_by(499_999_999, 10, 5), due_by(500_000_000, 10, 5)), (5, 5, 10));
+        for (rate, burst) in [(3, 1), (7, 4), (1_000_000, 1), (14_880_952, 32)] {
+            for sent in [0, 1, 5, 63, 1_000_003] {
+                let at = due_at(0, sent, rate, burst).expect("a rate");
+                assert!(due_by(at, rate, burst) > sent, "{rate} {burst} {sent}");
+                assert!(at == 0 || due_by(at - 1, rate, burst) <= sent, "{rate} {burst} {sent}: not too early");
+            }
+        }
+        assert_eq!((due_by(5, 0, 1), due_at(5, 9, 0, 1)), (u64::MAX, None));
+    }
+}

@@ -1,0 +1,116 @@
+//! Streams: what a generator's interface is to receive. Objects of kind `pg-streams`.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+
+use pcap_file::pcap::PcapReader;
+use quiver_control::{Object, ObjectError};
+use quiver_interface::InterfaceName;
+use quiver_wire::{MacAddress, VlanId};
+
+use crate::sequence::Tag;
+use crate::values::Values;
+
+/// Packets of a file at most.
+const RECORDED_MAX: usize = 65_536;
+/// Bytes of a frame at most.
+const SIZE_MAX: u64 = u16::MAX as u64;
+
+/// A stream of packets that an interface of the packet generator receives.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "pg-streams")]
+pub struct PgStream {
+    /// The name of the stream.
+    #[key]
+    pub name: String,
+    /// The interface of the packet generator that receives it.
+    pub interface: InterfaceName,
+    /// Whether packets are made.
+    #[default(false)]
+    pub enabled: bool,
+    /// A pcap file whose packets are received as they are, again and again; without it, the fields below say what.
+    pub pcap: Option<String>,
+    /// Source addresses of Ethernet.
+    #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 1])))]
+    pub source_mac: Values<MacAddress>,
+    /// Destination addresses of Ethernet.
+    #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 2])))]
+    pub destination_mac: Values<MacAddress>,
+    /// VLANs; without them, frames have no tag.
+    pub vlan: Option<Values<VlanId>>,
+    /// Source addresses of IPv4.
+    #[default(Values::One(Ipv4Addr::new(10, 0, 0, 1)))]
+    pub source: Values<Ipv4Addr>,
+    /// Destination addresses of IPv4.
+    #[default(Values::One(Ipv4Addr::new(10, 0, 1, 1)))]
+    pub destination: Values<Ipv4Addr>,
+    /// The time to live of IPv4.
+    #[default(64)]
+    pub ttl: u8,
+    /// Source ports of UDP.
+    #[default(Values::One(1024))]
+    pub source_port: Values<u16>,
+    /// Destination ports of UDP.
+    #[default(Values::One(1024))]
+    pub destination_port: Values<u16>,
+    /// Bytes of a frame, Ethernet header included, checksum not.
+    #[default(Values::One(64))]
+    pub size: Values<u16>,
+    /// Packets in a second; 0 for as many as possible.
+    #[default(0)]
+    pub rate: u64,
+    /// Packets that come at once.
+    #[default(1)]
+    pub burst: u16,
+    /// Packets in all; 0 for no end.
+    #[default(0)]
+    pub limit: u64,
+    /// A closed loop: so many packets are on their way at most, and one that comes out of an interface of the generator
+    /// makes room for the next; 0 for an open one.
+    #[default(0)]
+    pub window: u32,
+    /// What random fields are drawn from.
+    #[default(0)]
+    pub seed: u64,
+}
+
+/// Bytes of the headers in front of the payload.
+pub(crate) fn headers(stream: &PgStream) -> usize {
+    14 + if stream.vlan.is_some() { 4 } else { 0 } + 20 + 8
+}
+
+/// What holds of a stream by itself.
+pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
+    let least = (headers(stream) + Tag::LENGTH) as u64;
+    if stream.pcap.is_none() && (stream.size.smallest() < least || stream.size.largest() > SIZE_MAX) {
+        let what = format!("{} is not possible", stream.size);
+        return Err(ObjectError::field("size", what).remedy(format!("from {least} to {SIZE_MAX} with these headers")));
+    }
+    if stream.burst == 0 {
+        return Err(ObjectError::field("burst", "0 packets never come").remedy("at least 1"));
+    }
+    if stream.window > 0 && stream.pcap.is_some() {
+        return Err(ObjectError::field("window", "packets of a file have no numbers by which they are told again")
+            .remedy("leave out window or pcap"));
+    }
+    Ok(())
+}
+
+/// Reads the packets of a file.
+pub(crate) fn recorded(path: &str) -> Result<Vec<Vec<u8>>, ObjectError> {
+    let wrong = |what: String| ObjectError::field("pcap", format!("{path}: {what}"));
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut reader = PcapReader::new(file).map_err(|error| wrong(error.to_string()))?;
+    let mut packets = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.map_err(|error| wrong(format!("packet {}: {error}", packets.len() + 1)))?;
+        packets.push(packet.data.into_owned());
+        if packets.len() > RECORDED_MAX {
+            return Err(wrong(format!("there are more than {RECORDED_MAX} packets")).remedy("split the file"));
+        }
+    }
+    match packets.is_empty() {
+        true => Err(wrong("there is no packet".into()).remedy("give a file with packets")),
+        false => Ok(packets),
+    }
+}

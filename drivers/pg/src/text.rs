@@ -1,0 +1,202 @@
+//! `packet-generator new { ... }`: VPP's words for a stream, and ours for what VPP has none for.
+//!
+//! ```text
+//! { name x limit 1000 rate 1e6 size 64-64 interface pg0 node ethernet-input
+//!   data { IP4: 1.2.3 -> 4.5.6  UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1  UDP: 1024 -> 53  incrementing 30 } }
+//! ```
+//!
+//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `ttl N`, `pcap FILE`. Wherever VPP has a value or
+//! a range, all forms of [`Values`] fit.
+
+use quiver_control::object::{Problems, Record, Scalar};
+use quiver_interface::InterfaceName;
+use quiver_wire::MacAddress;
+use serde_json::json;
+
+use crate::stream::PgStream;
+use crate::values::{Value, Values};
+
+/// The stream that these words describe.
+pub(crate) fn stream(words: &[String]) -> Result<PgStream, String> {
+    // Braces may touch what they hold.
+    let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
+    let mut words = Words(spaced.split_whitespace().peekable());
+    words.expect("{")?;
+    let (mut name, mut interface) = (None, None);
+    let unnamed = json!({"name": "", "interface": ""}).as_object().cloned().unwrap_or_default();
+    let mut problems = Problems::default();
+    let mut stream = PgStream::read_record(&unnamed, &mut problems).ok_or("the defaults of streams are incomplete")?;
+    loop {
+        match words.next("a word such as name, interface, limit, rate, size, data, or `}`")? {
+            "}" => break,
+            "name" => name = Some(words.next("a name")?.to_owned()),
+            "interface" => interface = Some(InterfaceName(words.next("an interface")?.to_owned())),
+            "limit" => stream.limit = words.number("limit")?,
+            "rate" => stream.rate = words.number("rate")?,
+            "burst" | "maxframe" => stream.burst = words.small("burst")?,
+            "window" => stream.window = words.small("window")?,
+            "seed" => stream.seed = words.number("seed")?,
+            "ttl" => stream.ttl = words.small("ttl")?,
+            "size" => stream.size = words.values()?,
+            "vlan" => stream.vlan = Some(words.values()?),
+            "pcap" => stream.pcap = Some(words.next("a file")?.to_owned()),
+            "node" => {
+                let node = words.next("a node")?;
+                if node != "ethernet-input" && node != "device-input" {
+                    return Err(format!("node {node}: streams enter at ethernet-input only"));
+                }
+            }
+            "data" => data(&mut words, &mut stream)?,
+            other => {
+                return Err(format!(
+                    "`{other}` is no word of a stream; expected one of name, interface, limit, rate, size, burst, \
+                     window, seed, ttl, vlan, pcap, node, data"
+                ));
+            }
+        }
+    }
+    if let Some(more) = words.0.next() {
+        return Err(format!("`{more}` stands behind the closing brace"));
+    }
+    stream.name = name.ok_or("the stream has no name: add `name NAME`")?;
+    stream.interface = interface.ok_or("the stream has no interface: add `interface pg0`")?;
+    Ok(stream)
+}
+
+/// `{ IP4: mac -> mac UDP: address -> address UDP: port -> port length N checksum N incrementing N }`.
+fn data(words: &mut Words<'_>, stream: &mut PgStream) -> Result<(), String> {
+    words.expect("{")?;
+    let mut layers = 0;
+    loop {
+        match (words.next("IP4:, UDP:, incrementing or `}`")?, layers) {
+            ("}", _) => return Ok(()),
+            ("IP4:", 0) => {
+                stream.source_mac = words.macs()?;
+                words.expect("->")?;
+                stream.destination_mac = words.macs()?;
+                layers = 1;
+            }
+            ("UDP:", 1) => {
+                stream.source = words.values()?;
+                words.expect("->")?;
+                stream.destination = words.values()?;
+                layers = 2;
+            }
+            ("UDP:", 2) => {
+                stream.source_port = words.values()?;
+                words.expect("->")?;
+                stream.destination_port = words.values()?;
+                layers = 3;
+            }
+            // Lengths follow from the size, there is no checksum, and the payload ends with a number of ours.
+            ("length" | "checksum" | "incrementing", _) => {
+                words.number("a number")?;
+            }
+            ("ttl", _) => stream.ttl = words.small("ttl")?,
+            (other, _) => {
+                return Err(format!(
+                    "`{other}` cannot stand here; expected IP4: mac -> mac, UDP: address -> address, UDP: port -> port"
+                ));
+            }
+        }
+    }
+}
+
+struct Words<'a>(std::iter::Peekable<std::str::SplitWhitespace<'a>>);
+
+impl<'a> Words<'a> {
+    fn next(&mut self, expected: &str) -> Result<&'a str, String> {
+        self.0.next().ok_or_else(|| format!("the stream ends too early; expected {expected}"))
+    }
+    fn expect(&mut self, word: &str) -> Result<(), String> {
+        match self.next(word)? {
+            found if found == word => Ok(()),
+            found => Err(format!("`{found}` stands where `{word}` is expected")),
+        }
+    }
+    /// A number, also in VPP's form `1e6`.
+    fn number(&mut self, what: &str) -> Result<u64, String> {
+        let word = self.next(what)?;
+        if let Ok(number) = word.parse() {
+            return Ok(number);
+        }
+        match word.parse::<f64>() {
+            Ok(number) if (0.0..1e15).contains(&number) => Ok(number.round() as u64),
+            _ => Err(format!("{what} {word}: expected a number")),
+        }
+    }
+    fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, String> {
+        let number = self.number(what)?;
+        T::try_from(number).map_err(|_| format!("{what} {number} is too much"))
+    }
+    /// Values; VPP's range `a - b` is three words.
+    fn values<T: Value>(&mut self) -> Result<Values<T>, String> {
+        let mut text = self.next(T::EXPECTED_VALUES)?.to_owned();
+        if self.0.next_if_eq(&"-").is_some() {
+            text = format!("{text}-{}", self.next(T::EXPECTED_VALUES)?);
+        }
+        Values::parse(&text).map_err(|why| {
+            let why = if why.is_empty() { format!("expected {}", T::EXPECTED_VALUES) } else { why };
+            format!("{text}: {why}")
+        })
+    }
+    /// MAC addresses; VPP's form `1.2.3` is three groups of hexadecimal digits.
+    fn macs(&mut self) -> Result<Values<MacAddress>, String> {
+        match self.0.peek().and_then(|word| dotted(word)) {
+            Some(mac) => {
+                self.0.next();
+                Ok(Values::One(mac))
+            }
+            None => self.values(),
+        }
+    }
+}
+
+fn dotted(word: &str) -> Option<MacAddress> {
+    let groups: Vec<_> = word.split('.').map(|group| u16::from_str_radix(group, 16)).collect::<Result<_, _>>().ok()?;
+    let [a, b, c] = groups[..] else { return None };
+    Some(MacAddress::from_u64(u64::from(a) << 32 | u64::from(b) << 16 | u64::from(c)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<PgStream, String> {
+        stream(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn vpps_words_are_understood() {
+        let found = read(
+            "{ name x limit 100 rate 1e6 size 64-64 interface pg0 node ethernet-input data { IP4: 1.2.3 -> 4.5.6 \
+             UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1 UDP: 1234 -> 2345 length 64 checksum 0 incrementing 30 } }",
+        )
+        .expect("a stream");
+        assert_eq!((found.limit, found.rate, found.name.as_str()), (100, 1_000_000, "x"));
+        assert_eq!(found.source_mac.to_string(), "00:01:00:02:00:03");
+        assert_eq!(
+            (found.source.to_string(), found.destination_port.to_string()),
+            ("10.0.0.1-10.0.0.9".into(), "2345".into())
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, error) in [
+            ("name x", "`name` stands where `{` is expected"),
+            ("{name x interface pg0", "the stream ends too early"),
+            ("{interface pg0}", "the stream has no name"),
+            ("{name x}", "the stream has no interface"),
+            ("{name x interface pg0 speed 3}", "`speed` is no word of a stream"),
+            ("{name x interface pg0 data { UDP: 1 -> 2 }}", "`UDP:` cannot stand here"),
+            ("{name x interface pg0 ttl 300}", "ttl 300 is too much"),
+            ("{name x interface pg0 size 9-3}", "9-3: 9 comes after 3"),
+            ("{name x interface pg0} more", "`more` stands behind"),
+            ("{name x interface pg0 node ip4-lookup}", "node ip4-lookup: streams enter at ethernet-input only"),
+        ] {
+            let found = read(text).unwrap_err();
+            assert!(found.starts_with(error), "{text}: {found}");
+        }
+    }
+}
