@@ -40,7 +40,16 @@ fn main() -> ExitCode {
             Trial::test(format!("{join}: {name}"), move || traffic(&Site::build(world, join, mtu)?))
         })
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let narrow = Trial::test("pings notice a link that is too narrow", || pings_notice_a_narrow_link(world));
+    libtest_mimic::run(&arguments, trials.chain([narrow]).collect()).exit_code()
+}
+
+/// The largest pings fit only links with the MTU that they are given elsewhere.
+fn pings_notice_a_narrow_link(world: &World) -> Result<(), Failed> {
+    match pings::of_all_sizes(&Site::build(world, Join::Veth, 1500)?) {
+        Ok(()) => Err("pings of 8972 bytes crossed a link of 1500".into()),
+        Err(_) => Ok(()),
+    }
 }
 
 fn prepare() -> Result<World, Error> {
