@@ -180,14 +180,24 @@ fn texts() {
         same::<IpProtocol>(text);
         same::<TcpFlags>(text);
         same::<VlanId>(text);
-        same::<Prefix<V4>>(text);
-        same::<Prefix<V6>>(text);
-        same::<InterfaceAddress<V4>>(text);
-        same::<InterfaceAddress<V6>>(text);
-        if let Ok(prefix) = Prefix::<V4>::parse_canonical(text) {
-            assert_eq!(text.parse(), Ok(prefix));
-        }
+        prefix::<V4>(text);
+        prefix::<V6>(text);
     });
+}
+
+/// A prefix holds the address it was written with, and has the very length; so does an interface's address.
+fn prefix<F: IpFamily>(text: &str) {
+    same::<Prefix<F>>(text);
+    same::<InterfaceAddress<F>>(text);
+    let read = text.parse::<Prefix<F>>();
+    let interface = text.parse::<InterfaceAddress<F>>();
+    assert_eq!(interface.as_ref().map(InterfaceAddress::prefix), read.as_ref().copied());
+    if let Ok(prefix) = read {
+        let (address, length) = text.split_once('/').expect("a length was read");
+        assert!(prefix.contains(address.parse().expect("an address was read")));
+        assert!(prefix.length() <= F::ADDRESS_BITS && prefix.length().to_string() == length);
+        assert_eq!(Prefix::parse_canonical(&prefix.to_string()), Ok(prefix));
+    }
 }
 
 fn same<T: FromStr<Err: Debug + PartialEq> + Display + Debug + PartialEq>(text: &str) {
