@@ -131,6 +131,11 @@ impl<I: Isa> Lanes<I> {
     pub fn array(self) -> [u32; 16] {
         self.isa.store(self.v)
     }
+    /// Other values on the same instruction set.
+    #[inline(always)]
+    pub fn with(self, a: &[u32; 16]) -> Self {
+        Lanes::new(self.isa, a)
+    }
     /// Lanes that are equal.
     #[inline(always)]
     pub fn eq(self, o: impl Operand<I>) -> Mask16 {

@@ -151,8 +151,11 @@ impl Graph {
         entry.counters.calls.add(1);
         entry.counters.packets.add(n as u64);
         self.forward(cx, at, frame);
-        while let Some((arc, packet)) = cx.emitted.pop() {
-            self.emit(cx, at, arc, packet);
+        if !cx.emitted.is_empty() {
+            // In their order: copies of a flood must not overtake each other.
+            let mut emitted = std::mem::take(cx.emitted);
+            emitted.drain(..).for_each(|(arc, packet)| self.emit(cx, at, arc, packet));
+            *cx.emitted = emitted;
         }
         self.entries[at.index()].counters.clocks.add(ticks().wrapping_sub(start));
     }
