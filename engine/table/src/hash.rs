@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 mod writer;
 
-pub use writer::{ExactError, ExactWriter};
+pub use writer::{ExactError, ExactWriter, Row};
 
 /// Entries per bucket.
 const SLOTS: usize = 3;
