@@ -66,9 +66,10 @@ impl Body for EthernetBody<'_> {
         let ethertype = p.header.get(TYPE);
         p.leave(p.length.lt(LENGTH), Next::TooShort);
         let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
-        p.leave((low & Port::LAYER2).ne(0) & !(tagged & (low & Port::TAGS).ne(0)), Next::Layer2);
+        let expected = tagged & (low & Port::TAGS).ne(0) | !tagged & (low & Port::UNTAGGED).ne(0);
+        p.leave((low & Port::LAYER2).ne(0) & !expected, Next::Layer2);
         // Whom a tagged frame is for is looked at when its tags are off.
-        p.leave(tagged, Next::Vlan);
+        p.leave(tagged | expected, Next::Vlan);
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
         p.leave(!(ours | group), Next::NotForUs);

@@ -8,7 +8,7 @@ pub mod input;
 pub mod ports;
 
 pub use input::EthernetInput;
-pub use ports::{Ports, is_layer2, set_layer2, set_tags};
+pub use ports::{Port, Ports, is_layer2, set_layer2, set_tags};
 
 use quiver_control::Control;
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Side};

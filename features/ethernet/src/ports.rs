@@ -19,6 +19,14 @@ impl Port {
     pub(crate) const LAYER2: u32 = 1 << 16;
     /// Tagged frames go to `vlan-input`, whatever the mode is.
     pub(crate) const TAGS: u32 = 1 << 17;
+    /// Frames without a tag go there, too.
+    pub(crate) const UNTAGGED: u32 = 1 << 18;
+
+    /// Whether the interface belongs to layer 2.
+    #[inline(always)]
+    pub fn is_layer2(self) -> bool {
+        self.low & Port::LAYER2 != 0
+    }
 
     fn set_mac(&mut self, mac: MacAddress) {
         let bits = mac.to_u64();
@@ -38,7 +46,7 @@ impl Ports {
         Ports(Publisher::new(domain, vec![]))
     }
     /// What workers read.
-    pub(crate) fn snapshot(&self) -> Snapshot<Vec<Port>> {
+    pub fn snapshot(&self) -> Snapshot<Vec<Port>> {
         self.0.snapshot()
     }
     fn change(&mut self, interface: InterfaceId, change: impl FnOnce(&mut Port)) {
@@ -58,15 +66,19 @@ pub fn set_layer2(control: &Control, interface: InterfaceId, on: bool) {
     control.room_mut::<Ports>().change(interface, |port| port.set(Port::LAYER2, on));
 }
 
-/// Says whether `vlan-input` is to see the tagged frames of an interface in layer 2; in layer 3 it sees them always.
-pub fn set_tags(control: &Control, interface: InterfaceId, on: bool) {
-    control.room_mut::<Ports>().change(interface, |port| port.set(Port::TAGS, on));
+/// Says which frames of an interface `vlan-input` is to see: tagged ones of an interface in layer 2 (those of one in
+/// layer 3 it sees always), and untagged ones.
+pub fn set_tags(control: &Control, interface: InterfaceId, tagged: bool, untagged: bool) {
+    control.room_mut::<Ports>().change(interface, |port| {
+        port.set(Port::TAGS, tagged);
+        port.set(Port::UNTAGGED, untagged);
+    });
 }
 
 /// Whether an interface belongs to layer 2.
 pub fn is_layer2(control: &Control, interface: InterfaceId) -> bool {
     let ports = control.room::<Ports>();
-    ports.0.current().get(interface.index()).is_some_and(|port| port.low & Port::LAYER2 != 0)
+    ports.0.current().get(interface.index()).is_some_and(|port| port.is_layer2())
 }
 
 pub(crate) fn follow_interfaces(control: &Control) {

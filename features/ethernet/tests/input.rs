@@ -126,7 +126,8 @@ fn layer_3_takes_what_is_for_us_by_its_ethertype() {
             ("vlan-input", rx, 60, vec![2, 0xfe]),
         ];
         let mut seen = seen;
-        (seen.sort(), expected.sort());
+        seen.sort();
+        expected.sort();
         assert_eq!(seen, expected);
         assert_eq!(["not-for-us", "unknown-ethertype", "too-short"].map(|reason| bench.dropped(reason)), [2, 2, 1]);
     }
@@ -143,11 +144,15 @@ fn layer_2_takes_all_but_the_tags_that_are_expected() {
         let packets = [frame(other, 0x0800, 60), frame(other, 0x8100, 61), frame(other, 0x0800, 13)];
         let l2 = |length| ("l2-input", rx.0, length, vec![2, 9]);
         assert_eq!(bench.send(&packets), [l2(60), l2(61)]);
-        quiver_ethernet::set_tags(&bench.control, rx, true);
+        quiver_ethernet::set_tags(&bench.control, rx, true, false);
         let mut seen = bench.send(&packets);
         seen.sort();
         assert_eq!(seen, [l2(60), ("vlan-input", rx.0, 61, vec![2, 9])]);
         assert_eq!(bench.dropped("too-short"), 2);
+        quiver_ethernet::set_tags(&bench.control, rx, false, true);
+        let mut seen = bench.send(&packets);
+        seen.sort();
+        assert_eq!(seen, [l2(61), ("vlan-input", rx.0, 60, vec![2, 9])]);
     }
 }
 
