@@ -1,1 +1,164 @@
 //! Cross-connect and bridge domains.
+//!
+//! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
+//! [`flood`], [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
+//! [`layer2`] and [`station`].
+//!
+//! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
+//! addresses, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands.
+#![forbid(unsafe_code)]
+
+pub mod bridges;
+pub mod bvi;
+pub mod flood;
+pub mod forward;
+pub mod input;
+pub mod layer2;
+pub mod learn;
+pub mod loopback;
+pub mod macs;
+pub mod objects;
+pub mod output;
+mod set;
+mod show;
+pub mod station;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use quiver_control::Control;
+use quiver_engine::stage::{Chain, Last};
+use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, ProductSpec, Side, Snapshot};
+use quiver_ethernet::EthernetInput;
+
+use bridges::Bridges;
+use layer2::Layer2;
+
+/// The feature arc in front of `l2-input`.
+pub const L2_INPUT: &str = "l2-input";
+/// The feature arc in front of `l2-output`; the sending interface decides.
+pub const L2_OUTPUT: &str = "l2-output";
+
+/// Why the room cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum BridgeError {
+    /// The data plane refused.
+    #[error(transparent)]
+    Dataplane(#[from] DataplaneError),
+    /// The table of addresses cannot be made.
+    #[error("the table of MAC addresses cannot be made: {0}")]
+    Macs(#[from] quiver_table::ExactError),
+}
+
+/// Registers nodes, objects, commands, and the tasks that learn and age.
+pub fn register(control: &Control) -> Result<(), BridgeError> {
+    let bridges = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let (macs, news) = macs::Macs::new(&dataplane)?;
+        let bridges = Bridges::new(dataplane.domain(), macs);
+        let layer2 = bridges.snapshot();
+        let stages = Stages {
+            input: input::L2Input(layer2.clone()),
+            learn: learn::L2Learn {
+                layer2: layer2.clone(),
+                table: bridges.macs.reader(),
+                clock: bridges.macs.clock(),
+                news,
+            },
+            forward: forward::L2Forward { layer2: layer2.clone(), table: bridges.macs.reader() },
+            output: output::L2Output(layer2.clone()),
+        };
+        register_nodes(&mut dataplane, layer2, &stages).map_err(DataplaneError::from)?;
+        register_products(
+            &mut dataplane,
+            EthernetInput::of(&control.room()),
+            stages,
+            bridges.connected(),
+            bridges.bridged(),
+        );
+        bridges
+    };
+    control.insert_room(bridges);
+    objects::register(control);
+    loopback::register(control);
+    bridges::follow_interfaces(control);
+    macs::spawn_tasks(control);
+    set::register(control);
+    show::register(control);
+    Ok(())
+}
+
+struct Stages {
+    input: input::L2Input,
+    learn: learn::L2Learn,
+    forward: forward::L2Forward,
+    output: output::L2Output,
+}
+
+fn register_nodes(
+    dataplane: &mut Dataplane,
+    layer2: Snapshot<Layer2>,
+    stages: &Stages,
+) -> Result<(), quiver_engine::GraphError> {
+    let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
+    let graph = dataplane.blueprint();
+    graph.feature_arc(FeatureArcSpec { name: L2_INPUT, end: "l2-input", side: Side::Rx })?;
+    graph.feature_arc(FeatureArcSpec { name: L2_OUTPUT, end: "l2-output", side: Side::Tx })?;
+    let (input, learn) = (stages.input.clone(), stages.learn.clone());
+    let (forward, output) = (stages.forward.clone(), stages.output.clone());
+    graph.node(NodeSpec::stage(move |_| input.clone()).describe(show::describe_frame))?;
+    graph.node(NodeSpec::stage(move |_| learn.clone()).describe(show::describe_frame))?;
+    graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
+    graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
+    let flooded = layer2.clone();
+    graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;
+    let (from, to) = (layer2.clone(), layer2);
+    graph.node(NodeSpec::new("bvi-input", bvi::InputNext::ARCS, move |seed| bvi::BviInput {
+        layer2: from.clone(),
+        received: received.row(seed.worker),
+    }))?;
+    graph.node(NodeSpec::new(bridges::BVI_OUTPUT, bvi::OutputNext::ARCS, move |seed| bvi::BviOutput {
+        layer2: to.clone(),
+        sent: sent.row(seed.worker),
+    }))?;
+    let bvi_output = FeatureSpec { arc: "interface-output", node: bridges::BVI_OUTPUT, before: &[], after: &[] };
+    graph.feature(bvi_output)
+}
+
+const TO_LAYER2: u16 = quiver_ethernet::input::Next::Layer2 as u16;
+const CONNECT: u16 = input::Next::Connect as u16;
+const LEARN: u16 = input::Next::Learn as u16;
+const FORWARD: u16 = learn::Next::Forward as u16;
+const KNOWN: u16 = forward::Next::Output as u16;
+
+/// The fused paths: cross-connect, and a bridge between known stations.
+fn register_products(
+    dataplane: &mut Dataplane,
+    ethernet: EthernetInput,
+    stages: Stages,
+    connected: Rc<RefCell<BTreeSet<u16>>>,
+    bridged: Rc<RefCell<BTreeSet<u16>>>,
+) {
+    let Stages { input, learn, forward, output } = stages;
+    let path = (ethernet.clone(), input.clone(), output.clone());
+    dataplane.product(ProductSpec::new(
+        "l2-xconnect",
+        output::Next::Output,
+        move |interface| connected.borrow().contains(&interface),
+        move |_| {
+            let (ethernet, input, output) = path.clone();
+            Chain::<_, TO_LAYER2, _>(ethernet, Chain::<_, CONNECT, _>(input, Last(output)))
+        },
+    ));
+    dataplane.product(ProductSpec::new(
+        "l2-bridge",
+        output::Next::Output,
+        move |interface| bridged.borrow().contains(&interface),
+        move |_| {
+            let known = Chain::<_, KNOWN, _>(forward.clone(), Last(output.clone()));
+            let learned = Chain::<_, LEARN, _>(input.clone(), Chain::<_, FORWARD, _>(learn.clone(), known));
+            Chain::<_, TO_LAYER2, _>(ethernet.clone(), learned)
+        },
+    ));
+}

@@ -1,0 +1,86 @@
+//! `l2-fwd`: frames to a known address go to its interface, others are flooded.
+//!
+//! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
+//! does not.
+
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_table::{ExactTable, ExactView};
+
+use crate::layer2::{Layer2, Port};
+use crate::station;
+
+arcs! {
+    /// Where frames go by their destination.
+    pub enum Next {
+        Output => features "l2-output",
+        Flood => node "l2-flood",
+        Virtual => node "bvi-input",
+        Filtered => drop "filtered",
+        NoFlooding => drop "no-flooding",
+        NoUnknownFlooding => drop "no-unknown-flooding",
+    }
+}
+
+const FIRST_OCTET: Field = Field::new(0, 8);
+
+/// The node.
+#[derive(Clone)]
+pub struct L2Forward {
+    pub(crate) layer2: Snapshot<Layer2>,
+    pub(crate) table: ExactTable,
+}
+
+impl Stage for L2Forward {
+    const NAME: &'static str = "l2-fwd";
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = ForwardBody<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> ForwardBody<'f> {
+        ForwardBody { layer2: self.layer2.read(guard), table: self.table.view(guard) }
+    }
+}
+
+/// The node's work on a frame.
+pub struct ForwardBody<'f> {
+    layer2: &'f Layer2,
+    table: ExactView<'f>,
+}
+
+impl Body for ForwardBody<'_> {
+    const WRITES: Columns = Columns::TX;
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
+        p.leave(group & (p.hop & Port::FLOOD).eq(0), Next::NoFlooding);
+        p.leave(group, Next::Flood);
+        // A domain that does not forward treats every station as unknown.
+        let known = p.live & (p.hop & Port::FORWARD).ne(0);
+        let (high, low, hop) = (p.header.word(0).array(), p.header.word(4).array(), p.hop.array());
+        let (mut tx, mut found, mut bvi, mut filtered) = (p.tx.array(), 0u16, 0u16, 0u16);
+        for lane in known {
+            if let Some(value) = self.table.get(key(high[lane], low[lane], hop[lane])) {
+                tx[lane] = value as u32 & 0xffff;
+                found |= 1 << lane;
+                bvi |= u16::from(value & station::VIRTUAL != 0) << lane;
+                filtered |= u16::from(value & station::FILTER != 0) << lane;
+            }
+        }
+        p.tx = p.tx.with(&tx);
+        p.leave(!Mask16(found) & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
+        p.leave(!Mask16(found), Next::Flood);
+        p.leave(Mask16(filtered), Next::Filtered);
+        p.leave(Mask16(bvi), Next::Virtual);
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        let [a, b, c, d, e, f] = window.first_chunk::<6>().copied().unwrap_or_default();
+        let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        self.table.prefetch(destination << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
+    }
+}
+
+/// The key of the destination address: the first word of the frame and the upper half of the second.
+#[inline(always)]
+fn key(high: u32, low: u32, hop: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low & 0xffff_0000) | u64::from(hop & 0xffff)
+}

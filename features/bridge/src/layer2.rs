@@ -1,0 +1,74 @@
+//! What the nodes of layer 2 read: the mode of each interface, and the members of each bridge domain.
+
+use std::sync::Arc;
+
+use quiver_interface::InterfaceId;
+
+/// A bridge domain's number in the data plane: what lookups of addresses and floods use. Never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainIndex(pub u16);
+
+/// An interface as the nodes see it: two words, so that sixteen packets' modes are two lookups.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// The split-horizon group in the lowest byte, then what the interface is, then what its domain does.
+    pub(crate) word: u32,
+    /// The domain, or the peer of a cross-connect.
+    pub(crate) target: u32,
+}
+
+impl Port {
+    /// Interfaces of the same group, other than 0, send nothing to each other.
+    pub(crate) const GROUP: u32 = 0xff;
+    /// Whatever comes goes to the peer.
+    pub(crate) const CONNECTED: u32 = 1 << 8;
+    /// The virtual interface of its domain, and set up.
+    pub(crate) const VIRTUAL: u32 = 1 << 10;
+    /// The domain learns addresses.
+    pub(crate) const LEARN: u32 = 1 << 16;
+    /// The domain forwards to known addresses.
+    pub(crate) const FORWARD: u32 = 1 << 17;
+    /// The domain floods to groups.
+    pub(crate) const FLOOD: u32 = 1 << 18;
+    /// The domain floods to unknown addresses.
+    pub(crate) const UNKNOWN: u32 = 1 << 19;
+    /// What `hop` carries of the word, above the domain.
+    pub(crate) const CARRIED: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN;
+}
+
+/// A member of a domain, as floods see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The interface.
+    pub interface: InterfaceId,
+    /// Its split-horizon group.
+    pub group: u8,
+    /// Whether it is the domain's virtual interface.
+    pub bvi: bool,
+}
+
+/// All of it, published as one value, so that a frame sees one state.
+#[derive(Clone, Default)]
+pub struct Layer2 {
+    pub(crate) ports: Vec<Port>,
+    /// By domain.
+    pub(crate) members: Vec<Arc<[Member]>>,
+}
+
+impl Layer2 {
+    #[inline(always)]
+    pub(crate) fn port(&self, interface: u16) -> Port {
+        self.ports.get(usize::from(interface)).copied().unwrap_or_default()
+    }
+    #[inline(always)]
+    pub(crate) fn word(&self, interface: u32) -> u32 {
+        self.ports.get(interface as usize).map_or(0, |port| port.word)
+    }
+    #[inline(always)]
+    pub(crate) fn target(&self, interface: u32) -> u32 {
+        self.ports.get(interface as usize).map_or(0, |port| port.target)
+    }
+    pub(crate) fn members(&self, domain: u16) -> &[Member] {
+        self.members.get(usize::from(domain)).map_or(&[], |members| members)
+    }
+}

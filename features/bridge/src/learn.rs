@@ -1,0 +1,147 @@
+//! `l2-learn`: known source addresses are stamped as seen; of new and moved ones control is told, which keeps the table.
+//!
+//! Drops: `mac-move-violation`, for a source address that was configured to be elsewhere.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quiver_engine::channel::Outbox;
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_table::{ExactTable, ExactView};
+
+use crate::layer2::Layer2;
+use crate::station::{self, Station};
+
+arcs! {
+    /// Where frames go once their source is known.
+    pub enum Next {
+        Forward => node "l2-fwd",
+        Moved => drop "mac-move-violation",
+    }
+}
+
+/// What workers tell control: an address was seen behind an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Sighting {
+    /// Address and domain, as in the table.
+    pub key: u64,
+    /// Where it was seen.
+    pub interface: u16,
+}
+
+/// The node.
+#[derive(Clone)]
+pub struct L2Learn {
+    pub(crate) layer2: Snapshot<Layer2>,
+    pub(crate) table: ExactTable,
+    /// Seconds; control sets it.
+    pub(crate) clock: Arc<AtomicU32>,
+    pub(crate) news: News,
+}
+
+impl Stage for L2Learn {
+    const NAME: &'static str = "l2-learn";
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = LearnBody<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LearnBody<'f> {
+        LearnBody {
+            layer2: self.layer2.read(guard),
+            table: self.table.view(guard),
+            now: self.clock.load(Ordering::Relaxed),
+            news: &mut self.news,
+            unknown: Cell::new(0),
+        }
+    }
+}
+
+/// The node's work on a frame.
+pub struct LearnBody<'f> {
+    layer2: &'f Layer2,
+    table: ExactView<'f>,
+    now: u32,
+    news: &'f mut News,
+    /// Lanes of the group whose source the table does not have there; from `step` to `commit`.
+    unknown: Cell<u16>,
+}
+
+impl Body for LearnBody<'_> {
+    const WRITES: Columns = Columns::NONE;
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let (high, low) = (p.header.word(4).array(), p.header.word(8).array());
+        let (rx, hop) = (p.rx.array(), p.hop.array());
+        let (mut unknown, mut violating) = (0u16, 0u16);
+        for lane in p.live {
+            match self.table.find(key(high[lane], low[lane], hop[lane])) {
+                // A stamp is no effect that could be wrong: the frame did come, whichever way it goes on.
+                Some(entry) if entry.value() as u32 & 0xffff == rx[lane] => entry.touch(self.now),
+                Some(entry) if entry.value() & station::FIXED != 0 => violating |= 1 << lane,
+                _ => unknown |= 1 << lane,
+            }
+        }
+        self.unknown.set(unknown);
+        p.leave(Mask16(violating), Next::Moved);
+    }
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        let unknown = p.live & Mask16(self.unknown.get());
+        if unknown == Mask16(0) {
+            return;
+        }
+        let (high, low) = (p.header.word(4).array(), p.header.word(8).array());
+        let (rx, hop) = (p.rx.array(), p.hop.array());
+        for lane in unknown {
+            let sighting = Sighting { key: key(high[lane], low[lane], hop[lane]), interface: rx[lane] as u16 };
+            self.news.tell(sighting, self.now);
+        }
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        let [.., a, b, c, d, e, f] = window.first_chunk::<12>().copied().unwrap_or_default();
+        let source = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        self.table.prefetch(source << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
+    }
+}
+
+/// The key of the source address: its first two octets end the second word of the frame, the others are the third.
+#[inline(always)]
+fn key(high: u32, low: u32, hop: u32) -> u64 {
+    u64::from(high & 0xffff) << 48 | u64::from(low) << 16 | u64::from(hop & 0xffff)
+}
+
+/// A worker's sightings on their way to control. What was told is not told again within the second.
+pub struct News {
+    outbox: Outbox<Sighting>,
+    told: Box<[(Sighting, u32)]>,
+}
+
+/// Sightings that are remembered; a power of two.
+const TOLD: usize = 1024;
+
+impl News {
+    pub(crate) fn new(outbox: Outbox<Sighting>) -> News {
+        News { outbox, told: vec![Default::default(); TOLD].into() }
+    }
+    #[cold]
+    fn tell(&mut self, sighting: Sighting, now: u32) {
+        // A group is no station (IEEE 802.1Q, 8.8.1), and nobody has the address of zeros.
+        if !Station::of(sighting.key).mac.is_unicast() {
+            return;
+        }
+        let hash = sighting.key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let Some(told) = self.told.get_mut(hash as usize & (TOLD - 1)) else { return };
+        // A full queue counts what it loses; the station is told of again when it sends again.
+        if *told != (sighting, now) && self.outbox.send(sighting) {
+            *told = (sighting, now);
+        }
+    }
+}
+
+impl Clone for News {
+    /// Each worker remembers what it told itself.
+    fn clone(&self) -> News {
+        News::new(self.outbox.clone())
+    }
+}

@@ -1,0 +1,110 @@
+//! Interfaces without hardware: loopbacks, and the virtual interfaces of bridge domains.
+
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::{Change, Control, Kind, Object, ObjectError};
+use quiver_interface::{InterfaceName, Interfaces, NewInterface, create, remove};
+use quiver_wire::MacAddress;
+
+/// The kind of these interfaces.
+pub(crate) const KIND: &str = "loopback";
+const MTU: u16 = 9000;
+
+/// An interface without hardware: its addresses are reached through others, or through a bridge domain.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "loopbacks", provides = "interface")]
+pub struct Loopback {
+    /// Its name: loop0, loop1 and so on, or bvi0, bvi1 and so on.
+    #[key]
+    pub name: String,
+    /// Its address; without it, one made of its number.
+    #[fixed]
+    pub mac: Option<MacAddress>,
+}
+
+/// The two families of names, and the first octets of the addresses that follow from their numbers.
+const FAMILIES: [(&str, [u8; 2]); 2] = [("loop", [0xde, 0xad]), ("bvi", [0xb0, 0xb0])];
+
+/// The address that goes with a name; None if there is no such name.
+fn mac_of(name: &str) -> Option<MacAddress> {
+    FAMILIES.iter().find_map(|(stem, [a, b])| {
+        let digits = name.strip_prefix(stem)?;
+        let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
+        let [c, d, e, f] = number.to_be_bytes();
+        Some(MacAddress([*a, *b, c, d, e, f]))
+    })
+}
+
+pub(crate) fn register(control: &Control) {
+    control.objects().add(Kind::new(apply).check(check));
+    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        control.commands().add(Command::new(grammar, help, run).arguments_of::<Loopback>());
+    };
+    add(
+        "create loopback interface {mac <mac> | instance <instance:u32>}",
+        "Create an interface without hardware.",
+        |control, matches| make(control, matches, "loop"),
+    );
+    add("delete loopback interface intfc <interface>", "Delete a loopback.", delete);
+    add(
+        "bvi create {mac <mac> | instance <instance:u32>}",
+        "Create an interface to be the virtual one of a bridge domain.",
+        |control, matches| make(control, matches, "bvi"),
+    );
+    add("bvi delete <interface>", "Delete a virtual interface.", delete);
+}
+
+fn check(loopback: &Loopback) -> Result<(), ObjectError> {
+    if mac_of(&loopback.name).is_none() {
+        let what = format!("'{}' is no name of a loopback", loopback.name);
+        return Err(ObjectError::field("name", what).remedy("choose one such as loop0 or bvi0"));
+    }
+    match loopback.mac {
+        Some(mac) if !mac.is_unicast() => {
+            Err(ObjectError::field("mac", format!("{mac} is no address of a single station"))
+                .remedy("choose one whose first octet is even, and not all zeros"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn apply(control: &Control, change: Change<'_, Loopback>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(loopback) => {
+            let mac = loopback.mac.or_else(|| mac_of(&loopback.name)).unwrap_or_default();
+            let name = loopback.name.clone();
+            create(control, NewInterface { name, kind: KIND, mac, mtu: MTU, parent: None, queues: None }).map(|_| ())
+        }
+        // Every field is fixed.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(loopback) => {
+            let id = control.room::<Interfaces>().id_of(&loopback.name)?;
+            remove(control, id);
+            Ok(())
+        }
+    }
+}
+
+fn make(control: &Control, matches: &Matches, stem: &str) -> Result<Reply, CommandError> {
+    let name = match matches.find::<u32>("instance")? {
+        Some(instance) => format!("{stem}{instance}"),
+        None => {
+            let interfaces = control.room::<Interfaces>();
+            let mut names = (0u32..).map(|number| format!("{stem}{number}"));
+            names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
+        }
+    };
+    if control.objects().get::<Loopback>(&name).is_some() {
+        return Err(CommandError::new(format!("there is {name} already")).at(matches.place("instance")));
+    }
+    control.put(Loopback { name: name.clone(), mac: matches.find("mac")? })?;
+    Ok(Reply::text(name))
+}
+
+fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let InterfaceName(name) = matches.get("interface")?;
+    if control.objects().get::<Loopback>(&name).is_none() {
+        return Err(CommandError::new(format!("{name} is no loopback")).at(matches.place("interface")));
+    }
+    control.delete_with_users::<Loopback>(&name)?;
+    Ok(Reply::done())
+}

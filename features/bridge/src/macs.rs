@@ -1,0 +1,177 @@
+//! The table of addresses: control writes it, from configuration and from what workers have seen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use quiver_control::{Control, ObjectError, Time};
+use quiver_engine::Dataplane;
+use quiver_engine::channel::{Inbox, channel};
+use quiver_interface::Events;
+use quiver_table::{ExactError, ExactTable, ExactWriter};
+
+use crate::bridges::Bridges;
+use crate::layer2::DomainIndex;
+use crate::learn::{News, Sighting};
+use crate::station::{Place, Station};
+
+/// Addresses of all domains together.
+const STATIONS_MAX: usize = 16 << 20;
+/// Sightings on their way; workers repeat what is lost.
+const SIGHTINGS_MAX: usize = 4096;
+/// How often entries are looked at for their age.
+const AGEING_PERIOD: u32 = 5;
+/// A resolution of a second is enough for ages in minutes.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The table, with what is known of it.
+pub struct Macs {
+    table: ExactWriter,
+    clock: Arc<AtomicU32>,
+    sightings: Inbox<Sighting>,
+    learned: HashMap<DomainIndex, usize>,
+    /// Sightings that were not learned because a limit was reached.
+    refused: u64,
+}
+
+/// An entry, for `show`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacEntry {
+    /// The address and its domain.
+    pub station: Station,
+    /// Where it is.
+    pub place: Place,
+    /// Seconds since it was last seen.
+    pub age: u32,
+}
+
+impl Macs {
+    /// An empty table, and the workers' way to tell what they saw.
+    pub(crate) fn new(dataplane: &Dataplane) -> Result<(Macs, News), ExactError> {
+        let (outbox, sightings) = channel(SIGHTINGS_MAX, dataplane.bell());
+        // Addresses come from strangers: whoever knew the seed could choose addresses that share a bucket.
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "macs");
+        let table = ExactWriter::new(dataplane.domain(), STATIONS_MAX, seed)?;
+        let macs = Macs { table, clock: Arc::default(), sightings, learned: HashMap::new(), refused: 0 };
+        Ok((macs, News::new(outbox)))
+    }
+    pub(crate) fn reader(&self) -> ExactTable {
+        self.table.reader()
+    }
+    /// Seconds, as the workers stamp entries.
+    pub(crate) fn clock(&self) -> Arc<AtomicU32> {
+        self.clock.clone()
+    }
+    fn now(&self) -> u32 {
+        self.clock.load(Ordering::Relaxed)
+    }
+    /// All entries, by domain and address.
+    pub fn entries(&self) -> Vec<MacEntry> {
+        let now = self.now();
+        let entry = |row: quiver_table::hash::Row| MacEntry {
+            station: Station::of(row.key),
+            place: Place::of(row.value),
+            age: now.wrapping_sub(row.last_seen),
+        };
+        let mut entries: Vec<_> = self.table.iter().map(entry).collect();
+        entries.sort_by_key(|entry| (entry.station.domain, entry.station.mac));
+        entries
+    }
+    /// How many entries there are, and how many of them were learned.
+    pub fn count(&self) -> (usize, usize) {
+        (self.table.len(), self.learned.values().sum())
+    }
+    /// Sightings that were lost on the way, and such that a limit forbade to learn.
+    pub fn missed(&self) -> (u64, u64) {
+        (self.sightings.lost(), self.refused)
+    }
+    /// Writes an entry.
+    pub(crate) fn put(&mut self, station: Station, place: Place) -> Result<(), ObjectError> {
+        let old = self.table.insert(station.key(), place.value(), self.now());
+        let old = old.map_err(|error| ObjectError::whole(error.to_string()))?;
+        self.count_change(station.domain, old.map(Place::of), Some(place));
+        Ok(())
+    }
+    /// Removes an entry. False if there is none.
+    pub(crate) fn remove(&mut self, station: Station) -> bool {
+        let old = self.table.remove(station.key()).map(Place::of);
+        self.count_change(station.domain, old, None);
+        old.is_some()
+    }
+    /// Removes the entries that `unwanted` says yes to; returns how many.
+    pub(crate) fn forget(&mut self, unwanted: impl Fn(Station, Place) -> bool) -> usize {
+        let rows = self.table.iter().filter(|row| unwanted(Station::of(row.key), Place::of(row.value)));
+        let stations: Vec<_> = rows.map(|row| Station::of(row.key)).collect();
+        stations.into_iter().filter(|station| self.remove(*station)).count()
+    }
+    fn count_change(&mut self, domain: DomainIndex, old: Option<Place>, new: Option<Place>) {
+        let is_learned = |place: Option<Place>| place.is_some_and(|place| !place.fixed);
+        let count = self.learned.entry(domain).or_default();
+        *count = *count + usize::from(is_learned(new)) - usize::from(is_learned(old)).min(*count);
+    }
+    fn learn(&mut self, station: Station, place: Place, limit: u32) {
+        let old = self.table.get(station.key()).map(|row| Place::of(row.value));
+        let learned = self.learned.get(&station.domain).copied().unwrap_or(0);
+        match old {
+            Some(old) if old.fixed => {}
+            None if learned >= limit as usize => self.refused += 1,
+            _ => self.refused += u64::from(self.put(station, place).is_err()),
+        }
+    }
+}
+
+/// Starts the tasks that learn and age.
+pub(crate) fn spawn_tasks(control: &Control) {
+    let here = control.clone();
+    control.spawn("l2-learning", async move {
+        let signal = here.room::<Events>().signal.clone();
+        loop {
+            let rung = signal.changed();
+            learn_all(&here);
+            rung.await;
+        }
+    });
+    let here = control.clone();
+    control.spawn("l2-ageing", async move {
+        let start = here.now();
+        loop {
+            here.sleep(TICK).await;
+            tick(&here, start);
+        }
+    });
+}
+
+fn learn_all(control: &Control) {
+    let mut bridges = control.room_mut::<Bridges>();
+    while let Some(Sighting { key, interface }) = bridges.macs.sightings.receive() {
+        let (station, interface) = (Station::of(key), quiver_interface::InterfaceId(interface));
+        // Meanwhile the interface may have left the domain, or the domain given up learning.
+        let Some(limit) = bridges.learns(interface, station.domain).map(|settings| settings.learn_limit) else {
+            continue;
+        };
+        bridges.macs.learn(station, Place::learned(interface), limit);
+    }
+}
+
+fn tick(control: &Control, start: Time) {
+    let mut bridges = control.room_mut::<Bridges>();
+    let now = control.now().since(start).as_secs() as u32;
+    bridges.macs.clock.store(now, Ordering::Relaxed);
+    if !now.is_multiple_of(AGEING_PERIOD) {
+        return;
+    }
+    let domains = bridges.domains().values();
+    let ages = domains.map(|domain| (domain.index, u32::from(domain.settings.mac_age) * 60));
+    let ages: HashMap<_, _> = ages.filter(|(_, age)| *age > 0).collect();
+    if ages.is_empty() {
+        return;
+    }
+    let stale = |entry: &MacEntry| {
+        !entry.place.fixed && ages.get(&entry.station.domain).is_some_and(|age_max| entry.age > *age_max)
+    };
+    let stale: Vec<_> = bridges.macs.entries().into_iter().filter(stale).map(|entry| entry.station).collect();
+    for station in stale {
+        bridges.macs.remove(station);
+    }
+}

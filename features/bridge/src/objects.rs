@@ -1,0 +1,170 @@
+//! What is configured: bridge domains, interfaces of layer 2, static addresses.
+
+use quiver_control::{Change, Control, Kind, Object, ObjectError};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_wire::MacAddress;
+
+use crate::bridges::{self, Bridges, Mode};
+
+quiver_control::reference! {
+    /// The number of a bridge domain.
+    pub struct DomainId(u32) in "bridge-domains";
+}
+
+quiver_control::reference! {
+    /// The name of an interface of layer 2.
+    pub struct MemberName(String) in "layer2-interfaces";
+}
+
+/// A bridge domain: interfaces that form one broadcast domain.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "bridge-domains")]
+pub struct BridgeDomain {
+    /// The number by which commands name it.
+    #[key]
+    pub id: u32,
+    /// Whether source addresses are learned.
+    #[default(true)]
+    pub learn: bool,
+    /// Whether frames to known addresses go to their interface only.
+    #[default(true)]
+    pub forward: bool,
+    /// Whether frames to unknown addresses go to all members.
+    #[default(true)]
+    pub uu_flood: bool,
+    /// Whether frames to groups go to all members.
+    #[default(true)]
+    pub flood: bool,
+    /// Minutes after which an address that was not seen is forgotten; 0 keeps them.
+    #[default(0)]
+    pub mac_age: u8,
+    /// Addresses that are learned at most.
+    #[default(1_000_000)]
+    pub learn_limit: u32,
+}
+
+/// An interface of layer 2: a member of a bridge domain, or an end of a cross-connect.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "layer2-interfaces")]
+pub struct Layer2Interface {
+    /// The interface.
+    #[key]
+    pub interface: InterfaceName,
+    /// The bridge domain that it is a member of.
+    #[fixed]
+    pub domain: Option<DomainId>,
+    /// Whether it is the virtual interface through which the domain meets layer 3.
+    #[fixed]
+    #[default(false)]
+    pub bvi: bool,
+    /// Its split-horizon group: members of one group, other than 0, send nothing to each other.
+    #[default(0)]
+    pub group: u8,
+    /// The interface by which everything leaves that is received, instead of a domain.
+    #[fixed]
+    pub connect: Option<InterfaceName>,
+}
+
+/// An address that is not learned but said.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "static-macs")]
+pub struct StaticMac {
+    /// The bridge domain.
+    #[key]
+    pub domain: DomainId,
+    /// The address.
+    #[key]
+    pub mac: MacAddress,
+    /// The member behind which it is; without one, frames to it are dropped.
+    pub interface: Option<MemberName>,
+}
+
+/// VPP's limit, which leaves room for numbers of VXLAN and the like.
+const DOMAIN_ID_MAX: u32 = 0xff_ffff;
+
+pub(crate) fn register(control: &Control) {
+    control.objects().add(Kind::new(apply_domain).check(check_domain));
+    control.objects().add(Kind::new(apply_interface).check(check_interface));
+    control.objects().add(Kind::new(apply_mac).check(check_mac));
+    control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<DomainId>());
+}
+
+fn check_domain(domain: &BridgeDomain) -> Result<(), ObjectError> {
+    match domain.id {
+        1..=DOMAIN_ID_MAX => Ok(()),
+        other => Err(ObjectError::field("id", format!("{other} cannot be the number of a domain"))
+            .remedy(format!("choose one from 1 to {DOMAIN_ID_MAX}"))),
+    }
+}
+
+fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectError> {
+    match (&interface.domain, &interface.connect) {
+        (Some(_), None) => Ok(()),
+        (None, Some(peer)) if *peer == interface.interface => {
+            Err(ObjectError::field("connect", "an interface cannot be connected with itself")
+                .remedy("name another interface"))
+        }
+        (None, Some(_)) if interface.bvi || interface.group != 0 => {
+            let field = if interface.bvi { "bvi" } else { "group" };
+            Err(ObjectError::field(field, "this is for members of a bridge domain").remedy("leave it out"))
+        }
+        (None, Some(_)) => Ok(()),
+        _ => Err(ObjectError::whole("an interface of layer 2 has either a domain or a peer")
+            .remedy("give one of 'domain' and 'connect'")),
+    }
+}
+
+fn check_mac(mac: &StaticMac) -> Result<(), ObjectError> {
+    match mac.mac.is_unicast() {
+        true => Ok(()),
+        false => Err(ObjectError::field("mac", format!("{} is no address of a single station", mac.mac))
+            .remedy("groups are flooded; give the address of a station")),
+    }
+}
+
+fn apply_domain(control: &Control, change: Change<'_, BridgeDomain>) -> Result<(), ObjectError> {
+    let mut bridges = control.room_mut::<Bridges>();
+    match change {
+        Change::Create(domain) => bridges.add_domain(domain),
+        Change::Update { new, .. } => {
+            bridges.change_domain(new);
+            Ok(())
+        }
+        Change::Delete(domain) => {
+            bridges.remove_domain(domain.id);
+            Ok(())
+        }
+    }
+}
+
+fn apply_interface(control: &Control, change: Change<'_, Layer2Interface>) -> Result<(), ObjectError> {
+    let id_of = |name: &InterfaceName| control.room::<Interfaces>().id_of(&name.0);
+    match change {
+        Change::Create(new) | Change::Update { new, .. } => {
+            let mode = match (&new.connect, &new.domain) {
+                (Some(peer), _) => Mode::Connected(id_of(peer)?),
+                (None, Some(DomainId(domain))) => Mode::Member { domain: *domain, group: new.group, bvi: new.bvi },
+                (None, None) => return check_interface(new),
+            };
+            bridges::set_mode(control, id_of(&new.interface)?, Some(mode))
+        }
+        Change::Delete(old) => bridges::set_mode(control, id_of(&old.interface)?, None),
+    }
+}
+
+fn apply_mac(control: &Control, change: Change<'_, StaticMac>) -> Result<(), ObjectError> {
+    let interface = |mac: &StaticMac| {
+        let name = mac.interface.as_ref();
+        name.map(|name| control.room::<Interfaces>().id_of(&name.0)).transpose()
+    };
+    match change {
+        Change::Create(new) | Change::Update { new, .. } => {
+            let interface = interface(new)?;
+            control.room_mut::<Bridges>().set_static(new.domain.0, new.mac, interface)
+        }
+        Change::Delete(old) => {
+            control.room_mut::<Bridges>().remove_mac(old.domain.0, old.mac);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The table by which a frame's tags find its sub-interface.
+
+use quiver_engine::{Domain, Guard, Publisher, Snapshot};
+use quiver_interface::InterfaceId;
+use quiver_table::{ExactError, ExactTable, ExactView, ExactWriter};
+
+use crate::tags::{Tag, Tags};
+
+/// What a sub-interface says of one tag of its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TagPattern {
+    /// It is not there, or not looked at.
+    None,
+    /// It is there.
+    Any,
+    /// It is this VLAN.
+    Vlan(u16),
+}
+
+impl TagPattern {
+    /// Thirteen bits of a key: no VLAN has the two highest values.
+    fn bits(self) -> u64 {
+        match self {
+            TagPattern::None => 0x1000,
+            TagPattern::Any => 0x1fff,
+            TagPattern::Vlan(vlan) => u64::from(vlan & 0x0fff),
+        }
+    }
+}
+
+/// Which frames of an interface are a sub-interface's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// Those with these tags.
+    Tagged {
+        /// The ethertype of the outer tag.
+        ethertype: u16,
+        /// The outer tag.
+        outer: TagPattern,
+        /// The inner one.
+        inner: TagPattern,
+        /// Whether there may be no further tags.
+        exact: bool,
+    },
+    /// Those without a tag, or with one for a priority only.
+    Untagged,
+    /// Tagged ones that are no other sub-interface's.
+    Default,
+}
+
+impl Pattern {
+    /// The tags that it names: what a frame of the sub-interface has for certain.
+    pub fn tags(self) -> Option<Vec<Tag>> {
+        let Pattern::Tagged { ethertype, outer, inner, .. } = self else {
+            return (self == Pattern::Untagged).then(Vec::new);
+        };
+        let outer = match outer {
+            TagPattern::Vlan(tci) => Tag { ethertype, tci },
+            TagPattern::Any | TagPattern::None => return None,
+        };
+        match inner {
+            TagPattern::None => Some(vec![outer]),
+            TagPattern::Any => None,
+            TagPattern::Vlan(tci) => Some(vec![outer, Tag { ethertype: 0x8100, tci }]),
+        }
+    }
+    fn key(self, parent: u16) -> u64 {
+        match self {
+            Pattern::Tagged { ethertype, outer, inner, .. } => key(parent, ethertype, outer, inner),
+            Pattern::Untagged => key(parent, 0, TagPattern::None, TagPattern::None),
+            Pattern::Default => key(parent, 0, TagPattern::Any, TagPattern::None),
+        }
+    }
+    fn value(self, id: InterfaceId) -> u64 {
+        let (count, exact) = match self {
+            Pattern::Tagged { inner: TagPattern::None, exact, .. } => (1, exact),
+            Pattern::Tagged { exact, .. } => (2, exact),
+            Pattern::Untagged | Pattern::Default => (0, false),
+        };
+        u64::from(id.0) | count << 16 | u64::from(exact) << 24
+    }
+}
+
+/// Never 0: the ethertype's bit is set, or the outer pattern's highest.
+fn key(parent: u16, ethertype: u16, outer: TagPattern, inner: TagPattern) -> u64 {
+    let announced = match ethertype {
+        0 => 1,
+        0x88a8 => 2,
+        _ => 3,
+    };
+    announced << 48 | u64::from(parent) << 32 | outer.bits() << 16 | inner.bits()
+}
+
+/// A sub-interface that frames belong to, and how many of their tags say so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The sub-interface.
+    pub interface: u16,
+    /// Tags that are its, the rest is payload.
+    pub tags: usize,
+}
+
+/// The most specific sub-interface of `parent` for these tags.
+#[inline]
+pub fn find(table: &ExactView, parent: u16, tags: &Tags) -> Option<Found> {
+    let [outer, inner] = tags.first;
+    if tags.count == 0 || tags.count == 1 && outer.vlan() == 0 {
+        return found(table.get(Pattern::Untagged.key(parent))?, tags.count);
+    }
+    let (o, i) = (TagPattern::Vlan(outer.vlan()), TagPattern::Vlan(inner.vlan()));
+    const ANY: TagPattern = TagPattern::Any;
+    let two = [(o, i), (o, ANY), (ANY, i), (ANY, ANY)];
+    let one = [(o, TagPattern::None), (ANY, TagPattern::None)];
+    let two = if tags.count > 1 { &two[..] } else { &[] };
+    for (o, i) in two.iter().chain(&one) {
+        let value = table.get(key(parent, outer.ethertype, *o, *i));
+        if let Some(sub) = value.and_then(|value| found(value, tags.count)) {
+            return Some(sub);
+        }
+    }
+    found(table.get(Pattern::Default.key(parent))?, tags.count)
+}
+
+/// What a value says, unless it wants fewer tags.
+fn found(value: u64, count: usize) -> Option<Found> {
+    let (interface, tags, exact) = (value as u16, (value >> 16 & 0xff) as usize, value >> 24 & 1 != 0);
+    (!exact || count == tags).then_some(Found { interface, tags })
+}
+
+/// A sub-interface as the nodes see it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Part {
+    /// Whether it was set up.
+    pub up: bool,
+    /// The tags of its frames.
+    pub tags: [Tag; 2],
+    /// How many they are; None where the sub-interface does not say which.
+    pub count: Option<u8>,
+}
+
+/// All sub-interfaces.
+pub struct SubInterfaces {
+    table: ExactWriter,
+    parts: Publisher<Vec<Part>>,
+}
+
+/// Sub-interfaces there can be: interface numbers there are.
+const SUB_INTERFACES_MAX: usize = 65_536;
+
+impl SubInterfaces {
+    pub(crate) fn new(epochs: &Domain) -> Result<SubInterfaces, ExactError> {
+        // Keys are configured, not sent by strangers.
+        let table = ExactWriter::new(epochs, SUB_INTERFACES_MAX, 0)?;
+        Ok(SubInterfaces { table, parts: Publisher::new(epochs, vec![]) })
+    }
+    pub(crate) fn table(&self) -> ExactTable {
+        self.table.reader()
+    }
+    pub(crate) fn snapshot(&self) -> Snapshot<Vec<Part>> {
+        self.parts.snapshot()
+    }
+    /// The sub-interface that has a pattern already.
+    pub(crate) fn owner(&self, parent: InterfaceId, pattern: Pattern) -> Option<InterfaceId> {
+        self.table.get(pattern.key(parent.0)).map(|row| InterfaceId(row.value as u16))
+    }
+    pub(crate) fn add(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) -> Result<(), ExactError> {
+        self.table.insert(pattern.key(parent.0), pattern.value(id), 0)?;
+        let tags = pattern.tags();
+        let mut part = Part { count: tags.as_ref().map(|tags| tags.len() as u8), ..Part::default() };
+        for (place, tag) in part.tags.iter_mut().zip(tags.unwrap_or_default()) {
+            *place = tag;
+        }
+        self.change(id, |place| *place = part);
+        Ok(())
+    }
+    pub(crate) fn remove(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) {
+        self.table.remove(pattern.key(parent.0));
+        self.change(id, |place| *place = Part::default());
+    }
+    pub(crate) fn set_up(&mut self, id: InterfaceId, up: bool) {
+        self.change(id, |place| place.up = up);
+    }
+    /// The tags that a sub-interface's frames have for certain.
+    pub(crate) fn tags(&self, id: InterfaceId) -> Option<Vec<Tag>> {
+        let part = self.parts.current().get(id.index())?;
+        Some(part.tags.get(..usize::from(part.count?))?.to_vec())
+    }
+    fn change(&mut self, id: InterfaceId, change: impl FnOnce(&mut Part)) {
+        let mut parts = self.parts.current().clone();
+        parts.resize(parts.len().max(id.index() + 1), Part::default());
+        change(&mut parts[id.index()]);
+        self.parts.publish(parts);
+    }
+}
+
+/// The part of an interface, as a node finds it.
+#[inline(always)]
+pub(crate) fn part(parts: &[Part], interface: u16) -> Part {
+    parts.get(usize::from(interface)).copied().unwrap_or_default()
+}
+
+/// What a node reads of the table in a turn.
+pub(crate) fn view<'g>(table: &ExactTable, guard: Guard<'g>) -> ExactView<'g> {
+    table.view(guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tags(ethertype: u16, vlans: &[u16]) -> Tags {
+        let mut tags = Tags { count: vlans.len(), ..Tags::default() };
+        for (place, vlan) in tags.first.iter_mut().zip(vlans) {
+            *place = Tag { ethertype, tci: 0xe000 | vlan };
+        }
+        tags
+    }
+    fn tagged(ethertype: u16, outer: TagPattern, inner: TagPattern, exact: bool) -> Pattern {
+        Pattern::Tagged { ethertype, outer, inner, exact }
+    }
+
+    #[test]
+    fn the_most_specific_sub_interface_wins() {
+        use TagPattern::*;
+        let epochs = Domain::new();
+        let mut subs = SubInterfaces::new(&epochs).unwrap();
+        let parent = InterfaceId(7);
+        let patterns = [
+            tagged(0x8100, Vlan(10), None, true),
+            tagged(0x8100, Vlan(10), Vlan(20), true),
+            tagged(0x8100, Vlan(10), Any, false),
+            tagged(0x8100, Any, Vlan(30), true),
+            tagged(0x8100, Vlan(11), None, false),
+            tagged(0x8100, Any, None, true),
+            Pattern::Untagged,
+            Pattern::Default,
+            tagged(0x88a8, Vlan(10), None, true),
+        ];
+        for (id, pattern) in patterns.iter().enumerate() {
+            subs.add(parent, *pattern, InterfaceId(id as u16)).unwrap();
+        }
+        let reader = epochs.register();
+        let table = subs.table();
+        let view = table.view(reader.guard());
+        let cases: [(&[u16], u16, usize); 11] = [
+            (&[10], 0, 1),
+            (&[10, 20], 1, 2),
+            (&[10, 21], 2, 2),
+            (&[10, 20, 1], 2, 2),
+            (&[9, 30], 3, 2),
+            (&[11], 4, 1),
+            (&[11, 5], 4, 1),
+            (&[12], 5, 1),
+            (&[12, 5], 7, 0),
+            (&[0], 6, 0),
+            (&[], 6, 0),
+        ];
+        for (vlans, interface, count) in cases {
+            assert_eq!(find(&view, 7, &tags(0x8100, vlans)), Some(Found { interface, tags: count }), "{vlans:?}");
+        }
+        assert_eq!(find(&view, 7, &tags(0x88a8, &[10])).map(|found| found.interface), Some(8));
+        assert_eq!(find(&view, 6, &tags(0x8100, &[10])), Option::None);
+        for (id, pattern) in patterns.iter().enumerate() {
+            subs.remove(parent, *pattern, InterfaceId(id as u16));
+        }
+        assert_eq!(find(&view, 7, &tags(0x8100, &[10])), Option::None);
+    }
+}
