@@ -93,7 +93,7 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
     );
     assert_eq!(
         error("set interface state p9 up"),
-        ("there is no port 'p9'; did you mean 'p1'?".into(), "p9".into(), words(&["<port> (the name of a port)"]))
+        ("there is no port 'p9'; did you mean 'p1'?".into(), "p9".into(), words(&["<port> (the name of one port)"]))
     );
     assert_eq!(
         error("set interface state p1"),
@@ -134,7 +134,10 @@ fn completion_knows_words_and_what_exists() {
 #[test]
 fn help_comes_from_the_same_grammar() {
     assert_eq!(run("set interface ?").unwrap(), "Word   Meaning\nmtu    Tell.\nstate  Tell.");
-    assert_eq!(run("set interface state ?").unwrap(), "Word    Meaning\n<port>  the port to set (the name of a port)");
+    assert_eq!(
+        run("set interface state ?").unwrap(),
+        "Word    Meaning\n<port>  the port to set (the name of one port)"
+    );
     assert_eq!(run("help sh int").unwrap(), run("sh int?").unwrap());
     let all = run("?").unwrap();
     assert!(all.contains("\nset     2 commands\n") && all.contains("\nreset   Tell.\n"), "{all}");

@@ -92,10 +92,10 @@ switches:
         errors(text),
         [
             "net.yaml:3:5: ports p1: mtv: there is no such field; did you mean 'mtu'?",
-            "net.yaml:4:5: ports: name: it is missing; add 'name': the name of a port",
+            "net.yaml:4:5: ports: name: it is missing; add 'name': the name of one port",
             "net.yaml:4:10: ports: mtu: 'big' cannot stand here; expected a number from 0 to 65535",
             "net.yaml:6:10: ports p1: mtu: 20 is too small; at least 64",
-            "net.yaml:7:11: ports 7: name: text is meant: write \"7\" with quotes; expected the name of a port",
+            "net.yaml:7:11: ports 7: name: text is meant: write \"7\" with quotes; expected the name of one port",
             "net.yaml:8:5: ports: this is no object; write its fields as 'name: value' behind '- '",
             "net.yaml:9:1: there is no kind of objects 'swiches'; did you mean 'switches'?",
             "net.yaml:13:33: switches 1: members[0].group: 300 cannot stand here; expected a number from 0 to 255",

@@ -110,16 +110,20 @@ pub(super) fn read(text: &str) -> (Option<Node>, Vec<Malformed>) {
     let mut problems = Vec::new();
     let mut open: Vec<(Position, Open)> = Vec::new();
     let mut root = None;
+    // What is missing at the end, the parser misses in the line behind it.
+    let end = end_of(text);
+    let place = |marker: Marker| if marker.line() > end.line { end } else { marker.into() };
     for event in Parser::new_from_str(text) {
         let (event, span) = match event {
             Ok(event) => event,
             Err(error) => {
                 let remedy = "check indentation, colons and quotes near this place";
-                problems.push(Malformed::new((*error.marker()).into(), format!("no YAML: {}", error.info()), remedy));
+                let at = place(*error.marker());
+                problems.push(Malformed::new(at, format!("no YAML: {}", error.info()), remedy));
                 return (None, problems);
             }
         };
-        let at = Position::from(span.start);
+        let at = place(span.start);
         if let Some(problem) = refused(&event, at, root.is_some(), open.len()) {
             problems.push(problem);
             return (None, problems);
@@ -165,6 +169,13 @@ pub(super) fn read(text: &str) -> (Option<Node>, Vec<Malformed>) {
         }
     }
     (root, problems)
+}
+
+/// Where a text ends.
+fn end_of(text: &str) -> Position {
+    let mut lines = text.split(['\n', '\r']);
+    let (line, last) = (lines.clone().count(), lines.next_back().unwrap_or_default());
+    Position { line, column: 1 + last.chars().count() }
 }
 
 /// The place of an entry of this name. Mappings of records are short; the long lists of a file are lists.
@@ -285,5 +296,7 @@ mod tests {
             assert_eq!((problem.what.as_str(), problem.at.line), (what, line), "{text}");
         }
         assert!(read("a: [1\n").1[0].what.starts_with("no YAML: "));
+        // Even what is missing at the end is missing inside the file.
+        assert_eq!(read("%x").1[0].at, Position { line: 1, column: 3 });
     }
 }

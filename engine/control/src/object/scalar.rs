@@ -200,7 +200,7 @@ macro_rules! reference {
 
         impl $crate::object::Scalar for $name {
             const NAME: &'static str = $space;
-            const EXPECTED: &'static str = concat!("the name of a ", $space);
+            const EXPECTED: &'static str = concat!("the name of one ", $space);
             const SPACE: Option<&'static str> = Some($space);
             fn parse(text: &str) -> Result<Self, String> {
                 <$inner as $crate::object::Scalar>::parse(text).map($name)

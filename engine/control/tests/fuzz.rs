@@ -1,0 +1,274 @@
+//! Fuzz targets of this room: no line and no file makes it panic, errors point inside them, and what it writes or
+//! offers it also takes. How to run: fuzz/README.md.
+
+mod ports;
+
+use std::time::{Duration, Instant};
+
+use ports::{PortName, Switch, control, port, switch};
+use quiver_control::Control;
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_control::protocol;
+use quiver_testkit::executor::Executor;
+
+/// A system with a command for each part of the notation.
+fn system() -> (Executor, Control) {
+    let (executor, control) = control();
+    for name in ["p1", "up", "a b"] {
+        control.put(port(name)).unwrap();
+    }
+    control.put(switch(1, &["p1"])).unwrap();
+    control.commands().add_kind(ArgumentKind::of::<PortName>());
+    let done = |_: &Control, _: &Matches| -> Result<Reply, CommandError> { Ok(Reply::done()) };
+    for grammar in [
+        "set interface state <port> (up|down)",
+        "set interface mtu <mtu:u16> <port>",
+        "show interface [<port>...] [verbose]",
+        "show interface addresses",
+        "ip route (add|del) <prefix:ip4-prefix> (via <hop:ip4> [<port>] | table <table:u32>)...",
+        "create switch <id:u32> {learn <learn:bool> | tag <tag:text> | (a|b [c])... | del}",
+        "comment <text>...",
+    ] {
+        control.commands().add(Command::new(grammar, "Do nothing.", done));
+    }
+    control.commands().check().unwrap();
+    (executor, control)
+}
+
+/// Any line is a command or an error.
+#[test]
+fn command_text() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Ok(line) = std::str::from_utf8(bytes) {
+            command(line);
+        }
+    });
+}
+
+/// As `command_text`, but of words that the grammars know, and of pieces of them.
+#[test]
+fn command_sentences() {
+    const WORDS: [&str; 40] = [
+        "set",
+        "interface",
+        "state",
+        "p1",
+        "up",
+        "down",
+        "mtu",
+        "1500",
+        "show",
+        "verbose",
+        "addresses",
+        "ip",
+        "route",
+        "add",
+        "del",
+        "10.0.0.0/8",
+        "via",
+        "10.0.0.1",
+        "table",
+        "7",
+        "create",
+        "switch",
+        "learn",
+        "true",
+        "tag",
+        "a",
+        "b",
+        "c",
+        "comment",
+        "s",
+        "sh",
+        "int",
+        "\"a b\"",
+        "\"",
+        "?",
+        "help",
+        "x",
+        "-1",
+        "é",
+        "99999999999",
+    ];
+    bolero::check!().with_max_len(32).for_each(|bytes: &[u8]| {
+        // A space follows each word but the last, of which every second input takes only the beginning.
+        let words: Vec<&str> = bytes.iter().map(|byte| WORDS[usize::from(*byte) % WORDS.len()]).collect();
+        let mut line = words.join(" ");
+        if bytes.last().is_some_and(|byte| byte % 2 == 1) {
+            line.pop();
+        }
+        command(&line);
+    });
+}
+
+fn command(line: &str) {
+    let (executor, control) = system();
+    let run = |line: &str| executor.block_on(control.commands().run(&control, line, &Output::default()));
+    if let Err(error) = run(line)
+        && let Some(place) = error.place
+    {
+        assert!(line.get(place.clone()).is_some(), "{place:?} is not inside '{line}'");
+    }
+    let (start, words) = control.commands().complete(&control, line);
+    assert!(line.is_char_boundary(start));
+    // A question mark asks for help instead.
+    for completion in words.iter().filter(|completion| completion.insert && !line.contains('?')) {
+        let completed = format!("{}{} ", &line[..start], completion.word);
+        // What was offered is taken: if anything is wrong, it is what is missing behind it.
+        if let Err(error) = run(&completed) {
+            let place = error.place.unwrap();
+            assert!(place.start >= start + completion.word.len(), "'{completed}': {}", error.what);
+        }
+    }
+}
+
+/// Any text is a configuration or errors inside it.
+#[test]
+fn configuration_text() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            configuration(text);
+        }
+    });
+}
+
+/// As `configuration_text`, but of lines that a configuration may have.
+#[test]
+fn configuration_sentences() {
+    const LINES: [&str; 32] = [
+        "ports:",
+        "switches:",
+        "leases:",
+        "- name: p1",
+        "- name: p2",
+        "  mtu: 9000",
+        "  mtu: 10",
+        "  mtu: big",
+        "  line: b",
+        "  line: \"\\u00e9: #\"",
+        "- id: 1",
+        "- id: 2",
+        "  members:",
+        "  - port: p1",
+        "  - port: p2",
+        "    group: 3",
+        "  members: [{port: p1, group: 1}, {port: p2}]",
+        "  uplink: 1",
+        "  uplink: 2",
+        "  uplink:",
+        "- {pool: 1, address: 10.0.0.1}",
+        "- {pool: 1, address: 10.0.0.2}",
+        "- pool: -1",
+        "  unknown: [1, 2, {a: b}]",
+        "- name: '1'",
+        "- name: ''",
+        "# comment",
+        "",
+        "---",
+        "- *a",
+        "- !t x",
+        "\t",
+    ];
+    bolero::check!().with_max_len(24).for_each(|bytes: &[u8]| {
+        let lines: Vec<&str> = bytes.iter().map(|byte| LINES[usize::from(*byte) % LINES.len()]).collect();
+        configuration(&lines.join("\n"));
+    });
+}
+
+fn configuration(text: &str) {
+    let (_, control) = control();
+    match control.apply("file", text) {
+        Ok(_) => {
+            let saved = control.save();
+            assert_eq!(control.diff("saved", &saved.text).unwrap().text, "", "{}", saved.text);
+            let (_, other) = ports::control();
+            other.apply("saved", &saved.text).unwrap();
+            assert_eq!(other.save(), saved);
+        }
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            assert!(control.objects().all::<Switch>().is_empty(), "nothing is left of a refused file");
+            // YAML takes a carriage return for a line's end, too.
+            let lines = 1 + text.matches(['\n', '\r']).count();
+            for error in errors {
+                assert!((1..=lines).contains(&error.at.line), "{error}\n{text}");
+                assert!(error.at.column >= 1, "{error}");
+            }
+        }
+    }
+}
+
+/// Any bytes are a request or an error.
+#[test]
+fn requests() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Ok(request) = protocol::read_request(bytes) {
+            let written = serde_json::to_vec(&request).unwrap();
+            assert_eq!(protocol::read_request(&written), Ok(request));
+        }
+    });
+}
+
+/// Inputs of a kind that makes careless readers slow: a few seconds each would already be quadratic.
+fn in_time(name: &str, work: impl FnOnce()) {
+    let start = Instant::now();
+    work();
+    assert!(start.elapsed() < Duration::from_secs(10), "{name}: {:?}", start.elapsed());
+}
+
+#[test]
+fn long_lines_are_refused_in_time() {
+    let (executor, control) = system();
+    for word in ["p1 ", "a ", "via 10.0.0.1 ", "\" ", "\"\\", "x", "é"] {
+        let rest = word.repeat(16 * 1024 / word.len());
+        for start in ["show interface ", "create switch 1 ", "ip route add 1.0.0.0/8 ", "comment ", ""] {
+            let line = format!("{start}{rest}");
+            in_time(&format!("{start:?} {word:?}"), || {
+                let _ = executor.block_on(control.commands().run(&control, &line, &Output::default()));
+                control.commands().complete(&control, &line);
+            });
+        }
+    }
+}
+
+#[test]
+fn long_files_are_refused_in_time() {
+    let (_, control) = control();
+    for piece in [
+        "[",
+        "{",
+        "- ",
+        "a: ",
+        "? ",
+        "\"",
+        "'",
+        "#",
+        "\n",
+        " ",
+        "a\n",
+        "a: 1\n",
+        "- a\n",
+        "&a ",
+        "|\n ",
+        "[a,",
+        "{a: ",
+        "\\",
+        "ports:\n",
+        "ports: [",
+        "- name: x\n",
+        "{}, ",
+        "!",
+        "%",
+        "---\n",
+        "\t",
+        "é",
+        "a: b: ",
+    ] {
+        for start in ["", "ports: [", "ports:\n", "ports: \""] {
+            let text = format!("{start}{}", piece.repeat((1 << 18) / piece.len()));
+            in_time(&format!("{start:?} {piece:?}"), || {
+                let _ = control.diff("long", &text);
+            });
+        }
+    }
+}
