@@ -3,6 +3,9 @@
 CARGO ?= cargo
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
+# The pages are for those who work on Quiver, so they show private items and may lead to them.
+DOC_LINTS := --deny warnings --allow rustdoc::private-intra-doc-links
+
 .PHONY: help run test toolchain
 .DEFAULT_GOAL := help
 
@@ -21,7 +24,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(CARGO) build --workspace
 	$(CARGO) xtask check
-	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace
 
 toolchain:

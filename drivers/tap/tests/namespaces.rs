@@ -218,7 +218,7 @@ fn long_packets(world: &World) -> Result<(), Failed> {
     for name in ["tap0", "tap1"] {
         house.ok(&format!("delete tap {name}"))?;
     }
-    house.workers.iter_mut().for_each(|worker| drop(worker.turn(0)));
+    house.workers.iter_mut().for_each(|worker| _ = worker.turn(0));
     house.control.room::<Dataplane>().domain().reclaim();
     house.workers.clear();
     assert_eq!(buffers.stored(), buffers.count() as usize, "a buffer leaked");
@@ -254,7 +254,7 @@ fn short_packets(world: &World) -> Result<(), Failed> {
         let errors = b.command("cat").arg("/proc/net/snmp").output()?;
         let text = String::from_utf8_lossy(&errors.stdout).into_owned();
         let tcp: Vec<_> = text.lines().filter(|line| line.starts_with("Tcp:")).collect();
-        assert!(tcp[1].split(' ').last() == Some("0"), "InCsumErrors in {tcp:?}");
+        assert!(tcp[1].split(' ').next_back() == Some("0"), "InCsumErrors in {tcp:?}");
     }
     Ok(())
 }

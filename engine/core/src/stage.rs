@@ -100,7 +100,7 @@ pub struct PacketLanes<I: Isa> {
     pub rx: Lanes<I>,
     /// The interface that is to send it.
     pub tx: Lanes<I>,
-    /// [`Flags`](crate::Flags).
+    /// [`Flags`].
     pub flags: Lanes<I>,
     /// What a lookup chose.
     pub hop: Lanes<I>,

@@ -27,7 +27,7 @@ impl Body for Crossing {
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         p.leave(p.length.lt(14), Next::TooShort);
         // Number 0 is `local0`, so the first pair is 1 and 2.
-        p.tx = (p.rx - 1 ^ 1) + 1;
+        p.tx = ((p.rx - 1) ^ 1) + 1;
     }
 }
 
