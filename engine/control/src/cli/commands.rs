@@ -23,7 +23,7 @@ const COMPLETIONS_MAX: usize = 200;
 
 /// The commands of all rooms, and the types of their arguments.
 #[derive(Default)]
-pub struct Commands(RefCell<Registered>);
+pub struct Commands(RefCell<Rc<Registered>>);
 
 #[derive(Default, Clone)]
 struct Registered {
@@ -57,7 +57,8 @@ impl Commands {
             Ok(grammar) => grammar,
             Err(error) => panic!("the grammar of the command '{}': {error}", command.grammar),
         };
-        let registered = &mut *self.0.borrow_mut();
+        let mut registered = self.0.borrow_mut();
+        let registered = Rc::make_mut(&mut registered);
         let twice = registered.commands.iter().any(|other| other.command.grammar == command.grammar);
         assert!(!twice, "the command '{}' was registered twice", command.grammar);
         registered.commands.push(Rc::new(Entry { command, grammar }));
@@ -66,7 +67,7 @@ impl Commands {
     /// Registers a type of arguments. The types of std's scalars (`u32`, `ip4`, `text` ...) are there already.
     /// The last one of a name counts: a room can add completion to a type that another room registered.
     pub fn add_kind(&self, kind: ArgumentKind) {
-        self.0.borrow_mut().kinds.insert(kind.name, kind);
+        Rc::make_mut(&mut self.0.borrow_mut()).kinds.insert(kind.name, kind);
     }
 
     /// Checks that every argument's type was registered, once all rooms are. The error names type and command.
@@ -185,7 +186,7 @@ impl Commands {
 
 /// The commands as registered now, and the system that their arguments speak of.
 struct Live<'a> {
-    registered: Registered,
+    registered: Rc<Registered>,
     control: &'a Control,
 }
 
@@ -209,8 +210,14 @@ impl Live<'_> {
         if let Some(word) = words.get(WORDS_MAX) {
             return Err(CommandError::new(format!("a command has at most {WORDS_MAX} words")).at(word.span.clone()));
         }
-        let all = self.registered.commands.iter().enumerate();
-        let mut unfolded = matching::unfold(all.map(|(index, entry)| Thread::new(index, &entry.grammar)));
+        // Commands that begin otherwise need not be looked at, if any begins so.
+        let begins = |entry: &Entry| match (words.first(), first_word(&entry.grammar)) {
+            (Some(word), Some(first)) => first.starts_with(&word.text),
+            _ => true,
+        };
+        let any = words.is_empty() || self.registered.commands.iter().any(|entry| begins(entry));
+        let commands = self.registered.commands.iter().enumerate().filter(|(_, entry)| !any || begins(entry));
+        let mut unfolded = matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar)));
         for word in words {
             unfolded = matching::unfold(matching::step(&unfolded.next, word, self)?);
         }
@@ -325,6 +332,14 @@ const STANDARD: [fn() -> ArgumentKind; 15] = [
     ArgumentKind::of::<InterfaceAddress<V4>>,
     ArgumentKind::of::<InterfaceAddress<V6>>,
 ];
+
+/// The word that every line of a grammar begins with, if there is one.
+fn first_word(grammar: &Part) -> Option<&str> {
+    match grammar {
+        Part::Sequence(parts) => first_word(parts.first()?),
+        part => matching::word_of(part),
+    }
+}
 
 fn split(line: &str) -> Result<Vec<Word>, CommandError> {
     if line.len() > LINE_MAX {

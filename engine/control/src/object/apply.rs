@@ -193,7 +193,7 @@ impl Control {
         there.sort();
         let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {
             Some(near) => format!("did you mean '{near}'?"),
-            None if there.is_empty() => format!("there is none in {} so far: create it first", target.space),
+            None if there.is_empty() => "none exists so far: create it first".to_owned(),
             None => format!("there are: {}", shorten(&there)),
         };
         ObjectError::field(path, format!("there is no {target}")).remedy(remedy).of(of)
