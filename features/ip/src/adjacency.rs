@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use quiver_engine::{Counters, Domain, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
-use quiver_wire::{EtherType, IpFamily, MacAddress};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
+use zerocopy::IntoBytes;
 
 use crate::fib::hop::FIRST_ADJACENCY;
 
@@ -20,16 +21,13 @@ pub enum State {
     Incomplete = 1,
     /// It stands for all neighbours of a link: who is meant is in the packet.
     Glean = 2,
-    /// All is known, and the header is Ethernet's 14 bytes.
+    /// All is known.
     Complete = 3,
-    /// All is known, and VLAN tags belong into the header.
-    Tagged = 4,
 }
 
 /// An adjacency as workers read it: 32 bytes in network order, so that sixteen of them transpose into columns.
 ///
-/// 0..14 the Ethernet header, 14 the [`State`], 15 the bytes of tags, 16..18 the interface that sends, 18..20 its MTU,
-/// 20..24 the generation, 24..32 what follows the first 14 bytes of a header with tags.
+/// 0..14 the Ethernet header, 14 the [`State`], 16..18 the interface that sends, 18..20 its MTU, 20..24 the generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct AdjacencyRow(pub [u8; 32]);
@@ -45,16 +43,11 @@ impl AdjacencyRow {
     }
     /// Whether packets can be sent by it.
     pub fn is_complete(&self) -> bool {
-        self.is(State::Complete) || self.is(State::Tagged)
+        self.is(State::Complete)
     }
-    /// The header in front of packets, tags included.
-    pub fn header(&self) -> impl Iterator<Item = u8> + '_ {
-        let tags = usize::from(self.0[15]).min(8);
-        self.0[..14].iter().chain(&self.0[24..24 + tags]).copied()
-    }
-    /// Bytes of [`AdjacencyRow::header`].
-    pub fn header_length(&self) -> usize {
-        14 + usize::from(self.0[15]).min(8)
+    /// The header in front of packets.
+    pub fn header(&self) -> &[u8] {
+        &self.0[..EthernetHeader::LENGTH]
     }
     /// The interface that sends.
     pub fn tx(&self) -> u16 {
@@ -87,17 +80,8 @@ impl<F: IpFamily> AdjacencyTable<F> {
     }
 }
 
-/// An adjacency's number, good as long as nobody else got it: for what outlives a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HopId {
-    /// The number.
-    pub hop: u32,
-    /// The owner's.
-    pub generation: u32,
-}
-
 /// What adjacencies take from the interface that they send by.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Link {
     /// Whether it sends at all.
     pub up: bool,
@@ -105,8 +89,13 @@ pub struct Link {
     pub mac: [u8; 6],
     /// Bytes of an IP packet at most.
     pub mtu: u16,
-    /// VLAN tags, outermost first, at most two: the ethertype that announces each, and its VLAN.
-    pub tags: Vec<(EtherType, u16)>,
+}
+
+impl Link {
+    /// The header of a frame to `destination` that carries `ethertype`.
+    pub fn header(&self, destination: MacAddress, ethertype: EtherType) -> EthernetHeader {
+        EthernetHeader { destination, source: MacAddress(self.mac), ethertype }
+    }
 }
 
 /// An adjacency as control sees it.
@@ -182,10 +171,6 @@ impl<F: IpFamily> Adjacencies<F> {
     /// The row of an adjacency as it is published.
     pub fn row(&self, hop: u32) -> &AdjacencyRow {
         self.published.current().row(hop)
-    }
-    /// The number to be kept beyond a frame.
-    pub fn id(&self, hop: u32) -> HopId {
-        HopId { hop, generation: self.generations.get(hop as usize).copied().unwrap_or(0) }
     }
     /// The number of the adjacency with a neighbour, or with a link as a whole, if there is one.
     pub fn find(&self, interface: InterfaceId, next_hop: Option<F::Address>) -> Option<u32> {
@@ -279,20 +264,11 @@ impl<F: IpFamily> Adjacencies<F> {
         let state = match (adjacency.next_hop, adjacency.mac) {
             (None, _) => State::Glean,
             (Some(_), None) => State::Incomplete,
-            (Some(_), Some(_)) if link.tags.is_empty() => State::Complete,
-            (Some(_), Some(_)) => State::Tagged,
+            (Some(_), Some(_)) => State::Complete,
         };
-        row[..6].copy_from_slice(&adjacency.mac.unwrap_or(MacAddress::ZERO).0);
-        row[6..12].copy_from_slice(&link.mac);
-        // Each tag is announced by the ethertype before it, and the last one announces the packet.
-        let types: Vec<EtherType> = link.tags.iter().map(|(tpid, _)| *tpid).chain([F::ETHERTYPE]).collect();
-        row[12..14].copy_from_slice(&types[0].get().to_be_bytes());
-        for (i, (_, vlan)) in link.tags.iter().enumerate().take(2) {
-            row[24 + 4 * i..26 + 4 * i].copy_from_slice(&vlan.to_be_bytes());
-            row[26 + 4 * i..28 + 4 * i].copy_from_slice(&types[i + 1].get().to_be_bytes());
-        }
+        let header = link.header(adjacency.mac.unwrap_or(MacAddress::ZERO), F::ETHERTYPE);
+        row[..14].copy_from_slice(header.as_bytes());
         row[14] = state as u8;
-        row[15] = 4 * link.tags.len().min(2) as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
         row[18..20].copy_from_slice(&link.mtu.to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());

@@ -1,5 +1,23 @@
-//! IP forwarding: FIB, input, lookup, rewrite, ICMP errors.
+//! IP forwarding: addresses and tables, the FIB, and the nodes of IPv4 from input to rewrite.
+//!
+//! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
+//! - [`node`]: the nodes; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
+//! - [`room`]: the control side; [`objects`]: what is configured; `command`, `show`: the command line.
 #![forbid(unsafe_code)]
 
 pub mod adjacency;
+mod command;
+pub mod fault;
 pub mod fib;
+pub mod fields;
+pub mod flow;
+pub mod ingress;
+pub mod node;
+pub mod objects;
+pub mod room;
+mod show;
+
+pub use fault::Fault;
+pub use ingress::Ingress;
+pub use objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RoutePath};
+pub use room::{Ip4, IpError, register, set_local};

@@ -1,0 +1,148 @@
+//! The commands that change addresses, tables and routes.
+
+use std::net::Ipv4Addr;
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_interface::InterfaceName;
+use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
+
+use crate::objects::{
+    InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableNumber, TableSize,
+};
+
+/// One path as commands give it.
+const ROUTE_ADD: &str = "ip route add [count <count:u32>] <prefix:ip4-prefix> [table <table:u32>] \
+    (via (<next-hop:ip4> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit) \
+    {next-hop-table <next-hop-table:u32> | weight <weight:u8>})...";
+const ROUTE_DEL: &str = "ip route del [count <count:u32>] <prefix:ip4-prefix> [table <table:u32>] \
+    [(via (<next-hop:ip4> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit) \
+    {next-hop-table <next-hop-table:u32> | weight <weight:u8>})...]";
+
+pub(crate) fn register(control: &Control) {
+    let commands = control.commands();
+    commands.add(Command::new(ROUTE_ADD, "Add a route, or a path to a route.", add_route).arguments_of::<Route>());
+    commands.add(Command::new(ROUTE_DEL, "Delete a route, or a path of it.", delete_route).arguments_of::<Route>());
+    let add = "ip table add <table:u32> {name <name:text> | counters | large}";
+    commands.add(Command::new(add, "Add an IP table.", add_table).arguments_of::<IpTable>());
+    commands.add(Command::new("ip table del <table:u32>", "Delete an IP table.", delete_table));
+    let address = "set interface ip address [del] <interface> (<address:ip4-address> | all)";
+    let help = "Add an address to an interface, or delete it.";
+    commands.add(Command::new(address, help, set_address).arguments_of::<InterfaceAddress>());
+    let table = "set interface ip table <interface> <table:u32>";
+    let help = "Set the IP table in which an interface's packets are looked up.";
+    commands.add(Command::new(table, help, set_table).arguments_of::<InterfaceTable>());
+}
+
+fn path(given: &Matches) -> Result<RoutePath, CommandError> {
+    let action = [
+        ("drop", RouteAction::Drop),
+        ("local", RouteAction::Local),
+        ("null-send-unreach", RouteAction::Unreachable),
+        ("null-send-prohibit", RouteAction::Prohibit),
+    ];
+    Ok(RoutePath {
+        via: given.find::<Ipv4Addr>("next-hop")?,
+        interface: given.find::<InterfaceName>("interface")?,
+        table: TableNumber(given.find("next-hop-table")?.unwrap_or(0)),
+        weight: given.find("weight")?.unwrap_or(1),
+        action: action.into_iter().find(|(word, _)| given.has(word)).map(|(_, action)| action),
+    })
+}
+
+/// The route that is meant, without its paths, and as many after it as are asked for.
+fn routes(given: &Matches) -> Result<impl Iterator<Item = Route>, CommandError> {
+    let (first, count) = (given.get::<Prefix<V4>>("prefix")?, given.find::<u32>("count")?.unwrap_or(1));
+    let table = TableNumber(given.find("table")?.unwrap_or(0));
+    let step = 1u64 << (32 - first.length());
+    let address = move |i: u32| u32::try_from(u64::from(first.address().to_bits()) + u64::from(i) * step);
+    if count == 0 || address(count - 1).is_err() {
+        let what = format!("there are not {count} prefixes of that length from {first} on");
+        return Err(CommandError::new(what).at(given.place("count")));
+    }
+    let prefix = move |i| Prefix::new(address(i).ok()?.into(), first.length()).ok();
+    Ok((0..count).filter_map(prefix).map(move |prefix| Route::new(table, prefix)))
+}
+
+fn is_same_way(a: &RoutePath, b: &RoutePath) -> bool {
+    RoutePath { weight: 1, ..a.clone() } == RoutePath { weight: 1, ..b.clone() }
+}
+
+fn add_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
+    for route in routes(given)? {
+        control.edit(route, |route| {
+            for path in &paths {
+                route.paths.retain(|old| !is_same_way(old, path));
+                route.paths.push(path.clone());
+            }
+        })?;
+    }
+    Ok(Reply::done())
+}
+
+fn delete_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
+    for route in routes(given)? {
+        let key = (route.table, route.prefix);
+        let Some(running) = control.objects().get::<Route>(&key) else {
+            let what = format!("there is no route {} in table {}", route.prefix, route.table);
+            return Err(CommandError::new(what).at(given.place("prefix")));
+        };
+        let mut rest = Route::clone(&running);
+        rest.paths.retain(|old| !paths.iter().any(|path| is_same_way(old, path)));
+        if !paths.is_empty() && rest.paths.len() == running.paths.len() {
+            let what = format!("the route {} has no such path", route.prefix);
+            return Err(CommandError::new(what).at(given.place("via")));
+        }
+        match paths.is_empty() || rest.paths.is_empty() {
+            true => control.delete::<Route>(&key)?,
+            false => control.put(rest)?,
+        }
+    }
+    Ok(Reply::done())
+}
+
+fn add_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (name, counters, large) = (given.find("name")?, given.has("counters"), given.has("large"));
+    control.edit(IpTable::new(given.get("table")?), |table| {
+        table.name = name.or(table.name.take());
+        table.counters |= counters;
+        table.size = if large { TableSize::Large } else { table.size };
+    })?;
+    Ok(Reply::done())
+}
+
+fn delete_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    control.delete::<IpTable>(&given.get("table")?)?;
+    Ok(Reply::done())
+}
+
+fn set_address(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let Some(address) = given.find::<Address<V4>>("address")? else {
+        if !given.has("del") {
+            let error = CommandError::new("which address is to be added? 'all' is for `set interface ip address del`");
+            return Err(error.at(given.place("all")));
+        }
+        for all in control.objects().all::<InterfaceAddress>().iter().filter(|a| a.interface == interface) {
+            control.delete::<InterfaceAddress>(&(interface.clone(), all.address))?;
+        }
+        return Ok(Reply::done());
+    };
+    match given.has("del") {
+        true => control.delete::<InterfaceAddress>(&(interface, address))?,
+        false => control.put(InterfaceAddress::new(interface, address))?,
+    }
+    Ok(Reply::done())
+}
+
+fn set_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (interface, table) = (given.get::<InterfaceName>("interface")?, TableNumber(given.get("table")?));
+    match table.0 {
+        0 if control.objects().get::<InterfaceTable>(&interface).is_none() => {}
+        0 => control.delete::<InterfaceTable>(&interface)?,
+        _ => control.edit(InterfaceTable::new(interface), |binding| binding.table = table)?,
+    }
+    Ok(Reply::done())
+}

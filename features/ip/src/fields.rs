@@ -1,0 +1,27 @@
+//! Where IPv4's fields lie in the window of a layer 3 stage, which begins 14 bytes before the header.
+
+use quiver_engine::Field;
+use quiver_wire::{IpFamily, V4};
+
+/// Bytes of the window before the IP header.
+pub const BACK: u32 = 14;
+const START: usize = BACK as usize;
+
+/// Version and header length.
+pub const VERSION_IHL: Field = Field::new(START, 8);
+/// Bytes of the packet.
+pub const TOTAL_LENGTH: Field = Field::new(START + V4::LENGTH_OFFSET, 16);
+/// Don't fragment, more fragments, offset.
+pub const FRAGMENT: Field = Field::new(START + 6, 16);
+/// Hops left.
+pub const TTL: Field = Field::new(START + V4::HOP_LIMIT_OFFSET, 8);
+/// What follows.
+pub const PROTOCOL: Field = Field::new(START + V4::PROTOCOL_OFFSET, 8);
+/// Of the header.
+pub const CHECKSUM: Field = Field::new(START + 10, 16);
+/// The sender.
+pub const SOURCE: Field = Field::new(START + V4::SOURCE_OFFSET, 32);
+/// The receiver.
+pub const DESTINATION: Field = Field::new(START + V4::DESTINATION_OFFSET, 32);
+/// Both ports of TCP and UDP, behind a header without options.
+pub const PORTS: Field = Field::new(START + V4::HEADER_LENGTH, 32);

@@ -1,0 +1,183 @@
+//! `ip4-lookup`: from the destination to a hop. Of a route with several paths, the flow's hash chooses one.
+//!
+//! Packets for a neighbour go to `ip4-rewrite`, packets for us to `ip4-local`; the others vanish by name, or their
+//! senders are told by `icmp4-error`.
+
+use std::cell::Cell;
+
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLanes, Snapshot, Stage, arcs};
+
+use crate::fault::Fault;
+use crate::fib::hop;
+use crate::fib::rows::{GroupRow, GroupRows};
+use crate::fields::{self, BACK};
+use crate::flow;
+use crate::ingress::{Ingress, TableView};
+
+arcs! {
+    /// Where packets go from `ip4-lookup`.
+    pub enum Next {
+        Rewrite => node "ip4-rewrite",
+        Local => node "ip4-local",
+        NoRoute => node "icmp4-error",
+        Unreachable => node "icmp4-error",
+        Prohibited => node "icmp4-error",
+        Drop => drop "route-drop",
+        Broadcast => drop "directed-broadcast",
+        Unresolved => drop "unresolved-route",
+    }
+}
+
+/// The stage.
+#[derive(Clone)]
+pub struct Ip4Lookup {
+    /// The tables, and which one is an interface's.
+    pub ingress: Snapshot<Ingress>,
+    /// The groups that leaves lead to.
+    pub groups: Snapshot<GroupRows>,
+    /// The worker, whose counters by route are written.
+    pub worker: usize,
+}
+
+/// The stage at work.
+pub struct LookupBody<'f> {
+    ingress: &'f Ingress,
+    groups: &'f [GroupRow],
+    /// Where a group is found that is too new for `groups`.
+    newest: &'f Snapshot<GroupRows>,
+    guard: Guard<'f>,
+    /// The leaves of the group of packets at hand, where tables count by route.
+    leaves: Cell<[u32; 16]>,
+    worker: usize,
+}
+
+impl Stage for Ip4Lookup {
+    const NAME: &'static str = "ip4-lookup";
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = LookupBody<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f> {
+        LookupBody {
+            ingress: self.ingress.read(guard),
+            groups: self.groups.read(guard),
+            newest: &self.groups,
+            guard,
+            leaves: Cell::new([0; 16]),
+            worker: self.worker,
+        }
+    }
+}
+
+impl LookupBody<'_> {
+    /// The hop in a bucket of the group that a leaf leads to.
+    #[inline(always)]
+    fn hop(&self, group: u32, bucket: u32) -> u32 {
+        match self.groups.get(group as usize) {
+            Some(row) => row.hop(bucket),
+            None => self.hop_of_new(group, bucket),
+        }
+    }
+    /// A route was added since this frame began, and the groups grew for it.
+    #[cold]
+    fn hop_of_new(&self, group: u32, bucket: u32) -> u32 {
+        self.newest.read(self.guard).get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(bucket))
+    }
+    /// The group of a leaf in a table that counts by route.
+    #[cold]
+    fn counted_group(&self, table: &TableView, leaf: u32) -> u32 {
+        let Some(counted) = &table.counted else { return leaf };
+        let groups = counted.groups.read(self.guard);
+        groups.get(leaf as usize).map_or(0, |group| group.load(std::sync::atomic::Ordering::Relaxed))
+    }
+    /// The leaves of sixteen destinations in the tables of their interfaces.
+    #[inline(always)]
+    fn leaves<I: Isa>(&self, words: Lanes<I>, destination: Lanes<I>) -> [u32; 16] {
+        let (all, to) = (words.array(), destination.array());
+        if words.eq(all[0]) == Mask16::ALL {
+            match self.ingress.table(all[0]) {
+                Some(table) => table.lpm.view(self.guard).lookup_each(&to),
+                None => [0; 16],
+            }
+        } else {
+            self.leaves_of_several(&all, &to)
+        }
+    }
+    #[cold]
+    fn leaves_of_several(&self, words: &[u32; 16], to: &[u32; 16]) -> [u32; 16] {
+        let mut leaves = [0; 16];
+        for lane in 0..16 {
+            let table = self.ingress.table(words[lane]);
+            leaves[lane] = table.map_or(0, |table| table.lpm.lookup(self.guard, to[lane]));
+        }
+        leaves
+    }
+    /// Leads the leaves of counting tables on to groups, and keeps them to be counted.
+    #[cold]
+    fn through_counted(&self, words: &[u32; 16], leaves: &mut [u32; 16]) {
+        self.leaves.set(*leaves);
+        for lane in 0..16 {
+            if let Some(table) = self.ingress.table(words[lane]) {
+                leaves[lane] = self.counted_group(table, leaves[lane]);
+            }
+        }
+    }
+    #[cold]
+    fn count(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
+        let leaves = self.leaves.get();
+        for lane in live {
+            let table = self.ingress.table(self.ingress.word(rx[lane]));
+            let counted = table.and_then(|table| table.counted.as_ref());
+            if let Some(row) = counted.and_then(|counted| counted.rows.get(self.worker)) {
+                row.add(leaves[lane], 1, lengths[lane].into());
+            }
+        }
+    }
+}
+
+impl Body for LookupBody<'_> {
+    const BACK: u32 = BACK;
+    const WRITES: Columns = Columns::HOP;
+
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let destination = p.header.get(fields::DESTINATION);
+        let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
+        let mut leaves = self.leaves(words, destination);
+        if self.ingress.counting {
+            self.through_counted(&words.array(), &mut leaves);
+        }
+        let (buckets, mut hops) = (flow::hash(p).array(), [0; 16]);
+        for lane in 0..16 {
+            hops[lane] = self.hop(leaves[lane], buckets[lane]);
+        }
+        let hops = p.hop.with(&hops);
+        p.hop = hops;
+        let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
+        if special != Mask16(0) {
+            let fate = |hop: u32| hops.eq(hop) & special;
+            p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
+            p.hop = p.hop.replace(fate(hop::UNREACHABLE), Fault::HOST.0);
+            p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
+            p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
+            p.leave(fate(hop::UNREACHABLE), Next::Unreachable);
+            p.leave(fate(hop::PROHIBIT), Next::Prohibited);
+            p.leave(fate(hop::LOCAL), Next::Local);
+            p.leave(fate(hop::DROP), Next::Drop);
+            p.leave(fate(hop::BROADCAST), Next::Broadcast);
+            p.leave(special, Next::Unresolved);
+        }
+    }
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        if self.ingress.counting {
+            self.count(p.live, &p.rx.array(), &p.length.array());
+        }
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        // A hint only: whatever lies there is taken for a destination.
+        if let Some(table) = self.ingress.table(self.ingress.word(rx.into())) {
+            table.lpm.prefetch(u32::from_be_bytes([window[30], window[31], window[32], window[33]]));
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The control side: what is configured becomes the FIB, and what workers know of interfaces.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+
+use quiver_control::{Change, Control, Kind, ObjectError};
+use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
+use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
+
+use crate::adjacency::Link;
+use crate::fib::{Fib, FibError, Path, Size, Source, Special, TableId, Target};
+use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
+use crate::node::input::Ip4Input;
+use crate::node::local::{self, Ip4Local, Protocols};
+use crate::node::lookup::Ip4Lookup;
+use crate::node::options::Ip4Options;
+use crate::node::rewrite::Ip4Rewrite;
+use crate::node::too_big::Ip4TooBig;
+use crate::node::{describe, options, too_big};
+use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableSize};
+
+/// Why the room cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum IpError {
+    /// The data plane refuses a node.
+    #[error(transparent)]
+    Dataplane(#[from] DataplaneError),
+    /// The default table cannot be made.
+    #[error("IP table 0: {0}")]
+    Fib(#[from] FibError),
+}
+
+/// What is configured of an interface.
+#[derive(Default, Clone)]
+struct Configured {
+    table: TableId,
+    addresses: Vec<Address<V4>>,
+    routes: BTreeMap<Prefix<V4>, Meaning>,
+}
+
+/// What an interface's addresses make of a prefix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Connected,
+    Local,
+    Broadcast,
+}
+
+/// The room's state.
+pub struct Ip4 {
+    /// Routes, groups and adjacencies.
+    pub fib: Fib<V4>,
+    interfaces: HashMap<InterfaceId, Configured>,
+    ingress: Publisher<Ingress>,
+    protocols: Publisher<Protocols>,
+}
+
+/// Registers nodes, objects and commands, and follows the interfaces.
+pub fn register(control: &Control) -> Result<(), IpError> {
+    let ip = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let (domain, workers) = (dataplane.domain().clone(), dataplane.settings().workers);
+        let mut ip = Ip4 {
+            fib: Fib::new(&domain, workers),
+            interfaces: HashMap::new(),
+            ingress: Publisher::new(&domain, Ingress::default()),
+            protocols: Publisher::new(&domain, local::protocols()),
+        };
+        ip.add_table(TableId::DEFAULT, Size::Large, false)?;
+        ip.nodes(&mut dataplane)?;
+        ip
+    };
+    control.insert_room(ip);
+    control.objects().add(Kind::new(apply_table));
+    control.objects().add(Kind::new(apply_interface_table));
+    control.objects().add(Kind::new(apply_address).check(crate::objects::check_address));
+    control.objects().add(Kind::new(apply_route).check(crate::objects::check_route));
+    crate::command::register(control);
+    crate::show::register(control);
+    watch(control, |control, event| {
+        let (InterfaceEvent::Created(id)
+        | InterfaceEvent::Removed(id)
+        | InterfaceEvent::AdminState(id)
+        | InterfaceEvent::Link(id)
+        | InterfaceEvent::Mtu(id)
+        | InterfaceEvent::Mac(id)) = event;
+        let gone = matches!(event, InterfaceEvent::Removed(_));
+        let link = if gone { None } else { link_of(control, id) };
+        let mut ip = control.room_mut::<Ip4>();
+        ip.fib.set_link(id, link);
+        if gone {
+            ip.interfaces.remove(&id);
+        }
+        if ip.interfaces.contains_key(&id) || gone {
+            ip.publish();
+        }
+    });
+    Ok(())
+}
+
+/// What adjacencies take from an interface.
+fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
+    let interfaces = control.room::<Interfaces>();
+    let interface = interfaces.get(id)?;
+    let up = interface.up && interface.link;
+    Some(Link { up, mac: interface.mac.0, mtu: interface.mtu })
+}
+
+/// Lets a room have the packets for us of a protocol; `next` is where they go.
+pub fn set_local(control: &Control, protocol: IpProtocol, next: local::Next) {
+    let mut ip = control.room_mut::<Ip4>();
+    ip.protocols.update(|protocols| {
+        let mut protocols = *protocols;
+        protocols[usize::from(protocol.0)] = next;
+        protocols
+    });
+}
+
+impl Ip4 {
+    /// What workers know of interfaces.
+    pub fn ingress(&self) -> Snapshot<Ingress> {
+        self.ingress.snapshot()
+    }
+    /// The same, as it was published last.
+    pub fn current(&self) -> &Ingress {
+        self.ingress.current()
+    }
+    /// The table of an interface.
+    pub fn table_of(&self, interface: InterfaceId) -> TableId {
+        self.interfaces.get(&interface).map_or(TableId::DEFAULT, |configured| configured.table)
+    }
+    /// The addresses of an interface.
+    pub fn addresses(&self, interface: InterfaceId) -> &[Address<V4>] {
+        self.interfaces.get(&interface).map_or(&[], |configured| &configured.addresses)
+    }
+
+    fn nodes(&self, dataplane: &mut Dataplane) -> Result<(), DataplaneError> {
+        let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
+        let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
+        let graph = dataplane.blueprint();
+        graph.feature_arc(FeatureArcSpec { name: "ip4-unicast", end: "ip4-lookup", side: Side::Rx })?;
+        let input = Ip4Input { ingress: ingress.clone() };
+        graph.node(NodeSpec::stage(move |_| input.clone()).describe(describe))?;
+        let options = |_| Ip4Options;
+        graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe))?;
+        let lookup = move |seed: quiver_engine::Seed| Ip4Lookup {
+            ingress: ingress.clone(),
+            groups: groups.clone(),
+            worker: seed.worker,
+        };
+        graph.node(NodeSpec::stage(lookup).describe(describe))?;
+        let (rows, counters) = (adjacencies.clone(), sent.clone());
+        let rewrite =
+            move |seed: quiver_engine::Seed| Ip4Rewrite { adjacencies: rows.clone(), sent: counters.row(seed.worker) };
+        graph.node(NodeSpec::stage(rewrite).describe(describe))?;
+        let cut = move |seed: quiver_engine::Seed| Ip4TooBig {
+            adjacencies: adjacencies.clone(),
+            sent: sent.row(seed.worker),
+        };
+        graph.node(NodeSpec::new("ip4-too-big", too_big::Next::ARCS, cut).describe(describe))?;
+        let protocols = self.protocols.snapshot();
+        let local = move |_| Ip4Local { protocols: protocols.clone() };
+        graph.node(NodeSpec::new("ip4-local", local::Next::ARCS, local).describe(describe))?;
+        Ok(())
+    }
+    fn add_table(&mut self, id: TableId, size: Size, counted: bool) -> Result<(), FibError> {
+        self.fib.add_table(id, size, counted)?;
+        // RFC 1812, 5.3.7, and groups, which nobody here is in.
+        for (prefix, special) in [
+            ("0.0.0.0/8", Special::Drop),
+            ("127.0.0.0/8", Special::Drop),
+            ("224.0.0.0/4", Special::Drop),
+            ("240.0.0.0/4", Special::Drop),
+            ("255.255.255.255/32", Special::Broadcast),
+        ] {
+            if let Ok(prefix) = prefix.parse() {
+                self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
+            }
+        }
+        self.publish();
+        Ok(())
+    }
+    /// Tells workers what interfaces and tables there are.
+    fn publish(&mut self) {
+        let mut ingress = Ingress::default();
+        for (id, configured) in &self.interfaces {
+            let slot = self.fib.table(configured.table).map_or(0, |table| table.slot);
+            let enabled = if configured.addresses.is_empty() { 0 } else { ENABLED };
+            let place = id.index();
+            ingress.interfaces.resize(ingress.interfaces.len().max(place + 1), Ip4Interface::default());
+            ingress.interfaces[place] = Ip4Interface {
+                word: u32::from(slot) | enabled,
+                addresses: configured.addresses.as_slice().into(),
+                link: self.fib.adjacencies.link(*id).copied().unwrap_or_default(),
+            };
+        }
+        for table in self.fib.tables() {
+            let place = usize::from(table.slot);
+            ingress.tables.resize(ingress.tables.len().max(place + 1), None);
+            let counted = table.counted();
+            ingress.counting |= counted.is_some();
+            ingress.tables[place] = Some(TableView { lpm: table.reader(), counted });
+        }
+        self.ingress.publish(ingress);
+    }
+    /// Makes an interface's routes those of its addresses.
+    fn set_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
+        let configured = self.interfaces.entry(id).or_default();
+        let (table, wanted) = (configured.table, routes_of(&addresses));
+        let old = std::mem::replace(&mut configured.routes, wanted.clone());
+        configured.addresses = addresses;
+        // Workers know an address as ours before the first packet for it is led to `ip4-local`.
+        self.publish();
+        for prefix in old.keys().filter(|prefix| !wanted.contains_key(prefix)) {
+            self.fib.remove(table, *prefix, Source::Interface)?;
+        }
+        for (prefix, kind) in wanted.iter().filter(|(prefix, kind)| old.get(prefix) != Some(kind)) {
+            let target = match kind {
+                Meaning::Connected => Target::Link(id),
+                Meaning::Local => Target::Special(Special::Local),
+                Meaning::Broadcast => Target::Special(Special::Broadcast),
+            };
+            self.fib.insert(table, *prefix, Source::Interface, vec![Path::to(target)])?;
+        }
+        Ok(())
+    }
+}
+
+/// The routes that follow from an interface's addresses.
+fn routes_of(addresses: &[Address<V4>]) -> BTreeMap<Prefix<V4>, Meaning> {
+    let mut routes = BTreeMap::new();
+    for address in addresses {
+        let prefix = address.prefix();
+        if prefix.length() < 32 {
+            routes.insert(prefix, Meaning::Connected);
+        }
+        // RFC 3021: a /31 has no broadcast addresses.
+        if prefix.length() < 31 {
+            // RFC 1812, 4.2.3.1: the all-zeros form is a broadcast, too.
+            routes.insert(Prefix::host(prefix.address()), Meaning::Broadcast);
+            routes.insert(Prefix::host(prefix.last_address()), Meaning::Broadcast);
+        }
+    }
+    routes.extend(addresses.iter().map(|address| (Prefix::host(address.address()), Meaning::Local)));
+    routes
+}
+
+fn refused(error: FibError) -> ObjectError {
+    ObjectError::whole(error.to_string())
+}
+
+fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), ObjectError> {
+    let mut ip = control.room_mut::<Ip4>();
+    match change {
+        Change::Create(table) if table.id == TableId::DEFAULT.0 => {
+            if table.counters {
+                return Err(
+                    ObjectError::field("counters", "table 0 does not count by route").remedy("use another table")
+                );
+            }
+        }
+        Change::Create(table) => {
+            let size = match table.size {
+                TableSize::Small => Size::Small,
+                TableSize::Large => Size::Large,
+            };
+            ip.add_table(TableId(table.id), size, table.counters).map_err(refused)?;
+        }
+        Change::Update { .. } => {}
+        Change::Delete(table) if table.id == TableId::DEFAULT.0 => {}
+        Change::Delete(table) => {
+            ip.fib.delete_table(TableId(table.id)).map_err(refused)?;
+            ip.publish();
+        }
+    }
+    Ok(())
+}
+
+fn apply_interface_table(control: &Control, change: Change<'_, InterfaceTable>) -> Result<(), ObjectError> {
+    let (name, table) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (&new.interface.0, new.table.into()),
+        Change::Delete(old) => (&old.interface.0, TableId::DEFAULT),
+    };
+    let id = control.room::<Interfaces>().id_of(name)?;
+    let mut ip = control.room_mut::<Ip4>();
+    let configured = ip.interfaces.entry(id).or_default();
+    if !configured.addresses.is_empty() && configured.table != table {
+        return Err(ObjectError::field("table", format!("{name} has addresses in table {}", configured.table))
+            .remedy("delete the addresses, change the table, and add them again"));
+    }
+    configured.table = table;
+    ip.publish();
+    Ok(())
+}
+
+fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Result<(), ObjectError> {
+    let (wanted, add) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    let id = control.room::<Interfaces>().id_of(&wanted.interface.0)?;
+    if id == LOCAL {
+        return Err(ObjectError::field("interface", "local0 neither sends nor receives").remedy("choose another one"));
+    }
+    let mut ip = control.room_mut::<Ip4>();
+    let mut addresses = ip.addresses(id).to_vec();
+    addresses.retain(|address| *address != wanted.address);
+    if add {
+        let table = ip.table_of(id);
+        let others = ip.interfaces.iter().filter(|(other, configured)| **other != id && configured.table == table);
+        for (other, address) in others.flat_map(|(id, configured)| configured.addresses.iter().map(move |a| (id, a))) {
+            let overlap =
+                address.prefix().covers(&wanted.address.prefix()) || wanted.address.prefix().covers(&address.prefix());
+            if overlap {
+                let other = control.room::<Interfaces>().name(*other);
+                return Err(ObjectError::field("address", format!("{other} has {address}, which overlaps"))
+                    .remedy("choose another prefix, or another table for one of the interfaces"));
+            }
+        }
+        addresses.push(wanted.address);
+    }
+    ip.set_addresses(id, addresses).map_err(refused)?;
+    drop(ip);
+    control.room_mut::<Dataplane>().plan();
+    Ok(())
+}
+
+fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(route) | Change::Update { new: route, .. } => {
+            let mut paths = vec![];
+            for path in &route.paths {
+                paths.push(Path { target: target(control, path)?, weight: path.weight });
+            }
+            let mut ip = control.room_mut::<Ip4>();
+            ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)
+        }
+        Change::Delete(route) => {
+            let mut ip = control.room_mut::<Ip4>();
+            ip.fib.remove(route.table.into(), route.prefix, Source::Static).map(|_| ()).map_err(refused)
+        }
+    }
+}
+
+fn target(control: &Control, path: &RoutePath) -> Result<Target<V4>, ObjectError> {
+    let id = |name: &str| control.room::<Interfaces>().id_of(name);
+    Ok(match (path.action, path.via, &path.interface) {
+        (Some(action), ..) => Target::Special(match action {
+            RouteAction::Drop => Special::Drop,
+            RouteAction::Unreachable => Special::Unreachable,
+            RouteAction::Prohibit => Special::Prohibit,
+            RouteAction::Local => Special::Local,
+        }),
+        (None, Some(via), Some(name)) => Target::NextHop(id(&name.0)?, via),
+        (None, None, Some(name)) => Target::Link(id(&name.0)?),
+        (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+    })
+}
