@@ -1,11 +1,11 @@
 //! The command line: a grammar for each command, and everything that follows from it.
 //!
-//! - [`grammar`]: the notation, `"set interface state <interface> (up|down)"`, and its syntax tree.
-//! - [`matching`]: a line against the grammars of all commands: matches, errors, what may come next.
-//! - [`kind`]: the types of arguments, made from [`Scalar`](crate::object::Scalar)s.
-//! - [`command`]: [`Command`], [`Matches`], [`CommandError`], [`Output`].
-//! - [`reply`]: [`Reply`] and [`Table`], text and JSON from one description.
-//! - [`standard`]: the commands that are always there.
+//! - `grammar`: the notation, `"set interface state <interface> (up|down)"`, and its syntax tree.
+//! - `matching`: a line against the grammars of all commands: matches, errors, what may come next.
+//! - `kind`: the types of arguments, made from [`Scalar`](crate::object::Scalar)s.
+//! - `command`: [`Command`], [`Matches`], [`CommandError`], [`Output`].
+//! - `reply`: [`Reply`] and [`Table`], text and JSON from one description.
+//! - `standard`: the commands that are always there.
 //! - [`Commands`]: the commands of all rooms: run, complete, help.
 
 mod command;

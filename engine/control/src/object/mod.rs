@@ -1,9 +1,9 @@
 //! Config objects: what a daemon is told to be.
 //!
-//! - [`scalar`]: values that are one word, and types for them ([`Scalar`], [`reference!`](crate::reference)).
-//! - [`field`]: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
+//! - `scalar`: values that are one word, and types for them ([`Scalar`], [`reference!`](crate::reference)).
+//! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
-//! - [`registry`]: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
+//! - `registry`: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
 
 mod apply;
 mod circle;

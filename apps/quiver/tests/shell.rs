@@ -1,0 +1,124 @@
+//! The interactive shell on a terminal of the test's own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use nix::pty::openpty;
+
+/// A daemon that completes `sh` to `show`, explains, answers, and counts for ever. It takes any number of clients.
+fn daemon(socket: &Path) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+                let line = line.unwrap();
+                let answer: &[u8] = match line.as_str() {
+                    line if line.contains("complete") => {
+                        b"{\"completions\":{\"start\":0,\"words\":[{\"word\":\"show\",\"help\":\"\",\"insert\":true}]}}\n"
+                    }
+                    line if line.contains('?') => b"{\"done\":{\"text\":\"version  what follows\"}}\n",
+                    line if line.contains("count") => b"{\"part\":{\"text\":\"counting\"}}\n",
+                    _ => b"{\"done\":{\"text\":\"answered\"}}\n",
+                };
+                // The shell may have gone.
+                let _ = (&stream).write_all(answer);
+            }
+        }
+    });
+}
+
+struct Terminal {
+    shell: Child,
+    keys: File,
+    /// What the shell has written, as it comes.
+    written: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(directory: &Path) -> Terminal {
+        let socket = directory.join("s");
+        daemon(&socket);
+        let pty = openpty(None, None).unwrap();
+        let slave = || pty.slave.try_clone().unwrap();
+        let shell = Command::new(env!("CARGO_BIN_EXE_quiver"))
+            .arg("--socket")
+            .arg(&socket)
+            .env("XDG_STATE_HOME", directory)
+            .env("TERM", "xterm")
+            .stdin(slave())
+            .stdout(slave())
+            .stderr(slave())
+            .spawn()
+            .unwrap();
+        let keys = File::from(pty.master);
+        let mut screen = keys.try_clone().unwrap();
+        let (sender, written) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Terminal { shell, keys, written, seen: String::new() }
+    }
+
+    /// Waits until the shell has written `text`, and forgets what it wrote up to there.
+    fn expect(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            match self.written.recv_timeout(Duration::from_secs(20)) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(_) => panic!("'{text}' did not come, but {:?}", self.seen),
+            }
+        }
+        let end = self.seen.find(text).unwrap() + text.len();
+        self.seen.drain(..end);
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+    }
+}
+
+#[test]
+fn the_shell_completes_explains_runs_gives_up_and_remembers() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(directory.path());
+    terminal.expect("quiver> ");
+    terminal.press("sh\t");
+    terminal.expect("show ");
+    terminal.press("?");
+    terminal.expect("version  what follows");
+    // The line that was begun is there again.
+    terminal.expect("quiver> show ");
+    terminal.press("version\r");
+    terminal.expect("answered");
+    terminal.expect("quiver> ");
+    // Without a controlling terminal the key makes no signal, so the signal is sent.
+    terminal.press("count\r");
+    terminal.expect("counting");
+    let shell = nix::unistd::Pid::from_raw(terminal.shell.id().cast_signed());
+    nix::sys::signal::kill(shell, nix::sys::signal::Signal::SIGINT).unwrap();
+    terminal.expect("quiver> ");
+    terminal.press("again\r");
+    terminal.expect("answered");
+    terminal.expect("quiver> ");
+    terminal.press("\u{4}");
+    assert!(terminal.shell.wait().unwrap().success());
+    let history = std::fs::read_to_string(directory.path().join("quiver/history")).unwrap();
+    assert!(history.ends_with("show version\ncount\nagain\n"), "{history}");
+}
