@@ -5,6 +5,7 @@ mod capture;
 mod fusion;
 mod graph;
 mod nodes;
+mod punt;
 mod trace;
 mod workers;
 
@@ -32,6 +33,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     graph::register(control);
     trace::register(control);
     capture::register(control);
+    punt::register(control);
     Ok(())
 }
 

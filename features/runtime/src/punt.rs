@@ -1,0 +1,58 @@
+//! `show punt`: packets that nodes sent to control and that no room takes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_engine::{Dataplane, Punted, Reason};
+use quiver_interface::Events;
+
+/// Packets kept to be looked at.
+const KEPT: usize = 16;
+
+/// Punted packets by reason, and the last of them.
+#[derive(Default)]
+pub(crate) struct Punts {
+    counts: BTreeMap<Reason, u64>,
+    last: VecDeque<Punted>,
+}
+
+pub(crate) fn register(control: &Control) {
+    control.insert_room(Punts::default());
+    control.spawn("punt", hear(control.clone()));
+    control.commands().add(Command::new("show punt", "Show packets that nodes sent to control, by reason.", show));
+}
+
+async fn hear(control: Control) {
+    loop {
+        let changed = control.room::<Events>().signal.changed();
+        while let Some(packet) = control.room::<Dataplane>().punted().receive() {
+            let mut punts = control.room_mut::<Punts>();
+            *punts.counts.entry(packet.reason).or_default() += 1;
+            punts.last.push_back(packet);
+            if punts.last.len() > KEPT {
+                punts.last.pop_front();
+            }
+        }
+        changed.await;
+    }
+}
+
+fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (dataplane, punts) = (control.room::<Dataplane>(), control.room::<Punts>());
+    let graph = dataplane.graph();
+    let mut table = Table::new(["Node", "Reason", "Packets", "Last from", "Last bytes"]);
+    for (reason, count) in &punts.counts {
+        let arc = graph.arcs(reason.node()).get(reason.arc()).map_or("unknown", |arc| arc.name);
+        let last = punts.last.iter().rev().find(|packet| packet.reason == *reason);
+        let hex = |packet: &Punted| packet.bytes.iter().take(32).map(|b| format!("{b:02x}")).collect::<String>();
+        table.row([
+            Cell::from(graph.name(reason.node())),
+            Cell::from(arc),
+            Cell::from(*count),
+            Cell::from(last.map(|packet| crate::interface_name(control, packet.rx))),
+            Cell::from(last.map(hex)),
+        ]);
+    }
+    Ok(table.into())
+}
