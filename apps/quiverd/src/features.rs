@@ -1,11 +1,19 @@
 //! The rooms of this daemon, one line each.
 
 use quiver_control::Control;
-use quiver_engine::DataplaneError;
+use std::error::Error;
 
 /// Registers every room, in the order of their lines. The error says what does not fit together.
-pub fn register(control: &Control) -> Result<(), DataplaneError> {
+pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_interface::register(control)?;
+    quiver_ethernet::register(control)?;
+    quiver_bridge::register(control)?;
+    quiver_vlan::register(control)?;
+    quiver_ip::register(control)?;
+    quiver_neighbor::register(control)?;
+    quiver_icmp::register(control)?;
     quiver_runtime::register(control)?;
+    quiver_pg::register(control)?;
+    quiver_tap::register(control)?;
     Ok(())
 }

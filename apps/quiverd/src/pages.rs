@@ -25,7 +25,7 @@ fn graph(control: &Control) -> String {
                 To::Features(name) => arc(name),
                 To::Punt => "punt".to_owned(),
                 To::Out => "wire[/driver/]".to_owned(),
-                To::Drop | To::NextFeature => continue,
+                To::Drop | To::Done | To::NextFeature => continue,
             };
             if !told.contains(&to) {
                 line(name, &to);

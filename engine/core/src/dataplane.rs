@@ -3,11 +3,13 @@
 //! Nothing here waits for a worker. Wirings and products are computed here and posted; workers swap them in between two
 //! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
 
-use crate::buffer::{Buffers, PoolError};
+use crate::buffer::{Buffers, Packet, PoolError};
 use crate::capture::Capture;
 use crate::channel::{Doorbell, Inbox, channel};
 use crate::counters::Counters;
-use crate::graph::{Blueprint, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring};
+use crate::graph::{
+    Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
+};
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
 use crate::product::{Installed, ProductSpec};
@@ -129,6 +131,7 @@ impl Dataplane {
         let counters = || Counters::new(settings.workers);
         let (rx, tx, drops, tx_errors) = (counters(), counters(), counters(), counters());
         blueprint.discard("drop", drops.clone())?;
+        blueprint.node(NodeSpec::new("done", &[], |_| Done))?;
         blueprint.node(NodeSpec::new("punt", &[], move |_| Punt(outbox.clone())))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
@@ -483,10 +486,18 @@ impl Dataplane {
     /// Sends a packet into the graph of a worker, before a node.
     pub fn inject(&self, worker: usize, at: NodeId, packet: Injected) {
         self.post(worker, move |w| {
-            let Some(mut made) = w.pool().packet(&packet.bytes) else { return };
-            (made.rx, made.tx, made.hop) = (packet.rx, packet.tx, packet.hop);
-            made.set_local();
-            w.inject(at, made);
+            if let Some(made) = packet.make(w) {
+                w.inject(at, made);
+            }
+        });
+    }
+    /// Sends a packet along an arc of a node: features on that arc see it.
+    pub fn emit(&self, worker: usize, at: NodeId, arc: impl Into<u16>, packet: Injected) {
+        let arc = arc.into();
+        self.post(worker, move |w| {
+            if let Some(made) = packet.make(w) {
+                w.emit(at, arc, made);
+            }
         });
     }
 }
@@ -502,4 +513,14 @@ pub struct Injected {
     pub tx: u16,
     /// What a lookup would have chosen.
     pub hop: u32,
+}
+
+impl Injected {
+    /// The packet in buffers of a worker. None if they are used up: the pool has counted it.
+    fn make(&self, worker: &mut Worker) -> Option<Packet> {
+        let mut made = worker.pool().packet(&self.bytes)?;
+        (made.rx, made.tx, made.hop) = (self.rx, self.tx, self.hop);
+        made.set_local();
+        Some(made)
+    }
 }

@@ -181,6 +181,11 @@ impl Worker {
     pub fn inject(&mut self, at: NodeId, packet: Packet) {
         self.graph.inject(at, packet);
     }
+    /// Sends a packet along an arc of a node, as if the node had worked on it now: for packets that waited in the node's
+    /// state. Seen through in this turn.
+    pub fn emit(&mut self, at: NodeId, arc: impl Into<u16>, packet: Packet) {
+        self.graph.emit(at, arc.into(), packet);
+    }
     pub(crate) fn attach_rx(
         &mut self,
         id: QueueId,

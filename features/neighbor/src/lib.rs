@@ -1,1 +1,45 @@
-//! Neighbours: ARP, adjacencies, the resolution queue.
+//! Neighbours: who is at which MAC address, by ARP (RFC 826, 5227) or by configuration.
+//!
+//! - [`input`]: `arp-input`, which tells control what it heard. [`resolve`]: `ip4-resolve`, where packets wait for a
+//!   neighbour's address.
+//! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets.
+//! - [`objects`]: configured neighbours; `command`: the command line.
+#![forbid(unsafe_code)]
+
+mod command;
+pub mod input;
+mod keeper;
+pub mod objects;
+pub mod resolve;
+pub mod table;
+
+pub use objects::NeighborObject;
+pub use table::{Neighbor, Neighbors, State};
+
+use quiver_control::{Control, Kind};
+use quiver_engine::channel::channel;
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_ip::Ip4;
+
+/// ARP packets and wanted neighbours that may wait for control; more are lost, by name.
+const MESSAGES: usize = 4096;
+
+/// Registers nodes, objects and commands. The rooms of interfaces and IP are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let ingress = control.room::<Ip4>().ingress();
+    let adjacencies = control.room::<Ip4>().fib.adjacencies.snapshot();
+    let mut dataplane = control.room_mut::<Dataplane>();
+    let (outbox, heard) = channel(MESSAGES, dataplane.bell());
+    let (wants, wanted) = channel(MESSAGES, dataplane.bell());
+    let graph = dataplane.blueprint();
+    let input = move |_| input::ArpInput { ingress: ingress.clone(), heard: outbox.clone() };
+    let arp = graph.node(NodeSpec::new("arp-input", input::Next::ARCS, input).describe(input::describe))?;
+    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone());
+    let resolve = graph.node_of(NodeSpec::new("ip4-resolve", resolve::Next::ARCS, queue))?;
+    drop(dataplane);
+    control.insert_room(Neighbors::new(resolve, arp));
+    control.objects().add(Kind::new(objects::apply).check(objects::check));
+    command::register(control);
+    keeper::register(control, heard, wanted);
+    Ok(())
+}

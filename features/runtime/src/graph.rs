@@ -26,6 +26,7 @@ fn show_graph(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
             let to = match arc.to {
                 To::Node(name) => name.to_string(),
                 To::Drop => "drop".into(),
+                To::Done => "the end".into(),
                 To::Punt => "punt".into(),
                 To::Out => "the sending interface".into(),
                 To::Features(name) => format!("arc {name}"),

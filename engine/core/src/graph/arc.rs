@@ -7,6 +7,8 @@ pub enum To {
     Node(&'static str),
     /// To the end; the arc's name is the reason that is counted.
     Drop,
+    /// To the end as well, but the node has done with the packet what was to be done: it is not lost.
+    Done,
     /// To the control thread; the arc's name is the reason.
     Punt,
     /// Onto the feature arc of this name, which ends at that arc's end node.
@@ -66,6 +68,7 @@ macro_rules! arcs {
     };
     (@arc node $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Node($name) } };
     (@arc drop $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
+    (@arc done $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Done } };
     (@arc punt $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };
     (@arc features $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Features($name) } };
     (@arc out $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Out } };

@@ -334,6 +334,7 @@ impl Blueprint {
             To::Node(name) => Target::Node(find(name)?),
             // Packets that left by a port are no longer rows of a frame, so the target of `Out` is never followed.
             To::Drop | To::Out => Target::End(find("drop")?),
+            To::Done => Target::End(find("done")?),
             To::Punt => Target::End(find("punt")?),
             To::Features(name) => {
                 let at = self.arcs.iter().position(|a| a.name == name).ok_or_else(|| unknown(name))?;

@@ -67,6 +67,14 @@ impl Node for Discard {
     }
 }
 
+/// Frees packets that a node has dealt with: the end of every done arc.
+pub(crate) struct Done;
+impl Node for Done {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        frame.free(cx.pool);
+    }
+}
+
 /// Hands packets to the control thread: the end of every punt arc.
 pub(crate) struct Punt(pub Outbox<Punted>);
 impl Node for Punt {

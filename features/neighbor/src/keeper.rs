@@ -1,0 +1,178 @@
+//! The task that keeps the table: it answers requests, asks for who is wanted, learns, probes and forgets.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_engine::channel::Inbox;
+use quiver_engine::{Dataplane, Injected};
+use quiver_interface::{Events, InterfaceEvent, InterfaceId, watch};
+use quiver_ip::Ip4;
+use quiver_wire::arp::{ArpOperation, ArpPacket};
+use quiver_wire::{EtherType, MacAddress};
+use zerocopy::IntoBytes;
+
+use crate::input::{Heard, Next};
+use crate::resolve::{Outcome, Wanted};
+use crate::table::{Neighbors, State};
+
+/// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Questions before a neighbour counts as silent.
+const TRIES: u32 = 3;
+/// After so long without a word from it, a neighbour is probed.
+const AGE: Duration = Duration::from_secs(600);
+/// Questions at most in one second, over all neighbours.
+const REQUESTS_PER_SECOND: u32 = 1000;
+/// Dynamic neighbours at most; further ones are not learned.
+const NEIGHBORS_MAX: usize = 100_000;
+
+pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wanted>) {
+    control.spawn("neighbours", listen(control.clone(), heard, wanted));
+    control.spawn("neighbour ageing", age(control.clone()));
+    watch(control, |control, event| match event {
+        InterfaceEvent::Removed(id) => flush(control, id, true, Outcome::Gone),
+        InterfaceEvent::AdminState(id) if !is_up(control, id) => flush(control, id, false, Outcome::Gone),
+        InterfaceEvent::AdminState(id) | InterfaceEvent::Mac(id) => announce(control, id),
+        _ => {}
+    });
+}
+
+fn is_up(control: &Control, id: InterfaceId) -> bool {
+    control.room::<Ip4>().fib.adjacencies.link(id).is_some_and(|link| link.up)
+}
+
+/// Forgets the neighbours of an interface; configured ones only if it is gone for good.
+fn flush(control: &Control, id: InterfaceId, all: bool, outcome: Outcome) {
+    let mut neighbors = control.room_mut::<Neighbors>();
+    let of_it = |(wanted, n): (&Wanted, &crate::Neighbor)| {
+        (wanted.0 == id && (all || n.state != State::Static)).then_some(*wanted)
+    };
+    let gone: Vec<Wanted> = neighbors.iter().filter_map(of_it).collect();
+    gone.into_iter().for_each(|wanted| neighbors.forget(control, wanted, outcome));
+}
+
+/// Tells the link our addresses (RFC 5227, 2.3).
+pub(crate) fn announce(control: &Control, id: InterfaceId) {
+    let addresses: Vec<Ipv4Addr> = control.room::<Ip4>().addresses(id).iter().map(|a| a.address()).collect();
+    for address in addresses {
+        send(control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
+    }
+}
+
+/// Sends an ARP packet by an interface that is up.
+fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: impl Fn(MacAddress) -> ArpPacket) {
+    let link = control.room::<Ip4>().fib.adjacencies.link(id).cloned();
+    let Some(link) = link.filter(|link| link.up) else { return };
+    let mut bytes = [to.0, link.mac].concat();
+    bytes.extend(EtherType::ARP.get().to_be_bytes());
+    bytes.extend(packet(MacAddress(link.mac)).as_bytes());
+    // Ethernet's shortest frame, without its check sequence.
+    bytes.resize(bytes.len().max(60), 0);
+    let node = control.room::<Neighbors>().input;
+    control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
+}
+
+/// Asks for a neighbour: everybody, or only itself if its address is known.
+fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) {
+    let source = control.room::<Ip4>().current().source_for(id, address);
+    // Without an address of ours there is nobody to answer to.
+    let Some(source) = source else { return };
+    send(control, id, mac.unwrap_or(MacAddress::BROADCAST), |own| ArpPacket::request(own, source, address));
+}
+
+/// Hears what workers say.
+async fn listen(control: Control, heard: Inbox<Heard>, wanted: Inbox<Wanted>) {
+    let (mut second, mut asked) = (control.now(), 0);
+    loop {
+        let changed = control.room::<Events>().signal.changed();
+        while let Some(Heard { interface, packet }) = heard.receive() {
+            hear(&control, interface, &packet);
+        }
+        while let Some(wanted) = wanted.receive() {
+            if control.now().since(second) >= Duration::from_secs(1) {
+                (second, asked) = (control.now(), 0);
+            }
+            asked += 1;
+            want(&control, wanted, asked <= REQUESTS_PER_SECOND);
+        }
+        changed.await;
+    }
+}
+
+fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
+    let (sender, target) = (packet.sender(), packet.target());
+    let is_own = |address| control.room::<Ip4>().current().is_own(interface, address);
+    if is_own(sender) {
+        let name = control.room::<quiver_interface::Interfaces>().name(interface);
+        return tracing::warn!("{name}: {} claims our address {sender}", packet.sender_mac);
+    }
+    let for_us = is_own(target);
+    // RFC 826: who is known is updated by whatever it says; who asks us, or answers us, is added. Whoever claims an
+    // address of another network gets its answer, but no route.
+    let on_link = control.room::<Ip4>().addresses(interface).iter().any(|own| own.prefix().contains(sender));
+    if !sender.is_unspecified() {
+        let mut neighbors = control.room_mut::<Neighbors>();
+        let known = neighbors.get((interface, sender)).map(|n| n.state);
+        let room = neighbors.all.len() < NEIGHBORS_MAX;
+        if known != Some(State::Static) && (known.is_some() || (for_us && on_link && room)) {
+            neighbors.learn(control, (interface, sender), packet.sender_mac, State::Reachable);
+        }
+    }
+    if for_us && packet.operation == ArpOperation::REQUEST {
+        send(control, interface, packet.sender_mac, |mac| packet.reply(mac));
+    }
+}
+
+fn want(control: &Control, wanted: Wanted, may_ask: bool) {
+    let mac = {
+        let mut neighbors = control.room_mut::<Neighbors>();
+        let is_new = neighbors.get(wanted).is_none();
+        let tries = u32::from(may_ask);
+        let neighbor = neighbors.entry(control, wanted, State::Incomplete(tries));
+        match (neighbor.mac, is_new) {
+            (Some(mac), _) => Some(mac),
+            (None, true) => None,
+            // It has been asked; the ageing task asks again.
+            (None, false) => return,
+        }
+    };
+    match mac {
+        // It became known while the packet was under way to us.
+        Some(mac) => {
+            let mut neighbors = control.room_mut::<Neighbors>();
+            let state = neighbors.get(wanted).map_or(State::Reachable, |n| n.state);
+            neighbors.learn(control, wanted, mac, state);
+        }
+        None if may_ask => ask(control, wanted, None),
+        None => {}
+    }
+}
+
+/// Asks again, probes, forgets.
+async fn age(control: Control) {
+    loop {
+        control.sleep(INTERVAL).await;
+        let now = control.now();
+        let due = |(wanted, n): (&Wanted, &crate::Neighbor)| {
+            let wait = if n.state == State::Reachable { AGE } else { INTERVAL };
+            (n.state != State::Static && now.since(n.since) >= wait).then_some((*wanted, n.state, n.mac))
+        };
+        let due: Vec<_> = control.room::<Neighbors>().iter().filter_map(due).collect();
+        for (wanted, state, mac) in due {
+            let next = match state {
+                State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
+                State::Reachable => State::Probing(1),
+                State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
+                _ => {
+                    control.room_mut::<Neighbors>().forget(&control, wanted, Outcome::Silent);
+                    continue;
+                }
+            };
+            if let Some(neighbor) = control.room_mut::<Neighbors>().all.get_mut(&wanted) {
+                (neighbor.state, neighbor.since) = (next, now);
+            }
+            ask(&control, wanted, mac);
+        }
+    }
+}

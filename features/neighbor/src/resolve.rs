@@ -1,0 +1,139 @@
+//! `ip4-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each.
+//!
+//! A packet waits under the neighbour's address and interface, never under an adjacency: when control says that the
+//! neighbour is known, packets are looked up anew, so whatever was deleted or changed meanwhile does not matter.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use quiver_engine::channel::Outbox;
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Context, Frame, Node, Packet, Snapshot, Worker, arcs};
+use quiver_interface::InterfaceId;
+use quiver_ip::Fault;
+use quiver_ip::adjacency::{AdjacencyTable, State};
+use quiver_wire::{Header, Ip4Header, V4};
+
+arcs! {
+    /// Where packets go from `ip4-resolve`.
+    pub enum Next {
+        Lookup => node "ip4-lookup",
+        Unreachable => node "icmp4-error",
+        NoAdjacency => drop "no-adjacency",
+        BadHeader => drop "bad-header",
+        QueueFull => drop "queue-full",
+        TooManyNeighbors => drop "too-many-neighbors",
+        Busy => drop "control-busy",
+        Gone => drop "interface-gone",
+    }
+}
+
+/// Packets that wait for one neighbour.
+pub const QUEUE_MAX: usize = 16;
+/// Neighbours waited for by one worker.
+pub const NEIGHBORS_MAX: usize = 4096;
+/// Nanoseconds after which control is told again that a neighbour is wanted.
+const TELL_AGAIN: u64 = 1_000_000_000;
+
+/// A neighbour, as packets wait for it.
+pub type Wanted = (InterfaceId, Ipv4Addr);
+
+/// What became of a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Its address is known.
+    Known,
+    /// It does not answer.
+    Silent,
+    /// Its interface is no more.
+    Gone,
+}
+
+struct Queue {
+    packets: Vec<Packet>,
+    told: u64,
+}
+
+/// The node, and the packets that wait on this worker.
+pub struct Ip4Resolve {
+    adjacencies: Snapshot<AdjacencyTable<V4>>,
+    wants: Outbox<Wanted>,
+    queues: HashMap<Wanted, Queue>,
+}
+
+impl Ip4Resolve {
+    pub(crate) fn new(adjacencies: Snapshot<AdjacencyTable<V4>>, wants: Outbox<Wanted>) -> Ip4Resolve {
+        Ip4Resolve { adjacencies, wants, queues: HashMap::new() }
+    }
+    /// Ends the wait for a neighbour: its packets go on in this turn.
+    pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted, outcome: Outcome) {
+        let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
+        let Some(queue) = this.queues.remove(&wanted) else { return };
+        let arc = match outcome {
+            Outcome::Known => Next::Lookup,
+            Outcome::Silent => Next::Unreachable,
+            Outcome::Gone => Next::Gone,
+        };
+        for mut packet in queue.packets {
+            packet.hop = Fault::HOST.0;
+            worker.emit(node, arc, packet);
+        }
+    }
+    /// Packets that wait here.
+    pub fn waiting(&self) -> usize {
+        self.queues.values().map(|queue| queue.packets.len()).sum()
+    }
+    fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted) -> Option<Next> {
+        let room = self.queues.len() < NEIGHBORS_MAX;
+        let queue = match self.queues.entry(wanted) {
+            std::collections::hash_map::Entry::Occupied(queue) => queue.into_mut(),
+            std::collections::hash_map::Entry::Vacant(_) if !room => return Some(Next::TooManyNeighbors),
+            std::collections::hash_map::Entry::Vacant(place) => place.insert(Queue { packets: vec![], told: 0 }),
+        };
+        if queue.packets.is_empty() || cx.now.saturating_sub(queue.told) >= TELL_AGAIN {
+            if !self.wants.send(wanted) {
+                if queue.packets.is_empty() {
+                    self.queues.remove(&wanted);
+                }
+                return Some(Next::Busy);
+            }
+            queue.told = cx.now;
+        }
+        if queue.packets.len() >= QUEUE_MAX {
+            return Some(Next::QueueFull);
+        }
+        queue.packets.extend(frame.take(cx.pool, i));
+        None
+    }
+}
+
+impl Node for Ip4Resolve {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let adjacencies = self.adjacencies.clone();
+        let table = adjacencies.read(cx.guard);
+        for i in 0..frame.len() {
+            let hop = frame.hop[i];
+            let row = table.row(hop);
+            let next_hop = if row.is(State::Incomplete) {
+                table.next_hops.get(hop as usize).copied()
+            } else if row.is(State::Glean) {
+                // Whoever the packet is for is on the link itself.
+                Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())
+            } else if row.is_complete() {
+                // It became known just now.
+                frame.next[i] = Next::Lookup.into();
+                continue;
+            } else {
+                frame.next[i] = Next::NoAdjacency.into();
+                continue;
+            };
+            let next = match next_hop {
+                Some(next_hop) => self.wait(cx, frame, i, (InterfaceId(row.tx()), next_hop)),
+                None => Some(Next::BadHeader),
+            };
+            if let Some(next) = next {
+                frame.next[i] = next.into();
+            }
+        }
+    }
+}
