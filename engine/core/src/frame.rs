@@ -105,6 +105,25 @@ impl Frame {
         self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
+    /// Appends packets by their columns, as many as fit.
+    #[inline(always)]
+    pub(crate) fn push_columns(&mut self, buffer: &[u32], offset: &[u16], length: &[u32], flags: &[u16], rx: u16) {
+        let (at, n) = (self.len(), buffer.len().min(self.room()));
+        self.buffer[at..at + n].copy_from_slice(&buffer[..n]);
+        self.offset[at..at + n].copy_from_slice(&offset[..n]);
+        self.length[at..at + n].copy_from_slice(&length[..n]);
+        self.flags[at..at + n].copy_from_slice(&flags[..n]);
+        let mut any = 0;
+        for flag in &flags[..n] {
+            any |= flag;
+        }
+        self.rx[at..at + n].fill(rx);
+        self.tx[at..at + n].fill(0);
+        self.hop[at..at + n].fill(0);
+        self.next[at..at + n].fill(0);
+        self.any = self.any.with(Flags(any));
+        self.len = at + n;
+    }
     /// Appends a packet. Gives it back if the frame is full, or of another pool.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         if self.room() == 0 || packet.home() != self.home {

@@ -633,3 +633,10 @@ pub fn ticks() -> u64 {
     // SAFETY: the instruction exists on every x86-64 CPU and touches no memory.
     unsafe { _rdtsc() }
 }
+
+/// Ticks since `clock`, which becomes now.
+#[inline(always)]
+pub(crate) fn lap(clock: &mut u64) -> u64 {
+    let now = ticks();
+    now.wrapping_sub(std::mem::replace(clock, now))
+}

@@ -2,7 +2,7 @@
 
 use crate::frame::Frame;
 use crate::graph::{Context, NodeCounters, NodeId, Seed};
-use crate::isa::ticks;
+use crate::isa::lap;
 use crate::stage::{Path, ProductLoop, Stage};
 use std::sync::Arc;
 
@@ -55,12 +55,12 @@ pub(crate) struct Installed {
 }
 impl Installed {
     /// Forwards what it can; counts it where the nodes would have.
-    pub(crate) fn run(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let (start, n) = (ticks(), frame.len());
+    pub(crate) fn run(&mut self, cx: &mut Context, frame: &mut Frame, clock: &mut u64) {
+        let n = frame.len();
         self.product.run(cx, frame);
         let through = (n - frame.len()) as u64;
         if through > 0 {
-            let clocks = ticks().wrapping_sub(start) / self.path.len().max(1) as u64;
+            let clocks = lap(clock) / self.path.len().max(1) as u64;
             for (_, arc, counters) in &self.path {
                 counters.calls.add(1);
                 counters.packets.add(through);

@@ -8,6 +8,7 @@ use crate::counters::Row;
 use crate::frame::{Frame, VECTOR, uniform};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
+use std::any::Any;
 use std::sync::Arc;
 
 /// The name of the node in front of the ports.
@@ -48,7 +49,7 @@ impl<'t> TxContext<'t> {
 }
 
 /// A driver's transmit queue; each worker has its own for every interface.
-pub trait TxQueue: Send {
+pub trait TxQueue: Send + Any {
     /// Sends packets from the front of the batch; returns how many it dealt with. The engine frees those (unless the
     /// queue took them out), and drops the rest as `tx-full`. Never waits.
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize;
@@ -61,6 +62,8 @@ pub trait TxQueue: Send {
 /// Packets on their way to a queue. The batch owns them.
 pub struct Batch {
     len: usize,
+    /// Packets that were taken out.
+    taken: usize,
     /// All flags that any packet may have.
     any: Flags,
     buffer: [u32; VECTOR],
@@ -72,6 +75,7 @@ impl Batch {
     fn new() -> Batch {
         Batch {
             len: 0,
+            taken: 0,
             any: Flags::NONE,
             buffer: [0; VECTOR],
             offset: [0; VECTOR],
@@ -154,7 +158,70 @@ impl Batch {
         }
         self.buffer[i] = pool.null;
         self.flags[i] = 0;
+        self.taken += 1;
         Some(raw)
+    }
+    /// Whether no packet was taken out so far.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.taken == 0
+    }
+    /// Takes packets from `from` on into columns, as many as these are long; returns how many. Only of a batch that was
+    /// whole: places of packets that were taken before would be taken for packets.
+    #[inline(always)]
+    pub(crate) fn take_columns(
+        &mut self,
+        pool: &Pool,
+        from: usize,
+        buffer: &mut [u32],
+        offset: &mut [u16],
+        length: &mut [u32],
+        flags: &mut [u16],
+    ) -> usize {
+        let n = buffer.len().min(self.len() - from);
+        buffer[..n].copy_from_slice(&self.buffer[from..from + n]);
+        offset[..n].copy_from_slice(&self.offset[from..from + n]);
+        length[..n].copy_from_slice(&self.length[from..from + n]);
+        for (to, flags) in flags[..n].iter_mut().zip(&self.flags[from..from + n]) {
+            *to = flags & !Flags::TRACED.0;
+        }
+        self.buffer[from..from + n].fill(pool.null);
+        self.flags[from..from + n].fill(0);
+        self.taken += n;
+        n
+    }
+    /// Takes the live rows of a group of a frame if they are its first ones, in the order that they have there. False,
+    /// and nothing taken, if not or if the batch has too little room for a whole group.
+    #[inline(always)]
+    fn push_first(
+        &mut self,
+        frame: &Frame,
+        base: usize,
+        live: Mask16,
+        offsets: &[u32; 16],
+        lengths: &[u32; 16],
+    ) -> bool {
+        let (n, at) = (live.0.count_ones() as usize, self.len);
+        let (Some(buffer), Some(offset), Some(length), Some(flags)) = (
+            self.buffer.get_mut(at..at + 16),
+            self.offset.get_mut(at..at + 16),
+            self.length.get_mut(at..at + 16),
+            self.flags.get_mut(at..at + 16),
+        ) else {
+            return false;
+        };
+        if live != Mask16::first(n) {
+            return false;
+        }
+        buffer.copy_from_slice(&frame.buffer[base..base + 16]);
+        for (to, from) in offset.iter_mut().zip(offsets) {
+            *to = *from as u16;
+        }
+        length.copy_from_slice(lengths);
+        flags.copy_from_slice(&frame.flags[base..base + 16]);
+        // Rows behind the live ones are stale, and overwritten by the next.
+        self.any = self.any.with(frame.any);
+        self.len = at + n;
+        true
     }
 }
 
@@ -223,6 +290,11 @@ impl Ports {
             via.up = up;
         }
     }
+    /// An interface's queue, if it is of this type.
+    pub(crate) fn queue_mut<Q: TxQueue>(&mut self, interface: u16) -> Option<&mut Q> {
+        let queue: &mut dyn Any = &mut *self.ports.get_mut(usize::from(interface))?.as_mut()?.queue;
+        queue.downcast_mut()
+    }
     /// Whether an interface has an open port; if not, the arc to leave by.
     #[inline(always)]
     fn refusal(&self, interface: u16) -> Option<Next> {
@@ -259,6 +331,27 @@ impl Ports {
         offsets: &[u32; 16],
         lengths: &[u32; 16],
     ) {
+        let first = live.0.trailing_zeros() as usize & 15;
+        let interface = tx[first] as u16;
+        let mut differ = 0;
+        for lane in 0..16 {
+            differ |= u16::from(tx[lane] != tx[first]) << lane;
+        }
+        if differ & live.0 == 0
+            && let Some(Some(port)) = self.ports.get_mut(usize::from(interface))
+        {
+            let was_empty = port.batch.is_empty();
+            if port.batch.push_first(frame, base, live, offsets, lengths) {
+                let full = port.batch.len() == VECTOR;
+                if was_empty && live.0 != 0 {
+                    self.waiting.push(interface);
+                }
+                if full {
+                    self.flush_port(cx, interface);
+                }
+                return;
+            }
+        }
         for lane in live {
             let flags = Flags(frame.flags[base + lane]);
             let (offset, length) = (offsets[lane] as u16, lengths[lane]);
@@ -372,12 +465,14 @@ impl Port {
                 }
             }
         }
-        for i in 0..n {
-            if batch.buffer[i] != cx.pool.null {
-                cx.pool.free_raw(batch.raw(i));
+        if batch.taken < n {
+            for i in 0..n {
+                if batch.buffer[i] != cx.pool.null {
+                    cx.pool.free_raw(batch.raw(i));
+                }
             }
         }
-        (batch.len, batch.any) = (0, Flags::NONE);
+        (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]

@@ -6,7 +6,7 @@ use crate::capture::{Capture, Point};
 use crate::counters::{Counter, Row};
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
-use crate::isa::{Level, ticks};
+use crate::isa::{Level, lap, ticks};
 use crate::mailbox::Mailbox;
 use crate::product::Installed;
 use crate::rx::{RxContext, RxQueue};
@@ -104,15 +104,17 @@ impl Worker {
         self.now = now;
         let mail = self.read_mail();
         let start = ticks();
+        // One reading ends what came before and begins what comes next: at small vectors they are what a turn costs.
+        let mut clock = start;
         let Worker { id, vector, level, reader, pool, graph, ports, queues, emitted, counters, .. } = self;
         let guard = reader.guard();
         let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted };
         let mut packets = 0;
         for queue in queues.iter_mut().filter(|q| q.up) {
-            packets += receive(queue, graph, &mut cx, *vector);
+            packets += receive(queue, graph, &mut cx, *vector, &mut clock);
         }
         if packets > 0 || mail > 0 {
-            graph.dispatch(&mut cx);
+            graph.dispatch(&mut cx, &mut clock);
             cx.output.flush(&mut TxContext::new(cx.pool, now));
         }
         counters.turns.add(1);
@@ -125,9 +127,8 @@ impl Worker {
     }
     /// Runs what control posted; returns how many letters there were.
     fn read_mail(&mut self) -> usize {
-        let mailbox = self.mailbox.clone();
         let mut letters = 0;
-        while let Some(letter) = mailbox.take() {
+        while let Some(letter) = self.mailbox.take() {
             letter(self);
             letters += 1;
         }
@@ -231,6 +232,10 @@ impl Worker {
         let queue: &mut dyn Any = &mut *found.queue;
         Some((queue.downcast_mut()?, &mut self.pool))
     }
+    /// A driver's transmit queue, if it is of this type, with the buffers that its packets are in.
+    pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u16) -> Option<(&mut Q, &mut Pool)> {
+        Some((self.ports.queue_mut(interface)?, &mut self.pool))
+    }
     pub(crate) fn trace_arm(&mut self, node: NodeId, count: u32) {
         self.graph.tracer.arm(node, count);
     }
@@ -245,8 +250,7 @@ impl Worker {
     }
 }
 
-fn receive(queue: &mut Queue, graph: &mut Graph, cx: &mut Context, most: usize) -> usize {
-    let start = ticks();
+fn receive(queue: &mut Queue, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> usize {
     let mut frame = graph.frame();
     let mut rx = RxContext::new(cx.pool, cx.now, queue.interface, most.min(VECTOR));
     let n = queue.queue.receive(&mut rx, &mut frame).min(frame.len());
@@ -276,9 +280,9 @@ fn receive(queue: &mut Queue, graph: &mut Graph, cx: &mut Context, most: usize) 
     if graph.tracer.before(queue.input, &mut frame, cx) {
         graph.tracer.after(queue.input, &frame, cx.now);
     }
-    graph.counters(queue.input).clocks.add(ticks().wrapping_sub(start));
+    graph.counters(queue.input).clocks.add(lap(clock));
     if let (Some(product), false) = (&mut queue.product, nodes_only) {
-        product.run(cx, &mut frame);
+        product.run(cx, &mut frame, clock);
         graph.counters(queue.input).arc(InputNext::Received.into(), (n - frame.len()) as u64);
     }
     if frame.is_empty() {

@@ -5,7 +5,7 @@ use super::{Context, Node};
 use crate::buffer::{Packet, Pool};
 use crate::counters::Counter;
 use crate::frame::{Frame, TAKEN, VECTOR, uniform};
-use crate::isa::ticks;
+use crate::isa::lap;
 use crate::trace::Tracer;
 use std::any::Any;
 use std::sync::Arc;
@@ -121,14 +121,14 @@ impl Graph {
         &mut pending[last]
     }
     /// Runs every pending frame to its end.
-    pub(crate) fn dispatch(&mut self, cx: &mut Context) {
+    pub(crate) fn dispatch(&mut self, cx: &mut Context, clock: &mut u64) {
         while let Some(word) = self.ready.iter().position(|word| *word != 0) {
             let rank = word * 64 + self.ready[word].trailing_zeros() as usize;
             self.ready[word] &= self.ready[word] - 1;
             let at = self.wiring.order[rank];
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
-                self.run(cx, at, frame);
+                self.run(cx, at, frame, clock);
             }
             // The node may have sent packets to itself meanwhile.
             let pending = &mut self.entries[at.index()].pending;
@@ -138,8 +138,7 @@ impl Graph {
         }
     }
     #[inline]
-    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) {
-        let start = ticks();
+    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
         let n = frame.len();
         frame.next[..n].fill(0);
         let entry = &mut self.entries[at.index()];
@@ -157,7 +156,7 @@ impl Graph {
             emitted.drain(..).for_each(|(arc, packet)| self.emit(at, arc, packet));
             *cx.emitted = emitted;
         }
-        self.entries[at.index()].counters.clocks.add(ticks().wrapping_sub(start));
+        self.entries[at.index()].counters.clocks.add(lap(clock));
     }
     /// Sends a packet along an arc of a node, and counts it there.
     pub(crate) fn emit(&mut self, at: NodeId, arc: u16, mut packet: Packet) {
