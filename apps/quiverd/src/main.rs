@@ -1,7 +1,6 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
 mod dataplane;
-mod features;
 mod host;
 #[cfg(test)]
 mod pages;
@@ -14,6 +13,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use quiver_control::config::ConfigError;
 use quiver_control::{Control, protocol};
+use quiverd::features;
 use server::Server;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;

@@ -1,0 +1,208 @@
+//! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
+//! turns are timed, in CPU time of this thread, so that a busy machine does not show.
+
+use std::net::Ipv4Addr;
+
+use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
+use quiver_interface::Interfaces;
+use quiver_pg::queue::{Sink, Source};
+use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
+use rustix::thread::ClockId;
+use serde::Serialize;
+
+use crate::path::Path;
+
+/// Windows, of which the median counts.
+const WINDOWS: usize = 9;
+/// Packets that are in the rings at once: what a network card's ring usually has.
+const FILL: usize = 1024;
+/// Fillings in a window.
+const FILLS: usize = 192;
+/// Packets received at once at most.
+const VECTORS: [usize; 3] = [8, 32, 256];
+
+const ROOMS: Rooms = Rooms {
+    register: |control| quiverd::features::register(control).map_err(|error| error.to_string()),
+    answer: quiver_interface::Events::answer,
+    send: quiver_pg::send,
+    sent: |_| vec![],
+};
+
+/// A row of the result. Ticks are those of the time stamp counter.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The path.
+    pub path: &'static str,
+    /// Packets in a vector.
+    pub vector: usize,
+    /// `nodes`, or the name of the product.
+    pub way: String,
+    /// The median of the windows.
+    pub ticks: f64,
+    /// The least of the windows.
+    pub least: f64,
+    /// What we want.
+    pub goal: Option<u32>,
+    /// What VPP spends.
+    pub vpp: Option<u32>,
+}
+
+/// Measures a path with nodes, and fused where a product serves it.
+pub fn measure(path: &Path) -> Result<(Vec<Row>, Backing), String> {
+    let mut bench = Bench::new(path)?;
+    let mut rows = vec![];
+    for fusion in [false, true] {
+        let way = bench.set_fusion(fusion)?;
+        let Some(way) = way else { continue };
+        for vector in VECTORS {
+            let mut windows = vec![];
+            // One more, unseen, warms up caches and branch predictors.
+            for window in 0..=WINDOWS {
+                let ticks = bench.window(vector)?;
+                if window > 0 {
+                    windows.push(ticks);
+                }
+            }
+            windows.sort_by(f64::total_cmp);
+            let goal = if fusion { path.goal.1 } else { Some(path.goal.0) };
+            let (ticks, least) = (windows[WINDOWS / 2], windows[0]);
+            // Goals and VPP's figures are for full vectors.
+            let full = vector == 256;
+            rows.push(Row {
+                path: path.name,
+                vector,
+                way: way.clone(),
+                ticks,
+                least,
+                goal: goal.filter(|_| full),
+                vpp: path.vpp.filter(|_| full),
+            });
+        }
+    }
+    Ok((rows, bench.backing))
+}
+
+struct Bench {
+    daemon: Daemon,
+    backing: Backing,
+    queue: QueueId,
+    sends: u16,
+    /// A packet, and where its destination and the checksum of its header stand.
+    packet: Vec<u8>,
+    destination: fn(u32) -> Ipv4Addr,
+    /// Packets made so far.
+    made: u32,
+    tick: f64,
+}
+
+impl Bench {
+    fn new(path: &Path) -> Result<Bench, String> {
+        let setup = Setup { level: Level::best(), fusion: false, workers: 1, buffers: 16_384, seed: 1 };
+        let mut daemon = Daemon::new(ROOMS, setup).map_err(|error| error.to_string())?;
+        let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
+        let after = ["set interface state pg0 up", "set interface state pg1 up"];
+        let commands = (path.commands)();
+        for line in before.into_iter().chain(commands.iter().map(String::as_str)).chain(after) {
+            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
+        }
+        let (ours, receives, sends) = {
+            let interfaces = daemon.control().room::<Interfaces>();
+            let find = |name| interfaces.find(name).ok_or_else(|| format!("{name} is not there"));
+            (find("pg0")?.mac, find("pg0")?.id.0, find("pg1")?.id.0)
+        };
+        let (queue, backing) = {
+            let dataplane = daemon.control().room::<Dataplane>();
+            let queue = dataplane.queues().iter().find(|queue| queue.interface == receives).map(|queue| queue.id);
+            (queue.ok_or("pg0 has no queue")?, dataplane.buffers().backing())
+        };
+        let (here, there) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let packet = |from: [u8; 6], to: [u8; 6]| {
+            Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)))
+                .then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into()))
+                .then(Udp::new(1024, 1024))
+                .then(Payload::counting(18))
+                .to_bytes()
+        };
+        if !path.routed {
+            // Both stations have spoken once, so that a bridge knows them.
+            for (interface, bytes) in [("pg1", packet(there, here)), ("pg0", packet(here, there))] {
+                daemon.send(interface, &bytes)?;
+                daemon.settle().map_err(|error| error.to_string())?;
+            }
+        }
+        let packet = packet(here, if path.routed { ours.0 } else { there });
+        let buffers = daemon.control().room::<Dataplane>().buffers().clone();
+        let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("pg1 has no transmit queue")?;
+        sink.keep(Some(PacketRing::new(FILL, &buffers)));
+        let (destination, tick) = (path.destination, quiver_engine::thread::tick_length());
+        Ok(Bench { daemon, backing, queue, sends, packet, destination, made: 0, tick })
+    }
+    /// Switches products on or off. The way that packets go then: None if fusion changes nothing.
+    fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
+        self.daemon.control().room_mut::<Dataplane>().set_fusion(on);
+        self.daemon.settle().map_err(|error| error.to_string())?;
+        if !on {
+            return Ok(Some("nodes".into()));
+        }
+        let dataplane = self.daemon.control().room::<Dataplane>();
+        let found = dataplane.queues().iter().find(|queue| queue.id == self.queue);
+        Ok(found.and_then(|queue| queue.product.as_ref().ok()).map(|name| format!("fused: {name}")))
+    }
+    /// Ticks per packet over one window.
+    fn window(&mut self, vector: usize) -> Result<f64, String> {
+        self.daemon.workers()[0].vector = vector;
+        let (mut nanoseconds, reading) = (0, reading());
+        for _ in 0..FILLS {
+            self.fill()?;
+            let worker = &mut self.daemon.workers()[0];
+            let start = cpu();
+            for _ in 0..FILL / vector {
+                worker.turn(0);
+            }
+            nanoseconds += (cpu() - start).saturating_sub(reading);
+            self.empty()?;
+        }
+        Ok(nanoseconds as f64 / self.tick / (FILL * FILLS) as f64)
+    }
+    fn fill(&mut self) -> Result<(), String> {
+        let (queue, worker) = (self.queue, &mut self.daemon.workers()[0]);
+        let (source, pool) = worker.queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
+        for _ in 0..FILL {
+            let to = (self.destination)(self.made);
+            self.made = self.made.wrapping_add(1);
+            self.packet[30..34].copy_from_slice(&to.octets());
+            self.packet[24..26].fill(0);
+            let sum = quiver_wire::checksum::of(&self.packet[14..34]).checksum();
+            self.packet[24..26].copy_from_slice(&sum.to_be_bytes());
+            let packet = pool.packet(&self.packet).ok_or("the pool is empty")?;
+            source.ring().push(packet).map_err(|_| "the receive ring is full")?;
+        }
+        Ok(())
+    }
+    /// Frees what was sent. Whatever is not there was not forwarded, and the figures would mean nothing.
+    fn empty(&mut self) -> Result<(), String> {
+        let (sends, worker) = (self.sends, &mut self.daemon.workers()[0]);
+        let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("pg1's queue is gone")?;
+        let ring = sink.kept().ok_or("pg1 keeps nothing")?;
+        let sent = ring.len();
+        while let Some(packet) = ring.pop(pool) {
+            pool.free(packet);
+        }
+        match sent == FILL {
+            true => Ok(()),
+            false => Err(format!("{sent} of {FILL} packets came out; drops: {:?}", self.daemon.drops())),
+        }
+    }
+}
+
+/// Nanoseconds of CPU time of this thread.
+fn cpu() -> u64 {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What one look at the clock takes, which is no part of the work between two of them.
+fn reading() -> u64 {
+    (0..100).map(|_| std::hint::black_box((cpu(), cpu()))).map(|(start, end)| end - start).min().unwrap_or(0)
+}

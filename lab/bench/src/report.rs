@@ -1,0 +1,82 @@
+//! The result as a table, as JSON, and as lines of a CSV file.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::json;
+
+use crate::graph::Row;
+use crate::machine::Machine;
+
+const COLUMNS: [&str; 12] =
+    ["date", "revision", "path", "way", "vector", "ticks", "least", "goal", "vpp", "cpu", "tsc_mhz", "pages"];
+
+/// For people.
+pub fn table(machine: &Machine, rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["path", "way", "vector", "ticks/packet", "least", "goal", "VPP 26.10"]);
+    for row in rows {
+        let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+        let goal = match row.goal {
+            Some(goal) if row.ticks > f64::from(goal) => format!("{goal} missed"),
+            goal => number(goal),
+        };
+        table.add_row([
+            row.path.to_owned(),
+            row.way.clone(),
+            row.vector.to_string(),
+            format!("{:.1}", row.ticks),
+            format!("{:.1}", row.least),
+            goal,
+            number(row.vpp),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let Machine { date, revision, cpu, tsc_mhz, pages, level } = machine;
+    format!(
+        "{table}\n{date}, {revision}; {cpu}, TSC {tsc_mhz} MHz, {pages} pages, {level}. Ticks of CPU time from receive \
+         ring to transmit ring, 64-byte frames;\nmedian of nine windows and the least of them. Goals and VPP's figures \
+         (its generator left out) are for vectors of 256."
+    )
+}
+
+/// For programs.
+pub fn json(machine: &Machine, rows: &[Row]) -> Result<String, String> {
+    serde_json::to_string_pretty(&json!({"machine": machine, "rows": rows})).map_err(|error| error.to_string())
+}
+
+/// Adds the rows to a file, which gets a head line if it is new.
+pub fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(told)?;
+    let mut text = String::new();
+    if file.metadata().map_err(told)?.len() == 0 {
+        text = format!("{},level\n", COLUMNS.join(","));
+    }
+    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+    for row in rows {
+        let fields = [
+            machine.date.clone(),
+            machine.revision.clone(),
+            format!("\"{}\"", row.path),
+            row.way.clone(),
+            row.vector.to_string(),
+            format!("{:.1}", row.ticks),
+            format!("{:.1}", row.least),
+            number(row.goal),
+            number(row.vpp),
+            format!("\"{}\"", machine.cpu),
+            machine.tsc_mhz.to_string(),
+            machine.pages.to_owned(),
+            machine.level.to_owned(),
+        ];
+        text.push_str(&fields.join(","));
+        text.push('\n');
+    }
+    file.write_all(text.as_bytes()).map_err(told)
+}
