@@ -170,7 +170,8 @@ impl Body for LookupBody<'_> {
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
         if self.ingress.counting {
-            self.count(p.live, &p.rx.array(), &p.length.array());
+            // The header's own length: in a product, `length` is by now that of the frame to be sent.
+            self.count(p.live, &p.rx.array(), &p.header.get(fields::TOTAL_LENGTH).array());
         }
     }
     #[inline(always)]
