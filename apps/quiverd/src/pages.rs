@@ -77,8 +77,13 @@ fn check(file: &str, marks: Option<(&str, &str)>, expected: &str) {
     std::fs::write(&path, wanted).unwrap();
 }
 
-#[test]
-fn pages_are_what_this_daemon_has() {
+#[tokio::test]
+async fn pages_are_what_this_daemon_has() {
+    // Rooms start their tasks when they register.
+    tokio::task::LocalSet::new().run_until(async { check_all() }).await;
+}
+
+fn check_all() {
     let control = crate::host::control();
     control.insert_room(Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).unwrap());
     crate::features::register(&control).unwrap();
