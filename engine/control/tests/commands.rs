@@ -27,7 +27,7 @@ fn system() -> (Executor, Control) {
         tell("show interface addresses", &[]),
         tell("show ip fib [table <table:u32>] [<prefix:ip4-prefix>]", &["table", "prefix"]),
         tell("create switch <id:u32> {learn <learn:bool> | tag <tag:text> | del}", &["id", "learn", "tag"]),
-        tell("reset", &[]),
+        tell("[please] reset", &[]),
     ] {
         control.commands().add(command);
     }
@@ -95,6 +95,14 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
     assert_eq!(
         error("set interface state p1"),
         ("the command is not complete".into(), String::new(), words(&["down", "up"]))
+    );
+    assert_eq!(
+        error("rest"),
+        (
+            "'rest' cannot stand here; did you mean 'reset'?".into(),
+            "rest".into(),
+            words(&["create", "please", "reset", "set", "show"])
+        )
     );
     assert_eq!(
         error("reset now"),

@@ -93,7 +93,8 @@ fn repair(packet: &mut [u8]) {
 fn packets(own: MacAddress, count: usize) -> Vec<Vec<u8>> {
     let r = &mut Random(99);
     let make = |_| {
-        let low = [r.next() & 0xff_ffff, 0x01_0200 | r.next() & 255, 0x01_0000 | r.next() & 0xffff, r.next() & 0x7_ffff];
+        let low =
+            [r.next() & 0xff_ffff, 0x01_0200 | r.next() & 255, 0x01_0000 | r.next() & 0xffff, r.next() & 0x7_ffff];
         let destination = 20 << 24 | r.of(&low);
         let mut p = vec![0; 64];
         p[..6].copy_from_slice(&own.0);
@@ -110,7 +111,13 @@ fn packets(own: MacAddress, count: usize) -> Vec<Vec<u8>> {
             4 => p[20..22].copy_from_slice(&(r.next() as u16).to_be_bytes()),
             5 => p[30..34].copy_from_slice(&r.next().to_be_bytes()),
             6 => p[26..30].copy_from_slice(&r.next().to_be_bytes()),
-            7 => p[30..34].copy_from_slice(&r.of(&[[10, 0, 0, 1], [10, 0, 1, 1], [10, 0, 1, 255], [255; 4], [10, 0, 1, 77]])),
+            7 => p[30..34].copy_from_slice(&r.of(&[
+                [10, 0, 0, 1],
+                [10, 0, 1, 1],
+                [10, 0, 1, 255],
+                [255; 4],
+                [10, 0, 1, 77],
+            ])),
             8 | 9 => {
                 p.resize(64 + r.next() as usize % 5000, 0x5a);
                 let total = p.len() as u16 - 14;
@@ -137,7 +144,8 @@ type Arc = (&'static str, &'static str);
 fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, Arc> {
     let input = |arc| Err(("ip4-input", arc));
     let (ip, wire_length) = (&p[14..], p.len() - 14);
-    let Some((header, _)) = Ip4Header::parse(ip).filter(|(header, _)| header.version() == 4 && header.header_length() >= 20)
+    let Some((header, _)) =
+        Ip4Header::parse(ip).filter(|(header, _)| header.version() == 4 && header.header_length() >= 20)
     else {
         return input("bad-header");
     };
@@ -169,7 +177,9 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
         let walk: Result<Vec<_>, _> = quiver_wire::options::Options::new(&ip[20..header.header_length()]).collect();
         match walk {
             Err(_) => return Err((node, "bad-option")),
-            Ok(found) if found.iter().any(|option| matches!(option.kind, 131 | 137)) => return Err((node, "source-route")),
+            Ok(found) if found.iter().any(|option| matches!(option.kind, 131 | 137)) => {
+                return Err((node, "source-route"));
+            }
             Ok(_) => {}
         }
     }
@@ -254,7 +264,14 @@ fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
         daemon.settle().expect("nothing circles");
         rest = after;
     }
-    let mut sent: Vec<_> = daemon.sent().into_iter().map(|(interface, p)| { assert_eq!(interface, "pg1"); p }).collect();
+    let mut sent: Vec<_> = daemon
+        .sent()
+        .into_iter()
+        .map(|(interface, p)| {
+            assert_eq!(interface, "pg1");
+            p
+        })
+        .collect();
     sent.sort();
     let arcs = daemon.counts();
     let (counted, by_neighbour) = {

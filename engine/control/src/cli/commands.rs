@@ -210,13 +210,13 @@ impl Live<'_> {
         if let Some(word) = words.get(WORDS_MAX) {
             return Err(CommandError::new(format!("a command has at most {WORDS_MAX} words")).at(word.span.clone()));
         }
-        // Commands that begin otherwise need not be looked at, if any begins so.
-        let begins = |entry: &Entry| match (words.first(), first_word(&entry.grammar)) {
-            (Some(word), Some(first)) => first.starts_with(&word.text),
-            _ => true,
+        // If any command begins with this word, those that begin with another one need not be looked at.
+        let begins = |entry: &Entry| {
+            words.first().zip(first_word(&entry.grammar)).map(|(word, first)| first.starts_with(&word.text))
         };
-        let any = words.is_empty() || self.registered.commands.iter().any(|entry| begins(entry));
-        let commands = self.registered.commands.iter().enumerate().filter(|(_, entry)| !any || begins(entry));
+        let any = self.registered.commands.iter().any(|entry| begins(entry) == Some(true));
+        let commands = self.registered.commands.iter().enumerate();
+        let commands = commands.filter(|(_, entry)| !any || begins(entry) != Some(false));
         let mut unfolded = matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar)));
         for word in words {
             unfolded = matching::unfold(matching::step(&unfolded.next, word, self)?);

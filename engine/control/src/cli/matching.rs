@@ -232,7 +232,12 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
             None => format!("'{}' cannot stand here", word.text),
         },
     };
-    Err(CommandError { what, place: Some(word.span.clone()), expected: expected(next, arguments) })
+    // Of an ambiguous word, what it may mean is what is expected.
+    let expected = match meant.as_slice() {
+        [] => expected(next, arguments),
+        meant => meant.iter().map(ToString::to_string).collect(),
+    };
+    Err(CommandError { what, place: Some(word.span.clone()), expected })
 }
 
 /// What could stand next, for people: words, then arguments as `<name>`.

@@ -25,11 +25,7 @@ impl Node for End {
 type Ip4Chain = Chain<
     EthernetInput,
     { EthernetNext::Ip4 as u16 },
-    Chain<
-        Ip4Input,
-        { InputNext::Unicast as u16 },
-        Chain<Ip4Lookup, { LookupNext::Rewrite as u16 }, Last<Ip4Rewrite>>,
-    >,
+    Chain<Ip4Input, { InputNext::Unicast as u16 }, Chain<Ip4Lookup, { LookupNext::Rewrite as u16 }, Last<Ip4Rewrite>>>,
 >;
 
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
