@@ -1,1 +1,29 @@
-//! Any Linux interface through TPACKET_V3.
+//! Any Linux interface through an AF_PACKET socket: received through a ring of TPACKET_V3, sent by writes.
+//!
+//! - `config`: the object `HostInterface`, and what becomes of it.
+//! - `socket`: the socket and its options.
+//! - `ring`: the memory that the kernel fills; `block`: what it writes there.
+//! - `queue`: receiving.
+//! - `commands`: `create host-interface`, `delete host-interface`, `show af-packet`.
+
+mod block;
+mod commands;
+mod config;
+mod queue;
+mod ring;
+mod socket;
+
+pub use config::HostInterface;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError};
+
+/// Gives the control side its host interfaces. Interfaces are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let input = control.room_mut::<Dataplane>().blueprint().input("af-packet-input")?;
+    control.insert_room(config::HostInterfaces::new(input));
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    config::watch_links(control);
+    commands::register(control);
+    Ok(())
+}

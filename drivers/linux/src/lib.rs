@@ -4,7 +4,11 @@
 mod error;
 mod link;
 mod namespace;
+mod send;
+mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
 pub use namespace::Namespace;
+pub use send::WriteQueue;
+pub use watch::{LinkState, Watch};

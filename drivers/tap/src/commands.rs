@@ -3,6 +3,7 @@
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{InterfaceName, Interfaces};
+use quiver_linux::LinkState;
 
 use crate::config::{Tap, Taps};
 
@@ -102,9 +103,10 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let room = control.room::<Taps>();
     for tap in taps {
         let device = room.device(&tap.name);
-        let state = match device {
-            Some(device) if device.is_there() => "there",
-            _ => "gone: delete the tap and create it again",
+        let state = match device.map(|device| device.state) {
+            Some(LinkState::Running) => "running",
+            Some(LinkState::Down) => "down",
+            Some(LinkState::Gone) | None => "gone: delete the tap and create it again",
         };
         table.row([
             Cell::from(tap.name.clone()),

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{Events, InterfaceId, Interfaces, NewInterface, create, remove, set_link};
-use quiver_linux::{HostSide, Link, LinuxError, Namespace};
+use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
+use quiver_linux::{HostSide, Link, LinkState, LinuxError, Namespace, Watch, WriteQueue};
 use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
 
 use crate::device::{self, Request};
-use crate::queue::{Loss, Rx, Tx};
+use crate::queue::Rx;
 
 /// A TAP interface: an Ethernet device of Linux whose other end is the daemon. Its Linux side disappears with it.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -73,9 +74,11 @@ pub(crate) struct Taps {
 /// What was made for an object.
 pub(crate) struct Device {
     id: InterfaceId,
-    loss: Loss,
+    watch: Watch,
     /// Linux's side as it was made.
     pub host: Link,
+    /// Linux's side as it is.
+    pub state: LinkState,
 }
 
 impl Taps {
@@ -85,13 +88,6 @@ impl Taps {
     /// What was made for an object, by its name.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.get(name)
-    }
-}
-
-impl Device {
-    /// Whether Linux's side is still there.
-    pub fn is_there(&self) -> bool {
-        !self.loss.is_lost()
     }
 }
 
@@ -175,16 +171,14 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     let request = Request { name: tap.host_name(), queues: tap.rx_queues.into(), offload: tap.gso };
     let descriptors = device::create(&namespace, &request).map_err(|e| e.of_field("host-interface"))?;
     // On an error the descriptors are closed, and the device is gone with them.
-    let host = tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
+    tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
+    let (watch, host) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
     let mac = match tap.mac {
         Some(mac) => mac,
         None => random_mac().map_err(|e| LinuxError::refused("make up an address", e).of_field("mac"))?,
     };
-    let (input, loss, workers) = {
-        let dataplane = control.room::<Dataplane>();
-        (control.room::<Taps>().input, Loss::new(dataplane.bell().clone()), dataplane.workers())
-    };
-    let queues = shared(descriptors, tap.gso, input, &loss, workers);
+    let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
+    let queues = shared(descriptors, tap.gso, input, workers);
     let id = create(
         control,
         NewInterface {
@@ -196,7 +190,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
             queues: Some(queues),
         },
     )?;
-    control.room_mut::<Taps>().devices.insert(tap.name.clone(), Device { id, loss, host });
+    control.room_mut::<Taps>().devices.insert(tap.name.clone(), Device { id, watch, host, state: LinkState::Running });
     Ok(())
 }
 
@@ -209,10 +203,10 @@ fn field_of(error: &LinuxError) -> &'static str {
 }
 
 /// A receive queue for each descriptor, and a transmit queue for each worker.
-fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, loss: &Loss, workers: usize) -> Queues {
+fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -> Queues {
     let descriptors: Vec<_> = descriptors.into_iter().map(Arc::new).collect();
-    let rx = |fd: &Arc<OwnedFd>| Box::new(Rx::new(fd.clone(), loss.clone())) as Box<dyn RxQueue>;
-    let tx = |fd: &Arc<OwnedFd>| Box::new(Tx::new(fd.clone(), gso)) as Box<dyn TxQueue>;
+    let rx = |fd: &Arc<OwnedFd>| Box::new(Rx::new(fd.clone())) as Box<dyn RxQueue>;
+    let tx = |fd: &Arc<OwnedFd>| Box::new(WriteQueue::new(fd.clone(), gso)) as Box<dyn TxQueue>;
     let tx = descriptors.iter().cycle().take(workers).map(tx).collect();
     Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
 }
@@ -224,19 +218,24 @@ fn random_mac() -> Result<MacAddress, std::io::Error> {
     Ok(MacAddress(mac))
 }
 
-/// Starts the task that notes which devices went away.
-pub(crate) fn watch_for_loss(control: &Control) {
+/// How often Linux's side is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Starts the task that notes what happens to Linux's sides.
+pub(crate) fn watch_links(control: &Control) {
     let task = control.clone();
-    control.spawn("tap-loss", async move {
-        let signal = task.room::<Events>().signal.clone();
+    control.spawn("tap-links", async move {
         loop {
-            let changed = signal.changed();
-            let lost: Vec<_> = {
-                let taps = task.room::<Taps>();
-                taps.devices.values().filter(|device| !device.is_there()).map(|device| device.id).collect()
-            };
-            lost.into_iter().for_each(|id| set_link(&task, id, false));
-            changed.await;
+            task.sleep(LOOK_EVERY).await;
+            let mut taps = task.room_mut::<Taps>();
+            let changed = taps.devices.values_mut().filter_map(|device| {
+                let state = device.watch.poll();
+                let changed = std::mem::replace(&mut device.state, state) != state;
+                changed.then_some((device.id, state == LinkState::Running))
+            });
+            let changed: Vec<_> = changed.collect();
+            drop(taps);
+            changed.into_iter().for_each(|(id, running)| set_link(&task, id, running));
         }
     });
 }

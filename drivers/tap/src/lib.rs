@@ -2,7 +2,7 @@
 //!
 //! - `config`: the object `Tap`, and what becomes of it.
 //! - `device`: making the Linux device, with a descriptor for each queue.
-//! - `queue`: receiving and sending through the descriptors.
+//! - `queue`: receiving through the descriptors; sending is `quiver_linux::WriteQueue`.
 //! - `commands`: `create tap`, `delete tap`, `show tap`.
 
 mod commands;
@@ -20,7 +20,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("tap-input")?;
     control.insert_room(config::Taps::new(input));
     control.objects().add(Kind::new(config::apply).check(config::check));
-    config::watch_for_loss(control);
+    config::watch_links(control);
     commands::register(control);
     Ok(())
 }

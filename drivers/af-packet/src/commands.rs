@@ -1,0 +1,79 @@
+//! `create host-interface`, `delete host-interface`, `show af-packet`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::Interfaces;
+use quiver_linux::LinkState;
+
+use crate::config::{HostInterface, HostInterfaces};
+
+const CREATE: &str = "create host-interface name <linux:text> { hw-addr <hw-addr:mac> | netns <netns:text> \
+    | num-rx-queues <num-rx-queues:u16> }";
+
+pub(crate) fn register(control: &Control) {
+    let commands = control.commands();
+    commands.add(
+        Command::new(CREATE, "Use an interface of Linux.", create)
+            .argument("linux", "its name in Linux")
+            .argument("hw-addr", "our address; without it, that which Linux has")
+            .argument("netns", "the network namespace in which Linux has it, by name or path")
+            .argument("num-rx-queues", "queues for receiving, served by different workers"),
+    );
+    commands.add(
+        Command::new("delete host-interface name <linux:text>", "Stop using an interface of Linux.", delete)
+            .argument("linux", "its name in Linux"),
+    );
+    commands.add(Command::new("show af-packet", "Show the interfaces of Linux that are used.", show));
+}
+
+fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let host = HostInterface::of(&matches.get::<String>("linux")?);
+    if control.room::<Interfaces>().find(&host.name).is_some() {
+        let error = CommandError::new(format!("there is an interface {} already; delete it first", host.name));
+        return Err(error.at(matches.place("linux")));
+    }
+    let name = host.name.clone();
+    control.put(HostInterface {
+        namespace: matches.find("netns")?,
+        mac: matches.find("hw-addr")?,
+        rx_queues: matches.find("num-rx-queues")?.unwrap_or(host.rx_queues),
+        ..host
+    })?;
+    Ok(Reply::text(name))
+}
+
+fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let host = HostInterface::of(&matches.get::<String>("linux")?);
+    if control.objects().get::<HostInterface>(&host.name).is_none() {
+        let error = CommandError::new(format!("{} is not used; `show af-packet` tells what is", host.linux()));
+        return Err(error.at(matches.place("linux")));
+    }
+    control.delete_with_users::<HostInterface>(&host.name)?;
+    Ok(Reply::done())
+}
+
+fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let titles = ["Name", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State", "Received", "Ring full"];
+    let mut table = Table::new(titles);
+    let room = control.room::<HostInterfaces>();
+    for host in control.objects().all::<HostInterface>() {
+        let device = room.device(&host.name);
+        let state = match device.map(|device| device.state) {
+            Some(LinkState::Running) => "running",
+            Some(LinkState::Down) => "down",
+            Some(LinkState::Gone) | None => "error: Linux has it no more; delete it here, too",
+        };
+        let statistics = device.map(|device| device.statistics());
+        table.row([
+            Cell::from(host.name.clone()),
+            Cell::from(host.namespace.clone()),
+            Cell::from(device.map(|device| device.link.mac.to_string())),
+            Cell::from(device.map(|device| device.link.mtu)),
+            Cell::from(host.rx_queues),
+            Cell::from(state),
+            Cell::from(statistics.map(|(packets, _)| packets)),
+            Cell::from(statistics.map(|(_, lost)| lost)),
+        ]);
+    }
+    Ok(table.into())
+}

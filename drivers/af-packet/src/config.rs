@@ -1,0 +1,212 @@
+//! The object `HostInterface`, and what becomes of it: sockets on an interface of Linux, and an interface of ours.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Dataplane, RxQueue, TxQueue};
+use quiver_interface::interfaces::Queues;
+use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
+use quiver_linux::{Link, LinkState, LinuxError, Namespace, Watch, WriteQueue};
+use quiver_wire::MacAddress;
+
+use crate::queue::Rx;
+use crate::socket;
+
+/// An interface of Linux, used through an AF_PACKET socket. Linux goes on using it, too.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "host-interfaces", provides = "interface")]
+pub struct HostInterface {
+    /// The name of the interface: host- and its name in Linux, such as host-eth0.
+    #[key]
+    pub name: String,
+    /// The network namespace in which Linux has it, by name or path; without it, the daemon's own.
+    #[fixed]
+    pub namespace: Option<String>,
+    /// Our address; without it, that which Linux has.
+    #[fixed]
+    pub mac: Option<MacAddress>,
+    /// Queues for receiving, served by different workers.
+    #[fixed]
+    #[default(1)]
+    pub rx_queues: u16,
+}
+
+/// What a name begins with.
+const PREFIX: &str = "host-";
+/// Receive queues at most: each has a ring of 8 MB.
+const QUEUES_MAX: u16 = 16;
+
+impl HostInterface {
+    /// The object for an interface of Linux.
+    pub fn of(linux: &str) -> HostInterface {
+        HostInterface::new(format!("{PREFIX}{linux}"))
+    }
+    /// The name in Linux.
+    pub fn linux(&self) -> &str {
+        self.name.strip_prefix(PREFIX).unwrap_or_default()
+    }
+}
+
+/// What the room keeps.
+pub(crate) struct HostInterfaces {
+    /// The node that stands for the receive queues.
+    input: NodeId,
+    devices: BTreeMap<String, Device>,
+}
+
+/// What was made for an object.
+pub(crate) struct Device {
+    id: InterfaceId,
+    watch: Watch,
+    receivers: Vec<Arc<OwnedFd>>,
+    /// Packets, and packets lost, as far as the kernel was asked: it forgets when it answers.
+    counted: Cell<(u64, u64)>,
+    /// Linux's interface as it was found.
+    pub link: Link,
+    /// Linux's interface as it is.
+    pub state: LinkState,
+}
+
+impl HostInterfaces {
+    pub fn new(input: NodeId) -> HostInterfaces {
+        HostInterfaces { input, devices: BTreeMap::new() }
+    }
+    /// What was made for an object, by its name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.get(name)
+    }
+}
+
+impl Device {
+    /// Packets that reached the rings, and those that found them full.
+    pub fn statistics(&self) -> (u64, u64) {
+        let (mut packets, mut lost) = self.counted.get();
+        for socket in &self.receivers {
+            let (more, more_lost) = socket::statistics(socket).unwrap_or_default();
+            (packets, lost) = (packets + u64::from(more), lost + u64::from(more_lost));
+        }
+        self.counted.set((packets, lost));
+        (packets, lost)
+    }
+}
+
+/// What holds of a host interface by itself.
+pub(crate) fn check(host: &HostInterface) -> Result<(), ObjectError> {
+    if host.linux().is_empty() {
+        let what = format!("'{}' is no name of a host interface", host.name);
+        return Err(ObjectError::field("name", what).remedy("host- and the name in Linux, such as host-eth0"));
+    }
+    if host.rx_queues == 0 || host.rx_queues > QUEUES_MAX {
+        let what = format!("{} are not possible", host.rx_queues);
+        return Err(ObjectError::field("rx-queues", what).remedy(format!("1 to {QUEUES_MAX}")));
+    }
+    if let Some(mac) = host.mac.filter(|mac| !mac.is_unicast()) {
+        let what = format!("{mac} is no address of a single station");
+        return Err(ObjectError::field("mac", what).remedy("choose one whose first octet is even, and not all zeros"));
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, HostInterface>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(host) => make(control, host),
+        // All fields are fixed: a change opens new sockets.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(host) => {
+            let device = control.room_mut::<HostInterfaces>().devices.remove(&host.name);
+            device.into_iter().for_each(|device| remove(control, device.id));
+            Ok(())
+        }
+    }
+}
+
+fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
+    if control.room::<Interfaces>().find(&host.name).is_some() {
+        return Err(ObjectError::field("name", format!("there is an interface {} already", host.name))
+            .remedy("delete it first"));
+    }
+    let namespace = Namespace::find(host.namespace.as_deref()).map_err(|e| e.of_field("namespace"))?;
+    let (watch, link) = Watch::start(&namespace, host.linux()).map_err(|e| e.of_field("name"))?;
+    let (input, workers) = (control.room::<HostInterfaces>().input, control.room::<Dataplane>().workers());
+    let sockets = namespace.within(|| sockets(host, &link, workers)).and_then(|sockets| sockets);
+    let (receivers, senders) = sockets.map_err(|e| e.of_field("name"))?;
+    let mut rx: Vec<Box<dyn RxQueue>> = vec![];
+    let mut watched = vec![];
+    for (socket, ring) in receivers {
+        let socket = Arc::new(socket);
+        watched.push(socket.clone());
+        rx.push(Box::new(Rx::new(socket, ring)));
+    }
+    let tx = senders.into_iter().map(|fd| Box::new(WriteQueue::new(Arc::new(fd), true)) as Box<dyn TxQueue>);
+    let new = NewInterface {
+        name: host.name.clone(),
+        kind: "af-packet",
+        mac: host.mac.unwrap_or(link.mac),
+        mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
+        parent: None,
+        queues: Some(Queues { input, rx, tx: tx.collect() }),
+    };
+    let state = if link.running { LinkState::Running } else { LinkState::Down };
+    let id = create(control, new)?;
+    let device = Device { id, watch, receivers: watched, counted: Cell::default(), link, state };
+    control.room_mut::<HostInterfaces>().devices.insert(host.name.clone(), device);
+    set_link(control, id, state == LinkState::Running);
+    Ok(())
+}
+
+type Sockets = (Vec<(OwnedFd, crate::ring::Ring)>, Vec<OwnedFd>);
+
+/// Sockets for the receive queues, and one for sending for each worker.
+fn sockets(host: &HostInterface, link: &Link, workers: usize) -> Result<Sockets, LinuxError> {
+    let senders = (0..workers).map(|_| socket::sender(host.linux(), link.index)).collect::<Result<_, _>>()?;
+    Ok((socket::receivers(host.linux(), link.index, host.rx_queues.into())?, senders))
+}
+
+/// How often Linux's interfaces are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Starts the task that notes what happens to Linux's interfaces.
+pub(crate) fn watch_links(control: &Control) {
+    let task = control.clone();
+    control.spawn("af-packet-links", async move {
+        loop {
+            task.sleep(LOOK_EVERY).await;
+            let mut hosts = task.room_mut::<HostInterfaces>();
+            let changed = hosts.devices.values_mut().filter_map(|device| {
+                let state = device.watch.poll();
+                let changed = std::mem::replace(&mut device.state, state) != state;
+                changed.then_some((device.id, state == LinkState::Running))
+            });
+            let changed: Vec<_> = changed.collect();
+            drop(hosts);
+            changed.into_iter().for_each(|(id, running)| set_link(&task, id, running));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_fields_are_named_with_what_would_be_right() {
+        let host = || HostInterface::of("eth0");
+        assert_eq!((check(&host()), host().name.as_str()), (Ok(()), "host-eth0"));
+        let wrong = [
+            HostInterface { rx_queues: 0, ..host() },
+            HostInterface { rx_queues: 17, ..host() },
+            HostInterface { name: "eth0".into(), ..host() },
+            HostInterface { name: "host-".into(), ..host() },
+            HostInterface { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..host() },
+        ];
+        for host in wrong {
+            let error = check(&host).expect_err("it is wrong");
+            assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");
+        }
+    }
+}

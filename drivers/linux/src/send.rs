@@ -1,0 +1,68 @@
+//! Sending through a descriptor of Linux's: TAP devices and AF_PACKET sockets take a packet with virtio's header in front
+//! for each write.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use quiver_engine::{Batch, Flags, TxContext, TxQueue};
+use quiver_wire::VirtioNetHeader;
+use rustix::io::{Errno, writev};
+use zerocopy::IntoBytes;
+
+/// Bytes of headers at most that Linux is to keep together in front of a long packet's data.
+const HEADERS_MAX: u16 = 60;
+
+/// A transmit queue. Workers may share a descriptor, since each packet is one write.
+pub struct WriteQueue {
+    fd: Arc<OwnedFd>,
+    carries_offload: bool,
+}
+
+impl WriteQueue {
+    /// Sends by this descriptor, with or without offloads.
+    pub fn new(fd: Arc<OwnedFd>, carries_offload: bool) -> WriteQueue {
+        WriteQueue { fd, carries_offload }
+    }
+}
+
+/// Virtio's header for packet `i` of a batch. None if its offload is malformed.
+fn header(cx: &TxContext, batch: &Batch, i: usize) -> Option<VirtioNetHeader> {
+    let Some(offload) = batch.offload(cx.pool, i) else { return Some(VirtioNetHeader::NONE) };
+    let mut header = offload.to_virtio(batch.offset(i))?;
+    if header.gso_type.is_segmented() {
+        let headers = header.checksum_start.get().saturating_add(HEADERS_MAX);
+        header.header_length = u16::try_from(batch.length(i)).map_or(headers, |length| headers.min(length)).into();
+    }
+    Some(header)
+}
+
+impl TxQueue for WriteQueue {
+    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
+        for i in 0..batch.len() {
+            let Some(header) = header(cx, batch, i) else {
+                cx.refuse(batch.length(i));
+                continue;
+            };
+            let header = IoSlice::new(header.as_bytes());
+            let written = if batch.flags(i).has(Flags::CHAINED) {
+                let parts = batch.segments(cx.pool, i).map(IoSlice::new);
+                let slices: Vec<_> = std::iter::once(header).chain(parts).collect();
+                writev(self.fd.as_fd(), &slices)
+            } else {
+                writev(self.fd.as_fd(), &[header, IoSlice::new(batch.bytes(cx.pool, i))])
+            };
+            match written {
+                Ok(_) => {}
+                Err(Errno::AGAIN | Errno::NOBUFS) => return i,
+                // The other end is down (EIO, ENETDOWN) or gone (EBADFD, ENXIO), or the packet is none that it takes
+                // (EINVAL, EMSGSIZE).
+                Err(_) => cx.refuse(batch.length(i)),
+            }
+        }
+        batch.len()
+    }
+    fn carries_offload(&self) -> bool {
+        self.carries_offload
+    }
+}

@@ -1,0 +1,88 @@
+//! Watching links: whether packets can pass, and whether the link is still there.
+
+use std::io::ErrorKind;
+
+use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use crate::{Link, LinuxError, Namespace};
+
+/// The multicast group in which the kernel tells changes of links (RTNLGRP_LINK).
+const LINKS: u32 = 1;
+/// Longer than any message on a link.
+const MESSAGE_MAX: usize = 32 << 10;
+
+/// How a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkState {
+    /// Packets can pass.
+    Running,
+    /// It is set down, or has no carrier.
+    Down,
+    /// It was deleted, moved to another namespace, or its namespace is gone.
+    Gone,
+}
+
+/// A link under watch: a socket that the kernel tells of all links of a namespace.
+pub struct Watch {
+    socket: Socket,
+    index: u32,
+    state: LinkState,
+    buffer: Vec<u8>,
+}
+
+impl Watch {
+    /// Begins to watch the link of this name; returns also what it is like now.
+    pub fn start(namespace: &Namespace, name: &str) -> Result<(Watch, Link), LinuxError> {
+        let listen = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind(&SocketAddr::new(0, 0))?;
+            socket.add_membership(LINKS)?;
+            socket.set_non_blocking(true)?;
+            Ok(socket)
+        };
+        let listening = namespace.within(listen)?;
+        let socket = listening.map_err(|error: std::io::Error| LinuxError::refused(format!("watch {name}"), error))?;
+        // Looked at after listening began, so that no change falls between.
+        let link = Link::find(namespace, name)?;
+        let state = if link.running { LinkState::Running } else { LinkState::Down };
+        Ok((Watch { socket, index: link.index, state, buffer: Vec::with_capacity(MESSAGE_MAX) }, link))
+    }
+
+    /// Takes note of what the kernel told since; never waits.
+    pub fn poll(&mut self) -> LinkState {
+        loop {
+            self.buffer.clear();
+            match self.socket.recv(&mut self.buffer, 0) {
+                Ok(_) => self.take(),
+                // Too much happened at once; what comes next is told again.
+                Err(error) if error.raw_os_error() == Some(nix::libc::ENOBUFS) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.state,
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        let mut rest = &self.buffer[..];
+        while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
+            match &message.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) if link.header.index == self.index => {
+                    let running = Link::of(link).running;
+                    self.state = if running { LinkState::Running } else { LinkState::Down };
+                }
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link))
+                    // The other family that uses the message is the bridges', which tells of ports.
+                    if link.header.index == self.index && u8::from(link.header.interface_family) == 0 =>
+                {
+                    self.state = LinkState::Gone;
+                }
+                _ => {}
+            }
+            // Messages begin at multiples of four bytes.
+            let length = (message.header.length as usize).next_multiple_of(4).max(4);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
