@@ -15,5 +15,6 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_runtime::register(control)?;
     quiver_pg::register(control)?;
     quiver_tap::register(control)?;
+    quiver_af_packet::register(control)?;
     Ok(())
 }
