@@ -7,7 +7,7 @@ use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Fault, Ingress};
 use quiver_wire::icmp4::{Icmp4Type, unreachable};
-use quiver_wire::{Header, Icmp4Header, Ip4Header, IpProtocol, checksum};
+use quiver_wire::{Header, Icmp4Header, InterfaceAddress as Address, Ip4Header, IpProtocol, V4, checksum};
 use std::net::Ipv4Addr;
 use zerocopy::IntoBytes;
 
@@ -24,12 +24,9 @@ arcs! {
         TimeExceeded => drop "ttl-expired",
         AboutError => drop "about-icmp-error",
         AboutFragment => drop "about-later-fragment",
-        AboutGroup => drop "about-packet-to-many",
-        NoSender => drop "about-packet-from-nobody",
+        NobodyToTell => drop "nobody-to-tell",
         RateLimited => drop "icmp-rate-limited",
-        NoAddress => drop "no-address-to-send-from",
         NoBuffers => drop "no-buffers",
-        BadHeader => drop "bad-header",
     }
 }
 
@@ -93,19 +90,27 @@ impl Node for Icmp4Error {
 impl Icmp4Error {
     /// Sends the message about a packet.
     fn tell(&mut self, cx: &mut Context, ingress: &Ingress, rx: u16, fault: Fault, about: &[u8]) -> Result<(), Next> {
-        let (header, _) = Ip4Header::parse(about).ok_or(Next::BadHeader)?;
+        let (header, _) = Ip4Header::parse(about).ok_or(Next::NobodyToTell)?;
         let to = header.source();
         // RFC 1812, 4.3.2.4: the address of the interface that it leaves by; that is where the packet came in, unless
         // the route back is another one. What we sent ourselves comes back to its own address.
-        let own = ingress.source_for(InterfaceId(rx), to);
+        let rx = InterfaceId(rx);
+        // RFC 1812, 4.3.2.7: what a whole subnet seems to have sent is no single host's.
+        let of_subnet = |own: &Address<V4>| {
+            own.length() < 31 && [own.prefix().address(), own.prefix().last_address()].contains(&to)
+        };
+        if ingress.addresses(rx).iter().any(of_subnet) {
+            return Err(Next::NobodyToTell);
+        }
+        let own = ingress.source_for(rx, to);
         let is_ours = || ingress.interfaces.iter().any(|i| i.addresses.iter().any(|own| own.address() == to));
-        let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NoAddress)?;
+        let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NobodyToTell)?;
         if !self.bucket.take(cx.now) {
             return Err(Next::RateLimited);
         }
-        let bytes = message(from, to, fault, about).ok_or(Next::BadHeader)?;
+        let bytes = message(from, to, fault, about).ok_or(Next::NobodyToTell)?;
         let mut packet = cx.pool.packet(&bytes).ok_or(Next::NoBuffers)?;
-        packet.rx = rx;
+        packet.rx = rx.0;
         packet.set_local();
         cx.emit(Next::Message, packet);
         Ok(())
@@ -114,7 +119,7 @@ impl Icmp4Error {
 
 /// Why the sender of a packet is not to be told (RFC 1812, 4.3.2.7); None if it is.
 fn silence(about: &[u8]) -> Option<Next> {
-    let Some((header, rest)) = Ip4Header::parse(about) else { return Some(Next::BadHeader) };
+    let Some((header, rest)) = Ip4Header::parse(about) else { return Some(Next::NobodyToTell) };
     let (from, to) = (header.source(), header.destination());
     if header.fragment_offset() > 0 {
         return Some(Next::AboutFragment);
@@ -127,10 +132,10 @@ fn silence(about: &[u8]) -> Option<Next> {
         }
     }
     if to.is_multicast() || to.is_broadcast() {
-        return Some(Next::AboutGroup);
+        return Some(Next::NobodyToTell);
     }
     if from.is_unspecified() || from.is_loopback() || from.octets()[0] >= 224 {
-        return Some(Next::NoSender);
+        return Some(Next::NobodyToTell);
     }
     None
 }

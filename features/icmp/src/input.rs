@@ -12,6 +12,7 @@ arcs! {
     /// Where packets go from `icmp4-input`.
     pub enum Next {
         Reply => node "ip4-lookup",
+        Heard => done "heard",
         TooShort => drop "too-short",
         BadChecksum => drop "bad-checksum",
         Unsupported => drop "unsupported-type",
@@ -47,30 +48,22 @@ pub struct Icmp4Input {
 impl Node for Icmp4Input {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
-            match self.look(cx, frame, i) {
-                Some(next) => frame.next[i] = next.into(),
-                // Control has what it needs to know.
-                None => {
-                    if let Some(packet) = frame.take(cx.pool, i) {
-                        cx.pool.free(packet);
-                    }
-                }
-            }
+            frame.next[i] = self.look(cx, frame, i).into();
         }
     }
 }
 
 impl Icmp4Input {
-    /// Where a packet goes; None if control was told of it.
-    fn look(&self, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
+    /// Where a packet goes.
+    fn look(&self, cx: &mut Context, frame: &mut Frame, i: usize) -> Next {
         let bytes = frame.bytes(cx.pool, i);
-        let Some((ip, rest)) = Ip4Header::parse(bytes) else { return Some(Next::TooShort) };
+        let Some((ip, rest)) = Ip4Header::parse(bytes) else { return Next::TooShort };
         let at = ip.header_length();
         let Some((icmp, quoted)) = Icmp4Header::parse_at(rest, at.saturating_sub(Ip4Header::LENGTH)) else {
-            return Some(Next::TooShort);
+            return Next::TooShort;
         };
         if !is_right(frame.segments(cx.pool, i), at) {
-            return Some(Next::BadChecksum);
+            return Next::BadChecksum;
         }
         let length = (frame.length[i] as usize).saturating_sub(at);
         let base = Heard {
@@ -84,20 +77,20 @@ impl Icmp4Input {
         };
         let heard = match icmp.kind {
             Icmp4Type::ECHO_REQUEST => {
-                answer(frame.bytes_mut(cx.pool, i), at)?;
+                let answered = answer(frame.bytes_mut(cx.pool, i), at);
                 frame.set_flag(i, Flags::LOCAL);
-                return Some(Next::Reply);
+                return if answered.is_some() { Next::Reply } else { Next::TooShort };
             }
             Icmp4Type::ECHO_REPLY => base,
             kind if kind.is_error() => match our_request(quoted) {
                 Some((identifier, sequence)) => {
                     Heard { identifier, sequence, error: Some((kind.0, icmp.code)), ..base }
                 }
-                None => return Some(Next::Unsupported),
+                None => return Next::Unsupported,
             },
-            _ => return Some(Next::Unsupported),
+            _ => return Next::Unsupported,
         };
-        (!self.heard.send(heard)).then_some(Next::QueueFull)
+        if self.heard.send(heard) { Next::Heard } else { Next::QueueFull }
     }
 }
 

@@ -21,7 +21,7 @@ use zerocopy::IntoBytes;
 use crate::input::Heard;
 
 /// Messages for control that may wait.
-pub(crate) const HEARD_MAX: usize = 1024;
+pub(crate) const HEARD_MAX: usize = 64;
 const TTL: u8 = 64;
 /// The largest request whose packet is an IPv4 packet.
 const SIZE_MAX: u32 = 65_535 - 28;

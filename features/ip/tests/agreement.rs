@@ -105,7 +105,7 @@ fn packets(own: MacAddress, count: usize) -> Vec<Vec<u8>> {
         p[34..38].copy_from_slice(&r.next().to_be_bytes());
         match r.next() % 40 {
             0 => p[22] = r.next() as u8 % 3,
-            1 => p[14] = 0x40 | r.next() as u8 % 16,
+            1 => p[14] = 0x40 | (r.next() as u8 % 16),
             2 => p[14] = r.next() as u8,
             3 => p[16..18].copy_from_slice(&(r.next() as u16 % 60).to_be_bytes()),
             4 => p[20..22].copy_from_slice(&(r.next() as u16).to_be_bytes()),

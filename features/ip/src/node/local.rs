@@ -17,7 +17,6 @@ arcs! {
         UnknownProtocol => node "icmp4-error",
         Punt => punt "local",
         Fragment => drop "fragment",
-        BadHeader => drop "bad-header",
     }
 }
 
@@ -43,7 +42,8 @@ impl Node for Ip4Local {
         let protocols = self.protocols.read(cx.guard);
         for i in 0..frame.len() {
             let next = match Ip4Header::parse(frame.bytes(cx.pool, i)) {
-                None => Next::BadHeader,
+                // The nodes before have seen to it that there is a header; `icmp4-error` looks again.
+                None => Next::UnknownProtocol,
                 // Nothing puts fragments together yet.
                 Some((header, _)) if header.is_fragment() => Next::Fragment,
                 Some((header, _)) => protocols[usize::from(header.protocol.0)],

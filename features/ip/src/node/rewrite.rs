@@ -18,7 +18,6 @@ arcs! {
         Resolve => node "ip4-resolve",
         TooBig => node "ip4-too-big",
         TimeExceeded => node "icmp4-error",
-        NoAdjacency => drop "no-adjacency",
     }
 }
 
@@ -60,11 +59,10 @@ impl Body for RewriteBody<'_> {
         let hops = (p.flags >> Flags::LOCAL.0.trailing_zeros() & 1) ^ 1;
         let expired = ttl.lt(2) & hops.ne(0) & p.live;
 
-        p.leave(state.eq(State::Absent as u32), Next::NoAdjacency);
-        let expired = expired & p.live;
         p.hop = p.hop.replace(expired, Fault::TIME_EXCEEDED.0);
         p.leave(expired, Next::TimeExceeded);
-        p.leave(state.lt(State::Complete as u32), Next::Resolve);
+        // An adjacency that is no more is for `ip4-resolve` to judge, too.
+        p.leave(state.ne(State::Complete as u32), Next::Resolve);
         p.leave(total.gt(tx_mtu & 0xffff), Next::TooBig);
 
         p.tx = tx_mtu >> 16;

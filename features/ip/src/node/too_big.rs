@@ -1,7 +1,8 @@
 //! `ip4-too-big`: packets longer than the next link takes.
 //!
 //! One that the driver is to cut into segments passes if each of them fits. Of the others, those that must not be
-//! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6).
+//! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6), unless
+//! it would have to be segmented before, or its options leave no room in a fragment.
 
 use std::sync::Arc;
 
@@ -18,9 +19,7 @@ arcs! {
     pub enum Next {
         Output => features "interface-output",
         MustNotFragment => node "icmp4-error",
-        NoRoom => drop "no-room-for-header",
-        BadHeader => drop "bad-header",
-        SegmentsTooBig => drop "segments-too-big",
+        CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
     }
 }
@@ -42,12 +41,12 @@ impl Node for Ip4TooBig {
             if segment.is_some_and(|length| length <= row.mtu().into()) {
                 match encapsulate(cx.pool, frame, i, row) {
                     true => self.sent.add(hop, 1, frame.length[i].into()),
-                    false => frame.next[i] = Next::NoRoom.into(),
+                    false => frame.next[i] = Next::CannotFragment.into(),
                 }
                 continue;
             }
             let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else {
-                frame.next[i] = Next::BadHeader.into();
+                frame.next[i] = Next::CannotFragment.into();
                 continue;
             };
             if header.dont_fragment() {
@@ -56,7 +55,7 @@ impl Node for Ip4TooBig {
                 continue;
             }
             if segment.is_some() {
-                frame.next[i] = Next::SegmentsTooBig.into();
+                frame.next[i] = Next::CannotFragment.into();
                 continue;
             }
             let local = frame.flags(i).has(Flags::LOCAL);
@@ -66,7 +65,7 @@ impl Node for Ip4TooBig {
                 None => bytes,
             };
             let Some(parts) = fragments(&bytes, row.mtu().into(), !local) else {
-                frame.next[i] = Next::BadHeader.into();
+                frame.next[i] = Next::CannotFragment.into();
                 continue;
             };
             let mut packets = vec![];
