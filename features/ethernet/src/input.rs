@@ -4,7 +4,7 @@
 //! Drops: `too-short`, `not-for-us`, `unknown-ethertype`.
 
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::ports::Port;
@@ -70,6 +70,9 @@ impl Body for EthernetBody<'_> {
         p.leave((low & Port::LAYER2).ne(0) & !expected, Next::Layer2);
         // Whom a tagged frame is for is looked at when its tags are off.
         p.leave(tagged | expected, Next::Vlan);
+        if p.live == Mask16(0) {
+            return; // Layer 2 needs none of what follows.
+        }
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
         p.leave(!(ours | group), Next::NotForUs);
