@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
@@ -62,12 +63,11 @@ fn assert_success(output: &Output) {
 fn success_gives_figures_and_leaves_nothing() {
     let mark = mark("success");
     let before = traces(&mark);
-    let output =
-        demo(&mark, &["--json", "--seconds", "1", "--path", "veth", "--path", "linux-bridge"]).output().unwrap();
+    let output = demo(&mark, &["--json", "--seconds", "1"]).output().unwrap();
     assert_success(&output);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let paths = report["paths"].as_array().unwrap();
-    assert_eq!(paths.len(), 2);
+    assert_eq!(paths.len(), 4);
     for path in paths {
         for figure in ["gigabits_per_second", "ping_min_us", "ping_avg_us", "cpu_seconds_per_gigabyte"] {
             assert!(path[figure].as_f64().unwrap() > 0.0, "{figure} in {path}");
@@ -98,7 +98,8 @@ fn signals_end_it_and_leave_nothing() {
     for (signal, code) in [(Signal::SIGINT, Some(130)), (Signal::SIGTERM, Some(143)), (Signal::SIGKILL, None)] {
         let mark = mark(signal.as_str());
         let before = traces(&mark);
-        let mut child = demo(&mark, &["--seconds", "30", "--path", "veth"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            demo(&mark, &["--seconds", "30", "--path", "quiver-bridge"]).stderr(Stdio::piped()).spawn().unwrap();
         // Half-way: the transfer is running.
         let mut progress = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -118,13 +119,20 @@ fn signals_end_it_and_leave_nothing() {
 fn a_kept_demo_can_be_played_with_and_ended() {
     let mark = mark("kept");
     let before = traces(&mark);
-    let output = demo(&mark, &["--keep", "--seconds", "1", "--path", "veth"]).output().unwrap();
+    let output = demo(&mark, &["--keep", "--seconds", "1", "--path", "quiver-router"]).output().unwrap();
     assert_success(&output);
     let text = String::from_utf8(output.stdout).unwrap();
-    for instruction in ["demo --in client -- ping 10.0.0.2", "demo --stop"] {
+    // The first line of the instructions leads to the daemon.
+    let (_, socket) = text.split_once(" --socket ").expect("the instructions name the daemon's socket");
+    let socket = socket.lines().next().unwrap();
+    let mut show = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    let output = show.args(["--socket", socket, "show", "interface"]).output().unwrap();
+    assert_success(&output);
+    assert!(String::from_utf8(output.stdout).unwrap().contains("up"));
+    for instruction in ["demo --in client -- ping 10.0.2.2", "demo --stop"] {
         assert!(text.contains(instruction), "{text}");
     }
-    let output = demo(&mark, &["--in", "client", "--", "ping", "-c", "1", "10.0.0.2"]).output().unwrap();
+    let output = demo(&mark, &["--in", "client", "--", "ping", "-c", "1", "10.0.2.2"]).output().unwrap();
     assert_success(&output);
     let output = demo(&mark, &["--in", "nowhere", "--", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -142,6 +150,8 @@ fn without_root_it_runs_or_says_what_to_do() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiver = folder.path().join("quiver");
     fs::copy(env!("CARGO_BIN_EXE_quiver"), &quiver).unwrap();
+    let quiverd = PathBuf::from(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd");
+    fs::copy(quiverd, folder.path().join("quiverd")).expect("`cargo build -p quiverd` was run");
     let mut command = if nix::unistd::geteuid().is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&quiver);

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_netns::{Error, Purpose, World, enter, missing_packages};
-use quiver_site::{Join, Site};
+use quiver_site::{Driver, Function, Join, Site};
 
 /// One kind of traffic: its name, the layer-3 MTU that it needs, and what it does.
 type Traffic = (&'static str, u16, fn(&Site) -> Result<(), Failed>);
@@ -60,7 +60,16 @@ fn prepare() -> Result<World, Error> {
     enter()
 }
 
-/// The control group.
+/// The control group, then every function of quiverd over every driver, fused and unfused where a product exists.
 fn joins() -> Vec<Join> {
-    vec![Join::Veth, Join::LinuxBridge]
+    let mut joins = vec![Join::Veth, Join::LinuxBridge];
+    for function in [Function::CrossConnect, Function::Bridge, Function::Router] {
+        for driver in [Driver::Tap] {
+            joins.push(Join::Quiver { function, driver, is_fused: true });
+            if function == Function::CrossConnect {
+                joins.push(Join::Quiver { function, driver, is_fused: false });
+            }
+        }
+    }
+    joins
 }

@@ -17,7 +17,7 @@ pub enum Path {
 
 impl Path {
     /// The paths of the table, in its order.
-    pub const TABLE: &[Self] = &[Self::Veth, Self::LinuxBridge];
+    pub const TABLE: &[Self] = &[Self::Veth, Self::LinuxBridge, Self::QuiverBridge, Self::QuiverRouter];
 
     /// What stands between client and server on this path.
     pub fn join(self, driver: Driver) -> Join {
