@@ -28,11 +28,10 @@ impl Doorbell {
     }
     /// Takes note; call it before the queues are emptied. True if somebody rang.
     pub fn answer(&self) -> bool {
-        let rung = self.0.rung.swap(false, Ordering::AcqRel);
-        if rung {
-            let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
-        }
-        rung
+        // In this order: a ring in between finds the bell still rung and writes nothing, and its message is seen when the
+        // queues are emptied. The other way round its write would be read away, and no later ring would write again.
+        let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+        self.0.rung.swap(false, Ordering::AcqRel)
     }
 }
 impl AsFd for Doorbell {

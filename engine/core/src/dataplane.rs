@@ -317,6 +317,10 @@ impl Dataplane {
         });
         self.rewire();
     }
+    /// Whether an interface has queues of its own.
+    pub fn has_port(&self, interface: u16) -> bool {
+        self.ports.contains(&interface)
+    }
     /// Opens or closes an interface's queues.
     pub fn set_up(&mut self, interface: u16, up: bool) {
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));

@@ -26,6 +26,9 @@ arcs! {
     }
 }
 
+/// Letters read in one turn at most.
+const LETTERS_MAX: usize = 256;
+
 /// What a worker says of itself.
 #[derive(Default, Debug)]
 pub struct WorkerCounters {
@@ -128,7 +131,10 @@ impl Worker {
     /// Runs what control posted; returns how many letters there were.
     fn read_mail(&mut self) -> usize {
         let mut letters = 0;
-        while let Some(letter) = self.mailbox.take() {
+        // A storm of letters must not keep packets waiting: the rest is read in the next turns.
+        while letters < LETTERS_MAX
+            && let Some(letter) = self.mailbox.take()
+        {
             letter(self);
             letters += 1;
         }
@@ -186,6 +192,10 @@ impl Worker {
     /// state. Seen through in this turn.
     pub fn emit(&mut self, at: NodeId, arc: impl Into<u16>, packet: Packet) {
         self.graph.emit(at, arc.into(), packet);
+    }
+    /// Lets a node run in this turn, with an empty frame: for what waits in the node's state.
+    pub fn wake_node(&mut self, at: NodeId) {
+        self.graph.wake(at);
     }
     pub(crate) fn attach_rx(
         &mut self,

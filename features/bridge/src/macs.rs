@@ -16,6 +16,8 @@ use crate::layer2::DomainIndex;
 use crate::learn::{News, Sighting};
 use crate::station::{Place, Station};
 
+/// How long control leaves sightings alone that came while it learned others.
+const PAUSE: Duration = Duration::from_micros(100);
 /// Addresses of all domains together.
 const STATIONS_MAX: usize = 16 << 20;
 /// Sightings on their way; workers repeat what is lost.
@@ -128,8 +130,12 @@ pub(crate) fn spawn_tasks(control: &Control) {
         let signal = here.room::<Events>().signal.clone();
         loop {
             let rung = signal.changed();
-            learn_all(&here);
-            rung.await;
+            if learn_some(&here) {
+                // More has come meanwhile: others get their turn first.
+                here.sleep(PAUSE).await;
+            } else {
+                rung.await;
+            }
         }
     });
     let here = control.clone();
@@ -142,9 +148,11 @@ pub(crate) fn spawn_tasks(control: &Control) {
     });
 }
 
-fn learn_all(control: &Control) {
+/// Learns what is waiting now. True if there is more by then.
+fn learn_some(control: &Control) -> bool {
     let mut bridges = control.room_mut::<Bridges>();
-    while let Some(Sighting { key, interface }) = bridges.macs.sightings.receive() {
+    for _ in 0..bridges.macs.sightings.len() {
+        let Some(Sighting { key, interface }) = bridges.macs.sightings.receive() else { break };
         let (station, interface) = (Station::of(key), quiver_interface::InterfaceId(interface));
         // Meanwhile the interface may have left the domain, or the domain given up learning.
         let Some(limit) = bridges.learns(interface, station.domain).map(|settings| settings.learn_limit) else {
@@ -152,6 +160,7 @@ fn learn_all(control: &Control) {
         };
         bridges.macs.learn(station, Place::learned(interface), limit);
     }
+    !bridges.macs.sightings.is_empty()
 }
 
 fn tick(control: &Control, start: Time) {

@@ -80,6 +80,15 @@ impl<F: IpFamily> AdjacencyTable<F> {
     }
 }
 
+/// An adjacency's number, good as long as nobody else got it: for what outlives a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HopId {
+    /// The number.
+    pub hop: u32,
+    /// The owner's; a row has it, too.
+    pub generation: u32,
+}
+
 /// What adjacencies take from the interface that they send by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Link {
@@ -124,6 +133,14 @@ pub struct Adjacencies<F: IpFamily> {
     counters: Counters,
     released: (Sender<u32>, Receiver<u32>),
     free: VecDeque<u32>,
+    held: Option<Held>,
+}
+
+/// Changes yet to be published.
+#[derive(Default)]
+struct Held {
+    changed: Vec<u32>,
+    released: Vec<u32>,
 }
 
 /// Gives a number back when the last worker has let go of it.
@@ -150,6 +167,7 @@ impl<F: IpFamily> Adjacencies<F> {
             counters: Counters::new(workers),
             released: channel(),
             free: VecDeque::new(),
+            held: None,
         }
     }
     /// What workers read.
@@ -171,6 +189,10 @@ impl<F: IpFamily> Adjacencies<F> {
     /// The row of an adjacency as it is published.
     pub fn row(&self, hop: u32) -> &AdjacencyRow {
         self.published.current().row(hop)
+    }
+    /// The number to be kept beyond a frame.
+    pub fn id(&self, hop: u32) -> HopId {
+        HopId { hop, generation: self.generations.get(hop as usize).copied().unwrap_or(0) }
     }
     /// The number of the adjacency with a neighbour, or with a link as a whole, if there is one.
     pub fn find(&self, interface: InterfaceId, next_hop: Option<F::Address>) -> Option<u32> {
@@ -213,7 +235,10 @@ impl<F: IpFamily> Adjacencies<F> {
         self.slots[hop as usize] = None;
         self.numbers.remove(&key);
         self.publish(&[hop]);
-        self.domain.retire(Release(hop, self.released.0.clone()));
+        match &mut self.held {
+            Some(held) => held.released.push(hop),
+            None => self.retire(hop),
+        }
     }
     /// Notes the neighbour's MAC address, or that it is no longer known.
     pub fn set_mac(&mut self, hop: u32, mac: Option<MacAddress>) {
@@ -240,10 +265,27 @@ impl<F: IpFamily> Adjacencies<F> {
         changed
     }
 
+    /// Makes many changes one publication: a table is copied whole, and a thousand copies would wait to be freed.
+    pub fn hold(&mut self) {
+        self.held.get_or_insert_default();
+    }
+    /// Publishes what changed since [`Adjacencies::hold`].
+    pub fn publish_held(&mut self) {
+        let Some(Held { changed, released }) = self.held.take() else { return };
+        self.publish(&changed);
+        released.into_iter().for_each(|hop| self.retire(hop));
+    }
+    fn retire(&self, hop: u32) {
+        self.domain.retire(Release(hop, self.released.0.clone()));
+    }
+
     /// Publishes the table with these rows made anew.
     fn publish(&mut self, hops: &[u32]) {
         if hops.is_empty() {
             return;
+        }
+        if let Some(held) = &mut self.held {
+            return held.changed.extend(hops);
         }
         let mut table = self.published.current().clone();
         // Growth by doubling would save nothing: a version is a copy anyway.

@@ -71,6 +71,6 @@ fn clear(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let learned =
         neighbors.iter().filter(|((id, _), n)| n.state != State::Static && only.is_none_or(|only| only == *id));
     let learned: Vec<Wanted> = learned.map(|(wanted, _)| *wanted).collect();
-    learned.into_iter().for_each(|wanted| neighbors.forget(control, wanted, Outcome::Silent));
+    neighbors.forget_all(control, &learned, Outcome::Silent);
     Ok(Reply::done())
 }

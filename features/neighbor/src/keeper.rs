@@ -6,7 +6,7 @@ use std::time::Duration;
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Injected};
-use quiver_interface::{Events, InterfaceEvent, InterfaceId, watch};
+use quiver_interface::{Events, InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::Ip4;
 use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{EtherType, MacAddress};
@@ -22,8 +22,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const TRIES: u32 = 3;
 /// After so long without a word from it, a neighbour is probed.
 const AGE: Duration = Duration::from_secs(600);
-/// Questions at most in one second, over all neighbours.
-const REQUESTS_PER_SECOND: u32 = 1000;
+/// How long a flood of messages is left alone after a part of it, so that others get their turn.
+const PAUSE: Duration = Duration::from_micros(100);
+/// How often it is reported that somebody claims an address of ours.
+const REPORT: Duration = Duration::from_secs(10);
 /// Dynamic neighbours at most; further ones are not learned.
 const NEIGHBORS_MAX: usize = 100_000;
 
@@ -49,7 +51,7 @@ fn flush(control: &Control, id: InterfaceId, all: bool, outcome: Outcome) {
         (wanted.0 == id && (all || n.state != State::Static)).then_some(*wanted)
     };
     let gone: Vec<Wanted> = neighbors.iter().filter_map(of_it).collect();
-    gone.into_iter().for_each(|wanted| neighbors.forget(control, wanted, outcome));
+    neighbors.forget_all(control, &gone, outcome);
 }
 
 /// Tells the link our addresses (RFC 5227, 2.3).
@@ -83,20 +85,22 @@ fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) {
 
 /// Hears what workers say.
 async fn listen(control: Control, heard: Inbox<Heard>, wanted: Inbox<Wanted>) {
-    let (mut second, mut asked) = (control.now(), 0);
     loop {
         let changed = control.room::<Events>().signal.changed();
-        while let Some(Heard { interface, packet }) = heard.receive() {
+        // What is there now; a flood that never ends must not keep this thread from others.
+        for _ in 0..heard.len() {
+            let Some(Heard { interface, packet }) = heard.receive() else { break };
             hear(&control, interface, &packet);
         }
-        while let Some(wanted) = wanted.receive() {
-            if control.now().since(second) >= Duration::from_secs(1) {
-                (second, asked) = (control.now(), 0);
-            }
-            asked += 1;
-            want(&control, wanted, asked <= REQUESTS_PER_SECOND);
+        for _ in 0..wanted.len() {
+            let Some(wanted) = wanted.receive() else { break };
+            want(&control, wanted);
         }
-        changed.await;
+        if heard.is_empty() && wanted.is_empty() {
+            changed.await;
+        } else {
+            control.sleep(PAUSE).await;
+        }
     }
 }
 
@@ -104,8 +108,7 @@ fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
     let (sender, target) = (packet.sender(), packet.target());
     let is_own = |address| control.room::<Ip4>().current().is_own(interface, address);
     if is_own(sender) {
-        let name = control.room::<quiver_interface::Interfaces>().name(interface);
-        return tracing::warn!("{name}: {} claims our address {sender}", packet.sender_mac);
+        return report_claim(control, interface, packet);
     }
     let for_us = is_own(target);
     // RFC 826: who is known is updated by whatever it says; who asks us, or answers us, is added. Whoever claims an
@@ -124,28 +127,32 @@ fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
     }
 }
 
-fn want(control: &Control, wanted: Wanted, may_ask: bool) {
-    let mac = {
-        let mut neighbors = control.room_mut::<Neighbors>();
-        let is_new = neighbors.get(wanted).is_none();
-        let tries = u32::from(may_ask);
-        let neighbor = neighbors.entry(control, wanted, State::Incomplete(tries));
-        match (neighbor.mac, is_new) {
-            (Some(mac), _) => Some(mac),
-            (None, true) => None,
-            // It has been asked; the ageing task asks again.
-            (None, false) => return,
+/// Somebody has an address of ours. Said now and then: whoever floods us must not fill the log.
+fn report_claim(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
+    let (now, mut neighbors) = (control.now(), control.room_mut::<Neighbors>());
+    if neighbors.reported.is_none_or(|last| now.since(last) >= REPORT) {
+        neighbors.reported = Some(now);
+        let name = control.room::<Interfaces>().name(interface);
+        tracing::warn!("{name}: {} claims our address {}", packet.sender_mac, packet.sender());
+    }
+}
+
+/// A worker has packets for a neighbour.
+fn want(control: &Control, wanted: Wanted) {
+    let mut neighbors = control.room_mut::<Neighbors>();
+    match neighbors.get(wanted).map(|neighbor| neighbor.mac) {
+        // It became known while the message was under way to us.
+        Some(Some(_)) => neighbors.let_through(control, wanted),
+        // It has been asked; the ageing task asks again.
+        Some(None) => {}
+        None => {
+            let may_ask = neighbors.may_ask(control.now());
+            neighbors.entry(control, wanted, State::Incomplete(u32::from(may_ask)));
+            drop(neighbors);
+            if may_ask {
+                ask(control, wanted, None);
+            }
         }
-    };
-    match mac {
-        // It became known while the packet was under way to us.
-        Some(mac) => {
-            let mut neighbors = control.room_mut::<Neighbors>();
-            let state = neighbors.get(wanted).map_or(State::Reachable, |n| n.state);
-            neighbors.learn(control, wanted, mac, state);
-        }
-        None if may_ask => ask(control, wanted, None),
-        None => {}
     }
 }
 
@@ -159,13 +166,19 @@ async fn age(control: Control) {
             (n.state != State::Static && now.since(n.since) >= wait).then_some((*wanted, n.state, n.mac))
         };
         let due: Vec<_> = control.room::<Neighbors>().iter().filter_map(due).collect();
+        let mut gone = vec![];
         for (wanted, state, mac) in due {
+            let silent = matches!(state, State::Incomplete(tries) | State::Probing(tries) if tries >= TRIES);
+            // Beyond this second's questions they stay due.
+            if !silent && !control.room_mut::<Neighbors>().may_ask(now) {
+                continue;
+            }
             let next = match state {
                 State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
                 State::Reachable => State::Probing(1),
                 State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
                 _ => {
-                    control.room_mut::<Neighbors>().forget(&control, wanted, Outcome::Silent);
+                    gone.push(wanted);
                     continue;
                 }
             };
@@ -174,5 +187,6 @@ async fn age(control: Control) {
             }
             ask(&control, wanted, mac);
         }
+        control.room_mut::<Neighbors>().forget_all(&control, &gone, Outcome::Silent);
     }
 }

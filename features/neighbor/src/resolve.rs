@@ -1,7 +1,7 @@
 //! `ip4-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each.
 //!
-//! A packet waits under the neighbour's address and interface, never under an adjacency: when control says that the
-//! neighbour is known, packets are looked up anew, so whatever was deleted or changed meanwhile does not matter.
+//! A packet waits under the neighbour's address and interface, not under an adjacency. When control says that the neighbour
+//! is known, it names the adjacency by number and generation; if that is another's by then, the packet is looked up anew.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -11,12 +11,13 @@ use quiver_engine::graph::NodeId;
 use quiver_engine::{Context, Frame, Node, Packet, Snapshot, Worker, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::Fault;
-use quiver_ip::adjacency::{AdjacencyTable, State};
+use quiver_ip::adjacency::{AdjacencyTable, HopId, State};
 use quiver_wire::{Header, Ip4Header, V4};
 
 arcs! {
     /// Where packets go from `ip4-resolve`.
     pub enum Next {
+        Rewrite => node "ip4-rewrite",
         Lookup => node "ip4-lookup",
         Unreachable => node "icmp4-error",
         NoAdjacency => drop "no-adjacency",
@@ -41,8 +42,8 @@ pub type Wanted = (InterfaceId, Ipv4Addr);
 /// What became of a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Its address is known.
-    Known,
+    /// Its address is known, and this adjacency has it.
+    Known(HopId),
     /// It does not answer.
     Silent,
     /// Its interface is no more.
@@ -59,25 +60,20 @@ pub struct Ip4Resolve {
     adjacencies: Snapshot<AdjacencyTable<V4>>,
     wants: Outbox<Wanted>,
     queues: HashMap<Wanted, Queue>,
+    /// Packets whose wait is over.
+    released: Vec<(Outcome, Packet)>,
 }
 
 impl Ip4Resolve {
     pub(crate) fn new(adjacencies: Snapshot<AdjacencyTable<V4>>, wants: Outbox<Wanted>) -> Ip4Resolve {
-        Ip4Resolve { adjacencies, wants, queues: HashMap::new() }
+        Ip4Resolve { adjacencies, wants, queues: HashMap::new(), released: vec![] }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
     pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted, outcome: Outcome) {
         let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
-        let arc = match outcome {
-            Outcome::Known => Next::Lookup,
-            Outcome::Silent => Next::Unreachable,
-            Outcome::Gone => Next::Gone,
-        };
-        for mut packet in queue.packets {
-            packet.hop = Fault::HOST.0;
-            worker.emit(node, arc, packet);
-        }
+        this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
+        worker.wake_node(node);
     }
     /// Packets that wait here.
     pub fn waiting(&self) -> usize {
@@ -109,8 +105,17 @@ impl Ip4Resolve {
 
 impl Node for Ip4Resolve {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let adjacencies = self.adjacencies.clone();
-        let table = adjacencies.read(cx.guard);
+        let table = self.adjacencies.read(cx.guard);
+        for (outcome, mut packet) in self.released.drain(..) {
+            let (arc, hop) = match outcome {
+                Outcome::Known(id) if table.row(id.hop).generation() == id.generation => (Next::Rewrite, id.hop),
+                Outcome::Known(_) => (Next::Lookup, 0),
+                Outcome::Silent => (Next::Unreachable, Fault::HOST.0),
+                Outcome::Gone => (Next::Gone, 0),
+            };
+            packet.hop = hop;
+            cx.emit(arc, packet);
+        }
         for i in 0..frame.len() {
             let hop = frame.hop[i];
             let row = table.row(hop);
@@ -121,7 +126,7 @@ impl Node for Ip4Resolve {
                 Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())
             } else if row.is_complete() {
                 // It became known just now.
-                frame.next[i] = Next::Lookup.into();
+                frame.next[i] = Next::Rewrite.into();
                 continue;
             } else {
                 frame.next[i] = Next::NoAdjacency.into();

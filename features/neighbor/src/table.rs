@@ -1,15 +1,19 @@
 //! What is known of neighbours, on the control side: the only table there is.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use quiver_control::{Control, Time};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, NodeHandle, Worker};
 use quiver_ip::Ip4;
-use quiver_ip::fib::{Path, Source, Target};
+use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_wire::{MacAddress, Prefix};
 
 use crate::resolve::{Ip4Resolve, Outcome, Wanted};
+
+/// Questions at most in one second, over all neighbours.
+const REQUESTS_PER_SECOND: u32 = 1000;
 
 /// How sure we are of a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +39,8 @@ pub struct Neighbor {
     pub since: Time,
     /// Its adjacency, held as long as the neighbour is known.
     hop: u32,
+    /// The table in which it has a route of its own.
+    routed: Option<TableId>,
 }
 
 /// All neighbours.
@@ -42,11 +48,23 @@ pub struct Neighbors {
     pub(crate) all: BTreeMap<Wanted, Neighbor>,
     pub(crate) resolve: NodeHandle<Ip4Resolve>,
     pub(crate) input: NodeId,
+    /// Questions asked in this second.
+    asked: (Time, u32),
+    /// When somebody was last reported who claims an address of ours.
+    pub(crate) reported: Option<Time>,
 }
 
 impl Neighbors {
     pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
-        Neighbors { all: BTreeMap::new(), resolve, input }
+        Neighbors { all: BTreeMap::new(), resolve, input, asked: (Time(0), 0), reported: None }
+    }
+    /// Whether one question more may be asked in this second; if so it is counted.
+    pub(crate) fn may_ask(&mut self, now: Time) -> bool {
+        if now.since(self.asked.0) >= Duration::from_secs(1) {
+            self.asked = (now, 0);
+        }
+        self.asked.1 += 1;
+        self.asked.1 <= REQUESTS_PER_SECOND
     }
     /// A neighbour.
     pub fn get(&self, wanted: Wanted) -> Option<&Neighbor> {
@@ -61,7 +79,7 @@ impl Neighbors {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
             let hop = control.room_mut::<Ip4>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
-            Neighbor { mac: None, state, since, hop }
+            Neighbor { mac: None, state, since, hop, routed: None }
         })
     }
     /// Notes a neighbour's address and lets packets through that wait for it. True if the address is news.
@@ -70,15 +88,35 @@ impl Neighbors {
         (neighbor.state, neighbor.since) = (state, control.now());
         let news = neighbor.mac != Some(mac);
         if news {
-            let first = neighbor.mac.replace(mac).is_none();
+            neighbor.mac = Some(mac);
+            let hop = neighbor.hop;
             let mut ip = control.room_mut::<Ip4>();
-            ip.fib.adjacencies.set_mac(neighbor.hop, Some(mac));
-            if first {
-                route(&mut ip, wanted, true);
+            ip.fib.adjacencies.set_mac(hop, Some(mac));
+            if neighbor.routed.is_none() {
+                let table = ip.table_of(wanted.0);
+                neighbor.routed = route(&mut ip, table, wanted).then_some(table);
             }
+            drop(ip);
+            self.let_through(control, wanted);
         }
-        self.release(control, wanted, Outcome::Known);
         news
+    }
+    /// Lets packets through that wait for a neighbour that is known.
+    pub(crate) fn let_through(&self, control: &Control, wanted: Wanted) {
+        let Some(neighbor) = self.all.get(&wanted) else { return };
+        let id = control.room::<Ip4>().fib.adjacencies.id(neighbor.hop);
+        self.release(control, wanted, Outcome::Known(id));
+    }
+    /// Makes many changes one publication.
+    pub(crate) fn together<R>(&mut self, control: &Control, change: impl FnOnce(&mut Neighbors) -> R) -> R {
+        control.room_mut::<Ip4>().fib.adjacencies.hold();
+        let done = change(self);
+        control.room_mut::<Ip4>().fib.adjacencies.publish_held();
+        done
+    }
+    /// Forgets neighbours; packets that wait for them learn why.
+    pub(crate) fn forget_all(&mut self, control: &Control, wanted: &[Wanted], outcome: Outcome) {
+        self.together(control, |all| wanted.iter().for_each(|wanted| all.forget(control, *wanted, outcome)));
     }
     /// Forgets a neighbour; packets that wait for it learn why.
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted, outcome: Outcome) {
@@ -87,7 +125,11 @@ impl Neighbors {
             let mut ip = control.room_mut::<Ip4>();
             if neighbor.mac.is_some() {
                 ip.fib.adjacencies.set_mac(neighbor.hop, None);
-                route(&mut ip, wanted, false);
+            }
+            if let Some(table) = neighbor.routed
+                && let Err(error) = ip.fib.remove(table, Prefix::host(wanted.1), Source::Neighbor)
+            {
+                tracing::warn!("the route of the neighbour {} was gone before it: {error}", wanted.1);
             }
             ip.fib.adjacencies.release(neighbor.hop);
         }
@@ -101,14 +143,12 @@ impl Neighbors {
 }
 
 /// A known neighbour has a route of its own, so that packets for it do not meet the link's, and routes by it resolve.
-fn route(ip: &mut Ip4, (interface, address): Wanted, add: bool) {
-    let (table, prefix) = (ip.table_of(interface), Prefix::host(address));
-    let done = match add {
-        true => ip.fib.insert(table, prefix, Source::Neighbor, vec![Path::to(Target::NextHop(interface, address))]),
-        false => ip.fib.remove(table, prefix, Source::Neighbor).map(|_| ()),
-    };
-    if let Err(error) = done {
-        // A table at its limit: packets for the neighbour go by the link's route, a little slower.
+fn route(ip: &mut Ip4, table: TableId, (interface, address): Wanted) -> bool {
+    let path = vec![Path::to(Target::NextHop(interface, address))];
+    let done = ip.fib.insert(table, Prefix::host(address), Source::Neighbor, path);
+    if let Err(error) = &done {
+        // A table at its limit: packets for the neighbour go by the link's route, with a detour by the queue.
         tracing::warn!("the neighbour {address} gets no route of its own: {error}");
     }
+    done.is_ok()
 }

@@ -225,6 +225,12 @@ fn add(control: &Control, sub: &SubInterface) -> Result<(), ObjectError> {
             let what = format!("{} is a part itself", sub.name.parent);
             return Err(ObjectError::field("name", what).remedy("name the whole interface, and both tags"));
         };
+        // Nothing comes in by an interface without queues but what the bridge delivers there: a part of it in a bridge
+        // domain would send every flood round and round.
+        if !control.room::<Dataplane>().has_port(id.0) {
+            let what = format!("{} has no wire", sub.name.parent);
+            return Err(ObjectError::field("name", what).remedy("name an interface of a driver"));
+        }
         if let Some(other) = control.room::<SubInterfaces>().owner(id, pattern) {
             let what = format!("{} takes these frames already", interfaces.name(other));
             return Err(ObjectError::whole(what).remedy("choose other tags, or delete that one"));

@@ -337,7 +337,11 @@ impl Pool {
         };
         copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL)));
         if raw.flags.has(Flags::OFFLOAD) {
-            self.header_mut(copy.buffer).offload = self.header(raw.buffer).offload;
+            let mut offload = self.header(raw.buffer).offload;
+            // The copy may begin at another place of its buffer, from which the checksum's place is counted.
+            let start = i32::from(offload.checksum_start) + i32::from(copy.offset) - i32::from(raw.offset);
+            offload.checksum_start = start.clamp(0, i32::from(u16::MAX)) as u16;
+            self.header_mut(copy.buffer).offload = offload;
         }
         Some(copy)
     }

@@ -110,6 +110,12 @@ impl Graph {
             drop(self.room_at(at).push(packet));
         }
     }
+    /// Lets a node run in the next dispatch, if need be with an empty frame.
+    pub(crate) fn wake(&mut self, at: NodeId) {
+        if at.index() < self.entries.len() {
+            self.room_at(at);
+        }
+    }
     /// The last pending frame of a node with room in it.
     fn room_at(&mut self, at: NodeId) -> &mut Frame {
         if self.entries[at.index()].pending.last().is_none_or(|f| f.len == VECTOR) {

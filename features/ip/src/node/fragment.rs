@@ -30,7 +30,8 @@ pub(super) fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Ve
         own.version_ihl = 0x40 | u8::try_from(length / 4).ok()?;
         own.total_length = u16::try_from(length + take).ok()?.into();
         // A fragment of a fragment keeps its place, and is the last only if the whole was.
-        let offset = u16::try_from((header.fragment_offset() + at) / 8).ok()?;
+        // A fragment that ends beyond the longest packet would overflow into the flags.
+        let offset = u16::try_from((header.fragment_offset() + at) / 8).ok().filter(|offset| *offset <= 0x1fff)?;
         let more = end < payload.len() || header.more_fragments();
         own.flags_fragment = (offset | if more { MORE_FRAGMENTS } else { 0 }).into();
         own.ttl = header.ttl.saturating_sub(forwarded.into());
