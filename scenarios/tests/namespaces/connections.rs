@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use quiver_site::Site;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Barrier;
 use tokio::time::timeout;
 
@@ -36,8 +36,9 @@ pub fn in_parallel(site: &Site) -> Result<(), Failed> {
         (server.join(), client.join())
     });
     let unjoined = |_| "a side panicked";
-    server.map_err(unjoined)???;
+    // The client first: where it gave up, the server only waited for it.
     client.map_err(unjoined)???;
+    server.map_err(unjoined)???;
     Ok(())
 }
 
@@ -48,7 +49,10 @@ fn block_on(task: impl Future<Output = io::Result<()>>) -> io::Result<()> {
 
 /// Sends back what arrives on every connection, until all have been closed.
 async fn echo(address: SocketAddr, ready: mpsc::Sender<()>) -> io::Result<()> {
-    let listener = TcpListener::bind(address).await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(address)?;
+    // Room for all handshakes at once: with less the kernel answers with cookies, and forgets who it answered.
+    let listener = socket.listen(2 * CONNECTIONS as u32)?;
     let _ = ready.send(());
     let mut echoes = Vec::new();
     for _ in 0..CONNECTIONS {
