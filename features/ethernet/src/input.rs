@@ -63,16 +63,18 @@ impl Body for EthernetBody<'_> {
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
         let low = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.low));
-        let ethertype = p.header.get(TYPE);
         p.leave(p.length.lt(LENGTH), Next::TooShort);
+        let layer2 = (low & Port::LAYER2).ne(0);
+        p.leave(layer2 & (low & (Port::TAGS | Port::UNTAGGED)).eq(0), Next::Layer2);
+        if p.live == Mask16(0) {
+            return; // Whole interfaces of layer 2 are told by their mode: the frames are not even read.
+        }
+        let ethertype = p.header.get(TYPE);
         let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
         let expected = tagged & (low & Port::TAGS).ne(0) | !tagged & (low & Port::UNTAGGED).ne(0);
-        p.leave((low & Port::LAYER2).ne(0) & !expected, Next::Layer2);
+        p.leave(layer2 & !expected, Next::Layer2);
         // Whom a tagged frame is for is looked at when its tags are off.
         p.leave(tagged | expected, Next::Vlan);
-        if p.live == Mask16(0) {
-            return; // Layer 2 needs none of what follows.
-        }
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
         p.leave(!(ours | group), Next::NotForUs);
