@@ -252,7 +252,7 @@ pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -
     quiver_ethernet::set_layer2(control, id, mode.is_some() && !bvi);
     let mut dataplane = control.room_mut::<Dataplane>();
     // The feature was registered with the node, so its name is right.
-    let enabled = dataplane.enable("interface-output", BVI_OUTPUT, id.0, bvi);
+    let enabled = dataplane.enable("interface-output", BVI_OUTPUT, id.0, bvi && up);
     enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
     dataplane.plan();
     Ok(())

@@ -1,10 +1,10 @@
 //! The nodes of a bridge's virtual interface, through which its domain meets layer 3.
 //!
 //! `bvi-input` takes frames from the domain: they are received by the virtual interface, and go where all received
-//! frames go. `bvi-output`, a feature of the virtual interface on the way out, takes what layer 3 sends by it into the
-//! domain.
+//! frames go. `bvi-output`, a feature of virtual interfaces that are up on the way out, takes what layer 3 sends by one
+//! into the domain.
 //!
-//! Drops: `interface-down`.
+//! Drops: `interface-down`, by `bvi-input`.
 
 use std::sync::Arc;
 
@@ -46,25 +46,18 @@ arcs! {
     /// Where frames from layer 3 go.
     pub enum OutputNext {
         Bridge => features "l2-input",
-        Down => drop "interface-down",
     }
 }
 
 /// `bvi-output`.
 pub struct BviOutput {
-    pub(crate) layer2: Snapshot<Layer2>,
     pub(crate) sent: Arc<Row>,
 }
 
 impl Node for BviOutput {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let layer2 = self.layer2.read(cx.guard);
+    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
             let interface = frame.tx[i];
-            if layer2.port(interface).word & Port::VIRTUAL == 0 {
-                frame.next[i] = OutputNext::Down.into();
-                continue;
-            }
             frame.rx[i] = interface;
             self.sent.add(interface.into(), 1, frame.length[i].into());
         }

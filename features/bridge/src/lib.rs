@@ -113,13 +113,11 @@ fn register_nodes(
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
     let flooded = layer2.clone();
     graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;
-    let (from, to) = (layer2.clone(), layer2);
     graph.node(NodeSpec::new("bvi-input", bvi::InputNext::ARCS, move |seed| bvi::BviInput {
-        layer2: from.clone(),
+        layer2: layer2.clone(),
         received: received.row(seed.worker),
     }))?;
     graph.node(NodeSpec::new(bridges::BVI_OUTPUT, bvi::OutputNext::ARCS, move |seed| bvi::BviOutput {
-        layer2: to.clone(),
         sent: sent.row(seed.worker),
     }))?;
     let bvi_output = FeatureSpec { arc: "interface-output", node: bridges::BVI_OUTPUT, before: &[], after: &[] };

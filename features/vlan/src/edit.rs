@@ -1,7 +1,8 @@
 //! `l2-input-vtr` and `l2-output-vtr`, features of interfaces with a tag rewrite: on the way in tags are taken off and
 //! others put on, on the way out the other way round.
 //!
-//! Drops: `too-few-tags`, when the frame does not have the tags that are to come off; `no-headroom`.
+//! Drops: `rewrite-impossible`, when the frame does not have the tags that are to come off, or no room in front for those
+//! that are to go on.
 
 use quiver_engine::{Context, Domain, Frame, Node, Publisher, Snapshot, arcs};
 use quiver_interface::InterfaceId;
@@ -12,8 +13,7 @@ arcs! {
     /// Where frames go.
     pub enum Next {
         Next => next_feature,
-        TooFewTags => drop "too-few-tags",
-        NoHeadroom => drop "no-headroom",
+        Impossible => drop "rewrite-impossible",
     }
 }
 
@@ -91,10 +91,10 @@ impl Node for Rewriter {
 }
 
 fn rewrite(cx: &mut Context, frame: &mut Frame, i: usize, mut edit: Edit) -> Next {
-    let Some(tags) = Tags::read(frame.bytes(cx.pool, i)) else { return Next::TooFewTags };
+    let Some(tags) = Tags::read(frame.bytes(cx.pool, i)) else { return Next::Impossible };
     let pop = usize::from(edit.pop);
     if tags.count < pop {
-        return Next::TooFewTags;
+        return Next::Impossible;
     }
     // The frame keeps its priority: that of the outermost tag, if it had one.
     let priority = if tags.count > 0 { tags.first[0].tci & 0xf000 } else { 0 };
@@ -102,6 +102,6 @@ fn rewrite(cx: &mut Context, frame: &mut Frame, i: usize, mut edit: Edit) -> Nex
     let push = edit.tags.get(..usize::from(edit.push)).unwrap_or_default();
     match replace(cx, frame, i, pop, push) {
         true => Next::Next,
-        false => Next::NoHeadroom,
+        false => Next::Impossible,
     }
 }

@@ -1,8 +1,8 @@
 //! `vlan-output`, a feature of sub-interfaces on the way out: what layer 3 sends by one gets its tags. Frames of layer 2
 //! have the tags that they shall have.
 //!
-//! Drops: `no-headroom`, when there is no room for the tags in front of the frame; `no-tags`, for a sub-interface that
-//! does not say which tags its frames have.
+//! Drops: `tagging-impossible`, for a sub-interface that does not say which tags its frames have, or when there is no room
+//! for them in front of the frame.
 
 use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 use quiver_ethernet::Port;
@@ -14,8 +14,7 @@ arcs! {
     /// Where frames go.
     pub enum Next {
         Next => next_feature,
-        NoHeadroom => drop "no-headroom",
-        NoTags => drop "no-tags",
+        Impossible => drop "tagging-impossible",
     }
 }
 
@@ -40,8 +39,7 @@ impl Node for VlanOutput {
             let tags = part.count.and_then(|count| part.tags.get(..usize::from(count)));
             frame.next[i] = match tags {
                 Some(tags) if replace(cx, frame, i, 0, tags) => Next::Next,
-                Some(_) => Next::NoHeadroom,
-                None => Next::NoTags,
+                _ => Next::Impossible,
             }
             .into();
         }
