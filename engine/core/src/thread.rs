@@ -70,7 +70,7 @@ fn sleep(worker: &mut Worker, start: u64) {
         return;
     }
     worker.offline();
-    let timeout = worker.wake_at().filter(|at| *at != u64::MAX).map(|at| {
+    let timeout = worker.wake_at().map(|at| {
         let wait = at.saturating_add(start).saturating_sub(monotonic());
         Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
     });

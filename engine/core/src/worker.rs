@@ -168,9 +168,10 @@ impl Worker {
         let watched = self.queues.iter_mut().filter(|q| q.is_watched());
         watched.zip(failed).filter(|(_, failed)| **failed).for_each(|(q, _)| q.queue.failed());
     }
-    /// When the earliest queue wants to be polled, in nanoseconds of the engine's clock.
+    /// When the earliest queue wants to be polled, in nanoseconds of the engine's clock; None if no queue ever does.
     pub fn wake_at(&self) -> Option<u64> {
-        self.queues.iter().filter(|q| q.up).filter_map(|q| q.queue.wake_at()).min()
+        let moments = self.queues.iter().filter(|q| q.up).filter_map(|q| q.queue.wake_at());
+        moments.min().filter(|moment| *moment != u64::MAX)
     }
     /// The engine's clock at the start of this turn.
     pub fn now(&self) -> u64 {

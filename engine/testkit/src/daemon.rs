@@ -1,19 +1,23 @@
 //! A whole daemon in a test: the control side on the seeded executor and the workers' turns on one virtual clock,
-//! without threads or sockets.
+//! without threads or sockets. For tests of what happens between threads, workers can be given some.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use quiver_control::cli::{CommandError, Output, Reply};
 use quiver_control::{Control, Time};
+use quiver_engine::thread::{self, monotonic};
 use quiver_engine::{Buffers, Dataplane, DataplaneError, Domain, Level, Settings, To, Worker};
 
 use crate::executor::Executor;
 
 /// Rounds after which packets that still move are taken to circle.
 const ROUNDS_MAX: usize = 20_000;
+/// How long control sleeps when it has nothing to do while workers have threads.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// Packets that interfaces have sent, with their names.
 pub type Sent = Vec<(String, Vec<u8>)>;
@@ -103,9 +107,16 @@ pub struct Daemon {
     executor: Executor,
     control: Control,
     workers: Vec<Worker>,
+    threads: Option<Threads>,
     rooms: Rooms,
     domain: Domain,
     buffers: Buffers,
+}
+
+/// The workers' threads, and the moment of the monotonic clock from which the daemon's time counts.
+struct Threads {
+    running: Vec<JoinHandle<Worker>>,
+    start: u64,
 }
 
 impl Daemon {
@@ -127,7 +138,7 @@ impl Daemon {
         };
         // The first call says that somebody looks at what is sent.
         (rooms.sent)(&control);
-        let mut daemon = Daemon { executor, control, workers, rooms, domain, buffers };
+        let mut daemon = Daemon { executor, control, workers, threads: None, rooms, domain, buffers };
         daemon.settle()?;
         Ok(daemon)
     }
@@ -145,6 +156,40 @@ impl Daemon {
     /// The virtual time.
     pub fn time(&self) -> Time {
         self.executor.time()
+    }
+
+    /// Gives each worker a thread of its own. From now on time is real, and passes by itself.
+    pub fn start_threads(&mut self) -> Result<(), DaemonError> {
+        let start = monotonic().saturating_sub(self.time().0);
+        let spawned = self.workers.drain(..).map(|worker| thread::spawn(worker, None, start));
+        let running = spawned.collect::<Result<_, _>>().map_err(DataplaneError::System)?;
+        self.threads = Some(Threads { running, start });
+        Ok(())
+    }
+
+    /// Ends the workers' threads; the workers are here again, and time stands still.
+    ///
+    /// # Panics
+    /// If a worker had panicked.
+    pub fn stop_threads(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            self.control.room::<Dataplane>().stop();
+            let joined = threads.running.into_iter().map(|thread| match thread.join() {
+                Ok(worker) => worker,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            self.workers.extend(joined);
+        }
+    }
+
+    /// Lets the daemon run for a while of real time, with its threads.
+    pub fn run_threads(&mut self, duration: Duration) {
+        let end = self.time() + duration;
+        while self.threads.is_some() && self.time() < end {
+            if !self.round() {
+                std::thread::sleep(PAUSE);
+            }
+        }
     }
 
     /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
@@ -179,6 +224,7 @@ impl Daemon {
             }
             match self.next_event() {
                 _ if busy => {}
+                _ if self.threads.is_some() => std::thread::sleep(PAUSE),
                 Some(moment) => self.executor.advance_to(moment),
                 None => return Err(CommandError::new(format!("nothing will ever end the command '{line}'"))),
             }
@@ -264,6 +310,7 @@ impl Daemon {
 
     /// Ends the daemon. An error if a buffer is missing or something retired was never freed.
     pub fn finish(mut self) -> Result<(), DaemonError> {
+        self.stop_threads();
         self.settle()?;
         let waiting = self.domain.pending();
         let Daemon { executor, control, workers, domain, buffers, .. } = self;
@@ -283,6 +330,9 @@ impl Daemon {
 
     /// The bell, tasks, a turn of every worker, reclamation. Whether anything happened.
     fn round(&mut self) -> bool {
+        if let Some(threads) = &self.threads {
+            self.executor.advance_to(Time(monotonic().saturating_sub(threads.start)).max(self.time()));
+        }
         (self.rooms.answer)(&self.control);
         let mut busy = self.executor.run_ready();
         let now = self.executor.time().0;
@@ -296,7 +346,7 @@ impl Daemon {
     /// The next moment at which a timer or a receive queue has something to do; always later than now.
     fn next_event(&self) -> Option<Time> {
         let soonest = self.time() + Duration::from_micros(1);
-        let queues = self.workers.iter().filter_map(Worker::wake_at).filter(|moment| *moment != u64::MAX).map(Time);
+        let queues = self.workers.iter().filter_map(Worker::wake_at).map(Time);
         queues.chain(self.executor.next_timer()).min().map(|moment| moment.max(soonest))
     }
 }

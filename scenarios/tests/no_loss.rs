@@ -1,0 +1,127 @@
+//! No packet is lost by control operations: closed loops of packets circle through a router and a bridge, on threads,
+//! while routes, neighbours and interfaces come and go and everything is shown. The windows are smaller than any queue
+//! on the way, so a packet that is missing at the end was lost.
+
+use std::alloc::System;
+use std::time::Duration;
+
+use cap::Cap;
+use quiver_engine::Dataplane;
+use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+
+const ROOMS: Rooms = Rooms {
+    register: |control| quiverd::features::register(control).map_err(|error| error.to_string()),
+    answer: quiver_interface::Events::answer,
+    send: quiver_pg::send,
+    // Nobody looks at the packets themselves.
+    sent: |_| vec![],
+};
+
+/// pg0 to pg1 is routed as fast as it goes, on one worker; pg2 to pg3 bridged at a rate that lets the other one sleep.
+const CONFIGURATION: &str = "
+    create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    create packet-generator interface pg1
+    create packet-generator interface pg2
+    create packet-generator interface pg3
+    set interface state pg0 up
+    set interface state pg1 up
+    set interface state pg2 up
+    set interface state pg3 up
+    set interface ip address pg0 10.0.0.1/16
+    set interface ip address pg1 10.1.0.1/16
+    ip neighbor pg1 10.1.0.2 02:00:00:00:00:b2 static
+    ip route add 48.0.0.0/8 via 10.1.0.2 pg1
+    create bridge-domain 1
+    set interface l2 bridge pg2 1
+    set interface l2 bridge pg3 1
+    l2fib add 02:00:00:00:00:c2 1 pg3 static
+    packet-generator new { name routed interface pg0 window 200 data { \
+        IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:a0 UDP: 10.0.0.2 -> 48.0.0.1-48.0.255.255 UDP: 1-60000 -> 2 } }
+    packet-generator new { name bridged interface pg2 window 200 rate 1e5 size 64-1500 data { \
+        IP4: 02:00:00:00:00:c1 -> 02:00:00:00:00:c2 UDP: 10.2.0.1 -> 10.2.0.2 UDP: 1-60000 -> 2 } }
+";
+
+const ROUTES: u32 = 100_000;
+const NEIGHBOURS: u32 = 1_000;
+const INTERFACES: u32 = 100;
+/// Times that everything comes and goes: the first one fills the allocator's stores, after it memory stays as it is.
+const ROUNDS: usize = 2;
+/// Bytes that a round may leave behind: less than one for each route, and a thousandth of what came and went.
+const BYTES_MORE: usize = 64 * 1024;
+
+/// Knows how much memory is in use, however much of it the system's allocator keeps for later.
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Everything that comes and goes, and looks on the way.
+fn churn() -> Vec<String> {
+    let mut lines = vec![];
+    let neighbour =
+        |n: u32| format!("10.1.{}.{} 02:00:00:01:{:02x}:{:02x}", 1 + n / 250, 1 + n % 250, n / 256, n % 256);
+    lines.push(format!("ip route add count {ROUTES} 20.0.0.0/32 via 10.1.0.2 pg1"));
+    lines.extend((0..NEIGHBOURS).map(|n| format!("ip neighbor pg1 {}", neighbour(n))));
+    for n in 0..INTERFACES {
+        lines.push(format!("create packet-generator interface pg{}", 100 + n));
+        lines.push(format!("set interface state pg{} up", 100 + n));
+        if n % 10 == 0 {
+            lines.extend(["show interface", "show runtime", "show errors", "show packet-generator"].map(str::to_owned));
+        }
+    }
+    // The route that packets take is replaced under them, and so is the neighbour.
+    lines.push("ip route add 48.0.0.0/16 via 10.1.0.2 pg1".to_owned());
+    lines.push("ip route del 48.0.0.0/16".to_owned());
+    lines.extend((0..INTERFACES).map(|n| format!("delete packet-generator interface pg{}", 100 + n)));
+    lines.extend((0..NEIGHBOURS).map(|n| format!("ip neighbor del pg1 {}", neighbour(n))));
+    lines.push("show ip neighbors".to_owned());
+    lines.push(format!("ip route del count {ROUTES} 20.0.0.0/32"));
+    lines
+}
+
+fn run(daemon: &mut Daemon, line: &str) {
+    if let Err(error) = daemon.run(line) {
+        panic!("`{line}`: {error}");
+    }
+}
+
+/// Sent, received, lost, duplicated, reordered of a stream.
+fn counts(daemon: &mut Daemon, stream: &str) -> [u64; 5] {
+    let reply = daemon.run(&format!("show packet-generator {stream}")).expect("streams can be shown");
+    ["sent", "received", "lost", "duplicated", "reordered"].map(|column| reply.json[0][column].as_u64().expect(column))
+}
+
+#[test]
+fn nothing_is_lost_while_control_works() {
+    let mut daemon = Daemon::new(ROOMS, Setup { workers: 2, buffers: 8192, ..Setup::default() }).expect("a daemon");
+    daemon.configure(&CONFIGURATION.replace("\\\n", " "));
+    daemon.start_threads().expect("threads");
+    run(&mut daemon, "packet-generator enable");
+    daemon.run_threads(Duration::from_millis(200));
+    let mut memory = vec![];
+    for _ in 0..ROUNDS {
+        let before = counts(&mut daemon, "routed")[0] + counts(&mut daemon, "bridged")[0];
+        churn().iter().for_each(|line| run(&mut daemon, line));
+        let after = counts(&mut daemon, "routed")[0] + counts(&mut daemon, "bridged")[0];
+        assert!(after > before + 1000, "packets circled meanwhile: {before}, then {after}");
+        // What was retired is freed when both workers have passed a turn.
+        daemon.run_threads(Duration::from_millis(50));
+        memory.push(MEMORY.allocated());
+    }
+    run(&mut daemon, "packet-generator disable");
+    daemon.run_threads(Duration::from_millis(200));
+    for stream in ["routed", "bridged"] {
+        let [sent, received, lost, duplicated, reordered] = counts(&mut daemon, stream);
+        println!("{stream}: {sent} sent, {received} received");
+        assert!(sent > 10_000, "{stream}: only {sent} packets circled");
+        assert_eq!([received, lost, duplicated, reordered], [sent, 0, 0, 0], "{stream}: {:?}", daemon.drops());
+    }
+    for worker in 0..2 {
+        let dataplane = daemon.control().room::<Dataplane>();
+        let gap = dataplane.worker_counters(worker).map_or(0, |counters| counters.gap_max.get());
+        println!("worker {worker}: longest gap between two polls {} us of its CPU time", gap / 1000);
+        assert!(gap > 0, "the gap is counted");
+    }
+    println!("bytes in use after each round: {memory:?}");
+    assert!(memory[ROUNDS - 1] <= memory[0] + BYTES_MORE, "memory grows: {memory:?}");
+    daemon.stop_threads();
+    daemon.finish().expect("all buffers and all retired memory are back");
+}
