@@ -65,7 +65,7 @@ pub fn measure(path: &Path) -> Result<(Vec<Row>, Backing), String> {
                 }
             }
             windows.sort_by(f64::total_cmp);
-            let goal = if fusion { path.goal.1 } else { Some(path.goal.0) };
+            let goal = if fusion { path.goal.1 } else { path.goal.0 };
             let (ticks, least) = (windows[WINDOWS / 2], windows[0]);
             // Goals and VPP's figures are for full vectors.
             let full = vector == 256;
