@@ -56,7 +56,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn daemon(_: &World, more: &str) -> Result<(Dataplane, Vec<std::thread::JoinHandle<Worker>>), Box<dyn Error>> {
+/// A data plane, and the threads of its workers.
+type Running = (Dataplane, Vec<std::thread::JoinHandle<Worker>>);
+
+fn daemon(_: &World, more: &str) -> Result<Running, Box<dyn Error>> {
     let executor = Executor::new(1);
     let control = executor.control();
     control.insert_room(Dataplane::new(Settings { buffers: 32_768, ..Settings::default() })?);

@@ -64,9 +64,9 @@ fn prepare() -> Result<World, Error> {
 fn joins() -> Vec<Join> {
     let mut joins = vec![Join::Veth, Join::LinuxBridge];
     for function in [Function::CrossConnect, Function::Bridge, Function::Router] {
-        for driver in [Driver::Tap] {
+        for driver in [Driver::Tap, Driver::AfPacket] {
             joins.push(Join::Quiver { function, driver, is_fused: true });
-            if function == Function::CrossConnect {
+            if function != Function::Router {
                 joins.push(Join::Quiver { function, driver, is_fused: false });
             }
         }
