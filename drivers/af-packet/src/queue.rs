@@ -11,7 +11,7 @@ use crate::ring::Ring;
 use crate::socket;
 
 /// Bytes received in a turn at most, so that they are still in the cache when they are sent.
-const TURN_BYTES: usize = 512 << 10;
+const TURN_BYTES: usize = 128 << 10;
 
 /// A receive queue: a socket with its ring.
 pub struct Rx {

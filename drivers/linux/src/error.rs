@@ -15,6 +15,9 @@ pub enum LinuxError {
         /// What Linux said.
         source: Error,
     },
+    /// A device file of the kernel's is missing.
+    #[error("there is no {0}")]
+    NoDevice(&'static str),
     /// There is no such namespace.
     #[error("there is no network namespace {0}")]
     NoNamespace(String),
@@ -51,6 +54,7 @@ impl LinuxError {
                     .into()
             }
             LinuxError::Refused { .. } => String::new(),
+            LinuxError::NoDevice(_) => "load the driver with `modprobe tun`; in a container, pass the device on".into(),
             LinuxError::NoNamespace(name) => {
                 format!("make it with `ip netns add {name}`, or give the path of its file")
             }
@@ -62,5 +66,18 @@ impl LinuxError {
     /// The error of a configuration object, whose `field` asked for this.
     pub fn of_field(&self, field: &str) -> ObjectError {
         ObjectError::field(field, self.to_string()).remedy(self.remedy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_rights_one_sentence_says_what_to_do() {
+        let error = LinuxError::refused("make the TAP device tap0", Error::from_raw_os_error(nix::libc::EPERM));
+        let told = error.of_field("host-interface").to_string();
+        assert!(told.starts_with("host-interface: make the TAP device tap0: Operation not permitted"), "{told}");
+        assert!(told.contains("run quiverd as root") && told.contains("setcap cap_net_admin"), "{told}");
     }
 }

@@ -29,6 +29,8 @@ pub struct HostSide {
     pub mac: Option<MacAddress>,
     /// Its MTU; without it, Linux's default.
     pub mtu: Option<u16>,
+    /// Packets that Linux keeps for us while we are busy; without it, Linux's default.
+    pub queue_length: Option<u32>,
     /// The Linux bridge to make it a port of.
     pub bridge: Option<String>,
     /// Its IPv4 address.
@@ -85,6 +87,10 @@ impl HostSide {
             if let Some(mtu) = self.mtu {
                 let link = LinkUnspec::new_with_index(index).mtu(mtu.into());
                 netlink.set(&format!("set the MTU of {name} to {mtu}"), link.build()).await?;
+            }
+            if let Some(length) = self.queue_length {
+                let link = LinkUnspec::new_with_index(index).txqueuelen(length);
+                netlink.set(&format!("make the queue of {name} {length} packets long"), link.build()).await?;
             }
             if let Some(bridge) = &self.bridge {
                 let missing = || LinuxError::NoLink { name: bridge.clone(), namespace: namespace.name().into() };

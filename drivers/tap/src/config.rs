@@ -100,6 +100,7 @@ impl Tap {
         HostSide {
             mac: self.host_mac,
             mtu: self.host_mtu,
+            queue_length: Some(QUEUE_LENGTH),
             bridge: self.host_bridge.clone(),
             ip4: self.host_ip4_address,
             ip4_gateway: self.host_ip4_gateway,
@@ -109,6 +110,9 @@ impl Tap {
     }
 }
 
+/// Packets that Linux keeps for us in each queue. Its default of 500 is full after some milliseconds of small packets in
+/// which the worker had no core.
+const QUEUE_LENGTH: u32 = 2048;
 /// The most queues that Linux gives a TAP device.
 const QUEUES_MAX: u16 = 256;
 /// Linux's limits for the MTU of a TAP device; below 1280 there is no IPv6, which is Linux's business.

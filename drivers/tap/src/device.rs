@@ -41,7 +41,14 @@ fn open(namespace: &Namespace, request: &Request, queue: usize) -> Result<OwnedF
         _ => LinuxError::refused(format!("make the TAP device {name}"), error),
     };
     let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
-    let file = file.map_err(|error| LinuxError::refused(format!("open {DEVICE}"), error))?;
+    let file = file.map_err(|error| match error.kind() {
+        // The file is there without its driver, or not at all.
+        ErrorKind::NotFound => LinuxError::NoDevice(DEVICE),
+        _ if error.raw_os_error() == Some(libc::ENXIO) || error.raw_os_error() == Some(libc::ENODEV) => {
+            LinuxError::NoDevice(DEVICE)
+        }
+        _ => LinuxError::refused(format!("open {DEVICE}"), error),
+    })?;
     let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     if request.queues > 1 {
         flags |= libc::IFF_MULTI_QUEUE;

@@ -13,7 +13,7 @@ const HEADER: usize = size_of::<VirtioNetHeader>();
 /// Bytes of the longest packet that Linux hands over: 64 KB from the IP header on, an Ethernet header and a tag.
 const PACKET_MAX: usize = 65_536 + 18;
 /// Bytes received in a turn at most, so that they are still in the cache when they are sent.
-const TURN_BYTES: usize = 512 << 10;
+const TURN_BYTES: usize = 128 << 10;
 
 /// A receive queue.
 pub struct Rx {

@@ -328,7 +328,7 @@ fn settings(world: &World) -> Result<(), Failed> {
         host.path()
     ))?;
     let link = host.ip("-d link show port")?;
-    for part in ["mtu 9000", "master br0", "link/ether 02:00:00:00:00:77", "UP"] {
+    for part in ["mtu 9000", "qlen 2048", "master br0", "link/ether 02:00:00:00:00:77", "UP"] {
         assert!(link.contains(part), "{part}: {link}");
     }
     let addresses = host.ip("address show port")?;

@@ -47,6 +47,42 @@ fn reclamation_completes_while_all_workers_sleep() {
     threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
 }
 
+/// A queue whose device is gone.
+struct Gone;
+impl RxQueue for Gone {
+    fn receive(&mut self, _: &mut RxContext, _: &mut Frame) -> usize {
+        0
+    }
+    fn wake_at(&self) -> Option<u64> {
+        Some(u64::MAX)
+    }
+}
+
+#[test]
+fn a_queue_whose_device_is_gone_lets_its_worker_sleep() {
+    let (mut dataplane, workers) = dataplane(1);
+    let input = dataplane.graph().nodes().next().expect("the engine's own");
+    struct Nothing;
+    impl TxQueue for Nothing {
+        fn transmit(&mut self, _: &mut TxContext, batch: &mut Batch) -> usize {
+            batch.len()
+        }
+    }
+    dataplane.attach(1, input, vec![Box::new(Gone)], vec![Box::new(Nothing)]).expect("one each");
+    dataplane.set_up(1, true);
+    let start = thread::monotonic();
+    let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, start).expect("a thread")).collect();
+    let asleep = || dataplane.mailbox(0).expect("made").is_asleep();
+    eventually("it sleeps", || {
+        (0..20).all(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            asleep()
+        })
+    });
+    dataplane.stop();
+    threads.into_iter().for_each(|t| drop(t.join().expect("no panic")));
+}
+
 #[test]
 fn letters_wake_sleepers_and_are_read_in_order() {
     let (dataplane, workers) = dataplane(1);
