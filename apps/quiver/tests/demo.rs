@@ -159,7 +159,7 @@ fn without_root_it_runs_or_says_what_to_do() {
     } else {
         Command::new(&quiver)
     };
-    let output = command.args(["demo", "--seconds", "1", "--path", "veth"]).env(MARK, &mark).output().unwrap();
+    let output = command.args(["demo", "--seconds", "1", "--path", "quiver-bridge"]).env(MARK, &mark).output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
     let is_forbidden = complaint.contains("gives no right") && complaint.contains("run it as root");
     assert!(output.status.success() || is_forbidden, "{complaint}");

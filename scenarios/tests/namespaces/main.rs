@@ -5,6 +5,7 @@
 
 mod connections;
 mod file;
+mod fusion;
 mod pings;
 mod streams;
 
@@ -35,13 +36,19 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let fused = joins().into_iter().filter_map(|join| {
+        let Join::Quiver { function, is_fused, .. } = join else { return None };
+        let expected = is_fused && fusion::has_product(function);
+        let name = format!("{join}: {} a product", if expected { "uses" } else { "does without" });
+        Some(Trial::test(name, move || fusion::is_used(&Site::build(world, join, 1500)?, expected)))
+    });
     let trials = joins().into_iter().flat_map(|join| {
         TRAFFIC.into_iter().map(move |(name, mtu, traffic)| {
             Trial::test(format!("{join}: {name}"), move || traffic(&Site::build(world, join, mtu)?))
         })
     });
     let narrow = Trial::test("pings notice a link that is too narrow", || pings_notice_a_narrow_link(world));
-    libtest_mimic::run(&arguments, trials.chain([narrow]).collect()).exit_code()
+    libtest_mimic::run(&arguments, trials.chain(fused).chain([narrow]).collect()).exit_code()
 }
 
 /// The largest pings fit only links with the MTU that they are given elsewhere.
@@ -66,7 +73,7 @@ fn joins() -> Vec<Join> {
     for function in [Function::CrossConnect, Function::Bridge, Function::Router] {
         for driver in [Driver::Tap, Driver::AfPacket] {
             joins.push(Join::Quiver { function, driver, is_fused: true });
-            if function != Function::Router {
+            if fusion::has_product(function) {
                 joins.push(Join::Quiver { function, driver, is_fused: false });
             }
         }
