@@ -4,15 +4,16 @@
 //! senders are told by `icmp4-error`.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLanes, Row, Snapshot, Stage, arcs};
 
 use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fields::{self, BACK};
 use crate::flow;
-use crate::ingress::{Ingress, TableView};
+use crate::ingress::Ingress;
 
 arcs! {
     /// Where packets go from `ip4-lookup`.
@@ -46,8 +47,9 @@ pub struct LookupBody<'f> {
     /// Where a group is found that is too new for `groups`.
     newest: &'f Snapshot<GroupRows>,
     guard: Guard<'f>,
-    /// The leaves of the group of packets at hand, where tables count by route.
+    /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
     leaves: Cell<[u32; 16]>,
+    row: Cell<Option<&'f Row>>,
     worker: usize,
 }
 
@@ -63,6 +65,7 @@ impl Stage for Ip4Lookup {
             newest: &self.groups,
             guard,
             leaves: Cell::new([0; 16]),
+            row: Cell::new(None),
             worker: self.worker,
         }
     }
@@ -82,18 +85,11 @@ impl LookupBody<'_> {
     fn hop_of_new(&self, group: u32, bucket: u32) -> u32 {
         self.newest.read(self.guard).get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(bucket))
     }
-    /// The group of a leaf in a table that counts by route.
-    #[cold]
-    fn counted_group(&self, table: &TableView, leaf: u32) -> u32 {
-        let Some(counted) = &table.counted else { return leaf };
-        let groups = counted.groups.read(self.guard);
-        groups.get(leaf as usize).map_or(0, |group| group.load(std::sync::atomic::Ordering::Relaxed))
-    }
     /// The leaves of sixteen destinations in the tables of their interfaces.
     #[inline(always)]
-    fn leaves<I: Isa>(&self, words: Lanes<I>, destination: Lanes<I>) -> [u32; 16] {
+    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask16, destination: Lanes<I>) -> [u32; 16] {
         let (all, to) = (words.array(), destination.array());
-        if words.eq(all[0]) == Mask16::ALL {
+        if words.ne(all[0]) & live == Mask16(0) {
             match self.ingress.table(all[0]) {
                 Some(table) => table.lpm.view(self.guard).lookup_each(&to),
                 None => [0; 16],
@@ -112,17 +108,47 @@ impl LookupBody<'_> {
         leaves
     }
     /// Leads the leaves of counting tables on to groups, and keeps them to be counted.
-    #[cold]
-    fn through_counted(&self, words: &[u32; 16], leaves: &mut [u32; 16]) {
+    #[inline(always)]
+    fn through_counted<I: Isa>(&self, words: Lanes<I>, live: Mask16, leaves: &mut [u32; 16]) {
         self.leaves.set(*leaves);
-        for lane in 0..16 {
-            if let Some(table) = self.ingress.table(words[lane]) {
-                leaves[lane] = self.counted_group(table, leaves[lane]);
+        let all = words.array();
+        let table = self.ingress.table(all[0]).filter(|_| words.ne(all[0]) & live == Mask16(0));
+        match table.map(|table| &table.counted) {
+            Some(Some(counted)) => {
+                self.row.set(counted.rows.get(self.worker).map(|row| &**row));
+                let groups = counted.groups.read(self.guard);
+                for lane in 0..16 {
+                    leaves[lane] = group_of(groups, leaves[lane]);
+                }
             }
+            Some(None) => self.row.set(None),
+            None => self.through_several(&all, leaves),
         }
     }
     #[cold]
+    fn through_several(&self, words: &[u32; 16], leaves: &mut [u32; 16]) {
+        self.row.set(None);
+        for lane in 0..16 {
+            let counted = self.ingress.table(words[lane]).and_then(|table| table.counted.as_ref());
+            if let Some(counted) = counted {
+                leaves[lane] = group_of(counted.groups.read(self.guard), leaves[lane]);
+            }
+        }
+    }
+    #[inline(always)]
     fn count(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
+        let leaves = self.leaves.get();
+        match self.row.get() {
+            Some(row) => {
+                for lane in live {
+                    row.add(leaves[lane], 1, lengths[lane].into());
+                }
+            }
+            None => self.count_several(live, rx, lengths),
+        }
+    }
+    #[cold]
+    fn count_several(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
         let leaves = self.leaves.get();
         for lane in live {
             let table = self.ingress.table(self.ingress.word(rx[lane]));
@@ -134,6 +160,12 @@ impl LookupBody<'_> {
     }
 }
 
+/// The group of a route.
+#[inline(always)]
+fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
+    groups.get(route as usize).map_or(0, |group| group.load(Ordering::Relaxed))
+}
+
 impl Body for LookupBody<'_> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
@@ -142,9 +174,9 @@ impl Body for LookupBody<'_> {
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let destination = p.header.get(fields::DESTINATION);
         let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
-        let mut leaves = self.leaves(words, destination);
+        let mut leaves = self.leaves(words, p.live, destination);
         if self.ingress.counting {
-            self.through_counted(&words.array(), &mut leaves);
+            self.through_counted(words, p.live, &mut leaves);
         }
         let (buckets, mut hops) = (flow::hash(p).array(), [0; 16]);
         for lane in 0..16 {
