@@ -270,8 +270,9 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
         Change::Update { .. } => {}
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {}
         Change::Delete(table) => {
-            ip.fib.delete_table(TableId(table.id)).map_err(refused)?;
+            let taken = ip.fib.take_table(TableId(table.id)).map_err(refused)?;
             ip.publish();
+            ip.fib.discard(taken);
         }
     }
     Ok(())

@@ -113,7 +113,8 @@ fn nothing_is_left_behind() {
     {
         fib.insert(TableId(table), prefix(at), Source::Static, paths).expect("fits");
     }
-    fib.delete_table(TableId(9)).expect("there");
+    let table = fib.take_table(TableId(9)).expect("there");
+    fib.discard(table);
     fib.remove(TableId(0), prefix("10.0.0.0/8"), Source::Static).expect("there");
     assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0));
     assert!(fib.insert(TableId(9), prefix("10.0.0.0/8"), Source::Static, link(1)).is_err());

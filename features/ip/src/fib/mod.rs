@@ -96,17 +96,20 @@ impl<F: Forwarding> Fib<F> {
         self.tables.insert(id, table);
         Ok(())
     }
-    /// Deletes a table with all its routes. What resolves through it no longer does.
-    pub fn delete_table(&mut self, id: TableId) -> Result<(), FibError> {
-        let mut table = self.tables.remove(&id).ok_or(FibError::NoTable(id))?;
+    /// Takes a table out. Tell workers that it is gone before [`Fib::discard`]: until then they look up in it.
+    pub fn take_table(&mut self, id: TableId) -> Result<Table<F>, FibError> {
+        let table = self.tables.remove(&id).ok_or(FibError::NoTable(id))?;
         self.slots.remove(&table.slot);
+        Ok(table)
+    }
+    /// Ends a table with all its routes. What resolves through it no longer does.
+    pub fn discard(&mut self, mut table: Table<F>) {
         let users: BTreeSet<u32> = table.tracked.values().flatten().copied().collect();
         let entries = std::mem::take(&mut table.entries);
         for group in entries.values().flat_map(Entry::groups) {
             self.release(group);
         }
         self.settle(users);
-        Ok(())
     }
     /// A table.
     pub fn table(&self, id: TableId) -> Option<&Table<F>> {

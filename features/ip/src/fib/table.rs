@@ -229,12 +229,12 @@ impl<F: Forwarding> Table<F> {
         stored
     }
     pub(super) fn unstore(&mut self, prefix: Prefix<F>) {
-        if let Some(counted) = &mut self.counted
-            && let Some(route) = self.trie.leaf(&prefix)
-        {
-            counted.release(route);
-        }
+        let leaf = self.trie.leaf(&prefix);
         self.trie.unset(prefix);
         self.leaf_stores += 1;
+        // Only now can no lookup find the route any more.
+        if let (Some(counted), Some(route)) = (&mut self.counted, leaf) {
+            counted.release(route);
+        }
     }
 }

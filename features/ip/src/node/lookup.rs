@@ -11,9 +11,10 @@ use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLan
 use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::fib::table::CountedView;
 use crate::fields::{self, BACK};
 use crate::flow;
-use crate::ingress::Ingress;
+use crate::ingress::{Ingress, TableView};
 
 arcs! {
     /// Where packets go from `ip4-lookup`.
@@ -50,6 +51,9 @@ pub struct LookupBody<'f> {
     /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
     leaves: Cell<[u32; 16]>,
     row: Cell<Option<&'f Row>>,
+    /// Destinations of the last sixteen packets looked at ahead, and how many there were.
+    recent: [Cell<u32>; 16],
+    looked: Cell<usize>,
     worker: usize,
 }
 
@@ -66,6 +70,8 @@ impl Stage for Ip4Lookup {
             guard,
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
+            recent: [const { Cell::new(0) }; 16],
+            looked: Cell::new(0),
             worker: self.worker,
         }
     }
@@ -209,8 +215,27 @@ impl Body for LookupBody<'_> {
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
         // A hint only: whatever lies there is taken for a destination.
-        if let Some(table) = self.ingress.table(self.ingress.word(rx.into())) {
-            table.lpm.prefetch(u32::from_be_bytes([window[30], window[31], window[32], window[33]]));
+        let Some(table) = self.ingress.table(self.ingress.word(rx.into())) else { return };
+        let destination = u32::from_be_bytes([window[30], window[31], window[32], window[33]]);
+        table.lpm.prefetch(destination);
+        if let Some(counted) = &table.counted {
+            self.fetch_counters(table, counted, destination);
+        }
+    }
+}
+
+impl LookupBody<'_> {
+    /// The leaf of a packet that was looked at sixteen packets ago is near by now: its group and counter come next.
+    #[inline(always)]
+    fn fetch_counters(&self, table: &TableView, counted: &CountedView, destination: u32) {
+        let at = self.looked.get() % 16;
+        self.looked.set(at + 1);
+        let route = table.lpm.lookup(self.guard, self.recent[at].replace(destination));
+        if let Some(group) = counted.groups.read(self.guard).get(route as usize) {
+            quiver_engine::isa::prefetch(group);
+        }
+        if let Some(row) = counted.rows.get(self.worker) {
+            row.prefetch(route);
         }
     }
 }
