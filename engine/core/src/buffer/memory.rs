@@ -1,7 +1,7 @@
 //! The memory of the buffers: one reservation of address space, backed by pages as the pool grows.
 #![allow(unsafe_code)]
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes from one buffer to the next: 37 cache lines. An even number would make the first lines of all buffers compete
@@ -114,23 +114,16 @@ impl Memory {
         Ok((old..new, backing))
     }
     fn map(&self, at: usize, bytes: usize, best: Backing) -> Result<Backing, std::io::Error> {
-        let fixed = |extra: MapFlags| {
-            // SAFETY: the range lies inside our own reservation, and no buffer in it has been handed out.
-            unsafe {
-                rustix::mm::mmap_anonymous(
-                    self.base.add(at).cast(),
-                    bytes,
-                    ProtFlags::READ | ProtFlags::WRITE,
-                    MapFlags::PRIVATE | MapFlags::FIXED | extra,
-                )
-            }
-        };
-        if best == Backing::Huge && fixed(MapFlags::HUGETLB | MapFlags::HUGE_2MB).is_ok() {
+        // SAFETY: the range lies inside our own reservation.
+        let place = unsafe { self.base.add(at) }.cast();
+        if best == Backing::Huge && move_huge_pages_to(place, bytes) {
             return Ok(Backing::Huge);
         }
-        fixed(MapFlags::NORESERVE)?;
+        // The reservation is never unmapped, not for a moment: another thread's memory would take its place.
+        // SAFETY: the range is ours, and no buffer in it has been handed out.
+        unsafe { rustix::mm::mprotect(place, bytes, MprotectFlags::READ | MprotectFlags::WRITE)? };
         // SAFETY: advice on our own mapping changes no contents.
-        let advised = unsafe { rustix::mm::madvise(self.base.add(at).cast(), bytes, Advice::LinuxHugepage) };
+        let advised = unsafe { rustix::mm::madvise(place, bytes, Advice::LinuxHugepage) };
         let granted = advised.is_ok()
             && std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
                 .is_ok_and(|s| !s.contains("[never]"));
@@ -155,6 +148,23 @@ impl Memory {
         unsafe { self.base.add(id as usize * STRIDE).cast() }
     }
 }
+/// Maps huge pages where the kernel likes, then moves them into a reservation in one step. A fixed mapping of huge pages
+/// that fails leaves a hole, which another thread's memory may have filled by then. False if the system has none to give.
+fn move_huge_pages_to(place: *mut std::ffi::c_void, bytes: usize) -> bool {
+    let huge = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
+    // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
+    let mapped =
+        unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, huge) };
+    let Ok(mapped) = mapped else { return false };
+    // SAFETY: the source is the mapping just made, the target a part of the caller's reservation.
+    let moved = unsafe { rustix::mm::mremap_fixed(mapped, bytes, bytes, MremapFlags::MAYMOVE, place) };
+    if moved.is_err() {
+        // SAFETY: the mapping just made, which nobody has seen.
+        let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
+    }
+    moved.is_ok()
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and the last handle to it is going away.
