@@ -360,13 +360,31 @@ impl Dataplane {
     }
     /// Registers a node while workers run.
     pub fn insert_node(&mut self, spec: NodeSpec) -> Result<NodeId, GraphError> {
-        let id = self.blueprint.node(spec)?;
-        for worker in 0..self.workers.len() {
-            let instance = self.blueprint.instance(id, worker);
-            self.post(worker, move |w| w.graph().add(instance));
+        self.extend(|blueprint| blueprint.node(spec))
+    }
+    /// Registers nodes, feature arcs, features and stand-ins while workers run: all that `add` does, or, if the graph
+    /// would not fit together then, nothing.
+    pub fn extend<T>(&mut self, add: impl FnOnce(&mut Blueprint) -> Result<T, GraphError>) -> Result<T, GraphError> {
+        let before = self.blueprint.nodes().count();
+        let added = self.blueprint.extend(add)?;
+        for id in self.blueprint.nodes().skip(before).collect::<Vec<_>>() {
+            for worker in 0..self.workers.len() {
+                let instance = self.blueprint.instance(id, worker);
+                self.post(worker, move |w| w.graph().add(instance));
+            }
         }
         self.rewire();
-        Ok(id)
+        Ok(added)
+    }
+    /// Closes all paths over a node that is not to be used any more, or not yet: see [`Blueprint::bypass`].
+    pub fn bypass(&mut self, node: NodeId, pass: Option<u16>) {
+        self.blueprint.bypass(node, pass);
+        self.rewire();
+    }
+    /// Opens them again.
+    pub fn open(&mut self, node: NodeId) {
+        self.blueprint.open(node);
+        self.rewire();
     }
     /// Lets an arc lead elsewhere from now on, or (None) where it was declared to lead.
     pub fn lead(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {

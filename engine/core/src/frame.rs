@@ -1,6 +1,6 @@
 //! A vector of packets: their metadata in columns, their bytes in buffers.
 
-use crate::buffer::{Flags, HEADROOM, Offload, Packet, Pool, Raw};
+use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
 
 /// Packets in a frame at most.
 pub const VECTOR: usize = 256;
@@ -35,7 +35,52 @@ pub struct Frame {
     pub next: [u16; VECTOR],
 }
 
+/// The columns of a frame as addresses, for a node of foreign make: a plugin's. They hold until the frame is used again.
+///
+/// The bytes of row `i` begin at `data + buffer[i] * stride + offset[i]`; no two rows have a buffer in common.
+#[derive(Clone, Copy, Debug)]
+pub struct RawColumns {
+    /// The first byte behind the header of the first of all buffers.
+    pub data: *mut u8,
+    /// Bytes from one buffer to the next.
+    pub stride: usize,
+    /// Bytes of a buffer that packets may use, headroom included.
+    pub size: usize,
+    /// The rows' buffers.
+    pub buffer: *const u32,
+    /// As [`Frame::offset`].
+    pub offset: *mut u16,
+    /// As [`Frame::length`].
+    pub length: *mut u32,
+    /// As [`Frame::rx`].
+    pub rx: *const u16,
+    /// As [`Frame::tx`].
+    pub tx: *mut u16,
+    /// The rows' [`Flags`].
+    pub flags: *const u16,
+    /// As [`Frame::hop`].
+    pub hop: *mut u32,
+    /// As [`Frame::next`].
+    pub next: *mut u16,
+}
+
 impl Frame {
+    /// The columns as addresses. Whoever writes through them keeps to the rows there are, and to what [`Frame`] promises.
+    pub fn raw_columns(&mut self, pool: &mut Pool) -> RawColumns {
+        RawColumns {
+            data: pool.first_data(),
+            stride: STRIDE,
+            size: DATA,
+            buffer: self.buffer.as_ptr(),
+            offset: self.offset.as_mut_ptr(),
+            length: self.length.as_mut_ptr(),
+            rx: self.rx.as_ptr(),
+            tx: self.tx.as_mut_ptr(),
+            flags: self.flags.as_ptr(),
+            hop: self.hop.as_mut_ptr(),
+            next: self.next.as_mut_ptr(),
+        }
+    }
     /// An empty frame for the packets of a pool. Nodes cannot make frames, so that none of them leaves its worker.
     pub(crate) fn new(home: usize) -> Frame {
         let (zero, long) = ([0; VECTOR], [0; VECTOR]);

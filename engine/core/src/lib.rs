@@ -31,7 +31,7 @@ pub mod worker;
 pub use buffer::{Backing, Buffers, Flags, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row};
 pub use dataplane::{Dataplane, DataplaneError, Injected, Settings};
-pub use frame::{Frame, VECTOR};
+pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
     Reason, Seed, Side, To,

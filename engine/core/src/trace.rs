@@ -34,13 +34,8 @@ pub struct Record {
     pub bytes: Vec<u8>,
 }
 
-/// Puts a record into words, one fact each.
-pub type Describe = fn(&Record) -> String;
-
-/// The description of nodes without one of their own: none.
-pub(crate) fn plain(_: &Record) -> String {
-    String::new()
-}
+/// Puts a record into words, a line for each fact.
+pub type Describe = std::rc::Rc<dyn Fn(&Record) -> String>;
 
 /// A worker's tracer.
 #[derive(Default)]

@@ -154,6 +154,111 @@ fn nodes_are_inserted_replaced_and_rewired_while_packets_flow() {
     assert_eq!(net.run(), ["0s", "1s"]);
 }
 
+arcs! {
+    /// Before another node, or in its place.
+    enum Before {
+        On => node "back",
+    }
+}
+arcs! {
+    /// In the place of a feature.
+    enum Instead {
+        On => next_feature,
+    }
+}
+
+#[test]
+fn nodes_stand_for_others_and_paths_close_over_them() {
+    let mut net = net();
+    net.dataplane.enable("middle", "a", 0, true).expect("known");
+    net.dataplane.enable("middle", "c", 0, true).expect("known");
+    let stood = net.dataplane.extend(|graph| {
+        let before = graph.node(NodeSpec::new("before-back", Before::ARCS, |_| Letter(b'B')))?;
+        graph.stand_in(graph.find("back")?, before)?;
+        let instead = graph.node(NodeSpec::new("instead-of-a", Instead::ARCS, |_| Letter(b'A')))?;
+        graph.stand_in(graph.find("a")?, instead)?;
+        Ok([before, instead])
+    });
+    let [before, instead] = stood.expect("they fit");
+    assert_eq!(net.run(), ["0sac", "1s"], "they begin bypassed");
+    net.dataplane.open(before);
+    net.dataplane.open(instead);
+    assert_eq!(net.run(), ["0sAcB", "1sB"], "the one before leads on, the one instead keeps the place");
+    net.dataplane.bypass(instead, None);
+    assert_eq!(net.run(), ["0sacB", "1sB"]);
+    net.dataplane.bypass(before, None);
+
+    let a = net.dataplane.graph().find("a").expect("known");
+    net.dataplane.bypass(a, None);
+    assert_eq!(net.run(), ["0sc", "1s"], "a feature that is bypassed is skipped");
+    net.dataplane.open(a);
+    assert_eq!(net.run(), ["0sac", "1s"]);
+
+    // Declared to lead to a node: behind it, once that is bypassed. Re-wired to it: where it was declared to.
+    let start = net.dataplane.graph().find("start").expect("known");
+    let (last, late) = (spec("last", To::Node("back")), spec("late", To::Node("last")));
+    let last = net.dataplane.insert_node(last).expect("new");
+    let late = net.dataplane.insert_node(late).expect("new");
+    net.dataplane.lead(start, 0, Some(late));
+    assert_eq!(net.run(), ["0sLL", "1sLL"]);
+    net.dataplane.bypass(last, Some(0));
+    assert_eq!(net.run(), ["0sL", "1sL"]);
+    net.dataplane.bypass(late, Some(0));
+    assert_eq!(net.run(), ["0sac", "1s"]);
+}
+
+/// A node with one arc.
+fn spec(name: &'static str, to: To) -> NodeSpec {
+    NodeSpec::new(name, Vec::leak(vec![ArcSpec { name: "on", to }]), |_| Letter(b'L'))
+}
+
+#[test]
+fn what_is_added_holds_as_a_whole_or_not_at_all() {
+    let mut net = net();
+    let before = net.dataplane.graph().nodes().count();
+    let refused = |net: &mut Net, add: &dyn Fn(&mut Blueprint) -> Result<(), GraphError>| {
+        let error = net.dataplane.extend(|graph| add(graph)).expect_err("it does not fit");
+        assert_eq!(net.dataplane.graph().nodes().count(), before, "{error}");
+        assert_eq!(net.run(), ["0s", "1s"], "{error}");
+        error.to_string()
+    };
+    let error = refused(&mut net, &|graph| {
+        graph.node(spec("new", To::NextFeature))?;
+        graph.feature(feature("new", &["ghost"], &[]))
+    });
+    assert_eq!(error, "feature `new` on arc `middle`: feature `ghost` is not registered");
+    let error = refused(&mut net, &|graph| {
+        graph.node(spec("new", To::NextFeature))?;
+        graph.feature(feature("new", &["a"], &["b"]))
+    });
+    assert!(error.starts_with("arc `middle`: `") && error.contains("is to come before"), "{error}");
+    let error = refused(&mut net, &|graph| {
+        graph.node(spec("new", To::Node("back")))?;
+        graph.node(spec("start", To::Drop)).map(|_| ())
+    });
+    assert_eq!(error, "node `start` is registered twice; rename one of them");
+    let error = refused(&mut net, &|graph| {
+        let (new, newer) = (graph.node(spec("new", To::Drop))?, graph.node(spec("newer", To::Drop))?);
+        graph.stand_in(graph.find("back")?, new)?;
+        graph.stand_in(graph.find("back")?, newer)
+    });
+    assert_eq!(error, "node `newer` cannot stand for `back`, for which `new` stands already; leave one of them out");
+    let error = refused(&mut net, &|graph| {
+        let new = graph.node(spec("new", To::Features("middle")))?;
+        graph.stand_in(graph.find("back")?, new)
+    });
+    assert!(error.starts_with("node `new` cannot stand for `back`"), "{error}");
+    // The names are free again, and the arc's end may be named as what comes after.
+    let added = net.dataplane.extend(|graph| {
+        graph.node(spec("new", To::NextFeature))?;
+        graph.feature(feature("new", &["back"], &["c"]))
+    });
+    added.expect("it fits");
+    net.dataplane.enable("middle", "new", 1, true).expect("known");
+    net.dataplane.enable("middle", "c", 1, true).expect("known");
+    assert_eq!(net.run(), ["0s", "1scL"]);
+}
+
 #[test]
 fn what_does_not_fit_names_both_ends() {
     let fresh = || {

@@ -58,7 +58,10 @@ fn parts(control: &Control, record: &Record) -> (&'static str, Option<&'static s
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();
     let arc = record.arc.and_then(|arc| graph.arcs(record.node).get(usize::from(arc))).map(|arc| arc.name);
-    (graph.name(record.node), arc, graph.describer(record.node)(record))
+    let (name, describe) = (graph.name(record.node), graph.describer(record.node));
+    drop(dataplane);
+    // What describes may look at the data plane itself.
+    (name, arc, describe.map(|describe| describe(record)).unwrap_or_default())
 }
 
 fn describe(control: &Control, record: &Record) -> String {

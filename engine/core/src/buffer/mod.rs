@@ -3,7 +3,8 @@
 //! A [`Buffers`] is the memory that all workers share; a [`Pool`] is one worker's way to it, with a free list of its own.
 //! A packet is a row of a [`Frame`](crate::Frame), of a [`Batch`](crate::Batch), or a [`Packet`], the handle for whatever
 //! outlives a frame. None of them can be copied, so a packet can be neither freed nor sent twice; a dropped handle gives
-//! its buffers back. Ids of buffers never leave this crate, which is what makes access to their memory safe.
+//! its buffers back. Ids of buffers never leave this crate but as addresses for plugins
+//! ([`RawColumns`](crate::frame::RawColumns)), which is what makes access to their memory safe.
 
 mod memory;
 mod packet;

@@ -223,6 +223,11 @@ impl Pool {
         // SAFETY: as `header_mut`.
         unsafe { &mut *self.shared.memory.data(id).cast() }
     }
+    /// Where the data of the first buffer begin.
+    pub(crate) fn first_data(&mut self) -> *mut u8 {
+        // SAFETY: this pool holds its null buffer, so there is a first one.
+        unsafe { self.shared.memory.data(0) }
+    }
     /// Several buffers' bytes behind the headroom at once, for a scattered read.
     pub(super) fn scatter_mut<'p>(&'p mut self, ids: &[u32]) -> Vec<std::io::IoSliceMut<'p>> {
         let slice = |id: &u32| {

@@ -5,9 +5,10 @@ use super::dispatch::{Graph, NodeCounters};
 use super::wiring::{FeatureTable, NodeId, Side, Target, Wiring};
 use super::{Discard, Input, Node};
 use crate::counters::Counters;
-use crate::trace::Describe;
-use std::collections::HashMap;
+use crate::trace::{Describe, Record};
+use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a node's instance is made for.
@@ -19,7 +20,7 @@ pub struct Seed {
 
 /// A node's name, arcs and making.
 pub struct NodeSpec {
-    name: &'static str,
+    pub(super) name: &'static str,
     arcs: &'static [ArcSpec],
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
@@ -27,7 +28,7 @@ pub struct NodeSpec {
 impl NodeSpec {
     /// A node; `make` is called once for each worker.
     pub fn new<N: Node>(name: &'static str, arcs: &'static [ArcSpec], make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
-        NodeSpec { name, arcs, make: Box::new(move |seed| Box::new(make(seed))), describe: crate::trace::plain }
+        NodeSpec { name, arcs, make: Box::new(move |seed| Box::new(make(seed))), describe: Rc::new(|_| String::new()) }
     }
     /// A node that is a stage.
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
@@ -35,8 +36,8 @@ impl NodeSpec {
     }
     /// What `show trace` says of a packet that passed, beside the node's name and arc.
     #[must_use]
-    pub fn describe(mut self, describe: Describe) -> NodeSpec {
-        self.describe = describe;
+    pub fn describe(mut self, describe: impl Fn(&Record) -> String + 'static) -> NodeSpec {
+        self.describe = Rc::new(describe);
         self
     }
 }
@@ -72,7 +73,7 @@ pub struct FeatureSpec {
     pub arc: &'static str,
     /// The node, which has an arc `next_feature`.
     pub node: &'static str,
-    /// Features that come after this one.
+    /// Features that come after this one; the arc's end comes after all.
     pub before: &'static [&'static str],
     /// Features that come before this one.
     pub after: &'static [&'static str],
@@ -129,6 +130,30 @@ pub enum GraphError {
         /// The arcs it is on.
         count: usize,
     },
+    /// Two nodes stand for one.
+    #[error("node `{second}` cannot stand for `{of}`, for which `{first}` stands already; leave one of them out")]
+    StandInTwice {
+        /// The node that they stand for.
+        of: &'static str,
+        /// Who was first.
+        first: &'static str,
+        /// Who is refused.
+        second: &'static str,
+    },
+    /// A node that cannot stand for another.
+    #[error(
+        "node `{node}` cannot stand for `{of}`: who stands for another is no feature, has nobody that stands for it, and \
+         leads onto no arc that ends at `{of}`"
+    )]
+    NoStandIn {
+        /// The node.
+        node: &'static str,
+        /// What it was to stand for.
+        of: &'static str,
+    },
+    /// Numbers of nodes have 16 bits.
+    #[error("node `{0}` is one too many: a graph has at most 65,535 nodes")]
+    Full(&'static str),
     /// A name that control asked for.
     #[error("{what} `{name}` does not exist; `show graph` lists what does")]
     Unknown {
@@ -141,16 +166,20 @@ pub enum GraphError {
 
 /// The registered nodes, arcs and features, and which features are enabled where.
 pub struct Blueprint {
-    nodes: Vec<NodeSpec>,
-    ids: HashMap<&'static str, NodeId>,
-    arcs: Vec<FeatureArcSpec>,
+    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) ids: HashMap<&'static str, NodeId>,
+    pub(super) arcs: Vec<FeatureArcSpec>,
     /// By arc, in the order found by [`Blueprint::check`].
-    features: Vec<Vec<FeatureSpec>>,
+    pub(super) features: Vec<Vec<FeatureSpec>>,
     /// (arc, feature's node, interface).
     enabled: std::collections::BTreeSet<(usize, &'static str, u16)>,
     /// Arcs that configuration re-wired.
     rewired: HashMap<(NodeId, u16), NodeId>,
-    counters: Vec<Vec<Arc<NodeCounters>>>,
+    /// Nodes to those that stand for them.
+    pub(super) stand_ins: BTreeMap<NodeId, NodeId>,
+    /// Nodes that paths close over, with the arc by which they go on.
+    pub(super) bypassed: BTreeMap<NodeId, Option<u16>>,
+    pub(super) counters: Vec<Vec<Arc<NodeCounters>>>,
 }
 
 impl Blueprint {
@@ -163,6 +192,8 @@ impl Blueprint {
             features: vec![],
             enabled: Default::default(),
             rewired: HashMap::new(),
+            stand_ins: BTreeMap::new(),
+            bypassed: BTreeMap::new(),
             counters: vec![],
         }
     }
@@ -172,7 +203,8 @@ impl Blueprint {
     }
     /// Registers a node.
     pub fn node(&mut self, spec: NodeSpec) -> Result<NodeId, GraphError> {
-        let id = NodeId(self.nodes.len() as u16);
+        let id = u16::try_from(self.nodes.len()).ok().filter(|id| *id < u16::MAX).map(NodeId);
+        let id = id.ok_or(GraphError::Full(spec.name))?;
         if self.ids.contains_key(spec.name) {
             return Err(GraphError::NodeTwice(spec.name));
         }
@@ -233,7 +265,9 @@ impl Blueprint {
                 return Err(GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end });
             }
             for feature in features {
-                for name in feature.before.iter().chain(feature.after) {
+                // Every feature comes before the end.
+                let before = feature.before.iter().filter(|name| **name != arc.end);
+                for name in before.chain(feature.after) {
                     if !features.iter().any(|f| f.node == *name) {
                         let (feature, arc) = (feature.node, arc.name);
                         return Err(GraphError::UnknownInFeature { feature, arc, what: "feature", name });
@@ -256,8 +290,8 @@ impl Blueprint {
         self.nodes.get(id.index()).map_or(&[], |n| n.arcs)
     }
     /// How a node's trace records are put into words.
-    pub fn describer(&self, id: NodeId) -> Describe {
-        self.nodes.get(id.index()).map_or(crate::trace::plain, |n| n.describe)
+    pub fn describer(&self, id: NodeId) -> Option<Describe> {
+        self.nodes.get(id.index()).map(|n| n.describe.clone())
     }
     /// All nodes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
@@ -293,33 +327,33 @@ impl Blueprint {
         let mut wiring = Wiring::default();
         for (at, arc) in self.arcs.iter().enumerate() {
             let unknown = || GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end };
-            let end = *self.ids.get(arc.end).ok_or_else(unknown)?;
+            let end = self.standing_for(None, *self.ids.get(arc.end).ok_or_else(unknown)?);
             let next = (0..=self.features[at].len()).map(|position| self.row(at, position, end)).collect();
             wiring.features.push(FeatureTable { side: arc.side, end, next });
         }
-        let mut edges: Vec<Vec<NodeId>> = vec![vec![]; self.nodes.len()];
         for (id, node) in self.nodes().zip(&self.nodes) {
-            let mut targets = vec![];
-            for (number, arc) in node.arcs.iter().enumerate() {
-                let target = match self.rewired.get(&(id, number as u16)) {
-                    Some(to) => Target::Node(*to),
-                    None => self.target(node, arc, &wiring)?,
-                };
-                match target {
-                    Target::Node(to) | Target::End(to) => edges[id.index()].push(to),
-                    Target::Features { arc, position } => {
-                        let table = &wiring.features[usize::from(arc)];
-                        edges[id.index()].extend(table.next[usize::from(position)].iter().chain([&table.end]));
-                    }
-                }
-                targets.push(target);
-            }
+            let target = |(number, arc)| match self.rewired.get(&(id, number)) {
+                Some(to) if !self.bypassed.contains_key(to) => Ok(Target::Node(*to)),
+                _ => self.target(id, arc, &wiring),
+            };
+            let targets = (0..).zip(node.arcs).map(target).collect::<Result<_, _>>()?;
             wiring.targets.push(targets);
         }
+        self.close(&mut wiring.targets);
+        wiring.stand_ins = self.stand_ins.keys().map(|of| (*of, self.standing_for(None, *of))).collect();
+        let reached = |target: &Target| match *target {
+            Target::Node(to) | Target::End(to) => vec![to],
+            Target::Features { arc, position } => {
+                let table = &wiring.features[usize::from(arc)];
+                table.next[usize::from(position)].iter().chain([&table.end]).copied().collect()
+            }
+        };
+        let edges: Vec<_> = wiring.targets.iter().map(|arcs| arcs.iter().flat_map(reached).collect()).collect();
         wiring.arrange(&edges);
         Ok(wiring)
     }
-    fn target(&self, node: &NodeSpec, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {
+    fn target(&self, id: NodeId, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {
+        let node = &self.nodes[id.index()];
         let unknown = |to| GraphError::UnknownTarget { from: node.name, arc: arc.name, to };
         let find = |name| self.ids.get(name).copied().ok_or_else(|| unknown(name));
         let onto = |at: usize, position: usize| {
@@ -331,7 +365,7 @@ impl Blueprint {
             }
         };
         Ok(match arc.to {
-            To::Node(name) => Target::Node(find(name)?),
+            To::Node(name) => Target::Node(self.standing_for(Some(id), find(name)?)),
             // Packets that left by a port are no longer rows of a frame, so the target of `Out` is never followed.
             To::Drop | To::Out => Target::End(find("drop")?),
             To::Done => Target::End(find("done")?),
@@ -341,8 +375,11 @@ impl Blueprint {
                 onto(at, 0)
             }
             To::NextFeature => {
+                // Who stands for a feature goes on from its place.
+                let place =
+                    self.stand_ins.iter().find(|(_, by)| **by == id).map_or(node.name, |(of, _)| self.name(*of));
                 let on: Vec<_> = (0..self.arcs.len())
-                    .filter_map(|at| Some((at, self.features[at].iter().position(|f| f.node == node.name)?)))
+                    .filter_map(|at| Some((at, self.features[at].iter().position(|f| f.node == place)?)))
                     .collect();
                 let [(at, place)] = on[..] else {
                     return Err(GraphError::FeatureOfNone { node: node.name, count: on.len() });
@@ -352,7 +389,9 @@ impl Blueprint {
         })
     }
     fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
-        self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface)
+        let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
+        let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
+        on.filter(move |_| open)
     }
     /// Where packets of each interface go behind `position` features.
     fn row(&self, at: usize, position: usize, end: NodeId) -> Vec<NodeId> {
@@ -361,7 +400,7 @@ impl Blueprint {
         for feature in self.features[at].iter().skip(position).rev() {
             for interface in self.enabled_on(at, feature.node).map(usize::from) {
                 row.resize(row.len().max(interface + 1), end);
-                row[interface] = self.ids[feature.node];
+                row[interface] = self.standing_for(None, self.ids[feature.node]);
             }
         }
         row

@@ -106,9 +106,12 @@ impl Graph {
     /// Puts one packet before a node: control's way into the graph.
     pub(crate) fn inject(&mut self, at: NodeId, packet: Packet) {
         if at.index() < self.entries.len() {
-            // There is room; a packet of another pool goes back to it.
-            drop(self.room_at(at).push(packet));
+            self.put(self.wiring.in_place_of(at), packet);
         }
+    }
+    fn put(&mut self, at: NodeId, packet: Packet) {
+        // There is room; a packet of another pool goes back to it.
+        drop(self.room_at(at).push(packet));
     }
     /// Lets a node run in the next dispatch, if need be with an empty frame.
     pub(crate) fn wake(&mut self, at: NodeId) {
@@ -182,7 +185,7 @@ impl Graph {
                 table.next(position, if table.side == Side::Rx { packet.rx } else { packet.tx })
             }
         };
-        self.inject(to, packet);
+        self.put(to, packet);
     }
     /// Moves the packets of a frame along their arcs.
     #[inline]

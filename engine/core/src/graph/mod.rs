@@ -3,6 +3,7 @@
 mod arc;
 mod blueprint;
 mod dispatch;
+mod extension;
 mod wiring;
 
 pub use arc::{ArcSpec, To};

@@ -75,6 +75,8 @@ impl FeatureTable {
 pub struct Wiring {
     pub(crate) targets: Vec<Vec<Target>>,
     pub(crate) features: Vec<FeatureTable>,
+    /// Nodes for which another one stands.
+    pub(crate) stand_ins: Vec<(NodeId, NodeId)>,
     /// Nodes in the order in which dispatch visits them, sources first.
     pub(crate) order: Vec<NodeId>,
     /// The place of each node in `order`.
@@ -88,6 +90,10 @@ impl Wiring {
             Target::Node(to) | Target::End(to) => to,
             Target::Features { arc, position } => self.features.get(usize::from(arc))?.next(position, interface),
         })
+    }
+    /// The node that works in the place of `node`: itself, or who stands for it.
+    pub(crate) fn in_place_of(&self, node: NodeId) -> NodeId {
+        self.stand_ins.iter().find(|(of, _)| *of == node).map_or(node, |(_, by)| *by)
     }
     /// Orders the nodes so that, cycles apart, every arc leads to a later one; `edges` are all arcs there are.
     pub(crate) fn arrange(&mut self, edges: &[Vec<NodeId>]) {
