@@ -1,6 +1,7 @@
 //! From workers to control: bounded queues that never block, and a doorbell that wakes the control thread.
 
 use crossbeam_queue::ArrayQueue;
+use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +32,7 @@ impl Doorbell {
         // In this order: a ring in between finds the bell still rung and writes nothing, and its message is seen when the
         // queues are emptied. The other way round its write would be read away, and no later ring would write again.
         let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+        seam("the bell's descriptor read, the bell not silenced");
         self.0.rung.swap(false, Ordering::AcqRel)
     }
 }
@@ -69,6 +71,7 @@ impl<T: Send> Outbox<T> {
         if !sent {
             self.0.lost.fetch_add(1, Ordering::Relaxed);
         }
+        seam("a message sent, the bell not rung");
         self.0.bell.ring();
         sent
     }

@@ -3,6 +3,7 @@
 
 use crate::worker::Worker;
 use crossbeam_queue::SegQueue;
+use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +27,9 @@ impl Mailbox {
     }
     /// Posts a letter, and wakes the worker if it sleeps.
     pub fn post(&self, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        seam("about to post");
         self.letters.push(Box::new(letter));
+        seam("a letter posted, its reader not woken");
         self.wake();
     }
     fn wake(&self) {
@@ -59,6 +62,7 @@ impl Mailbox {
     /// Announces sleep. False, and no sleep, if there is work.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
+        seam("asleep announced, letters not looked for");
         std::sync::atomic::fence(Ordering::SeqCst);
         if !self.letters.is_empty() || self.stopped() {
             self.awake();

@@ -10,6 +10,7 @@ use crate::graph::{ArcSpec, Context, Node};
 use crate::isa::{Isa, Kernel, Lanes, Mask16};
 use crate::tx::{Ports, TxContext};
 use quiver_table::Guard;
+use quiver_table::simulation::seam;
 
 /// A field of the first 64 bytes, in network byte order.
 #[derive(Clone, Copy)]
@@ -357,6 +358,7 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
         frame.pad(pool.null);
         let len = frame.len();
         for base in (0..len).step_by(16) {
+            seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, B::BACK, pool);
             let before = p.offset;
@@ -399,6 +401,7 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
         let len = frame.len();
         let mut odd = 0;
         for base in (0..len).step_by(16) {
+            seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, B::BACK, pool);
             let (present, before) = (p.live, p.offset);

@@ -8,6 +8,7 @@ use crate::counters::Row;
 use crate::frame::{Frame, VECTOR, uniform};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
+use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -409,6 +410,7 @@ impl Ports {
         self.waiting.retain(|waiting| *waiting != interface);
         let Ports { ports, errors, counts, node, capture, completion, .. } = self;
         let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { return };
+        seam("about to transmit");
         let mut way = Way { interface, counts, errors, node: *node, capture };
         if port.batch.any.has(Flags::OFFLOAD) && !port.queue.carries_offload() {
             port.complete(cx, &mut way, completion);
@@ -470,6 +472,9 @@ impl Port {
                 if batch.buffer[i] != cx.pool.null {
                     cx.pool.free_raw(batch.raw(i));
                 }
+            }
+            if cx.pool.plants_double_free() && dealt_with < n {
+                cx.pool.free_raw(batch.raw(n - 1));
             }
         }
         (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);

@@ -13,6 +13,7 @@ use crate::rx::{RxContext, RxQueue};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
 use quiver_table::Reader;
+use quiver_table::simulation::seam;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ impl Worker {
         let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted };
         let mut packets = 0;
         for queue in queues.iter_mut().filter(|q| q.up) {
+            seam("about to receive");
             packets += receive(queue, graph, &mut cx, *vector, &mut clock);
         }
         if packets > 0 || mail > 0 {
@@ -125,6 +127,7 @@ impl Worker {
             counters.busy_turns.add(1);
             counters.busy_ticks.add(ticks().wrapping_sub(start));
         }
+        seam("a turn done, its end not announced");
         reader.quiescent();
         packets + mail
     }
@@ -137,6 +140,7 @@ impl Worker {
         {
             letter(self);
             letters += 1;
+            seam("a letter read");
         }
         letters
     }

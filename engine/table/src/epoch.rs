@@ -16,6 +16,7 @@
 //!   `reclaim` sees the announcement and keeps what is younger, or the reader sees the unpublication.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p quiver-table --test loom` tries all interleavings.
+use crate::simulation::{Account, Reading, seam};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crossbeam_queue::SegQueue;
 use std::cell::Cell;
@@ -34,7 +35,9 @@ struct Announcement(AtomicU64);
 struct Retired {
     /// The epoch at which it was retired; a reader that announced a later one cannot reach it.
     epoch: u64,
-    _garbage: Box<dyn Send>,
+    /// The moment in the simulation's account.
+    moment: u64,
+    garbage: Box<dyn Send>,
 }
 
 struct Shared {
@@ -44,6 +47,7 @@ struct Shared {
     /// Lock-free, because a worker may drop the last handle of a table.
     incoming: SegQueue<Retired>,
     waiting: Mutex<VecDeque<Retired>>,
+    account: Account,
 }
 
 /// A set of readers and the memory that waits for them. Clones are handles of the same domain.
@@ -59,6 +63,7 @@ impl Domain {
             readers: Mutex::new(Vec::new()),
             incoming: SegQueue::new(),
             waiting: Mutex::new(VecDeque::new()),
+            account: Account::default(),
         }))
     }
 
@@ -66,15 +71,17 @@ impl Domain {
     pub fn register(&self) -> Reader {
         let announced = Arc::new(Announcement(AtomicU64::new(OFFLINE)));
         lock(&self.0.readers).push(Arc::clone(&announced));
-        Reader { domain: self.clone(), announced, not_sync: PhantomData }
+        Reader { domain: self.clone(), announced, reading: self.0.account.register(), not_sync: PhantomData }
     }
 
     /// Keeps `garbage` until no reader can hold a reference into it, then drops it in a call of
     /// [`Domain::reclaim`]. It must be out of the readers' reach already. Never blocks.
     pub fn retire(&self, garbage: impl Send + 'static) {
         let garbage: Box<dyn Send> = Box::new(garbage);
+        seam("out of reach, not retired yet");
+        let moment = self.0.account.tick();
         let epoch = self.0.epoch.fetch_add(1, Ordering::Release);
-        self.0.incoming.push(Retired { epoch, _garbage: garbage });
+        self.0.incoming.push(Retired { epoch, moment, garbage });
     }
 
     /// Drops what every online reader has left behind; returns how many retired objects that were.
@@ -86,13 +93,26 @@ impl Domain {
                 waiting.push_back(retired);
             }
             let oldest = self.oldest_announcement();
-            let count = waiting.iter().take_while(|retired| retired.epoch < oldest).count();
+            let count =
+                waiting.iter().take_while(|retired| retired.epoch < oldest || self.0.account.is_hasty()).count();
             waiting.drain(..count).collect()
         };
+        seam("about to free");
         // The lock is released by now: dropping one object may retire others.
         let freed = left_behind.len();
-        drop(left_behind);
+        for Retired { moment, garbage, .. } in left_behind {
+            if self.0.account.may_free(moment) {
+                drop(garbage);
+            } else {
+                // Somebody reads it: it stays in quarantine for good, so that the finding can be told.
+                std::mem::forget(garbage);
+            }
+        }
         freed
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.0.account
     }
 
     /// The epoch of the online reader that is furthest behind.
@@ -135,6 +155,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Reader {
     domain: Domain,
     announced: Arc<Announcement>,
+    reading: Arc<Reading>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -143,14 +164,17 @@ impl Reader {
     /// Called once per worker turn. Does nothing offline.
     #[inline]
     pub fn quiescent(&mut self) {
+        self.reading.end();
         if self.is_online() {
             let epoch = self.domain.0.epoch.load(Ordering::Acquire);
+            seam("epoch read, not announced yet");
             self.announced.0.store(epoch, Ordering::Release);
         }
     }
 
     /// Leaves: a sleeping worker must not hold up reclamation.
     pub fn offline(&mut self) {
+        self.reading.end();
         self.announced.0.store(OFFLINE, Ordering::Release);
     }
 
@@ -174,12 +198,14 @@ impl Reader {
         if !self.is_online() {
             self.enter();
         }
+        self.reading.begin(&self.domain.0.account);
         Guard { reader: self }
     }
 
     #[cold]
     fn enter(&self) {
         let epoch = self.domain.0.epoch.load(Ordering::Acquire);
+        seam("epoch read, not announced yet");
         self.announced.0.store(epoch, Ordering::Release);
         // The announcement must be visible before anything is read. Pairs with `oldest_announcement`.
         fence(Ordering::SeqCst);
@@ -188,6 +214,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        self.reading.end();
         self.announced.0.store(GONE, Ordering::Release);
     }
 }

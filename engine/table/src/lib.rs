@@ -5,6 +5,7 @@
 //! - [`lpm`]: longest prefix match for IPv4; [`routes`]: its control side, the ordered set of routes.
 //! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
+//! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
 mod memory;
 mod sync;
 
@@ -13,6 +14,7 @@ pub mod hash;
 pub mod lpm;
 pub mod pool;
 pub mod routes;
+pub mod simulation;
 pub mod snapshot;
 
 pub use epoch::{Domain, Guard, Reader};

@@ -15,6 +15,7 @@
 #![allow(unsafe_code)]
 use crate::epoch::{Domain, Guard};
 use crate::memory::{Cells, prefetch};
+use crate::simulation::seam;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -119,6 +120,7 @@ impl Lpm {
     #[inline(always)]
     pub fn view<'g>(&self, guard: Guard<'g>) -> LpmView<'g> {
         assert!(guard.domain().is(&self.0.domain), "the guard belongs to another domain than the table");
+        seam("table viewed");
         self.0.table.view()
     }
 

@@ -4,6 +4,7 @@
 //! can hold it, so a worker's frame sees one version from beginning to end if it reads once per frame.
 #![allow(unsafe_code)]
 use crate::epoch::{Domain, Guard};
+use crate::simulation::seam;
 use crate::sync::{AtomicPtr, Ordering};
 use std::sync::Arc;
 
@@ -53,7 +54,9 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
         assert!(guard.domain().is(&self.0.domain), "the guard belongs to another domain than the snapshot");
         // SAFETY: the pointer is that of a live box. Whoever replaces it retires the box in this domain,
         // which keeps it until the guard's reader is quiescent or offline; the guard cannot outlive that.
-        unsafe { &*self.0.value.load(Ordering::Acquire) }
+        let value = unsafe { &*self.0.value.load(Ordering::Acquire) };
+        seam("snapshot read");
+        value
     }
 }
 
@@ -75,6 +78,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Replaces the value. Readers go on with the old one until they read again.
     pub fn publish(&mut self, value: T) {
         let new = Box::into_raw(Box::new(value));
+        seam("about to publish");
         let old = self.0.value.swap(new, Ordering::AcqRel);
         self.0.domain.retire(Version(old));
     }

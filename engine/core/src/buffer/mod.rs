@@ -6,6 +6,7 @@
 //! its buffers back. Ids of buffers never leave this crate but as addresses for plugins
 //! ([`RawColumns`](crate::frame::RawColumns)), which is what makes access to their memory safe.
 
+mod ledger;
 mod memory;
 mod packet;
 mod pool;

@@ -1,9 +1,11 @@
 //! The pool: free lists, growth, and access to the bytes of packets.
 #![allow(unsafe_code)]
 
+use super::ledger::Ledger;
 use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGMENT_MAX, STRIDE};
 use super::packet::{Flags, Packet, Raw};
 use crossbeam_queue::ArrayQueue;
+use quiver_table::simulation::SIMULATED;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -31,6 +33,9 @@ pub enum PoolError {
     },
 }
 
+/// What a simulation fills freed buffers with, so that a late reader sees it.
+const POISON: u8 = 0xdb;
+
 type Ids = ([u32; BATCH], usize);
 
 /// The memory shared by all workers, and the buffers that none of them holds.
@@ -45,6 +50,7 @@ pub(super) struct Shared {
     growth: Mutex<Backing>,
     /// Times that a worker found no buffer.
     starved: AtomicU64,
+    pub(super) ledger: Ledger,
 }
 
 impl Buffers {
@@ -58,6 +64,7 @@ impl Buffers {
             singles: ArrayQueue::new(limit as usize + 1),
             growth: Mutex::new(Backing::Huge),
             starved: AtomicU64::new(0),
+            ledger: Ledger::new(limit),
         };
         let buffers = Buffers(Arc::new(shared));
         buffers.grow(initial.min(limit))?;
@@ -76,7 +83,7 @@ impl Buffers {
         let (new, now) = backed.map_err(|source| PoolError::NoMemory { bytes, source })?;
         *backing = now.max(*backing);
         let grown = new.len() as u32;
-        new.for_each(|id| shared.give_back(id));
+        new.for_each(|id| shared.store(id));
         Ok(grown)
     }
     /// What backs the buffers made last.
@@ -110,14 +117,33 @@ impl Buffers {
         let mut pool = Pool { shared: self.0.clone(), free: Vec::with_capacity(LOCAL_MAX + 2 * BATCH), null: END };
         pool.refill();
         pool.null = pool.free.pop()?;
+        self.0.ledger.taken(pool.null);
         Some(pool)
     }
 }
 
 impl Shared {
-    fn give_back(&self, id: u32) {
+    /// Puts a buffer that nobody holds into the store.
+    fn store(&self, id: u32) {
         // The queue has room for every buffer there is.
         let _ = self.singles.push(id);
+    }
+    fn give_back(&self, id: u32) {
+        if self.may_free(id) {
+            self.store(id);
+        }
+    }
+    /// Notes that a buffer is nobody's any more. False, in a simulation, if it was not anybody's before either.
+    #[inline(always)]
+    fn may_free(&self, id: u32) -> bool {
+        if SIMULATED {
+            if !self.ledger.freed(id) {
+                return false;
+            }
+            // SAFETY: the buffer lies in the memory, and its holder has just given it up.
+            unsafe { self.memory.data(id).write_bytes(POISON, DATA) };
+        }
+        true
     }
     pub(super) fn give_back_chain(&self, raw: Raw) {
         let mut id = raw.buffer;
@@ -164,10 +190,15 @@ impl Pool {
                 return None;
             }
         }
-        self.free.pop()
+        let id = self.free.pop()?;
+        self.shared.ledger.taken(id);
+        Some(id)
     }
     #[inline(always)]
     pub(crate) fn free_one(&mut self, id: u32) {
+        if !self.shared.may_free(id) {
+            return;
+        }
         self.free.push(id);
         if self.free.len() > LOCAL_MAX {
             self.spill();
@@ -182,7 +213,7 @@ impl Pool {
                 *to = id;
             }
             if let Err((ids, len)) = self.shared.batches.push((ids, BATCH)) {
-                ids[..len].iter().for_each(|id| self.shared.give_back(*id));
+                ids[..len].iter().for_each(|id| self.shared.store(*id));
             }
         }
     }
@@ -204,22 +235,26 @@ impl Pool {
     }
     #[inline(always)]
     pub(crate) fn header(&self, id: u32) -> &Header {
+        self.shared.ledger.touched(id);
         // SAFETY: ids come from this pool's memory, and whoever holds one owns the buffer; `&self` lends it.
         unsafe { &*self.shared.memory.header(id) }
     }
     #[inline(always)]
     pub(crate) fn header_mut(&mut self, id: u32) -> &mut Header {
+        self.shared.ledger.touched(id);
         // SAFETY: as above, and `&mut self` lends it to one borrower of this worker only.
         unsafe { &mut *self.shared.memory.header(id) }
     }
     /// All data bytes of a buffer, headroom included.
     #[inline(always)]
     pub(crate) fn data(&self, id: u32) -> &[u8; DATA] {
+        self.shared.ledger.touched(id);
         // SAFETY: as `header`; a buffer has `DATA` bytes.
         unsafe { &*self.shared.memory.data(id).cast() }
     }
     #[inline(always)]
     pub(crate) fn data_mut(&mut self, id: u32) -> &mut [u8; DATA] {
+        self.shared.ledger.touched(id);
         // SAFETY: as `header_mut`.
         unsafe { &mut *self.shared.memory.data(id).cast() }
     }
@@ -384,6 +419,11 @@ impl Pool {
         self.check(packet);
         self.offload_of(packet.raw)
     }
+    /// Whether the simulation planted a double free for itself to find.
+    #[inline(always)]
+    pub(crate) fn plants_double_free(&self) -> bool {
+        self.shared.ledger.plants_double_free()
+    }
     /// Buffers on this worker's own list.
     pub fn local(&self) -> usize {
         self.free.len()
@@ -392,7 +432,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.free.drain(..).for_each(|id| self.shared.give_back(id));
+        self.free.drain(..).for_each(|id| self.shared.store(id));
         if self.null != END {
             self.shared.give_back(self.null);
         }

@@ -7,6 +7,7 @@ use crate::counters::Counter;
 use crate::frame::{Frame, TAKEN, VECTOR, uniform};
 use crate::isa::lap;
 use crate::trace::Tracer;
+use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -137,6 +138,7 @@ impl Graph {
             let at = self.wiring.order[rank];
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
+                seam("about to run a node");
                 self.run(cx, at, frame, clock);
             }
             // The node may have sent packets to itself meanwhile.

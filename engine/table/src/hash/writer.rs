@@ -1,6 +1,7 @@
 //! The writer of an exact-match table.
 use super::{Bucket, Buckets, ExactTable, ExactView, SLOTS};
 use crate::epoch::Domain;
+use crate::simulation::seam;
 use crate::snapshot::Publisher;
 use crossbeam_queue::SegQueue;
 use std::collections::HashSet;
@@ -146,6 +147,7 @@ impl ExactWriter {
         let (bucket, slot) = view.locate(key)?;
         let value = bucket.values[slot].load(Ordering::Relaxed);
         bucket.keys[slot].store(0, Ordering::Release);
+        seam("an entry gone, still counted");
         let mut index = view.home(key);
         while !std::ptr::eq(&view.buckets[index], bucket) {
             view.buckets[index].passed.fetch_sub(1, Ordering::Release);
@@ -296,6 +298,7 @@ fn place_entry(view: ExactView<'_>, place: Place, row: Row) {
     let bucket = &view.buckets[place.bucket];
     bucket.values[place.slot].store(row.value, Ordering::Relaxed);
     bucket.stamps[place.slot].store(row.last_seen, Ordering::Relaxed);
+    seam("an entry written, its key not yet");
     bucket.keys[place.slot].store(row.key, Ordering::Release);
 }
 

@@ -3,6 +3,7 @@ use super::blocks::Blocks;
 use super::{BLOCK, Lpm, LpmConfig, Shared, Table};
 use crate::epoch::Domain;
 use crate::routes::{Address, Routes};
+use crate::simulation::seam;
 use std::mem::ManuallyDrop;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -213,6 +214,7 @@ impl LpmWriter {
                     for word in below.words {
                         word.store(leaf, Ordering::Relaxed);
                     }
+                    seam("a block ready, not linked yet");
                     word.store(BLOCK | block, Ordering::Release);
                     below
                 }
@@ -229,6 +231,7 @@ impl LpmWriter {
         }
         let root = Level::root(table);
         for (first, last) in self.routes.gaps(prefix, length) {
+            seam("a route half painted");
             root.fill(table, first, last, leaf);
         }
     }
@@ -251,6 +254,7 @@ impl LpmWriter {
             }
             // All its words are equal now: any of them can stand for the block.
             level.word(prefix).store(below.word(prefix).load(Ordering::Relaxed), Ordering::Release);
+            seam("a block unlinked, not retired yet");
             self.blocks.unlinked(block);
         }
     }
