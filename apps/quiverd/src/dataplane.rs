@@ -1,22 +1,16 @@
 //! The data plane's host: settings, the workers' threads, and the control tasks that serve all workers.
 
+use std::hash::{BuildHasher, RandomState};
 use std::os::fd::AsFd;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use clap::Args;
 use quiver_control::Control;
 use quiver_engine::thread;
-use quiver_engine::{Backing, Dataplane, DataplaneError, Level, PoolError, Settings, Worker};
+use quiver_engine::{Backing, Dataplane, DataplaneError, Level, Settings, Worker};
 use quiver_interface::Events;
+use quiverd::upkeep::upkeep;
 use tokio::net::unix::pipe::Receiver;
-
-/// How often what workers no longer read is freed, and the buffers' store is looked at.
-const UPKEEP: Duration = Duration::from_millis(10);
-/// Below this many stored buffers for each worker, the pool grows.
-const STORED_LOW: usize = 2048;
-/// Buffers made at once when the pool grows.
-const GROWTH: u32 = 16_384;
 
 /// Settings of the data plane, fixed while the daemon runs.
 #[derive(Debug, Args)]
@@ -54,7 +48,8 @@ pub struct Threads(Vec<JoinHandle<Worker>>);
 pub fn insert(control: &Control, arguments: &DataplaneArguments) -> Result<(), DataplaneError> {
     let level = arguments.isa.unwrap_or_else(Level::best);
     let (buffers, buffers_limit) = (arguments.buffers, arguments.buffers_limit.max(arguments.buffers));
-    let dataplane = Dataplane::new(Settings { workers: arguments.workers, level, buffers, buffers_limit })?;
+    let secret = RandomState::new().hash_one("the daemon's secret");
+    let dataplane = Dataplane::new(Settings { workers: arguments.workers, level, buffers, buffers_limit, secret })?;
     match dataplane.buffers().backing() {
         Backing::Huge => {}
         Backing::Transparent => tracing::warn!(
@@ -128,24 +123,4 @@ fn answer(control: Control) -> Result<impl Future<Output = ()>, String> {
         }
         tracing::error!("the doorbell is lost: what workers tell control is not heard any more");
     })
-}
-
-/// Frees what workers no longer read, and grows the pool before it runs dry.
-async fn upkeep(control: Control) {
-    let mut at_limit = false;
-    loop {
-        control.sleep(UPKEEP).await;
-        let dataplane = control.room::<Dataplane>();
-        dataplane.reclaim();
-        let buffers = dataplane.buffers();
-        if !at_limit && buffers.stored() < STORED_LOW * dataplane.workers() {
-            match buffers.grow(GROWTH) {
-                Ok(made) => tracing::info!("{made} packet buffers more: {} of {}", buffers.count(), buffers.limit()),
-                Err(error) => {
-                    at_limit = matches!(error, PoolError::AtLimit { .. });
-                    tracing::warn!("{error}");
-                }
-            }
-        }
-    }
 }

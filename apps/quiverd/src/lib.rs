@@ -1,3 +1,5 @@
-//! The list of the daemon's rooms, for whoever wants all of them: the daemon, and tests of the whole.
+//! What the daemon consists of beside its host: the list of its rooms, and upkeep. For the daemon, and for tests and
+//! simulations of the whole.
 
 pub mod features;
+pub mod upkeep;

@@ -34,10 +34,12 @@ pub struct Settings {
     pub buffers: u32,
     /// Buffers at most.
     pub buffers_limit: u32,
+    /// Seeds the hashes of addresses that strangers choose; outside of tests nobody else may know it.
+    pub secret: u64,
 }
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { workers: 1, level: Level::best(), buffers: 16_384, buffers_limit: 262_144 }
+        Settings { workers: 1, level: Level::best(), buffers: 16_384, buffers_limit: 262_144, secret: 0 }
     }
 }
 

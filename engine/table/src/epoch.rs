@@ -111,6 +111,7 @@ impl Domain {
         freed
     }
 
+    #[cfg(feature = "simulation")]
     pub(crate) fn account(&self) -> &Account {
         &self.0.account
     }

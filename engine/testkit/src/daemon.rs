@@ -62,15 +62,17 @@ pub struct Setup {
     pub fusion: bool,
     /// Workers.
     pub workers: usize,
-    /// Buffers, at start and at most.
+    /// Buffers at start.
     pub buffers: u32,
+    /// Buffers at most, if those are more.
+    pub buffers_limit: u32,
     /// Draws the order of control tasks.
     pub seed: u64,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { level: Level::best(), fusion: true, workers: 1, buffers: 2048, seed: 1 }
+        Setup { level: Level::best(), fusion: true, workers: 1, buffers: 2048, buffers_limit: 0, seed: 1 }
     }
 }
 
@@ -125,7 +127,8 @@ impl Daemon {
         let executor = Executor::new(setup.seed);
         let control = executor.control();
         let Setup { level, workers, buffers, .. } = setup;
-        let dataplane = Dataplane::new(Settings { workers, level, buffers, buffers_limit: buffers })?;
+        let settings = Settings { workers, level, buffers, buffers_limit: setup.buffers_limit.max(buffers), secret: 0 };
+        let dataplane = Dataplane::new(settings)?;
         let domain = dataplane.domain().clone();
         let buffers = dataplane.buffers().clone();
         control.insert_room(dataplane);
@@ -146,6 +149,11 @@ impl Daemon {
     /// The control side.
     pub fn control(&self) -> &Control {
         &self.control
+    }
+
+    /// What runs the control tasks.
+    pub fn executor(&self) -> &Executor {
+        &self.executor
     }
 
     /// The workers, to call their turns otherwise than [`Daemon::settle`] does.

@@ -88,8 +88,8 @@ impl Executor {
 
     /// Runs tasks until none is ready; time stands still. Whether any ran.
     pub fn run_ready(&self) -> bool {
-        let ran = self.run_one();
-        while self.run_one() {}
+        let ran = self.step();
+        while self.step() {}
         ran
     }
 
@@ -132,7 +132,7 @@ impl Executor {
             {
                 return output;
             }
-            if self.run_one() || woken.0.load(Ordering::Relaxed) {
+            if self.step() || woken.0.load(Ordering::Relaxed) {
                 continue;
             }
             match self.next_timer() {
@@ -147,8 +147,8 @@ impl Executor {
         self.0.tasks.borrow().values().map(|task| task.name).collect()
     }
 
-    /// Runs one of the ready tasks, drawn by lot. False if none is ready.
-    fn run_one(&self) -> bool {
+    /// Runs one of the ready tasks, drawn by lot, up to where it waits. False if none is ready.
+    pub fn step(&self) -> bool {
         let drawn = {
             let mut ready = self.0.ready.0.lock().unwrap_or_else(PoisonError::into_inner);
             if ready.is_empty() {

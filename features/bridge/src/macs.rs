@@ -53,8 +53,7 @@ impl Macs {
     pub(crate) fn new(dataplane: &Dataplane) -> Result<(Macs, News), ExactError> {
         let (outbox, sightings) = channel(SIGHTINGS_MAX, dataplane.bell());
         // Addresses come from strangers: whoever knew the seed could choose addresses that share a bucket.
-        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "macs");
-        let table = ExactWriter::new(dataplane.domain(), STATIONS_MAX, seed)?;
+        let table = ExactWriter::new(dataplane.domain(), STATIONS_MAX, dataplane.settings().secret)?;
         let macs = Macs { table, clock: Arc::default(), sightings, learned: HashMap::new(), refused: 0 };
         Ok((macs, News::new(outbox)))
     }

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
+use quiver_engine::{Backing, Dataplane, PacketRing, QueueId};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
@@ -98,7 +98,7 @@ struct Bench {
 
 impl Bench {
     fn new(path: &Path) -> Result<Bench, String> {
-        let setup = Setup { level: Level::best(), fusion: false, workers: 1, buffers: 16_384, seed: 1 };
+        let setup = Setup { fusion: false, buffers: 16_384, ..Setup::default() };
         let mut daemon = Daemon::new(ROOMS, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
