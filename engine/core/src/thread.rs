@@ -12,6 +12,8 @@ use std::os::fd::AsFd;
 /// cores of a Zen 4 machine under load took 0.65 CPU seconds a gigabyte in the worker with 200 turns, 0.5 with 20 or 2; pings
 /// took the same. With 2 it slept ten times as often.
 const IDLE_TURNS: u32 = 20;
+/// Nanoseconds between two looks at a queue that can only be polled, while its worker sleeps.
+const BLIND_WAIT: u64 = 100_000;
 /// Gaps below this many ticks are not worth a look at the clock of the thread's CPU time.
 const GAP_TICKS: u64 = 50_000;
 /// Ticks after which the CPU clock is read anew, so that small preemptions do not pile up in the estimate.
@@ -42,53 +44,54 @@ pub fn spawn(
                 tracing::warn!("worker {}: cannot be pinned to core {core} ({error}); it runs unpinned", worker.id);
             }
         }
-        run(worker, start)
+        run(worker, &mut Machine { start, gaps: Gaps::new() })
     })
 }
 
+/// What a worker's loop asks of the system it runs on. A simulation is another one than the machine.
+pub trait System {
+    /// Nanoseconds of the engine's clock.
+    fn now(&mut self) -> u64;
+    /// Called after every turn; `done` is what it had to do.
+    fn turned(&mut self, worker: &Worker, done: usize);
+    /// Waits until one of the descriptors has something to say, at most until a moment of the engine's clock. May end
+    /// early. It leaves in the descriptors what they said.
+    fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>);
+}
+
 /// Calls turns until the mailbox says stop.
-pub fn run(mut worker: Worker, start: u64) -> Worker {
-    let mut gaps = Gaps::new();
+pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
     let mut idle = 0;
     worker.online();
     while !worker.mailbox().stopped() {
-        let done = worker.turn(monotonic().saturating_sub(start));
-        gaps.polled(&worker);
+        let done = worker.turn(system.now());
+        system.turned(&worker, done);
         idle = if done > 0 { 0 } else { idle + 1 };
         if idle > IDLE_TURNS {
-            sleep(&mut worker, start);
-            gaps = Gaps::new();
+            sleep(&mut worker, system);
             // One empty turn after waking is enough to sleep again: the bell rang for somebody else.
             idle = IDLE_TURNS / 2;
-        } else if done == 0 {
-            std::hint::spin_loop();
         }
     }
     worker.offline();
     worker
 }
 
-fn sleep(worker: &mut Worker, start: u64) {
+fn sleep(worker: &mut Worker, system: &mut impl System) {
     let mailbox = worker.mailbox().clone();
     if !mailbox.fall_asleep() {
         return;
     }
     worker.offline();
-    let timeout = worker.wake_at().map(|at| {
-        let wait = at.saturating_add(start).saturating_sub(monotonic());
-        Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
-    });
     // A queue that can only be polled gets a look every 100 microseconds.
-    let brief = Timespec { tv_sec: 0, tv_nsec: 100_000 };
-    let (fds, timeout) = match worker.fds() {
-        Some(fds) => (fds, timeout),
-        None => (vec![], Some(brief)),
+    let (fds, until) = match worker.fds() {
+        Some(fds) => (fds, worker.wake_at()),
+        None => (vec![], Some(system.now() + BLIND_WAIT)),
     };
     let mut poll: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     let bell = mailbox.as_fd();
     poll.push(PollFd::new(&bell, PollFlags::IN));
-    // An interrupted poll is a short sleep.
-    let _ = rustix::event::poll(&mut poll, timeout.as_ref());
+    system.wait(&mut poll, until);
     let is_error = |fd: &PollFd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
     let failed: Vec<bool> = poll.iter().map(is_error).collect();
     drop(poll);
@@ -96,6 +99,34 @@ fn sleep(worker: &mut Worker, start: u64) {
     worker.counters().sleeps.add(1);
     mailbox.awake();
     worker.online();
+}
+
+/// The machine, under one worker's thread.
+struct Machine {
+    /// The engine's zero on the monotonic clock.
+    start: u64,
+    gaps: Gaps,
+}
+
+impl System for Machine {
+    fn now(&mut self) -> u64 {
+        monotonic().saturating_sub(self.start)
+    }
+    fn turned(&mut self, worker: &Worker, done: usize) {
+        self.gaps.polled(worker);
+        if done == 0 {
+            std::hint::spin_loop();
+        }
+    }
+    fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>) {
+        let timeout = until.map(|until| {
+            let wait = until.saturating_sub(self.now());
+            Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
+        });
+        // An interrupted poll is a short sleep.
+        let _ = rustix::event::poll(descriptors, timeout.as_ref());
+        self.gaps = Gaps::new();
+    }
 }
 
 /// The longest gap between polls, in the worker's own CPU time: what its own work took, not what the system took away.
