@@ -1,0 +1,193 @@
+//! Receiving by a ring, in either role.
+//!
+//! A master takes what the slave put in front of its head, and moves the tail. A slave posts empty buffers in front of
+//! its own head; the master fills them and moves the tail, and the slave posts them anew.
+
+use crate::Role;
+use crate::ring::{Broken, Descriptor, Ring};
+
+/// Descriptors looked at in one burst at most; no packet may have more.
+pub const BURST: usize = 256;
+
+/// Where a buffer of a slave lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// The region.
+    pub region: u16,
+    /// Where it begins there.
+    pub offset: u32,
+    /// Its bytes.
+    pub length: u32,
+}
+
+/// A part of a packet: a copy of its descriptor, checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fragment {
+    /// Where its bytes lie.
+    pub place: Place,
+    /// The packet goes on in the next fragment.
+    pub has_next: bool,
+    /// Whether the bytes lie where they may. There is nothing to be read of one that is not.
+    pub is_valid: bool,
+}
+
+/// The receiving end of a ring.
+pub struct Receiver {
+    ring: Ring,
+    /// The first descriptor not taken yet.
+    next: u16,
+    kind: Kind,
+    burst: Box<[Fragment; BURST]>,
+    /// Fragments of the burst, from `next` on, that were not given back.
+    taken: u16,
+}
+
+enum Kind {
+    Master,
+    Slave {
+        /// The first descriptor not posted.
+        posted: u16,
+        /// The buffer of each descriptor. What the peer writes of places is ignored.
+        places: Box<[Place]>,
+    },
+}
+
+impl Receiver {
+    /// A master's end.
+    pub fn master(ring: Ring) -> Receiver {
+        Receiver::new(ring, Kind::Master)
+    }
+    /// A slave's end with a buffer for each descriptor, which [`Receiver::start`] posts.
+    pub fn slave(ring: Ring, place: impl FnMut(u16) -> Place) -> Receiver {
+        let places = (0..ring.size()).map(place).collect();
+        Receiver::new(ring, Kind::Slave { posted: 0, places })
+    }
+    fn new(ring: Ring, kind: Kind) -> Receiver {
+        Receiver { ring, next: 0, kind, burst: Box::new([Fragment::default(); BURST]), taken: 0 }
+    }
+    /// Begins: the connection stands. Other implementations set all indices to zero when it does, so nothing may be
+    /// posted before.
+    pub fn start(&mut self) {
+        if let Kind::Slave { posted, places } = &mut self.kind {
+            for (index, place) in places.iter().enumerate() {
+                self.ring.set_descriptor(index as u16, empty(*place));
+            }
+            *posted = self.ring.size();
+            self.ring.set_head(*posted);
+        }
+    }
+    /// Which end it is.
+    pub fn role(&self) -> Role {
+        if matches!(self.kind, Kind::Master) { Role::Master } else { Role::Slave }
+    }
+    /// The ring.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+    /// Descriptors that the peer has published and that were not taken.
+    #[inline]
+    pub fn waiting(&self) -> Result<u16, Broken> {
+        let next = self.next.wrapping_add(self.taken);
+        match &self.kind {
+            Kind::Master => self.ring.distance(next, self.ring.head(), self.ring.size()),
+            Kind::Slave { posted, .. } => self.ring.distance(next, self.ring.tail(), posted.wrapping_sub(next)),
+        }
+    }
+    /// Takes descriptors of up to `most` whole packets, each checked, and brings their bytes near. They stay ours until
+    /// [`Receiver::release`]; what an earlier burst left unreleased is released now.
+    ///
+    /// The last fragment of every packet has no next one, unless the peer cut the packet short or made it longer than
+    /// [`BURST`] descriptors: such a packet, the last one of the burst, is to be dropped.
+    #[inline]
+    pub fn receive(&mut self, most: usize) -> Result<&[Fragment], Broken> {
+        self.release();
+        let waiting = self.waiting()?;
+        if waiting == 0 {
+            return Ok(&[]);
+        }
+        if self.ring.regions().is_lost() {
+            return Err(Broken::Lost);
+        }
+        let (mut packets, mut whole, mut taken) = (0, 0, 0);
+        for i in 0..usize::from(waiting).min(BURST) {
+            if packets == most {
+                break;
+            }
+            let fragment = self.look(self.next.wrapping_add(i as u16));
+            self.burst[i] = fragment;
+            taken = i + 1;
+            if !fragment.has_next {
+                (packets, whole) = (packets + 1, taken);
+            }
+        }
+        // A packet that the burst has no room for comes first in the next one.
+        if whole > 0 && taken == BURST {
+            taken = whole;
+        }
+        self.taken = taken as u16;
+        Ok(&self.burst[..taken])
+    }
+    #[inline(always)]
+    fn look(&self, index: u16) -> Fragment {
+        let Descriptor { has_next, region, length, offset } = self.ring.descriptor(index);
+        let regions = self.ring.regions();
+        match &self.kind {
+            Kind::Master => {
+                let place = Place { region, offset, length };
+                let found = regions.get(region);
+                found.inspect(|region| region.prefetch(offset as usize));
+                let is_valid = found.is_some_and(|region| region.contains(offset as usize, length as usize));
+                Fragment { place, has_next, is_valid }
+            }
+            Kind::Slave { places, .. } => {
+                let own = places[usize::from(index) & (places.len() - 1)];
+                regions.get(own.region).inspect(|region| region.prefetch(own.offset as usize));
+                Fragment { place: Place { length, ..own }, has_next, is_valid: length <= own.length }
+            }
+        }
+    }
+    /// Copies a fragment's bytes; `to` is as long as they are. False if they do not lie where they may.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self, fragment: &Fragment, to: &mut [u8]) -> bool {
+        let Place { region, offset, .. } = fragment.place;
+        fragment.is_valid && self.ring.regions().get(region).is_some_and(|region| region.read(offset as usize, to))
+    }
+    /// Of a slave: posts another buffer in place of the one that fragment `index` of the burst came in. That one is the
+    /// caller's from now on.
+    pub fn replace(&mut self, index: usize, place: Place) {
+        let at = self.next.wrapping_add(index as u16);
+        if let Kind::Slave { places, .. } = &mut self.kind {
+            let at = usize::from(at) & (places.len() - 1);
+            places[at] = place;
+        }
+    }
+    /// Gives the burst's descriptors back to the peer.
+    #[inline]
+    pub fn release(&mut self) {
+        if self.taken == 0 {
+            return;
+        }
+        let end = self.next.wrapping_add(self.taken);
+        match &mut self.kind {
+            Kind::Master => self.ring.set_tail(end),
+            Kind::Slave { posted, places } => {
+                for _ in 0..self.taken {
+                    self.ring.set_descriptor(*posted, empty(places[usize::from(*posted) & (places.len() - 1)]));
+                    *posted = posted.wrapping_add(1);
+                }
+                self.ring.set_head(*posted);
+            }
+        }
+        (self.next, self.taken) = (end, 0);
+    }
+}
+
+fn empty(place: Place) -> Descriptor {
+    Descriptor { has_next: false, region: place.region, length: place.length, offset: place.offset }
+}
+
+/// The packets of a burst: the fragments of each.
+pub fn packets(burst: &[Fragment]) -> impl Iterator<Item = &[Fragment]> {
+    burst.split_inclusive(|fragment| !fragment.has_next)
+}

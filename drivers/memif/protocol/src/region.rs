@@ -1,0 +1,413 @@
+//! Shared memory, mapped. The peer may write to any of it at any time.
+//!
+//! Nothing hands out references into it: words are atomics, and bytes are copied, once, in or out. Whoever decides by
+//! what was copied decides by something that stays as it is.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::guard::Guarded;
+
+/// Bytes of a region at most: what a descriptor's offset and length can reach.
+const SIZE_MAX: u64 = 1 << 33;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Why memory cannot be shared.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// No bytes, or more than a descriptor can tell.
+    #[error("a region of {0} bytes is not possible")]
+    Size(u64),
+    /// The file is shorter than was said.
+    #[error("{told} bytes were told, but the file has {has}")]
+    Short {
+        /// What the message says.
+        told: u64,
+        /// What the file has.
+        has: u64,
+    },
+    /// Memory that can be truncated, and no place to guard it.
+    #[error("the memory can be truncated: seal it against shrinking")]
+    Unguarded,
+    /// The system said no.
+    #[error("the system refused to {0}: {1}")]
+    System(&'static str, Errno),
+}
+
+/// How bytes are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Store {
+    /// Into our caches: best where the reader runs on the same core, or reads long after.
+    Plain,
+    /// Past our caches, in whole lines, where the processor can: best where the reader runs on another core, whose
+    /// caches would have to give each line up first. [`fence_streams`] has to come before the reader is told.
+    Streaming,
+}
+
+/// One mapped region.
+pub struct Region {
+    base: *mut u8,
+    /// Bytes that may be accessed.
+    length: usize,
+    /// Bytes that are mapped: whole pages.
+    mapped: usize,
+    /// Set while the peer could truncate it.
+    guard: Option<Guarded>,
+}
+// SAFETY: the mapping belongs to this value. All access is by atomics, or copies bytes that the other process may change
+// meanwhile anyway: no thread of ours is promised anything about them.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Makes shared memory, filled with zeros and sealed against shrinking, and maps it.
+    pub fn create(name: &str, bytes: usize) -> Result<(Region, OwnedFd), RegionError> {
+        let system = |what| move |error| RegionError::System(what, error);
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create(name, flags).map_err(system("make shared memory"))?;
+        rustix::fs::ftruncate(&file, bytes as u64).map_err(system("give shared memory its size"))?;
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK).map_err(system("seal shared memory"))?;
+        let region = Region::map(file.as_fd(), bytes as u64)?;
+        Ok((region, file))
+    }
+    /// Maps the first `bytes` of a file. One that could be truncated is sealed, or put under guard.
+    pub fn map(file: BorrowedFd<'_>, bytes: u64) -> Result<Region, RegionError> {
+        let system = |what| move |error| RegionError::System(what, error);
+        if bytes == 0 || bytes > SIZE_MAX {
+            return Err(RegionError::Size(bytes));
+        }
+        let stat = rustix::fs::fstat(file).map_err(system("look at shared memory"))?;
+        let has = u64::try_from(stat.st_size).unwrap_or(0);
+        if has < bytes {
+            return Err(RegionError::Short { told: bytes, has });
+        }
+        // Of huge pages only whole ones can be mapped; the file system's block is the page.
+        let page = usize::try_from(stat.st_blksize).unwrap_or(0).max(4096);
+        let (length, mapped) = (bytes as usize, (bytes as usize).next_multiple_of(page));
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), mapped, access, flags, file, 0) };
+        let base = base.map_err(system("map shared memory"))?.cast();
+        let mut region = Region { base, length, mapped, guard: None };
+        // Sealed after it was mapped: what shrank before that is seen by the second look.
+        if !(page == 4096 && is_sealed(file) && is_long_enough(file, bytes)) {
+            // SAFETY: the mapping is this value's, which drops the guard before it unmaps.
+            let guard = unsafe { Guarded::new(base, mapped) };
+            region.guard = Some(guard.ok_or(RegionError::Unguarded)?);
+        }
+        Ok(region)
+    }
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+    /// Whether it has none; it never has.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+    /// Whether the peer took the memory away. Its bytes are zeros since.
+    pub fn is_lost(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guarded::is_lost)
+    }
+    /// Whether `length` bytes from `offset` on lie inside.
+    #[inline(always)]
+    pub fn contains(&self, offset: usize, length: usize) -> bool {
+        offset <= self.length && length <= self.length - offset
+    }
+    /// Copies bytes out. False, and nothing copied, if they do not lie inside.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self, offset: usize, to: &mut [u8]) -> bool {
+        if !self.contains(offset, to.len()) {
+            return false;
+        }
+        // SAFETY: inside the mapping as was just checked; `to` is ours alone, so the two do not overlap.
+        unsafe { copy(self.base.add(offset), to.as_mut_ptr(), to.len()) };
+        // What was copied is what is looked at: nothing may be read from there a second time.
+        compiler_fence(Ordering::SeqCst);
+        true
+    }
+    /// Copies bytes in. False, and nothing copied, if they do not lie inside.
+    #[inline(always)]
+    #[must_use]
+    pub fn write(&self, offset: usize, from: &[u8]) -> bool {
+        if !self.contains(offset, from.len()) {
+            return false;
+        }
+        // SAFETY: inside the mapping as was just checked, and `from` is memory of ours.
+        unsafe { copy(from.as_ptr(), self.base.add(offset), from.len()) };
+        true
+    }
+    /// Copies bytes in by whole lines past the caches, the last one filled up with zeros. False, and nothing copied, if
+    /// these lines do not lie inside or begin in the midst of one.
+    #[inline(always)]
+    #[must_use]
+    pub fn stream(&self, offset: usize, from: &[u8]) -> bool {
+        if !offset.is_multiple_of(LINE) || !self.contains(offset, from.len().next_multiple_of(LINE)) {
+            return false;
+        }
+        let (lines, rest) = from.as_chunks::<LINE>();
+        for (i, line) in lines.iter().enumerate() {
+            // SAFETY: inside the mapping as was just checked, and aligned: mappings begin at pages.
+            unsafe { stream_line(line, self.base.add(offset + i * LINE)) };
+        }
+        if !rest.is_empty() {
+            let mut line = [0; LINE];
+            line[..rest.len()].copy_from_slice(rest);
+            // SAFETY: as above.
+            unsafe { stream_line(&line, self.base.add(offset + lines.len() * LINE)) };
+        }
+        true
+    }
+    /// Brings the line at `offset` near, if there is one.
+    #[inline(always)]
+    pub fn prefetch(&self, offset: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if offset < self.length {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: every x86-64 processor has the instruction, which has no effect but on caches; inside the mapping.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.base.add(offset).cast()) };
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.guard = None;
+        // SAFETY: the mapping is ours, and nothing refers to it any more.
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.mapped) };
+    }
+}
+
+/// Whether the file cannot be truncated, or could be sealed so that it cannot.
+fn is_sealed(file: BorrowedFd<'_>) -> bool {
+    let is_sealed = || rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+    is_sealed() || (rustix::fs::fcntl_add_seals(file, SealFlags::SHRINK).is_ok() && is_sealed())
+}
+fn is_long_enough(file: BorrowedFd<'_>, bytes: u64) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|has| has >= bytes))
+}
+
+/// Copies bytes; packets are mostly short, and a call for each would cost more than the copy.
+///
+/// # Safety
+/// Both ranges are valid and do not overlap. The other process may write to its one meanwhile.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    if !(LINE..=4 * LINE).contains(&length) {
+        // SAFETY: by the contract.
+        return unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
+    }
+    let mut at = 0;
+    while at + LINE <= length {
+        // SAFETY: `at + LINE` is within the length.
+        unsafe { copy_line(from.add(at), to.add(at)) };
+        at += LINE;
+    }
+    // The last line overlaps the one before.
+    // SAFETY: the length is at least a line.
+    unsafe { copy_line(from.add(length - LINE), to.add(length - LINE)) };
+}
+/// # Safety
+/// As `copy`, for one line.
+#[inline(always)]
+unsafe fn copy_line(from: *const u8, to: *mut u8) {
+    // SAFETY: by the contract; unaligned on both sides.
+    unsafe { to.cast::<[u8; LINE]>().write_unaligned(from.cast::<[u8; LINE]>().read_unaligned()) };
+}
+/// # Safety
+/// `to` is valid for a line and aligned to one.
+#[inline(always)]
+unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        for i in 0..4 {
+            // SAFETY: every x86-64 processor has SSE2; four times 16 bytes are a line, and `to` is aligned.
+            unsafe {
+                let part = _mm_loadu_si128(from.as_ptr().cast::<__m128i>().add(i));
+                _mm_stream_si128(to.cast::<__m128i>().add(i), part);
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: by the contract.
+    unsafe {
+        copy_line(from.as_ptr(), to)
+    };
+}
+/// Makes what was streamed visible before anything that is stored from now on.
+#[inline(always)]
+pub fn fence_streams() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction, which has no effect but on order.
+    unsafe {
+        std::arch::x86_64::_mm_sfence()
+    };
+}
+
+/// The regions of a connection, by their numbers.
+pub struct Regions(Vec<Region>);
+
+impl Regions {
+    /// These, in order.
+    pub fn new(regions: Vec<Region>) -> Regions {
+        Regions(regions)
+    }
+    /// One of them.
+    #[inline(always)]
+    pub fn get(&self, index: u16) -> Option<&Region> {
+        self.0.get(usize::from(index))
+    }
+    /// Whether the peer took any of them away.
+    pub fn is_lost(&self) -> bool {
+        self.0.iter().any(Region::is_lost)
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
+/// access stays inside, whatever is asked for.
+#[derive(Clone)]
+pub(crate) struct Cells {
+    regions: Arc<Regions>,
+    head: *mut u8,
+    log2: u8,
+}
+// SAFETY: an address inside a region that `regions` keeps mapped; access is by atomics.
+unsafe impl Send for Cells {}
+// SAFETY: as above.
+unsafe impl Sync for Cells {}
+
+impl Cells {
+    /// The cells at `offset` of a region. None if they do not lie inside, or not at a multiple of 16.
+    pub fn at(regions: &Arc<Regions>, region: u16, offset: usize, log2: u8) -> Option<Cells> {
+        let found = regions.get(region)?;
+        let bytes = 128 + 16usize.checked_shl(log2.into())?;
+        if log2 > 15 || !offset.is_multiple_of(16) || !found.contains(offset, bytes) {
+            return None;
+        }
+        // SAFETY: inside the mapping as was just checked.
+        let head = unsafe { found.base.add(offset) };
+        Some(Cells { regions: regions.clone(), head, log2 })
+    }
+    pub fn log2(&self) -> u8 {
+        self.log2
+    }
+    /// The regions that the cells' contents refer to.
+    pub fn regions(&self) -> &Arc<Regions> {
+        &self.regions
+    }
+    /// The word of 32 bits at the front.
+    pub fn word32(&self) -> &AtomicU32 {
+        // SAFETY: the head lies inside the mapping, which `regions` keeps, and is aligned to 16.
+        unsafe { AtomicU32::from_ptr(self.head.cast()) }
+    }
+    /// A word of 16 bits of the head.
+    #[inline(always)]
+    pub fn word16<const AT: usize>(&self) -> &AtomicU16 {
+        const { assert!(AT.is_multiple_of(2) && AT < 128) }
+        // SAFETY: as above; `AT` is even and inside the head.
+        unsafe { AtomicU16::from_ptr(self.head.add(AT).cast()) }
+    }
+    /// The two halves of a cell; the index wraps around.
+    #[inline(always)]
+    pub fn cell(&self, index: u16) -> [&AtomicU64; 2] {
+        let index = usize::from(index) & ((1 << self.log2) - 1);
+        // SAFETY: the masked index is one of the cells, which lie inside the mapping and are aligned to 16.
+        unsafe {
+            let cell = self.head.add(128 + 16 * index).cast::<u64>();
+            [AtomicU64::from_ptr(cell), AtomicU64::from_ptr(cell.add(1))]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain_memory(bytes: u64, flags: MemfdFlags) -> OwnedFd {
+        let file = rustix::fs::memfd_create("peer", flags | MemfdFlags::CLOEXEC).expect("memfd");
+        rustix::fs::ftruncate(&file, bytes).expect("size");
+        file
+    }
+
+    #[test]
+    fn bytes_come_back_and_nothing_outside_is_touched() {
+        let (region, file) = Region::create("test", 10_000).expect("memory");
+        let other = Region::map(file.as_fd(), 10_000).expect("the same");
+        let bytes: Vec<u8> = (0..=255).cycle().take(3000).collect();
+        for length in [0, 1, 31, 63, 64, 65, 127, 128, 200, 256, 257, 3000] {
+            for offset in [0, 1, 64, 7000] {
+                assert!(region.write(offset, &bytes[..length]));
+                let mut read = vec![0; length];
+                assert!(other.read(offset, &mut read));
+                assert_eq!(read, &bytes[..length]);
+            }
+            assert!(region.stream(4096, &bytes[..length]));
+            fence_streams();
+            let mut read = vec![0; length];
+            assert!(other.read(4096, &mut read));
+            assert_eq!(read, &bytes[..length], "streamed");
+        }
+        assert!(!region.write(9999, &[1, 2]) && !region.write(usize::MAX, &[1]) && !region.read(10_000, &mut [0]));
+        assert!(!region.stream(1, &[1]) && !region.stream(9984, &[1]), "a line must lie inside whole");
+    }
+
+    #[test]
+    fn memory_that_is_not_as_told_is_refused() {
+        let file = plain_memory(4096, MemfdFlags::ALLOW_SEALING);
+        assert!(matches!(Region::map(file.as_fd(), 4097), Err(RegionError::Short { told: 4097, has: 4096 })));
+        assert!(matches!(Region::map(file.as_fd(), 0), Err(RegionError::Size(0))));
+        assert!(matches!(Region::map(file.as_fd(), u64::MAX), Err(RegionError::Size(_))));
+    }
+
+    #[test]
+    fn memory_that_can_be_sealed_is_sealed_by_us() {
+        let file = plain_memory(4096, MemfdFlags::ALLOW_SEALING);
+        let region = Region::map(file.as_fd(), 4096).expect("it can be sealed");
+        assert_eq!(rustix::fs::ftruncate(&file, 0), Err(Errno::PERM));
+        assert!(!region.is_lost());
+    }
+
+    #[test]
+    fn a_peer_that_truncates_its_memory_does_not_kill_us() {
+        let file = plain_memory(1 << 20, MemfdFlags::empty());
+        let region = Region::map(file.as_fd(), 1 << 20).expect("it is put under guard");
+        assert!(region.write(500_000, b"hello") && !region.is_lost());
+        rustix::fs::ftruncate(&file, 0).expect("nothing forbids it");
+        let mut read = [1; 5];
+        assert!(region.read(500_000, &mut read), "we live");
+        assert_eq!(read, [0; 5]);
+        assert!(region.is_lost());
+        assert!(region.write(0, b"more"), "and go on");
+    }
+
+    #[test]
+    fn cells_stay_inside() {
+        let (region, _file) = Region::create("test", 128 + 16 * 4 + 16).expect("memory");
+        let regions = Arc::new(Regions::new(vec![region]));
+        assert!(Cells::at(&regions, 0, 32, 2).is_none() && Cells::at(&regions, 0, 8, 2).is_none());
+        assert!(Cells::at(&regions, 1, 0, 2).is_none() && Cells::at(&regions, 0, 0, 63).is_none());
+        let cells = Cells::at(&regions, 0, 16, 2).expect("they fit");
+        cells.cell(u16::MAX)[1].store(7, Ordering::Relaxed);
+        let mut last = [0; 8];
+        assert!(regions.get(0).is_some_and(|region| region.read(16 + 128 + 48 + 8, &mut last)));
+        assert_eq!(u64::from_le_bytes(last), 7);
+    }
+}

@@ -1,0 +1,108 @@
+//! Two ends in one process, over real sockets and shared memory.
+
+mod pair;
+
+use pair::{Pair, pair};
+use quiver_memif_protocol::receiver::packets;
+use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
+
+/// Sends packets of these lengths and receives them at the other end.
+fn pass(tx: &mut Transmitter, rx: &mut Receiver, lengths: &[usize], seed: u8) {
+    let bytes = |length: usize| (0..length).map(|i| (i as u8).wrapping_mul(7) ^ seed).collect::<Vec<u8>>();
+    tx.begin().expect("honest");
+    for length in lengths {
+        let packet = bytes(*length);
+        let (one, other) = packet.split_at(length / 3);
+        assert_eq!(tx.send(*length, [one, other].into_iter()), Ok(Sent::Yes), "{length}");
+    }
+    tx.publish();
+    let mut got = vec![];
+    while got.len() < lengths.len() {
+        let burst = rx.receive(lengths.len()).expect("honest").to_vec();
+        assert!(!burst.is_empty(), "{} of {} packets came", got.len(), lengths.len());
+        for packet in packets(&burst) {
+            let mut whole = vec![];
+            for fragment in packet {
+                let mut part = vec![0; fragment.place.length as usize];
+                assert!(rx.read(fragment, &mut part));
+                whole.extend(part);
+            }
+            got.push(whole);
+        }
+    }
+    rx.release();
+    assert!(got.iter().zip(lengths).all(|(got, length)| *got == bytes(*length)));
+}
+
+#[test]
+fn packets_of_all_lengths_pass_both_ways_round_and_round() {
+    for store in [Store::Plain, Store::Streaming] {
+        let Pair { mut master, mut slave, .. } = pair(1, 1, 6, 2048);
+        master.tx[0].set_store(store);
+        slave.tx[0].set_store(store);
+        for round in 0..200 {
+            let lengths = [1, 14, 60, 64, 65, 1500, 2048, 2049, 9000, 64];
+            pass(&mut master.tx[0], &mut slave.rx[0], &lengths, round);
+            pass(&mut slave.tx[0], &mut master.rx[0], &lengths, round);
+        }
+    }
+}
+
+#[test]
+fn indices_wrap_around_in_the_largest_and_the_smallest_ring() {
+    for (log2, rounds) in [(0, 70_000), (14, 5)] {
+        let Pair { mut master, mut slave, .. } = pair(1, 1, log2, 64);
+        for round in 0..rounds {
+            let lengths = vec![60; if log2 == 0 { 1 } else { 1 << log2 }];
+            pass(&mut master.tx[0], &mut slave.rx[0], &lengths, round as u8);
+            pass(&mut slave.tx[0], &mut master.rx[0], &lengths, round as u8);
+        }
+    }
+}
+
+#[test]
+fn unequal_numbers_of_queues_are_what_the_slave_wants() {
+    let Pair { master, slave, .. } = pair(3, 5, 4, 64);
+    assert_eq!((master.rx.len(), master.tx.len(), slave.rx.len(), slave.tx.len()), (3, 5, 5, 3));
+}
+
+#[test]
+fn full_rings_and_long_packets_are_told_apart() {
+    let Pair { mut master, mut slave, .. } = pair(1, 1, 2, 64);
+    for tx in [&mut master.tx[0], &mut slave.tx[0]] {
+        assert_eq!(tx.begin(), Ok(4));
+        assert_eq!(tx.send(257, [&[7; 257][..]].into_iter()), Ok(Sent::TooLong));
+        assert_eq!(tx.send(200, [&[7; 200][..]].into_iter()), Ok(Sent::Yes));
+        assert_eq!(tx.send(60, [&[7; 60][..]].into_iter()), Ok(Sent::Full), "four buffers are filled");
+    }
+}
+
+#[test]
+fn a_receiver_is_woken_only_if_it_wants() {
+    let Pair { mut master, slave, .. } = pair(1, 1, 4, 64);
+    let mut send = |wanted: bool| {
+        slave.rx[0].ring().set_interrupt(wanted);
+        master.tx[0].begin().expect("honest");
+        assert_eq!(master.tx[0].send(60, [&[7; 60][..]].into_iter()), Ok(Sent::Yes));
+        master.tx[0].publish()
+    };
+    assert!(!send(false) && send(true));
+    Interrupt::notify(&*master.link.transmit[0].interrupt);
+    let mut count = [0; 8];
+    assert_eq!(rustix::io::read(&*slave.link.receive[0].interrupt, &mut count), Ok(8), "the two share it");
+    assert_eq!(count, 1u64.to_ne_bytes());
+}
+
+#[test]
+fn an_index_that_cannot_be_is_no_packet() {
+    let Pair { mut master, mut slave, .. } = pair(1, 1, 4, 64);
+    slave.tx[0].ring().set_head(17);
+    assert_eq!(master.rx[0].receive(32), Err(Broken::Distance { distance: 17, size: 16 }));
+    master.tx[0].ring().set_tail(17);
+    assert_eq!(slave.rx[0].receive(32), Err(Broken::Distance { distance: 17, size: 16 }));
+    slave.rx[0].ring().set_head(40);
+    assert_eq!(master.tx[0].begin(), Err(Broken::Distance { distance: 40, size: 16 }));
+    master.rx[0].ring().set_tail(1);
+    assert_eq!(slave.tx[0].begin(), Err(Broken::Distance { distance: 0xffff, size: 16 }));
+}
