@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use quiver_control::protocol::{Answer, Request, Response};
+use quiver_control::protocol::{Answer, Reason, Request, Response};
 
 /// Why the daemon could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -31,13 +31,15 @@ pub enum ClientError {
 pub struct Client {
     stream: BufReader<UnixStream>,
     path: PathBuf,
+    /// The request that was sent last, until it is being answered.
+    unanswered: Vec<u8>,
 }
 
 impl Client {
     /// Connects to the daemon that serves `path`.
     pub fn connect(path: &Path) -> Result<Client, ClientError> {
         match UnixStream::connect(path) {
-            Ok(stream) => Ok(Client { stream: BufReader::new(stream), path: path.to_owned() }),
+            Ok(stream) => Ok(Client { stream: BufReader::new(stream), path: path.to_owned(), unanswered: Vec::new() }),
             Err(error) => Err(match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning(path.to_owned()),
                 io::ErrorKind::PermissionDenied => ClientError::Denied(path.to_owned()),
@@ -65,9 +67,13 @@ impl Client {
 
     /// Sends a request; what it brings is to be [`received`](Client::receive).
     pub fn send(&mut self, request: &Request) -> Result<(), ClientError> {
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        match self.stream.get_mut().write_all(&line) {
+        self.unanswered = serde_json::to_vec(request)?;
+        self.unanswered.push(b'\n');
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), ClientError> {
+        match self.stream.get_mut().write_all(&self.unanswered) {
             // Why it hung up may still be there to be read.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
@@ -76,6 +82,24 @@ impl Client {
 
     /// The next response.
     pub fn receive(&mut self) -> Result<Response, ClientError> {
+        loop {
+            match self.read()? {
+                // While we were idle another client was given our place: the request was not read.
+                Response::Error(refusal) if refusal.reason == Some(Reason::Evicted) && !self.unanswered.is_empty() => {
+                    let again = std::mem::take(&mut self.unanswered);
+                    self.reconnect()?;
+                    self.unanswered = again;
+                    self.write()?;
+                }
+                response => {
+                    self.unanswered.clear();
+                    return Ok(response);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Response, ClientError> {
         let mut line = Vec::new();
         match self.stream.read_until(b'\n', &mut line) {
             Ok(0) => Err(ClientError::HungUp),

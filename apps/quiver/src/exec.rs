@@ -8,7 +8,7 @@ use quiver_control::protocol::{Request, Response};
 use crate::client::{Client, ClientError};
 use crate::show;
 
-/// Run the commands of a file, one a line; lines that begin with # are comments
+/// Run the commands of a file, one a line; # begins a comment
 #[derive(Debug, clap::Args)]
 pub struct Exec {
     /// The file; - is standard input
@@ -68,9 +68,9 @@ pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientEr
     };
     let mut client = Client::connect(socket)?;
     let mut all_done = true;
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| is_command(line)) {
+    for (number, line) in quiver_control::cli::script(&text) {
         if !run(&mut client, line, json)? {
-            eprintln!("quiver: {}:{}: refused: {}", exec.file.display(), number + 1, line.trim());
+            eprintln!("quiver: {}:{number}: refused: {line}", exec.file.display());
             all_done = false;
             if !exec.keep_going {
                 break;
@@ -88,9 +88,4 @@ pub fn read(path: &Path) -> std::io::Result<String> {
 /// The exit status: success if all was done.
 pub fn exit_code(done: bool) -> ExitCode {
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn is_command(line: &str) -> bool {
-    let line = line.trim();
-    !line.is_empty() && !line.starts_with('#')
 }

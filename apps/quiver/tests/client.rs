@@ -84,7 +84,7 @@ fn a_script_stops_at_the_first_refusal() {
     let answer = |line: &str| {
         if line.contains("bad") { "{\"error\":{\"what\":\"no\"}}\n" } else { "{\"done\":{\"text\":\"yes\"}}\n" }
     };
-    let script = "# comment\n\n  good 1\nbad\ngood 2\n";
+    let script = "# comment\n\n  good 1 # why\nbad\ngood 2\n";
     for (arguments, input, asked) in [
         (&["exec", "-"][..], script, 2),
         (&["exec", "--keep-going", "-"], script, 3),
@@ -101,6 +101,25 @@ fn a_script_stops_at_the_first_refusal() {
         assert_eq!(error, "no\nquiver: -:4: refused: bad\n");
         assert_eq!(served.join().unwrap().len(), asked);
     }
+}
+
+#[test]
+fn who_lost_its_place_while_idle_connects_again_and_says_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let served = std::thread::spawn(move || {
+        let evicted = "{\"error\":{\"what\":\"connect again\",\"reason\":\"evicted\"}}\n";
+        listener.accept().unwrap().0.write_all(evicted.as_bytes()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+        stream.write_all(b"{\"done\":{\"text\":\"yes\"}}\n").unwrap();
+        line
+    });
+    let output = quiver(&socket, &["show", "x"], "");
+    assert_eq!(texts(&output), ("yes\n".to_owned(), String::new()));
+    assert_eq!(served.join().unwrap(), "{\"command\":{\"line\":\"show x\",\"json\":false}}\n");
 }
 
 #[test]

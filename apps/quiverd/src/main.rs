@@ -97,12 +97,9 @@ fn configure(control: &Control, file: &Path) -> Result<(), String> {
 /// Runs the commands of a file; the first that fails ends it.
 async fn exec(control: &Control, file: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            let failed = |error| format!("{}:{}: `{line}`: {error}", file.display(), number + 1);
-            control.commands().run(control, line, &Default::default()).await.map_err(failed)?;
-        }
+    for (number, line) in quiver_control::cli::script(&text) {
+        let failed = |error| format!("{}:{number}: `{line}`: {error}", file.display());
+        control.commands().run(control, line, &Default::default()).await.map_err(failed)?;
     }
     Ok(())
 }

@@ -116,6 +116,22 @@ pub struct Refusal {
     /// What is wrong with a configuration file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ConfigError>,
+    /// Why it was not even tried, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// Why a request was not even tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The request is longer than requests may be.
+    TooLong,
+    /// As many clients as there can be wait for answers.
+    Crowded,
+    /// The connection, which had been idle for longest, was closed for another client. Nothing that was sent since its
+    /// last answer was read: connect anew and say it again.
+    Evicted,
 }
 
 impl Refusal {
@@ -123,11 +139,16 @@ impl Refusal {
     pub fn new(what: impl Into<String>) -> Refusal {
         Refusal { what: what.into(), ..Refusal::default() }
     }
+
+    /// A refusal of what was not even tried.
+    pub fn because(reason: Reason, what: impl Into<String>) -> Refusal {
+        Refusal { reason: Some(reason), ..Refusal::new(what) }
+    }
 }
 
 impl From<CommandError> for Refusal {
     fn from(error: CommandError) -> Refusal {
-        Refusal { what: error.what, place: error.place, expected: error.expected, problems: Vec::new() }
+        Refusal { what: error.what, place: error.place, expected: error.expected, ..Refusal::default() }
     }
 }
 

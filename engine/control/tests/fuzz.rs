@@ -122,6 +122,21 @@ fn command(line: &str) {
     }
 }
 
+/// A script's comments begin where, in the words that commands are split into, one begins with `#`.
+#[test]
+fn scripts() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        for (number, command) in quiver_control::cli::script(text) {
+            let line = text.lines().nth(number - 1).unwrap().trim();
+            let comment = line.strip_prefix(command).expect("a command is the beginning of its line").trim_start();
+            assert!(comment.is_empty() || comment.starts_with('#'), "{line}");
+            // A comment again is none: what is left has no word that begins so.
+            assert_eq!(quiver_control::cli::script(command).collect::<Vec<_>>(), [(1, command)]);
+        }
+    });
+}
+
 /// Any text is a configuration or errors inside it.
 #[test]
 fn configuration_text() {

@@ -1,24 +1,38 @@
 //! Clients, kind and hostile, against the server.
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::task::LocalSet;
 
+use super::client::READER_PATIENCE;
 use super::*;
 
 /// Runs `test` against a server with a few commands.
 fn with_server<F: Future<Output = ()>>(test: impl FnOnce(PathBuf, Control) -> F) {
+    with_server_for(64, test);
+}
+
+/// How many echoes were answered.
+struct Echoes(u32);
+
+/// The same, with so many places for clients.
+fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce(PathBuf, Control) -> F) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/er/cli.sock");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let control = crate::host::control();
-        let echo = |_: &Control, matches: &Matches| Ok(Reply::text(matches.get::<String>("text")?));
+        control.insert_room(Echoes(0));
+        let echo = |control: &Control, matches: &Matches| {
+            control.room_mut::<Echoes>().0 += 1;
+            Ok(Reply::text(matches.get::<String>("text")?))
+        };
         control.commands().add(Command::new("echo <text>", "Say it back.", echo));
         let fail = |_: &Control, _: &Matches| -> Result<Reply, CommandError> { panic!("planted") };
         control.commands().add(Command::new("fail", "Panic.", fail));
         control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
         control.commands().add(Command::waiting("count [forever]", "Count.", count));
-        let server = Server::bind(&path).unwrap();
+        let server = Server::bind_for(&path, clients_max).unwrap();
         tokio::select! {
             () = server.serve(&control) => {}
             () = test(path.clone(), control.clone()) => {}
@@ -143,19 +157,89 @@ fn a_reader_that_never_reads_blocks_nobody_and_is_dropped_in_the_end() {
 }
 
 #[test]
-fn too_many_clients_are_turned_away_until_one_leaves() {
-    with_server(async |path, control| {
+fn whoever_is_idle_for_longest_makes_room() {
+    with_server_for(8, async |path, _| {
         let mut clients = Vec::new();
-        for _ in 0..CLIENTS_MAX {
+        for number in 0..100 {
             let mut client = TestClient::connect(&path).await;
-            assert_eq!(client.ask("echo a").await, r#"{"done":{"text":"a"}}"#);
+            assert_eq!(client.ask("echo a").await, ECHOED, "client {number}");
+            clients.push(client);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The first one asks again, so the second is idle for longest.
+        let mut late = clients.split_off(92);
+        assert_eq!(late[0].ask("echo a").await, ECHOED);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, ECHOED);
+        assert_eq!(late[0].ask("echo a").await, ECHOED);
+        let told = late[1].line().await;
+        assert!(told.contains("idle for longest") && told.ends_with(r#""reason":"evicted"}}"#), "{told}");
+        assert_eq!(late[1].line().await, "", "and it was closed");
+    });
+}
+
+const ECHOED: &str = r#"{"done":{"text":"a"}}"#;
+
+#[test]
+fn who_waits_for_an_answer_keeps_its_place_and_a_newcomer_is_told() {
+    with_server_for(4, async |path, control| {
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            let mut client = TestClient::connect(&path).await;
+            client.send("{\"command\":{\"line\":\"count forever\"}}\n").await;
+            client.line().await;
             clients.push(client);
         }
-        let mut late = TestClient::connect(&path).await;
-        assert!(late.line().await.contains("there are 64 clients already"));
+        let told = TestClient::connect(&path).await.line().await;
+        assert!(told.contains("4 clients wait") && told.ends_with(r#""reason":"crowded"}}"#), "{told}");
         clients.pop();
-        control.sleep(Duration::from_millis(1)).await;
-        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, r#"{"done":{"text":"a"}}"#);
+        control.sleep(Duration::from_millis(10)).await;
+        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, ECHOED);
+        for client in &mut clients {
+            assert!(client.line().await.starts_with(r#"{"part":"#));
+        }
+    });
+}
+
+#[test]
+fn who_does_not_read_makes_room_for_who_does() {
+    with_server_for(4, async |path, _| {
+        let mut deaf = Vec::new();
+        for _ in 0..4 {
+            let mut client = TestClient::connect(&path).await;
+            client.send("{\"command\":{\"line\":\"big\"}}\n").await;
+            deaf.push(client);
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, ECHOED);
+    });
+}
+
+#[test]
+fn who_sends_much_at_once_waits_for_others_after_each_request() {
+    with_server(async |path, control| {
+        const SENT: usize = 20_000;
+        let greedy = TestClient::connect(&path).await;
+        let mut client = TestClient::connect(&path).await;
+        assert_eq!(client.ask("echo a").await, ECHOED);
+        let (mut answers, mut requests) = greedy.0.into_inner().into_split();
+        let sending = async {
+            requests.write_all("{\"command\":{\"line\":\"echo b\"}}\n".repeat(SENT).as_bytes()).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let reading = async { tokio::io::copy(&mut answers, &mut tokio::io::sink()).await.unwrap() };
+        let asking = async {
+            for _ in 0..100 {
+                let before = control.room::<Echoes>().0;
+                assert_eq!(client.ask("echo a").await, ECHOED);
+                // One request of the other is answered for each time that we are.
+                let between = control.room::<Echoes>().0 - before;
+                assert!(between < 20, "{between} requests of the other came first");
+            }
+        };
+        tokio::select! { () = sending => {}, _ = reading => {}, () = asking => {} }
+        let answered = control.room::<Echoes>().0;
+        assert!((100..SENT as u32).contains(&answered), "the other was still busy, and not starved: {answered}");
     });
 }
 
@@ -170,7 +254,8 @@ fn an_endless_request_is_refused() {
                 break;
             }
         }
-        assert!(client.line().await.contains("a request has at most 16777216 bytes"));
+        let told = client.line().await;
+        assert!(told.contains("a request has at most 16777216 bytes") && told.contains(r#""too-long""#), "{told}");
         // What was sent in vain makes the end a reset.
         assert!(!matches!(client.0.read_line(&mut String::new()).await, Ok(1..)));
     });

@@ -24,4 +24,4 @@ pub use kind::ArgumentKind;
 pub use near::nearest;
 pub use reply::{Cell, Reply, Table};
 pub(crate) use standard::register;
-pub use words::join;
+pub use words::{join, script};

@@ -1,0 +1,221 @@
+//! One client: its requests are read and answered one at a time, and others have their turn between them.
+
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_control::protocol::{self, REQUEST_LENGTH_MAX, Reason, Refusal, Response};
+use tokio::net::UnixStream;
+
+use super::line_of;
+use super::places::{Doing, Place};
+
+/// A client that does not take its answer for this long is dropped.
+pub(super) const READER_PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes that are read at a time.
+const READ_SIZE: usize = 16 * 1024;
+
+pub(super) struct Client {
+    stream: UnixStream,
+    place: Place,
+    received: Received,
+}
+
+/// What was received and not yet answered. A client that is idle has nothing here, not even memory.
+#[derive(Default)]
+struct Received {
+    bytes: Vec<u8>,
+    /// Where the next line starts.
+    start: usize,
+    /// No line ends before.
+    searched: usize,
+}
+
+impl Received {
+    /// The next line, if all of it is there.
+    fn line(&mut self) -> Option<&[u8]> {
+        let found = self.bytes[self.searched..].iter().position(|&byte| byte == b'\n');
+        let Some(end) = found.map(|at| self.searched + at) else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let line = self.start..end;
+        (self.start, self.searched) = (end + 1, end + 1);
+        Some(&self.bytes[line])
+    }
+
+    /// Gives back the memory of lines that were taken.
+    fn forget(&mut self) {
+        if self.start == self.bytes.len() {
+            *self = Received::default();
+        } else {
+            self.bytes.drain(..self.start);
+            self.bytes.shrink_to(4 * READ_SIZE);
+            (self.start, self.searched) = (0, self.searched - self.start);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
+    }
+}
+
+impl Client {
+    pub fn new(stream: UnixStream, place: Place) -> Client {
+        Client { stream, place, received: Received::default() }
+    }
+
+    /// Serves the client until it leaves, or has to go.
+    pub async fn serve(mut self, control: Control) {
+        loop {
+            self.place.is(Doing::Idle);
+            let request = tokio::select! {
+                biased;
+                () = self.place.lost() => return self.say_goodbye(),
+                request = read_request(&self.stream, &mut self.received) => request,
+            };
+            let served = match request {
+                Ok(Some(Ok(request))) => self.answer(&control, request).await,
+                Ok(Some(Err(refusal))) => {
+                    let is_last = refusal.reason == Some(Reason::TooLong);
+                    let sent = self.send(&Response::Error(refusal)).await;
+                    if is_last { Err(io::ErrorKind::InvalidData.into()) } else { sent }
+                }
+                Ok(None) => return,
+                Err(error) => Err(error),
+            };
+            // A client that breaks off ends its task; there is nobody to tell.
+            if served.is_err() {
+                return;
+            }
+            // However much it has sent, others are served before its next request.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn answer(&mut self, control: &Control, request: protocol::Request) -> io::Result<()> {
+        self.place.is(Doing::Asking);
+        // A request's state can be large, and most clients have none: it is not part of the task.
+        let (answering, end) = protocol::answer(control, request);
+        let mut end = Box::pin(end);
+        let end = loop {
+            tokio::select! {
+                biased;
+                end = &mut end => break end,
+                Some(part) = answering.part() => {
+                    self.send(&part).await?;
+                    self.place.is(Doing::Asking);
+                }
+                // Only the client's end matters now; what it sends meanwhile is kept.
+                more = read_more(&self.stream, &mut self.received), if self.received.is_empty() => if !more? {
+                    return Ok(());
+                },
+            }
+        };
+        // The command may have ended with parts still to be taken.
+        while let Some(part) = answering.part().await {
+            self.send(&part).await?;
+        }
+        self.send(&end).await
+    }
+
+    async fn send(&mut self, response: &Response) -> io::Result<()> {
+        let line = line_of(response);
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(written) => {
+                    rest = &rest[written..];
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            // Patience is for progress: a slow reader of a long answer is served to its end.
+            self.place.is(Doing::Reading);
+            let mut lost = pin!(self.place.lost());
+            tokio::select! {
+                () = &mut lost => return Err(io::ErrorKind::TimedOut.into()),
+                writable = tokio::time::timeout(READER_PATIENCE, self.stream.writable()) => writable??,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells an idle client why it goes, if it can be told without waiting.
+    fn say_goodbye(&self) {
+        let what =
+            "this connection was closed for another client, since it was the one idle for longest: connect again";
+        let _ = self.stream.try_write(&line_of(&Response::Error(Refusal::because(Reason::Evicted, what))));
+    }
+}
+
+/// The next request, or why it is none; nothing at the client's end.
+async fn read_request(
+    stream: &UnixStream,
+    received: &mut Received,
+) -> io::Result<Option<Result<protocol::Request, Refusal>>> {
+    loop {
+        if let Some(line) = received.line() {
+            let request = match line.len() {
+                0..=REQUEST_LENGTH_MAX => protocol::read_request(line),
+                _ => Err(too_long()),
+            };
+            received.forget();
+            return Ok(Some(request));
+        }
+        if received.bytes.len() > REQUEST_LENGTH_MAX {
+            return Ok(Some(Err(too_long())));
+        }
+        if !read_more(stream, received).await? {
+            return Ok(None);
+        }
+    }
+}
+
+fn too_long() -> Refusal {
+    let what = format!(
+        "a request has at most {REQUEST_LENGTH_MAX} bytes, and this one is longer: give quiverd a configuration of \
+        this size at its start, with --config FILE"
+    );
+    Refusal::because(Reason::TooLong, what)
+}
+
+/// Reads what has come, and waits for it; false at the end.
+async fn read_more(stream: &UnixStream, received: &mut Received) -> io::Result<bool> {
+    loop {
+        // Memory is taken only when there is something to read.
+        stream.readable().await?;
+        received.bytes.reserve(READ_SIZE);
+        match stream.try_read_buf(&mut received.bytes) {
+            Ok(count) => return Ok(count > 0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if received.bytes.is_empty() {
+                    *received = Received::default();
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_one_by_one_and_leave_nothing() {
+        let mut received = Received { bytes: b"a\nbc\n\nd".to_vec(), ..Received::default() };
+        assert_eq!(received.line(), Some(&b"a"[..]));
+        received.forget();
+        assert_eq!(received.line(), Some(&b"bc"[..]));
+        assert_eq!(received.line(), Some(&b""[..]));
+        assert_eq!(received.line(), None);
+        received.forget();
+        received.bytes.extend_from_slice(b"e\n");
+        assert_eq!(received.line(), Some(&b"de"[..]));
+        received.forget();
+        assert_eq!((received.bytes.capacity(), received.start, received.searched), (0, 0, 0));
+    }
+}
