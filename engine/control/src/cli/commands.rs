@@ -53,15 +53,40 @@ impl Commands {
     /// # Panics
     /// If its grammar is malformed or another command has the same: a programming error, named.
     pub fn add(&self, command: Command) {
-        let grammar = match grammar::parse(command.grammar) {
-            Ok(grammar) => grammar,
-            Err(error) => panic!("the grammar of the command '{}': {error}", command.grammar),
-        };
+        if let Err(error) = self.try_add(command) {
+            panic!("{error}");
+        }
+    }
+
+    /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
+    pub fn try_add(&self, command: Command) -> Result<(), String> {
+        let grammar = self.parse(command.grammar)?;
         let mut registered = self.0.borrow_mut();
-        let registered = Rc::make_mut(&mut registered);
-        let twice = registered.commands.iter().any(|other| other.command.grammar == command.grammar);
-        assert!(!twice, "the command '{}' was registered twice", command.grammar);
-        registered.commands.push(Rc::new(Entry { command, grammar }));
+        Rc::make_mut(&mut registered).commands.push(Rc::new(Entry { command, grammar }));
+        Ok(())
+    }
+
+    /// The names and types of a grammar's arguments; an error if no command of this grammar could be registered.
+    pub fn arguments_of(&self, grammar: &str) -> Result<Vec<(String, String)>, String> {
+        let parsed = self.parse(grammar)?;
+        self.check_arguments(grammar, &parsed)?;
+        let mut arguments = vec![];
+        parsed.arguments(&mut |name, kind| arguments.push((name.to_owned(), kind.to_owned())));
+        Ok(arguments)
+    }
+
+    fn parse(&self, grammar: &str) -> Result<Rc<Part>, String> {
+        let parsed =
+            grammar::parse(grammar).map_err(|error| format!("the grammar of the command '{grammar}': {error}"))?;
+        match self.0.borrow().commands.iter().any(|other| other.command.grammar == grammar) {
+            true => Err(format!("the command '{grammar}' was registered twice")),
+            false => Ok(parsed),
+        }
+    }
+
+    /// The type of arguments of this name.
+    pub fn kind(&self, name: &str) -> Option<ArgumentKind> {
+        kind_of(&self.0.borrow().kinds, name)
     }
 
     /// Registers a type of arguments. The types of std's scalars (`u32`, `ip4`, `text` ...) are there already.
@@ -72,22 +97,21 @@ impl Commands {
 
     /// Checks that every argument's type was registered, once all rooms are. The error names type and command.
     pub fn check(&self) -> Result<(), String> {
-        let registered = self.0.borrow();
-        for entry in &registered.commands {
-            let mut missing = None;
-            entry.grammar.arguments(&mut |_, kind| {
-                if kind_of(&registered.kinds, kind).is_none() {
-                    missing = Some(kind.to_owned());
-                }
-            });
-            if let Some(kind) = missing {
-                return Err(format!(
-                    "the command '{}' has an argument of the unknown type '{kind}'",
-                    entry.command.grammar
-                ));
+        let registered = self.0.borrow().clone();
+        registered.commands.iter().try_for_each(|entry| self.check_arguments(entry.command.grammar, &entry.grammar))
+    }
+
+    fn check_arguments(&self, grammar: &str, parsed: &Part) -> Result<(), String> {
+        let mut missing = None;
+        parsed.arguments(&mut |_, kind| {
+            if self.kind(kind).is_none() {
+                missing = Some(kind.to_owned());
             }
+        });
+        match missing {
+            Some(kind) => Err(format!("the command '{grammar}' has an argument of the unknown type '{kind}'")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Runs a line. What the command answers in parts goes to `output`, which is closed at the end; the last part,

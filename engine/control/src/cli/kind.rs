@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use crate::control::Control;
 use crate::object::{ObjectRef, Scalar};
 
@@ -17,6 +19,9 @@ pub struct ArgumentKind {
     pub(super) expected: &'static str,
     space: Option<&'static str>,
     parse: fn(&str) -> Result<(), String>,
+    read: fn(&Value) -> Result<Value, String>,
+    read_word: fn(&str) -> Result<Value, String>,
+    schema: fn() -> Value,
     choices: fn() -> &'static [&'static str],
     complete: Option<Complete>,
 }
@@ -29,6 +34,9 @@ impl ArgumentKind {
             expected: T::EXPECTED,
             space: T::SPACE,
             parse: |text| T::parse(text).map(|_| ()),
+            read: |value| T::from_value(value).map(|value| value.to_value()),
+            read_word: |text| T::parse(text).map(|value| value.to_value()),
+            schema: T::schema,
             choices: T::choices,
             complete: None,
         }
@@ -42,6 +50,31 @@ impl ArgumentKind {
     /// Completes words of this type from what `names` finds in the live system.
     pub fn completed_by(self, names: impl Fn(&Control) -> Vec<String> + 'static) -> ArgumentKind {
         ArgumentKind { complete: Some(Rc::new(names)), ..self }
+    }
+
+    /// What is expected, as it stands after "expected".
+    pub fn expected(&self) -> &'static str {
+        self.expected
+    }
+
+    /// The space of names that its words refer to.
+    pub fn space(&self) -> Option<&'static str> {
+        self.space
+    }
+
+    /// Reads a value as files have it; returns it in its usual form. The error may be empty.
+    pub fn read(&self, value: &Value) -> Result<Value, String> {
+        (self.read)(value)
+    }
+
+    /// Reads a word; returns the value as files have it. The error may be empty.
+    pub fn read_word(&self, word: &str) -> Result<Value, String> {
+        (self.read_word)(word)
+    }
+
+    /// The JSON schema of its values in files.
+    pub fn schema(&self) -> Value {
+        (self.schema)()
     }
 
     /// The words that can stand here, as far as they are known.

@@ -24,7 +24,7 @@ use crate::cli::Reply;
 use crate::control::Control;
 use crate::object::{AnyKind, AnyObject, FieldInfo, ObjectError, ObjectRef, Step};
 pub use tree::Position;
-use tree::{Data, Node};
+use tree::{Data, Entry, Node};
 
 /// A problem of a configuration file: where, which object and field, what is wrong and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
@@ -180,8 +180,6 @@ impl Reader<'_> {
     }
 
     fn sections(&mut self, control: &Control, root: Node) {
-        let kinds = control.objects().kinds();
-        let names = || kinds.iter().map(|kind| kind.name());
         let sections = match root.data {
             Data::Mapping(sections) => sections,
             Data::Scalar(Value::Null) => return,
@@ -190,6 +188,9 @@ impl Reader<'_> {
                 return self.add(root.at, ObjectError::whole("the file is no mapping of sections").remedy(remedy));
             }
         };
+        self.open(control, &sections);
+        let kinds = control.objects().kinds();
+        let names = || kinds.iter().map(|kind| kind.name());
         for section in sections {
             let Some(kind) = kinds.iter().find(|kind| kind.name() == section.name) else {
                 let remedy = match crate::cli::nearest(&section.name, names()) {
@@ -206,6 +207,21 @@ impl Reader<'_> {
                 _ => {
                     let error = ObjectError::whole(format!("'{}' is no list", section.name));
                     self.add(section.value.at, error.remedy("write each object behind '- '"));
+                }
+            }
+        }
+    }
+
+    /// Opens the objects that bring further kinds into being. What is wrong with them otherwise is told when they are read.
+    fn open(&mut self, control: &Control, sections: &[Entry]) {
+        let kinds: Vec<_> = control.objects().kinds().into_iter().filter(|kind| kind.opens()).collect();
+        for section in sections {
+            let Some(kind) = kinds.iter().find(|kind| kind.name() == section.name) else { continue };
+            let Data::List(items) = &section.value.data else { continue };
+            for item in items {
+                let Value::Object(values) = item.to_value() else { continue };
+                if let Err(error) = kind.read(&values).map_or(Ok(()), |object| kind.open(control, &*object)) {
+                    self.add(item.position_of(&error.field, true), error);
                 }
             }
         }

@@ -256,7 +256,7 @@ impl Control {
     }
 }
 
-fn first(errors: Vec<ObjectError>) -> ObjectError {
+pub(super) fn first(errors: Vec<ObjectError>) -> ObjectError {
     errors.into_iter().next().unwrap_or_else(|| ObjectError::whole("refused"))
 }
 

@@ -281,7 +281,11 @@ pub mod derived {
 
     /// The JSON schema of a record.
     pub fn schema<R: Record>() -> Value {
-        let fields = R::record_fields();
+        schema_of(R::DOC, R::record_fields())
+    }
+
+    /// The JSON schema of a record with these fields.
+    pub fn schema_of(doc: &str, fields: Vec<FieldInfo>) -> Value {
         let required: Vec<_> = fields.iter().filter(|field| field.default.is_none()).map(|field| field.name).collect();
         let mut properties = Map::new();
         for field in fields {
@@ -296,7 +300,7 @@ pub mod derived {
         }
         json!({
             "type": "object",
-            "description": R::DOC,
+            "description": doc,
             "properties": properties,
             "required": required,
             "additionalProperties": false,

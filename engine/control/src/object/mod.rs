@@ -3,10 +3,12 @@
 //! - `scalar`: values that are one word, and types for them ([`Scalar`], [`reference!`](crate::reference)).
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
+//! - [`described`]: kinds that are described by data, those of plugins.
 //! - `registry`: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
 
 mod apply;
 mod circle;
+pub mod described;
 pub mod field;
 pub mod registry;
 pub mod scalar;
@@ -104,6 +106,18 @@ pub enum Change<'a, O> {
     },
     /// It shall be no more.
     Delete(&'a O),
+}
+
+impl<'a, O> Change<'a, O> {
+    /// The change from one state to another; none if there is nothing on either side.
+    pub(crate) fn between(old: Option<&'a O>, new: Option<&'a O>) -> Option<Change<'a, O>> {
+        match (old, new) {
+            (None, None) => None,
+            (None, Some(new)) => Some(Change::Create(new)),
+            (Some(old), Some(new)) => Some(Change::Update { old, new }),
+            (Some(old), None) => Some(Change::Delete(old)),
+        }
+    }
 }
 
 /// Why an object was refused: the object, the field, what is wrong and what would be right.

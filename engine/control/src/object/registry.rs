@@ -15,6 +15,8 @@ use crate::control::Control;
 type Apply<O> = Box<dyn Fn(&Control, Change<'_, O>) -> Result<(), ObjectError>>;
 /// What a room refuses, whatever else is configured.
 type Check<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
+/// What must be done before the rest of a file can be read.
+type Open<O> = Box<dyn Fn(&Control, &O) -> Result<(), ObjectError>>;
 
 /// A kind of objects: what a room registers for each of its config structs.
 ///
@@ -23,6 +25,7 @@ type Check<O> = Box<dyn Fn(&O) -> Result<(), ObjectError>>;
 pub struct Kind<O: Object> {
     apply: Apply<O>,
     check: Option<Check<O>>,
+    open: Option<Open<O>>,
     running: RefCell<BTreeMap<O::Key, Rc<O>>>,
 }
 
@@ -30,12 +33,19 @@ impl<O: Object> Kind<O> {
     /// A kind whose changes `apply` makes real. It is called once for each change, after what the object refers to
     /// was applied; when it returns an error, nothing must have changed.
     pub fn new(apply: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static) -> Kind<O> {
-        Kind { apply: Box::new(apply), check: None, running: RefCell::default() }
+        Kind { apply: Box::new(apply), check: None, open: None, running: RefCell::default() }
     }
 
     /// Adds what must hold of an object by itself: checked for all objects before any is applied.
     pub fn check(mut self, check: impl Fn(&O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
         self.check = Some(Box::new(check));
+        self
+    }
+
+    /// Adds what is done with the objects of a file before the rest of it is read: for objects that bring further kinds
+    /// into being. It is done to compare a file, too, so it must change nothing that runs.
+    pub fn open(mut self, open: impl Fn(&Control, &O) -> Result<(), ObjectError> + 'static) -> Kind<O> {
+        self.open = Some(Box::new(open));
         self
     }
 }
@@ -98,6 +108,14 @@ pub(crate) trait AnyKind: Any {
     /// Reads and checks an object; all problems, their fields relative to the object.
     fn read(&self, values: &Map<String, Value>) -> Result<Rc<dyn AnyObject>, Vec<ObjectError>>;
     fn check(&self, object: &dyn AnyObject) -> Result<(), ObjectError>;
+    /// Whether [`AnyKind::open`] does anything.
+    fn opens(&self) -> bool {
+        false
+    }
+    /// Does what must be done before the rest of the object's file can be read.
+    fn open(&self, _control: &Control, _object: &dyn AnyObject) -> Result<(), ObjectError> {
+        Ok(())
+    }
     fn running(&self) -> Vec<Rc<dyn AnyObject>>;
     /// The running object with the key of `like`.
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>>;
@@ -146,6 +164,15 @@ impl<O: Object> AnyKind for Kind<O> {
             _ => Ok(()),
         }
     }
+    fn opens(&self) -> bool {
+        self.open.is_some()
+    }
+    fn open(&self, control: &Control, object: &dyn AnyObject) -> Result<(), ObjectError> {
+        match (&self.open, object.as_any().downcast_ref::<O>()) {
+            (Some(open), Some(typed)) => open(control, typed).map_err(|error| error.of(&object.id())),
+            _ => Ok(()),
+        }
+    }
     fn running(&self) -> Vec<Rc<dyn AnyObject>> {
         self.running.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
     }
@@ -161,12 +188,7 @@ impl<O: Object> AnyKind for Kind<O> {
     ) -> Result<(), ObjectError> {
         let old = old.and_then(Self::typed);
         let new = new.and_then(Self::typed);
-        let change = match (&old, &new) {
-            (None, None) => return Ok(()),
-            (None, Some(new)) => Change::Create(&**new),
-            (Some(old), Some(new)) => Change::Update { old: &**old, new: &**new },
-            (Some(old), None) => Change::Delete(&**old),
-        };
+        let Some(change) = Change::between(old.as_deref(), new.as_deref()) else { return Ok(()) };
         (self.apply)(control, change)?;
         let mut running = self.running.borrow_mut();
         match (old, new) {
@@ -225,7 +247,11 @@ impl Objects {
     /// If there is a kind of this name: a programming error.
     pub fn add<O: Object>(&self, kind: Kind<O>) {
         assert!(self.kind_named(O::KIND).is_none(), "the kind of objects '{}' was registered twice", O::KIND);
-        self.kinds.borrow_mut().push(Rc::new(kind));
+        self.push(Rc::new(kind));
+    }
+
+    pub(super) fn push(&self, kind: Rc<dyn AnyKind>) {
+        self.kinds.borrow_mut().push(kind);
     }
 
     /// The running object of this key.
