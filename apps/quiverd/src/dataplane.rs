@@ -28,17 +28,8 @@ pub struct DataplaneArguments {
     #[arg(long, default_value_t = 262_144, value_name = "N")]
     buffers_limit: u32,
     /// The instruction set of the hot paths: the best that the CPU has, or a lower one.
-    #[arg(long, value_name = "baseline|avx2|avx512", value_parser = level)]
+    #[arg(long, value_name = "baseline|avx2|avx512")]
     isa: Option<Level>,
-}
-
-fn level(name: &str) -> Result<Level, String> {
-    let known = Level::all();
-    match known.iter().find(|(known, _)| *known == name) {
-        Some((_, Some(level))) => Ok(*level),
-        Some((_, None)) => Err("this CPU does not have it".into()),
-        None => Err(format!("not an instruction set; there are {}", known.map(|(name, _)| name).join(", "))),
-    }
 }
 
 /// The running threads; dropping it without [`Threads::stop`] leaves them running until the process ends.

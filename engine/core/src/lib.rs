@@ -36,7 +36,7 @@ pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
     Reason, Seed, Side, To,
 };
-pub use isa::{Isa, Lanes, Level, Mask16};
+pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
 pub use product::ProductSpec;
 pub use quiver_table::{Domain, Guard, Publisher, Snapshot};
 pub use ring::PacketRing;

@@ -39,17 +39,15 @@ impl<I: Isa> Header<I> {
         for lane in 0..16 {
             (lower[lane], upper[lane]) = halves(packets[lane]);
         }
-        let mut words = [Lanes::splat(isa, 0); 16];
-        words[..8].copy_from_slice(&Lanes::columns(isa, &lower));
-        words[8..].copy_from_slice(&Lanes::columns(isa, &upper));
-        Header { words }
+        let [a, b, c, d, e, f, g, h] = Lanes::columns(isa, &lower);
+        let [i, j, k, l, m, n, o, p] = Lanes::columns(isa, &upper);
+        Header { words: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] }
     }
     /// The first 32 bytes of each packet's window.
     #[inline(always)]
     fn front(&self) -> [[u8; 32]; 16] {
-        let mut front = [self.words[0]; 8];
-        front.copy_from_slice(&self.words[..8]);
-        Lanes::rows(&front)
+        let [a, b, c, d, e, f, g, h, ..] = self.words;
+        Lanes::rows([a, b, c, d, e, f, g, h])
     }
     /// The field of every packet.
     #[inline(always)]
@@ -346,6 +344,10 @@ impl<S: Stage> Node for StageNode<S> {
         level.run(FrameLoop { body: self.0.enter(cx.guard), pool: cx.pool, frame });
     }
 }
+/// The type of a stage's loop as a node.
+pub(crate) fn node_kernel<S: Stage>() -> &'static str {
+    std::any::type_name::<FrameLoop<'static, S::Body<'static>>>()
+}
 struct FrameLoop<'a, B> {
     body: B,
     pool: &'a mut Pool,
@@ -385,6 +387,10 @@ fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
     }
 }
 
+/// The type of a product's loop.
+pub(crate) fn product_kernel<S: Stage>() -> &'static str {
+    std::any::type_name::<ProductLoop<'static, S::Body<'static>>>()
+}
 /// The product's loop: packets that go all the way are handed to the output, odd ones stay in the frame untouched.
 pub(crate) struct ProductLoop<'a, B> {
     pub body: B,

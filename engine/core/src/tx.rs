@@ -87,10 +87,12 @@ impl Batch {
 }
 impl Batch {
     /// Packets in the batch.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.len.min(VECTOR)
     }
     /// Whether there are none.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_engine::{Backing, Dataplane, PacketRing, QueueId};
+use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
@@ -49,8 +49,8 @@ pub struct Row {
 }
 
 /// Measures a path with nodes, and fused where a product serves it.
-pub fn measure(path: &Path) -> Result<(Vec<Row>, Backing), String> {
-    let mut bench = Bench::new(path)?;
+pub fn measure(path: &Path, level: Level) -> Result<(Vec<Row>, Backing), String> {
+    let mut bench = Bench::new(path, level)?;
     let mut rows = vec![];
     for fusion in [false, true] {
         let way = bench.set_fusion(fusion)?;
@@ -97,8 +97,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(path: &Path) -> Result<Bench, String> {
-        let setup = Setup { fusion: false, buffers: 16_384, ..Setup::default() };
+    fn new(path: &Path, level: Level) -> Result<Bench, String> {
+        let setup = Setup { level, fusion: false, buffers: 16_384, ..Setup::default() };
         let mut daemon = Daemon::new(ROOMS, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];

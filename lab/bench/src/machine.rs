@@ -24,7 +24,7 @@ pub struct Machine {
 
 impl Machine {
     /// This machine, now.
-    pub fn here(backing: Backing) -> Machine {
+    pub fn here(backing: Backing, level: Level) -> Machine {
         let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let fact = |name: &str| {
             let line = facts.lines().find(|line| line.starts_with(name));
@@ -35,9 +35,8 @@ impl Machine {
             Backing::Transparent => "transparent huge",
             Backing::Plain => "4 KB",
         };
-        let level = Level::all().into_iter().rev().find(|(_, level)| level.is_some()).map_or("none", |(name, _)| name);
         let tsc_mhz = (1000.0 / quiver_engine::thread::tick_length()).round() as u32;
-        Machine { date: today(), revision: revision(), cpu: fact("model name"), tsc_mhz, pages, level }
+        Machine { date: today(), revision: revision(), cpu: fact("model name"), tsc_mhz, pages, level: level.name() }
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use quiver_engine::Level;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask bench")]
@@ -24,12 +25,15 @@ enum Bench {
         /// Only the paths whose names contain this
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
+        /// The instruction set; the best one if none is named
+        #[arg(long, value_name = "baseline|avx2|avx512")]
+        isa: Option<Level>,
     },
 }
 
 fn main() -> ExitCode {
-    let Bench::Graph { json, csv, only } = Bench::parse();
-    match run(json, csv, &only) {
+    let Bench::Graph { json, csv, only, isa } = Bench::parse();
+    match run(json, csv, &only, isa.unwrap_or_else(Level::best)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench graph: {error}");
@@ -38,18 +42,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(json: bool, csv: Option<PathBuf>, only: &str) -> Result<(), String> {
+fn run(json: bool, csv: Option<PathBuf>, only: &str, level: Level) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench graph`".into());
     }
     let (mut rows, mut pages) = (vec![], None);
     for path in path::all().iter().filter(|path| path.name.contains(only)) {
         eprintln!("{} ...", path.name);
-        let (more, backing) = graph::measure(path)?;
+        let (more, backing) = graph::measure(path, level)?;
         rows.extend(more);
         pages = Some(backing);
     }
-    let machine = machine::Machine::here(pages.ok_or("no path has such a name")?);
+    let machine = machine::Machine::here(pages.ok_or("no path has such a name")?, level);
     match json {
         true => println!("{}", report::json(&machine, &rows)?),
         false => println!("{}", report::table(&machine, &rows)),

@@ -40,7 +40,6 @@ fn isolated_cores(machine: &Machine) -> Finding {
 fn instruction_set() -> Finding {
     let is_avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl");
     let slower = "take a machine (or a virtual machine's processor type) with AVX-512 for the fastest data path";
     if is_avx512 {

@@ -1,0 +1,25 @@
+//! What else is asked of the processor: prefetches, and its clock.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _rdtsc};
+
+/// Asks for the line of `x` to be brought near; a hint, without any other effect.
+#[inline(always)]
+pub fn prefetch<T>(x: &T) {
+    // SAFETY: a prefetch never faults, and SSE is part of the architecture.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(x).cast()) };
+}
+
+/// Ticks of the time stamp counter, which runs at one rate whatever the core does.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: the instruction exists on every x86-64 CPU and touches no memory.
+    unsafe { _rdtsc() }
+}
+
+/// Ticks since `clock`, which becomes now.
+#[inline(always)]
+pub(crate) fn lap(clock: &mut u64) -> u64 {
+    let now = ticks();
+    now.wrapping_sub(std::mem::replace(clock, now))
+}
