@@ -2,6 +2,12 @@
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
 
+quiver_testkit::level_tests![
+    nodes_and_product_agree,
+    traced_packets_show_the_nodes_they_passed,
+    an_empty_pool_drops_by_name_and_recovers,
+];
+
 arcs! {
     /// Arcs of the stage under test.
     enum Next {
@@ -101,8 +107,7 @@ fn packets() -> Vec<Vec<u8>> {
     (0..700u32).map(|i| (0..[60, 13, 64, 1500, 9000][i as usize % 5]).map(|b| (b as u32 ^ i) as u8).collect()).collect()
 }
 
-#[test]
-fn nodes_and_product_agree_on_every_level() {
+fn nodes_and_product_agree(level: Level) {
     let packets = packets();
     let expected: Vec<Vec<u8>> = packets
         .iter()
@@ -114,35 +119,28 @@ fn nodes_and_product_agree_on_every_level() {
         })
         .collect();
     let mut counts = None;
-    for (name, level) in Level::all() {
-        let Some(level) = level else {
-            eprintln!("skipped: {name} is not on this CPU");
-            continue;
-        };
-        for fusion in [false, true] {
-            let mut bench = bench(level, fusion);
-            let all = bench.dataplane.buffers().count();
-            bench.receive(&packets);
-            let mut sent: Vec<_> = bench.sent.try_iter().collect();
-            let mut expected = expected.clone();
-            // Chained packets leave the product for the nodes and may be overtaken.
-            sent.sort();
-            expected.sort();
-            assert!(sent == expected, "{name}, fusion {fusion}: {} of {}", sent.len(), expected.len());
-            let now = bench.counts();
-            assert!(now.contains(&("cross", "too-short", 140)), "{now:?}");
-            assert_eq!(counts.get_or_insert(now.clone()), &now, "{name}, fusion {fusion}");
-            assert_eq!(bench.dataplane.queues()[0].product.is_ok(), fusion);
-            let buffers = bench.dataplane.buffers().clone();
-            drop(bench);
-            assert_eq!(buffers.stored(), all as usize, "a buffer leaked");
-        }
+    for (level, fusion) in [(Level::best(), false), (level, false), (level, true)] {
+        let mut bench = bench(level, fusion);
+        let all = bench.dataplane.buffers().count();
+        bench.receive(&packets);
+        let mut sent: Vec<_> = bench.sent.try_iter().collect();
+        let mut expected = expected.clone();
+        // Chained packets leave the product for the nodes and may be overtaken.
+        sent.sort();
+        expected.sort();
+        assert!(sent == expected, "fusion {fusion}: {} of {}", sent.len(), expected.len());
+        let now = bench.counts();
+        assert!(now.contains(&("cross", "too-short", 140)), "{now:?}");
+        assert_eq!(counts.get_or_insert(now.clone()), &now, "fusion {fusion}");
+        assert_eq!(bench.dataplane.queues()[0].product.is_ok(), fusion);
+        let buffers = bench.dataplane.buffers().clone();
+        drop(bench);
+        assert_eq!(buffers.stored(), all as usize, "a buffer leaked");
     }
 }
 
-#[test]
-fn traced_packets_show_the_nodes_they_passed() {
-    let mut bench = bench(Level::best(), true);
+fn traced_packets_show_the_nodes_they_passed(level: Level) {
+    let mut bench = bench(level, true);
     bench.dataplane.trace(bench.input, 2);
     bench.receive(&packets());
     let mut answer = Box::pin(bench.dataplane.trace_records());
@@ -167,9 +165,8 @@ fn traced_packets_show_the_nodes_they_passed() {
     assert_eq!(seen, [path(0), dropped].concat());
 }
 
-#[test]
-fn an_empty_pool_drops_by_name_and_recovers() {
-    let mut bench = bench(Level::best(), true);
+fn an_empty_pool_drops_by_name_and_recovers(level: Level) {
+    let mut bench = bench(level, true);
     let mut held = vec![];
     while let Some(packet) = bench.worker.pool().packet(&[0; 60]) {
         held.push(packet);

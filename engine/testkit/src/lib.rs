@@ -2,5 +2,6 @@
 pub mod daemon;
 pub mod executor;
 pub mod golden;
+pub mod levels;
 pub mod packet;
 pub mod pcap;

@@ -10,6 +10,12 @@ use quiver_interface::{InterfaceId, NewInterface, create, remove};
 use quiver_testkit::executor::Executor;
 use quiver_wire::MacAddress;
 
+quiver_testkit::level_tests![
+    layer_3_takes_what_is_for_us_by_its_ethertype,
+    layer_2_takes_all_but_the_tags_that_are_expected,
+    address_and_mode_end_with_the_interface,
+];
+
 arcs! {
     /// The end of the test.
     enum End {
@@ -93,72 +99,61 @@ impl Bench {
     }
 }
 
-fn levels() -> Vec<Level> {
-    Level::all().into_iter().filter_map(|(_, level)| level).collect()
+fn layer_3_takes_what_is_for_us_by_its_ethertype(level: Level) {
+    let mut bench = bench(level);
+    let rx = bench.interface.0;
+    let group = MacAddress([1, 0, 0x5e, 0, 0, 1]);
+    let other_high = MacAddress([2, 0xff, 3, 4, 5, 6]);
+    let other_low = MacAddress([2, 0xfe, 3, 4, 5, 7]);
+    let seen = bench.send(&[
+        frame(OURS, 0x0800, 60),
+        frame(MacAddress::BROADCAST, 0x0806, 60),
+        frame(group, 0x0800, 5000),
+        frame(OURS, 0x8100, 60),
+        frame(other_low, 0x88a8, 60),
+        frame(other_high, 0x0800, 60),
+        frame(other_low, 0x0800, 60),
+        frame(OURS, 0x86dd, 60),
+        frame(OURS, 0x0026, 60),
+        frame(OURS, 0x0800, 13),
+    ]);
+    let inside = b"\x45\x07".to_vec();
+    let mut expected = vec![
+        ("ip4-input", rx, 46, inside.clone()),
+        ("ip4-input", rx, 4986, inside.clone()),
+        ("arp-input", rx, 46, inside),
+        ("vlan-input", rx, 60, vec![2, 0xfe]),
+        ("vlan-input", rx, 60, vec![2, 0xfe]),
+    ];
+    let mut seen = seen;
+    seen.sort();
+    expected.sort();
+    assert_eq!(seen, expected);
+    assert_eq!(["not-for-us", "unknown-ethertype", "too-short"].map(|reason| bench.dropped(reason)), [2, 2, 1]);
 }
 
-#[test]
-fn layer_3_takes_what_is_for_us_by_its_ethertype() {
-    for level in levels() {
-        let mut bench = bench(level);
-        let rx = bench.interface.0;
-        let group = MacAddress([1, 0, 0x5e, 0, 0, 1]);
-        let other_high = MacAddress([2, 0xff, 3, 4, 5, 6]);
-        let other_low = MacAddress([2, 0xfe, 3, 4, 5, 7]);
-        let seen = bench.send(&[
-            frame(OURS, 0x0800, 60),
-            frame(MacAddress::BROADCAST, 0x0806, 60),
-            frame(group, 0x0800, 5000),
-            frame(OURS, 0x8100, 60),
-            frame(other_low, 0x88a8, 60),
-            frame(other_high, 0x0800, 60),
-            frame(other_low, 0x0800, 60),
-            frame(OURS, 0x86dd, 60),
-            frame(OURS, 0x0026, 60),
-            frame(OURS, 0x0800, 13),
-        ]);
-        let inside = b"\x45\x07".to_vec();
-        let mut expected = vec![
-            ("ip4-input", rx, 46, inside.clone()),
-            ("ip4-input", rx, 4986, inside.clone()),
-            ("arp-input", rx, 46, inside),
-            ("vlan-input", rx, 60, vec![2, 0xfe]),
-            ("vlan-input", rx, 60, vec![2, 0xfe]),
-        ];
-        let mut seen = seen;
-        seen.sort();
-        expected.sort();
-        assert_eq!(seen, expected);
-        assert_eq!(["not-for-us", "unknown-ethertype", "too-short"].map(|reason| bench.dropped(reason)), [2, 2, 1]);
-    }
+fn layer_2_takes_all_but_the_tags_that_are_expected(level: Level) {
+    let mut bench = bench(level);
+    let rx = bench.interface;
+    quiver_ethernet::set_layer2(&bench.control, rx, true);
+    assert!(quiver_ethernet::is_layer2(&bench.control, rx));
+    let other = MacAddress([2, 9, 9, 9, 9, 9]);
+    let packets = [frame(other, 0x0800, 60), frame(other, 0x8100, 61), frame(other, 0x0800, 13)];
+    let l2 = |length| ("l2-input", rx.0, length, vec![2, 9]);
+    assert_eq!(bench.send(&packets), [l2(60), l2(61)]);
+    quiver_ethernet::set_tags(&bench.control, rx, true, false);
+    let mut seen = bench.send(&packets);
+    seen.sort();
+    assert_eq!(seen, [l2(60), ("vlan-input", rx.0, 61, vec![2, 9])]);
+    assert_eq!(bench.dropped("too-short"), 2);
+    quiver_ethernet::set_tags(&bench.control, rx, false, true);
+    let mut seen = bench.send(&packets);
+    seen.sort();
+    assert_eq!(seen, [l2(61), ("vlan-input", rx.0, 60, vec![2, 9])]);
 }
 
-#[test]
-fn layer_2_takes_all_but_the_tags_that_are_expected() {
-    for level in levels() {
-        let mut bench = bench(level);
-        let rx = bench.interface;
-        quiver_ethernet::set_layer2(&bench.control, rx, true);
-        assert!(quiver_ethernet::is_layer2(&bench.control, rx));
-        let other = MacAddress([2, 9, 9, 9, 9, 9]);
-        let packets = [frame(other, 0x0800, 60), frame(other, 0x8100, 61), frame(other, 0x0800, 13)];
-        let l2 = |length| ("l2-input", rx.0, length, vec![2, 9]);
-        assert_eq!(bench.send(&packets), [l2(60), l2(61)]);
-        quiver_ethernet::set_tags(&bench.control, rx, true, false);
-        let mut seen = bench.send(&packets);
-        seen.sort();
-        assert_eq!(seen, [l2(60), ("vlan-input", rx.0, 61, vec![2, 9])]);
-        assert_eq!(bench.dropped("too-short"), 2);
-        quiver_ethernet::set_tags(&bench.control, rx, false, true);
-        let mut seen = bench.send(&packets);
-        seen.sort();
-        assert_eq!(seen, [l2(61), ("vlan-input", rx.0, 60, vec![2, 9])]);
-    }
-}
-
-#[test]
-fn address_and_mode_end_with_the_interface() {
-    let mut bench = bench(Level::best());
+fn address_and_mode_end_with_the_interface(level: Level) {
+    let mut bench = bench(level);
     quiver_ethernet::set_layer2(&bench.control, bench.interface, true);
     remove(&bench.control, bench.interface);
     assert!(!quiver_ethernet::is_layer2(&bench.control, bench.interface));

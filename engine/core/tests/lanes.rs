@@ -1,0 +1,81 @@
+//! Every operation on lanes, on every instruction set, beside the same on plain words.
+
+use quiver_engine::isa::Kernel;
+use quiver_engine::{Isa, Lanes, Level, Mask16};
+
+quiver_testkit::level_tests![operations_agree_with_plain_words, rows_and_columns_are_inverse];
+
+/// Random words (xorshift), with values among them at which comparisons and sums turn.
+struct Random(u64);
+impl Random {
+    fn word(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        match self.0 % 8 {
+            0 => [0, 1, i32::MAX as u32, i32::MIN as u32, u32::MAX][self.0 as usize / 8 % 5],
+            _ => (self.0 >> 32) as u32,
+        }
+    }
+    fn words(&mut self) -> [u32; 16] {
+        std::array::from_fn(|_| self.word())
+    }
+}
+
+struct Operations<'r>(&'r mut Random);
+impl Kernel for Operations<'_> {
+    fn run<I: Isa>(self, isa: I) {
+        for _ in 0..2000 {
+            let (a, mut b, one, mask) = (self.0.words(), self.0.words(), self.0.word(), self.0.word() as u16);
+            // Equal lanes are rare otherwise.
+            b[usize::from(mask) % 16] = a[usize::from(mask) % 16];
+            let shift = self.0.word() % 40;
+            let (x, y) = (Lanes::new(isa, &a), Lanes::new(isa, &b));
+            let each = |f: &dyn Fn(u32, u32) -> u32| std::array::from_fn::<u32, 16, _>(|lane| f(a[lane], b[lane]));
+            let bits = |f: &dyn Fn(u32, u32) -> bool| Mask16((0..16).map(|i| u16::from(f(a[i], b[i])) << i).sum());
+
+            assert_eq!(x.array(), a);
+            assert_eq!(Lanes::splat(isa, one).array(), [one; 16]);
+            assert_eq!((x + y).array(), each(&u32::wrapping_add));
+            assert_eq!((x - y).array(), each(&u32::wrapping_sub));
+            assert_eq!((x & y).array(), each(&|a, b| a & b));
+            assert_eq!((x | y).array(), each(&|a, b| a | b));
+            assert_eq!((x ^ one).array(), each(&|a, _| a ^ one));
+            assert_eq!((x << shift).array(), each(&|a, _| a.checked_shl(shift).unwrap_or(0)));
+            assert_eq!((x >> shift).array(), each(&|a, _| a.checked_shr(shift).unwrap_or(0)));
+            assert_eq!(x.eq(y), bits(&|a, b| a == b));
+            assert_eq!(x.ne(y), bits(&|a, b| a != b));
+            assert_eq!(x.lt(y), bits(&|a, b| a < b));
+            assert_eq!(x.gt(y), bits(&|a, b| a > b));
+            assert_eq!(x.lt(one), bits(&|a, _| a < one));
+            let replaced = x.replace(Mask16(mask), y).array();
+            assert_eq!(replaced, std::array::from_fn(|i| if mask >> i & 1 == 1 { b[i] } else { a[i] }));
+            assert_eq!(x.map(u32::swap_bytes).array(), each(&|a, _| a.swap_bytes()));
+            assert_eq!(x.map_with(y, |a, b| a.rotate_left(b % 32)).array(), each(&|a, b| a.rotate_left(b % 32)));
+            assert_eq!(x.map_uniform(u32::count_ones).array(), each(&|a, _| a.count_ones()));
+            assert_eq!(Lanes::splat(isa, one).map_uniform(u32::count_ones).array(), [one.count_ones(); 16]);
+            assert_eq!(Mask16(mask).collect::<Vec<_>>(), (0..16).filter(|i| mask >> i & 1 == 1).collect::<Vec<_>>());
+        }
+    }
+}
+fn operations_agree_with_plain_words(level: Level) {
+    level.run(Operations(&mut Random(0x1234_5678_9abc_def1)));
+}
+
+struct Transpositions<'r>(&'r mut Random);
+impl Kernel for Transpositions<'_> {
+    fn run<I: Isa>(self, isa: I) {
+        for _ in 0..200 {
+            let rows: [[u8; 32]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| self.0.word() as u8));
+            let columns = Lanes::columns(isa, &rows.each_ref());
+            for (number, column) in columns.iter().enumerate() {
+                let word = |row: &[u8; 32]| row[4 * number..].first_chunk().copied().map(u32::from_be_bytes);
+                assert_eq!(column.array().map(Some), rows.each_ref().map(word), "column {number}");
+            }
+            assert_eq!(Lanes::rows(columns), rows);
+        }
+    }
+}
+fn rows_and_columns_are_inverse(level: Level) {
+    level.run(Transpositions(&mut Random(42)));
+}
