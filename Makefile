@@ -26,6 +26,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	$(CARGO) xtask check
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace
+	$(CARGO) xtask disassemble
 
 toolchain:
 	@have=$$($(CARGO) --version 2>/dev/null | cut -d' ' -f2); \

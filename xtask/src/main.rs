@@ -1,6 +1,7 @@
 //! Tasks of Quiver's developers: `cargo xtask NAME`.
 
 mod check;
+mod disassemble;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -12,6 +13,9 @@ use clap::Parser;
 enum Task {
     /// Check the rules that neither compiler nor clippy knows
     Check,
+    /// Build the daemon's release and look into its machine code: the hot loops must call nothing and be as wide as the
+    /// instruction set that they are compiled for
+    Disassemble,
     /// Measure in release: `bench graph` for ticks per packet, which it also appends to bench/graph.csv
     #[command(disable_help_flag = true)]
     Bench {
@@ -26,23 +30,35 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the manifest is in a folder of the workspace");
     match Task::parse() {
         Task::Check => check::run(root),
+        Task::Disassemble => disassemble::run(root),
         Task::Bench { arguments } => bench(root, &arguments),
     }
 }
 
 /// Builds the benchmarks in release and runs them; only then this crate does not need all of Quiver to be built.
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(root).args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
+    let mut command = cargo(root);
+    command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     if arguments.iter().any(|word| word == "graph") && !arguments.iter().any(|word| word == "--csv") {
         command.args(["--csv", "bench/graph.csv"]);
     }
+    finish("bench", command)
+}
+
+/// The cargo that runs this, in the workspace's root.
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Runs a command to its end, which becomes the task's.
+fn finish(task: &str, mut command: Command) -> ExitCode {
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("cargo xtask bench: cargo cannot be started: {error}");
+            eprintln!("cargo xtask {task}: {} cannot be started: {error}", command.get_program().display());
             ExitCode::FAILURE
         }
     }

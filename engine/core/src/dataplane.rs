@@ -196,6 +196,10 @@ impl Dataplane {
     pub fn product(&mut self, product: ProductSpec) {
         self.products.push(product);
     }
+    /// The products on offer.
+    pub fn products(&self) -> &[ProductSpec] {
+        &self.products
+    }
     /// Checks the graph and makes the workers. Whoever gets them calls their turns.
     pub fn start(&mut self) -> Result<Vec<Worker>, DataplaneError> {
         self.blueprint.check()?;

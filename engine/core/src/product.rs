@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::graph::{Context, NodeCounters, NodeId, Seed};
 use crate::isa::lap;
-use crate::stage::{Path, ProductLoop, Stage};
+use crate::stage::{Path, ProductLoop, Stage, product_kernel};
 use std::sync::Arc;
 
 /// A product as rooms offer it.
@@ -14,6 +14,8 @@ pub struct ProductSpec {
     pub path: Vec<(&'static str, u16)>,
     /// Whether an interface's configuration asks for this path.
     pub applies: Box<dyn Fn(u16) -> bool>,
+    /// The type of the loop that is compiled for every instruction set; see [`crate::NodeSpec::kernel`].
+    pub kernel: &'static str,
     make: Box<dyn Fn(Seed) -> Box<dyn Product>>,
 }
 impl ProductSpec {
@@ -29,7 +31,7 @@ impl ProductSpec {
         S::path(&mut path, last.into());
         let (applies, make) =
             (Box::new(applies), Box::new(move |seed| Box::new(Fused(make(seed))) as Box<dyn Product>));
-        ProductSpec { name, path, applies, make }
+        ProductSpec { name, path, applies, kernel: product_kernel::<S>(), make }
     }
     pub(crate) fn make(&self, seed: Seed) -> Box<dyn Product> {
         (self.make)(seed)

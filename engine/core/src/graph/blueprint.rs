@@ -24,15 +24,27 @@ pub struct NodeSpec {
     arcs: &'static [ArcSpec],
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
+    kernel: Option<&'static str>,
 }
 impl NodeSpec {
     /// A node; `make` is called once for each worker.
     pub fn new<N: Node>(name: &'static str, arcs: &'static [ArcSpec], make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
-        NodeSpec { name, arcs, make: Box::new(move |seed| Box::new(make(seed))), describe: Rc::new(|_| String::new()) }
+        let make = Box::new(move |seed| Box::new(make(seed)) as Box<dyn Node>);
+        NodeSpec { name, arcs, make, describe: Rc::new(|_| String::new()), kernel: None }
     }
     /// A node that is a stage.
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
-        NodeSpec::new(S::NAME, S::ARCS, move |seed| crate::StageNode(make(seed)))
+        let kernel = Some(crate::stage::node_kernel::<S>());
+        NodeSpec { kernel, ..NodeSpec::new(S::NAME, S::ARCS, move |seed| crate::StageNode(make(seed))) }
+    }
+    /// The node's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// The type of the loop that is compiled for every instruction set, of a node that is a stage. The name of each
+    /// level's function has it as its argument; `cargo xtask disassemble` looks for them.
+    pub fn kernel(&self) -> Option<&'static str> {
+        self.kernel
     }
     /// What `show trace` says of a packet that passed, beside the node's name and arc.
     #[must_use]
@@ -292,6 +304,10 @@ impl Blueprint {
     /// How a node's trace records are put into words.
     pub fn describer(&self, id: NodeId) -> Option<Describe> {
         self.nodes.get(id.index()).map(|n| n.describe.clone())
+    }
+    /// The loop of a node that is a stage; see [`NodeSpec::kernel`].
+    pub fn kernel(&self, id: NodeId) -> Option<&'static str> {
+        self.nodes.get(id.index())?.kernel
     }
     /// All nodes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {

@@ -1,0 +1,122 @@
+//! `cargo xtask disassemble`: looks into the release build of the daemon whether the hot functions are what their source
+//! promises: one loop without calls, at the full width of each instruction set. Nothing else would tell: a missing
+//! `inline(always)` costs three times the ticks, and no test fails.
+
+mod binary;
+mod flow;
+mod kernel;
+mod tester;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use binary::Binary;
+use kernel::LEVELS;
+use quiver_engine::{Dataplane, NodeSpec, Settings};
+use quiver_testkit::executor::Executor;
+
+/// Functions that loops may call, each with the reason.
+const COLD: &str = include_str!("../cold-calls.txt");
+
+fn main() -> ExitCode {
+    let Some(file) = std::env::args_os().nth(1).map(PathBuf::from) else {
+        eprintln!("usage: quiver-disassemble FILE; `cargo xtask disassemble` builds the daemon and gives it");
+        return ExitCode::FAILURE;
+    };
+    match tester().and_then(|()| daemon(&file)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask disassemble: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether the check finds what is broken, and only that.
+fn tester() -> Result<(), String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let binary = Binary::read(&own).map_err(|error| error.to_string())?;
+    for (spec, expected) in tester::cases() {
+        let (name, kernel) = named(&spec)?;
+        for level in LEVELS {
+            let (_, problems) = kernel::check(&binary, kernel, level, &BTreeSet::new());
+            let found = match expected {
+                None => problems.is_empty(),
+                Some(expected) => problems.keys().any(|problem| problem.contains(expected)),
+            };
+            if !found {
+                let expected = expected.unwrap_or("no problem");
+                return Err(format!(
+                    "the check itself fails: of {name} at {} it is to find `{expected}`, but finds {problems:?}",
+                    level.name
+                ));
+            }
+        }
+    }
+    let (_, problems) = kernel::check(&binary, "NoSuchKernel", LEVELS[0], &BTreeSet::new());
+    match problems.is_empty() {
+        true => Err("the check itself fails: it does not miss a function that is missing".into()),
+        false => Ok(()),
+    }
+}
+
+fn named(spec: &NodeSpec) -> Result<(&'static str, &'static str), String> {
+    spec.kernel().map(|kernel| (spec.name(), kernel)).ok_or_else(|| format!("{} is no stage", spec.name()))
+}
+
+/// Checks every stage and product that the daemon registers, at every level.
+fn daemon(file: &Path) -> Result<(), String> {
+    let binary = Binary::read(file).map_err(|error| error.to_string())?;
+    let listed = cold()?;
+    let (mut unused, mut failed) = (listed.clone(), false);
+    let kernels = registered()?;
+    println!(
+        "{:<28} {:<9} {:>12} {:>11} {:>9}  cold calls",
+        "kernel", "level", "instructions", "full width", "narrower"
+    );
+    for (name, kernel) in &kernels {
+        for level in LEVELS {
+            let (facts, problems) = kernel::check(&binary, kernel, level, &listed);
+            unused.retain(|name| !facts.cold.contains(*name));
+            let cold: Vec<_> = facts.cold.iter().map(String::as_str).collect();
+            let (instructions, full, narrow) = (facts.instructions, facts.full, facts.narrow);
+            println!("{name:<28} {:<9} {instructions:>12} {full:>11} {narrow:>9}  {}", level.name, cold.join(", "));
+            for (problem, at) in problems {
+                eprintln!("{name} ({}): {problem}, at {at:#x}", level.name);
+                failed = true;
+            }
+        }
+    }
+    for name in unused {
+        eprintln!("cold-calls.txt: no loop calls {name}; take it off");
+        failed = true;
+    }
+    println!("{} kernels at {} levels", kernels.len(), LEVELS.len());
+    if failed { Err("not every hot function is what it should be".into()) } else { Ok(()) }
+}
+
+/// The names and loops of all stages and products.
+fn registered() -> Result<Vec<(String, &'static str)>, String> {
+    let control = Executor::new(1).control();
+    let dataplane = Dataplane::new(Settings::default()).map_err(|error| error.to_string())?;
+    control.insert_room(dataplane);
+    quiverd::features::register(&control).map_err(|error| error.to_string())?;
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    let nodes = graph.nodes().filter_map(|id| Some((graph.name(id).to_owned(), graph.kernel(id)?)));
+    let products = dataplane.products().iter().map(|product| (format!("fused: {}", product.name), product.kernel));
+    let all: Vec<_> = nodes.chain(products).collect();
+    if all.is_empty() { Err("the daemon registers no stage".into()) } else { Ok(all) }
+}
+
+/// Reads the list of functions that may be called: a name, two spaces or more, and the reason.
+fn cold() -> Result<BTreeSet<&'static str>, String> {
+    let lines = COLD.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| match line.split_once("  ") {
+            Some((name, reason)) if !reason.trim().is_empty() => Ok(name),
+            _ => Err(format!("cold-calls.txt: `{line}` gives no reason")),
+        })
+        .collect()
+}

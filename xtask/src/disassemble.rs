@@ -1,0 +1,25 @@
+//! `cargo xtask disassemble`: builds the daemon's release, and the program that looks into it.
+//!
+//! In the daemon that users get, symbols do not name the types of generic functions, so these builds have a folder of
+//! their own. Nothing else differs.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::{cargo, finish};
+
+/// Builds and checks.
+pub fn run(root: &Path) -> ExitCode {
+    let folder = root.join("target/disassemble");
+    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    flags.push_str(" -Csymbol-mangling-version=v0");
+    let mut build = cargo(root);
+    build.args(["build", "--release", "--quiet", "--package", "quiverd", "--package", "quiver-disassemble"]);
+    build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags.trim());
+    if finish("disassemble", build) != ExitCode::SUCCESS {
+        return ExitCode::FAILURE;
+    }
+    let mut check = Command::new(folder.join("release/quiver-disassemble"));
+    check.arg(folder.join("release/quiverd"));
+    finish("disassemble", check)
+}
