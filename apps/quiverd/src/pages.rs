@@ -33,7 +33,9 @@ fn graph(control: &Control) -> String {
             }
         }
     }
+    let arcs: Vec<_> = graph.feature_arcs().map(|(spec, _)| spec.name).collect();
     for (spec, features) in graph.feature_arcs() {
+        let end = if spec.name != spec.end && arcs.contains(&spec.end) { arc(spec.end) } else { spec.end.to_owned() };
         let through: Vec<_> = features.iter().map(|(name, _)| *name).collect();
         let mut at = arc(spec.name);
         for name in through {
@@ -41,10 +43,10 @@ fn graph(control: &Control) -> String {
             at = name.to_owned();
         }
         if at != arc(spec.name) || spec.name != spec.end {
-            line(&at, spec.end);
+            line(&at, &end);
         }
         if features.len() > 1 || !features.is_empty() {
-            line(&arc(spec.name), spec.end);
+            line(&arc(spec.name), &end);
         }
     }
     text.push_str("```\n");

@@ -94,6 +94,14 @@ impl Attic {
     }
 }
 
+/// What the plans of all receive queues depend on, whatever their interfaces are.
+#[derive(Default)]
+struct Planned {
+    wiring: Wiring,
+    /// Feature arcs that products do not take, since features are enabled for packets that some port is to send.
+    avoided: BTreeSet<&'static str>,
+}
+
 struct Handle {
     mailbox: Arc<Mailbox>,
     counters: Arc<WorkerCounters>,
@@ -112,6 +120,8 @@ pub struct Dataplane {
     queues: Vec<QueueInfo>,
     /// Interfaces with transmit queues of their own.
     ports: BTreeSet<u16>,
+    /// What products were planned by last.
+    planned: Planned,
     next_queue: u32,
     next_worker: usize,
     rx: Counters,
@@ -147,6 +157,7 @@ impl Dataplane {
             workers: vec![],
             queues: vec![],
             ports: BTreeSet::new(),
+            planned: Planned::default(),
             next_queue: 0,
             next_worker: 0,
             rx,
@@ -298,7 +309,7 @@ impl Dataplane {
             self.queues.push(QueueInfo { id, interface, index, input, worker, product, path: vec![] });
             ids.push(id);
         }
-        self.plan();
+        self.plan_interface(interface);
         Ok(ids)
     }
     /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
@@ -315,13 +326,15 @@ impl Dataplane {
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
         self.ports.remove(&interface);
-        self.blueprint.disable_all(interface);
+        let disabled = self.blueprint.disable_all(interface);
         let gone = Arc::new(gone);
         self.post_all(|_| {
             let (attic, gone) = (self.attic.clone(), gone.clone());
             move |w: &mut Worker| attic.store((w.detach(interface), gone))
         });
-        self.rewire();
+        if disabled {
+            self.rewire_interface(interface);
+        }
     }
     /// Whether an interface has queues of its own.
     pub fn has_port(&self, interface: u16) -> bool {
@@ -360,7 +373,7 @@ impl Dataplane {
     /// Enables or disables a feature on an interface.
     pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
         if self.blueprint.enable(arc, node, interface, on)? {
-            self.rewire();
+            self.rewire_interface(interface);
         }
         Ok(())
     }
@@ -397,8 +410,19 @@ impl Dataplane {
         self.blueprint.rewire(node, arc, to);
         self.rewire();
     }
-    /// Computes the wiring anew and posts it, then plans the products. Called after every change of the blueprint.
+    /// Posts the wiring as it is now, then plans the products. Called after every change of the blueprint.
     pub fn rewire(&mut self) {
+        if self.post_wiring() {
+            self.plan();
+        }
+    }
+    /// The same after a change that concerns one interface.
+    fn rewire_interface(&mut self, interface: u16) {
+        if self.post_wiring() {
+            self.plan_interface(interface);
+        }
+    }
+    fn post_wiring(&mut self) -> bool {
         match self.blueprint.wiring() {
             Ok(wiring) => {
                 let wiring = Arc::new(wiring);
@@ -406,10 +430,13 @@ impl Dataplane {
                     let (wiring, attic) = (wiring.clone(), self.attic.clone());
                     move |w: &mut Worker| attic.store(w.graph().rewire(wiring))
                 });
-                self.plan();
+                true
             }
             // Names were checked when they were registered; a change that breaks them is refused before.
-            Err(error) => tracing::error!("the graph keeps its old wiring: {error}"),
+            Err(error) => {
+                tracing::error!("the graph keeps its old wiring: {error}");
+                false
+            }
         }
     }
     /// Switches fused products on or off.
@@ -424,13 +451,48 @@ impl Dataplane {
     /// Decides for each receive queue which product serves it. Called by rooms after a change that a product's
     /// `applies` looks at.
     pub fn plan(&mut self) {
+        if self.survey().is_some() {
+            self.plan_queues(|_| true);
+        }
+    }
+    /// The same after a change that concerns only what one interface receives.
+    pub fn plan_interface(&mut self, interface: u16) {
+        match self.survey() {
+            Some(false) => self.plan_queues(|queue| queue.interface == interface),
+            Some(true) => self.plan_queues(|_| true),
+            None => {}
+        }
+    }
+    /// Notes what all plans depend on. Whether that is something new; None if the graph does not fit together.
+    fn survey(&mut self) -> Option<bool> {
         let wiring = match self.blueprint.wiring() {
             Ok(wiring) => wiring,
-            Err(error) => return tracing::error!("products are left as they are: {error}"),
+            Err(error) => {
+                tracing::error!("products are left as they are: {error}");
+                return None;
+            }
         };
+        // Features on the way out are decided by the sending interface, which a product does not know beforehand. It
+        // sends by ports only: features of interfaces without one are met by the nodes.
+        let arcs = self.products.iter().flat_map(|product| product.path.iter());
+        let arcs = arcs.filter_map(|(node, arc)| {
+            let id = self.blueprint.find(node).ok()?;
+            match self.blueprint.arcs(id).get(usize::from(*arc))?.to {
+                To::Features(name) => Some(name),
+                _ => None,
+            }
+        });
+        let arcs: BTreeSet<&'static str> = arcs.collect();
+        let on_port = |arc: &&str| self.ports.iter().any(|port| self.blueprint.meets_features(arc, *port));
+        let avoided = arcs.into_iter().filter(on_port).collect();
+        let new = avoided != self.planned.avoided || !Arc::ptr_eq(&wiring.shape, &self.planned.wiring.shape);
+        self.planned = Planned { wiring, avoided };
+        Some(new)
+    }
+    fn plan_queues(&mut self, wanted: impl Fn(&QueueInfo) -> bool) {
         let mut queues = std::mem::take(&mut self.queues);
-        for queue in &mut queues {
-            let planned = self.plan_for(queue, &wiring);
+        for queue in queues.iter_mut().filter(|queue| wanted(queue)) {
+            let planned = self.plan_for(queue);
             let path = planned.as_ref().map_or(vec![], |(_, path)| path.clone());
             let same = planned.as_ref().map(|(product, _)| product.name) == queue.product.as_ref().copied();
             if same && path == queue.path {
@@ -448,10 +510,11 @@ impl Dataplane {
         self.queues = queues;
     }
     #[allow(clippy::type_complexity)]
-    fn plan_for(&self, queue: &QueueInfo, wiring: &Wiring) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
+    fn plan_for(&self, queue: &QueueInfo) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
         if !self.fusion {
             return Err("fusion is off".into());
         }
+        let Planned { wiring, avoided } = &self.planned;
         let entry = wiring.follow(queue.input, 0, queue.interface);
         let product = self.products.iter().find(|p| (p.applies)(queue.interface));
         let product = product.ok_or("no product has the configured path")?;
@@ -464,16 +527,8 @@ impl Dataplane {
             }
             path.push((at, *arc));
             let spec = self.blueprint.arcs(at).get(usize::from(*arc));
-            // Features on the way out are decided by the sending interface, which a product does not know beforehand. It
-            // sends by ports only: features of interfaces without one are met by the nodes.
-            let by_tx = |arc: &str| {
-                let on_ports = |(_, on): &(_, Vec<u16>)| on.iter().any(|interface| self.ports.contains(interface));
-                self.blueprint
-                    .feature_arcs()
-                    .any(|(a, features)| a.name == arc && a.side == Side::Tx && features.iter().any(on_ports))
-            };
             if let Some(To::Features(arc)) = spec.map(|s| s.to)
-                && by_tx(arc)
+                && avoided.contains(arc)
             {
                 return Err(format!("features are enabled on {arc}"));
             }

@@ -140,6 +140,100 @@ fn features_run_in_their_order_where_they_are_enabled() {
     assert_eq!((refused, net.out.try_iter().count()), (1, 0));
 }
 
+arcs! {
+    /// Leaves by the second of two arcs in line.
+    enum Last {
+        On => features "first",
+    }
+}
+
+/// A data plane with two arcs in line, `first` with the features `f` and `g`, and `interface-output` with `h`.
+fn in_line() -> Dataplane {
+    let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
+    let graph = dataplane.blueprint();
+    graph.node(NodeSpec::new("last", Last::ARCS, |_| Back)).expect("new");
+    graph.feature_arc(FeatureArcSpec { name: "first", end: "interface-output", side: Side::Tx }).expect("new");
+    for (arc, node, letter) in [("first", "f", b'f'), ("first", "g", b'g'), ("interface-output", "h", b'h')] {
+        graph.node(NodeSpec::new(node, Pass::ARCS, move |_| Letter(letter))).expect("new");
+        graph.feature(FeatureSpec { arc, node, before: &[], after: &[] }).expect("known");
+    }
+    graph.check().expect("it fits together");
+    dataplane
+}
+
+/// The names of the nodes that packets of an interface meet from `last` on.
+fn way(dataplane: &mut Dataplane, interface: u16) -> Vec<&'static str> {
+    let graph = dataplane.blueprint();
+    let wiring = graph.wiring().expect("it fits together");
+    let (mut at, mut way) = (graph.find("last").expect("known"), vec![]);
+    while graph.name(at) != "interface-output" {
+        at = wiring.follow(at, 0, interface).expect("every node has an arc");
+        way.push(graph.name(at));
+    }
+    way
+}
+
+#[test]
+fn an_arc_may_end_at_the_beginning_of_another() {
+    let mut dataplane = in_line();
+    assert_eq!(way(&mut dataplane, 7), ["interface-output"], "straight to the end of both");
+    dataplane.enable("interface-output", "h", 7, true).expect("known");
+    assert_eq!(way(&mut dataplane, 7), ["h", "interface-output"]);
+    dataplane.enable("first", "g", 7, true).expect("known");
+    dataplane.enable("first", "f", 8, true).expect("known");
+    assert_eq!(way(&mut dataplane, 7), ["g", "h", "interface-output"]);
+    assert_eq!(way(&mut dataplane, 8), ["f", "interface-output"]);
+    dataplane.detach(7, ());
+    assert_eq!(way(&mut dataplane, 7), ["interface-output"]);
+
+    let graph = dataplane.blueprint();
+    graph.feature_arc(FeatureArcSpec { name: "there", end: "back", side: Side::Tx }).expect("new");
+    graph.feature_arc(FeatureArcSpec { name: "back", end: "there", side: Side::Tx }).expect("new");
+    let error = graph.check().expect_err("a circle").to_string();
+    assert_eq!(
+        error,
+        "feature arc `there` cannot end at feature arc `back`: it leads back there; let one of them end at a node"
+    );
+    let mut dataplane = in_line();
+    let graph = dataplane.blueprint();
+    graph.feature_arc(FeatureArcSpec { name: "in", end: "first", side: Side::Rx }).expect("new");
+    let error = graph.check().expect_err("two sides").to_string();
+    assert!(error.contains("`in`") && error.contains("`first`") && error.contains("sending"), "{error}");
+}
+
+/// The wiring follows each change; one that is computed of the same state at once must be equal.
+#[test]
+fn a_wiring_changed_step_by_step_is_that_of_the_whole() {
+    let features = [("first", "f"), ("first", "g"), ("interface-output", "h")];
+    let (mut dataplane, mut draws) = (in_line(), 0x9e37_79b9_u32);
+    let mut on = std::collections::BTreeSet::new();
+    for _ in 0..400 {
+        draws = draws.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (feature, interface, enable) = (draws as usize >> 8 & 3, (draws >> 12) as u16 % 5 * 300, draws >> 28 < 7);
+        match features.get(feature) {
+            None => {
+                dataplane.detach(interface, ());
+                on.retain(|(_, _, at)| *at != interface);
+            }
+            Some((arc, node)) => {
+                dataplane.enable(arc, node, interface, enable).expect("known");
+                if enable {
+                    on.insert((*arc, *node, interface))
+                } else {
+                    on.remove(&(*arc, *node, interface))
+                };
+            }
+        }
+        let mut whole = in_line();
+        for (arc, node, interface) in &on {
+            whole.blueprint().enable(arc, node, *interface, true).expect("known");
+        }
+        for interface in (0..5).map(|place| place * 300).chain([1, 999]) {
+            assert_eq!(way(&mut dataplane, interface), way(&mut whole, interface), "{on:?}");
+        }
+    }
+}
+
 #[test]
 fn nodes_are_inserted_replaced_and_rewired_while_packets_flow() {
     let mut net = net();

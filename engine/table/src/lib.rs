@@ -4,6 +4,7 @@
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
 //! - [`lpm`]: longest prefix match for IPv4; [`routes`]: its control side, the ordered set of routes.
 //! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
+//! - [`paged`]: rows by number, of which a changed copy shares what did not change.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
 //! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
 mod memory;
@@ -12,6 +13,7 @@ mod sync;
 pub mod epoch;
 pub mod hash;
 pub mod lpm;
+pub mod paged;
 pub mod pool;
 pub mod routes;
 pub mod simulation;
@@ -20,6 +22,7 @@ pub mod snapshot;
 pub use epoch::{Domain, Guard, Reader};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
+pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use snapshot::{Publisher, Snapshot};
 

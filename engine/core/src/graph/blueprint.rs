@@ -1,12 +1,12 @@
 //! The blueprint: what rooms register, checked as a whole, from which every worker gets its own instance of the graph.
 
-use super::arc::{ArcSpec, To};
+use super::arc::ArcSpec;
 use super::dispatch::{Graph, NodeCounters};
-use super::wiring::{FeatureTable, NodeId, Side, Target, Wiring};
+use super::wiring::{NodeId, Side, Wiring};
 use super::{Discard, Input, Node};
 use crate::counters::Counters;
 use crate::trace::{Describe, Record};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Seed {
 /// A node's name, arcs and making.
 pub struct NodeSpec {
     pub(super) name: &'static str,
-    arcs: &'static [ArcSpec],
+    pub(super) arcs: &'static [ArcSpec],
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
     kernel: Option<&'static str>,
@@ -72,7 +72,7 @@ impl<N> Copy for NodeHandle<N> {}
 pub struct FeatureArcSpec {
     /// The arc's name.
     pub name: &'static str,
-    /// The node behind the last feature.
+    /// What is behind the last feature: a node, or the beginning of another arc, which is meant where both have the name.
     pub end: &'static str,
     /// Which interface of the packet decides.
     pub side: Side,
@@ -163,6 +163,16 @@ pub enum GraphError {
         /// What it was to stand for.
         of: &'static str,
     },
+    /// An arc that cannot end at the beginning of another one.
+    #[error("feature arc `{arc}` cannot end at feature arc `{end}`: {problem}")]
+    EndOfArc {
+        /// The arc.
+        arc: &'static str,
+        /// The one behind it.
+        end: &'static str,
+        /// Why not.
+        problem: &'static str,
+    },
     /// Numbers of nodes have 16 bits.
     #[error("node `{0}` is one too many: a graph has at most 65,535 nodes")]
     Full(&'static str),
@@ -184,14 +194,16 @@ pub struct Blueprint {
     /// By arc, in the order found by [`Blueprint::check`].
     pub(super) features: Vec<Vec<FeatureSpec>>,
     /// (arc, feature's node, interface).
-    enabled: std::collections::BTreeSet<(usize, &'static str, u16)>,
+    pub(super) enabled: BTreeSet<(usize, &'static str, u16)>,
     /// Arcs that configuration re-wired.
-    rewired: HashMap<(NodeId, u16), NodeId>,
+    pub(super) rewired: HashMap<(NodeId, u16), NodeId>,
     /// Nodes to those that stand for them.
     pub(super) stand_ins: BTreeMap<NodeId, NodeId>,
     /// Nodes that paths close over, with the arc by which they go on.
     pub(super) bypassed: BTreeMap<NodeId, Option<u16>>,
     pub(super) counters: Vec<Vec<Arc<NodeCounters>>>,
+    /// The wiring as it was computed last, kept in step with `enabled`; None when it is to be computed anew.
+    pub(super) wiring: Option<Wiring>,
 }
 
 impl Blueprint {
@@ -207,6 +219,7 @@ impl Blueprint {
             stand_ins: BTreeMap::new(),
             bypassed: BTreeMap::new(),
             counters: vec![],
+            wiring: None,
         }
     }
     /// Registers a node whose instance control will want to reach.
@@ -225,6 +238,7 @@ impl Blueprint {
             worker.push(Arc::new(NodeCounters::new(spec.arcs.len())));
         }
         self.nodes.push(spec);
+        self.wiring = None;
         Ok(id)
     }
     /// Registers the node that stands for a driver's receive queues; its packets go onto `device-input`.
@@ -242,6 +256,7 @@ impl Blueprint {
         }
         self.arcs.push(spec);
         self.features.push(vec![]);
+        self.wiring = None;
         Ok(())
     }
     /// Registers a feature on an arc; the arc may be registered later, up to [`Blueprint::check`].
@@ -261,6 +276,7 @@ impl Blueprint {
             });
         }
         self.features[at].push(spec);
+        self.wiring = None;
         match order(&self.features[at]) {
             Ok(ordered) => self.features[at] = ordered,
             Err(cycle) => {
@@ -271,11 +287,8 @@ impl Blueprint {
         Ok(())
     }
     /// Checks every name. After it, only what was checked again can be added.
-    pub fn check(&self) -> Result<(), GraphError> {
+    pub fn check(&mut self) -> Result<(), GraphError> {
         for (arc, features) in self.arcs.iter().zip(&self.features) {
-            if !self.ids.contains_key(arc.end) {
-                return Err(GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end });
-            }
             for feature in features {
                 // Every feature comes before the end.
                 let before = feature.before.iter().filter(|name| **name != arc.end);
@@ -319,107 +332,13 @@ impl Blueprint {
             (arc, self.features[at].iter().map(|f| (f.node, self.enabled_on(at, f.node).collect())).collect())
         })
     }
-    /// Enables or disables a feature on an interface. True if that changed anything.
-    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<bool, GraphError> {
-        let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
-        let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
-        let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
-        let key = (at, feature.node, interface);
-        Ok(if on { self.enabled.insert(key) } else { self.enabled.remove(&key) })
-    }
-    /// Disables all features of an interface.
-    pub fn disable_all(&mut self, interface: u16) {
-        self.enabled.retain(|(.., i)| *i != interface);
-    }
     /// Lets an arc lead to another node from now on, or (None) where it was declared to lead.
     pub fn rewire(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {
         match to {
             Some(to) => self.rewired.insert((node, arc), to),
             None => self.rewired.remove(&(node, arc)),
         };
-    }
-    /// Computes where every arc leads now.
-    pub fn wiring(&self) -> Result<Wiring, GraphError> {
-        let mut wiring = Wiring::default();
-        for (at, arc) in self.arcs.iter().enumerate() {
-            let unknown = || GraphError::UnknownTarget { from: arc.name, arc: "end", to: arc.end };
-            let end = self.standing_for(None, *self.ids.get(arc.end).ok_or_else(unknown)?);
-            let next = (0..=self.features[at].len()).map(|position| self.row(at, position, end)).collect();
-            wiring.features.push(FeatureTable { side: arc.side, end, next });
-        }
-        for (id, node) in self.nodes().zip(&self.nodes) {
-            let target = |(number, arc)| match self.rewired.get(&(id, number)) {
-                Some(to) if !self.bypassed.contains_key(to) => Ok(Target::Node(*to)),
-                _ => self.target(id, arc, &wiring),
-            };
-            let targets = (0..).zip(node.arcs).map(target).collect::<Result<_, _>>()?;
-            wiring.targets.push(targets);
-        }
-        self.close(&mut wiring.targets);
-        wiring.stand_ins = self.stand_ins.keys().map(|of| (*of, self.standing_for(None, *of))).collect();
-        let reached = |target: &Target| match *target {
-            Target::Node(to) | Target::End(to) => vec![to],
-            Target::Features { arc, position } => {
-                let table = &wiring.features[usize::from(arc)];
-                table.next[usize::from(position)].iter().chain([&table.end]).copied().collect()
-            }
-        };
-        let edges: Vec<_> = wiring.targets.iter().map(|arcs| arcs.iter().flat_map(reached).collect()).collect();
-        wiring.arrange(&edges);
-        Ok(wiring)
-    }
-    fn target(&self, id: NodeId, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {
-        let node = &self.nodes[id.index()];
-        let unknown = |to| GraphError::UnknownTarget { from: node.name, arc: arc.name, to };
-        let find = |name| self.ids.get(name).copied().ok_or_else(|| unknown(name));
-        let onto = |at: usize, position: usize| {
-            let table = &wiring.features[at];
-            // An empty arc costs nothing: its start leads straight to its end.
-            match table.next[position].is_empty() {
-                true => Target::Node(table.end),
-                false => Target::Features { arc: at as u16, position: position as u16 },
-            }
-        };
-        Ok(match arc.to {
-            To::Node(name) => Target::Node(self.standing_for(Some(id), find(name)?)),
-            // Packets that left by a port are no longer rows of a frame, so the target of `Out` is never followed.
-            To::Drop | To::Out => Target::End(find("drop")?),
-            To::Done => Target::End(find("done")?),
-            To::Punt => Target::End(find("punt")?),
-            To::Features(name) => {
-                let at = self.arcs.iter().position(|a| a.name == name).ok_or_else(|| unknown(name))?;
-                onto(at, 0)
-            }
-            To::NextFeature => {
-                // Who stands for a feature goes on from its place.
-                let place =
-                    self.stand_ins.iter().find(|(_, by)| **by == id).map_or(node.name, |(of, _)| self.name(*of));
-                let on: Vec<_> = (0..self.arcs.len())
-                    .filter_map(|at| Some((at, self.features[at].iter().position(|f| f.node == place)?)))
-                    .collect();
-                let [(at, place)] = on[..] else {
-                    return Err(GraphError::FeatureOfNone { node: node.name, count: on.len() });
-                };
-                onto(at, place + 1)
-            }
-        })
-    }
-    fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
-        let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
-        let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
-        on.filter(move |_| open)
-    }
-    /// Where packets of each interface go behind `position` features.
-    fn row(&self, at: usize, position: usize, end: NodeId) -> Vec<NodeId> {
-        let mut row = vec![];
-        // The first enabled feature behind the position wins, so later places are overwritten by earlier ones.
-        for feature in self.features[at].iter().skip(position).rev() {
-            for interface in self.enabled_on(at, feature.node).map(usize::from) {
-                row.resize(row.len().max(interface + 1), end);
-                row[interface] = self.standing_for(None, self.ids[feature.node]);
-            }
-        }
-        row
+        self.wiring = None;
     }
     /// A worker's instance of the graph, and the counters that it shares with control.
     pub(crate) fn instantiate(&mut self, worker: usize, home: usize) -> Result<Graph, GraphError> {

@@ -76,7 +76,7 @@ impl Graph {
         self.ready = vec![0; self.entries.len().div_ceil(64)];
         // Packets that an earlier letter injected wait already, at places that have changed.
         for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
-            mark(&mut self.ready, self.wiring.rank[at]);
+            mark(&mut self.ready, self.wiring.shape.rank[at]);
         }
         old
     }
@@ -101,7 +101,7 @@ impl Graph {
         self.spare.push(frame);
     }
     fn enqueue(&mut self, at: NodeId, frame: Box<Frame>) {
-        mark(&mut self.ready, self.wiring.rank[at.index()]);
+        mark(&mut self.ready, self.wiring.shape.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
     /// Puts one packet before a node: control's way into the graph.
@@ -135,7 +135,7 @@ impl Graph {
         while let Some(word) = self.ready.iter().position(|word| *word != 0) {
             let rank = word * 64 + self.ready[word].trailing_zeros() as usize;
             self.ready[word] &= self.ready[word] - 1;
-            let at = self.wiring.order[rank];
+            let at = self.wiring.shape.order[rank];
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
                 seam("about to run a node");
@@ -171,7 +171,7 @@ impl Graph {
     }
     /// Sends a packet along an arc of a node, and counts it there.
     pub(crate) fn emit(&mut self, at: NodeId, arc: u16, mut packet: Packet) {
-        let Some(target) = self.wiring.targets[at.index()].get(usize::from(arc)).copied() else {
+        let Some(target) = self.wiring.shape.targets[at.index()].get(usize::from(arc)).copied() else {
             debug_assert!(false, "a node emits by its own arcs");
             return;
         };
@@ -197,7 +197,7 @@ impl Graph {
         if n > 0
             && frame.taken == 0
             && uniform(&frame.next, n)
-            && let Some(target) = self.wiring.targets[at.index()].get(usize::from(first)).copied()
+            && let Some(target) = self.wiring.shape.targets[at.index()].get(usize::from(first)).copied()
         {
             self.entries[at.index()].counters.arc(first, n as u64);
             match target {
@@ -224,7 +224,7 @@ impl Graph {
     }
     fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
         let wiring = self.wiring.clone();
-        let targets = &wiring.targets[at.index()];
+        let targets = &wiring.shape.targets[at.index()];
         for i in 0..frame.len() {
             let arc = frame.next[i];
             if frame.buffer[i] == cx.pool.null {

@@ -22,6 +22,7 @@ impl Blueprint {
             self.counters.iter_mut().for_each(|worker| worker.truncate(nodes));
             self.arcs.truncate(arcs);
             (self.features, self.stand_ins, self.bypassed) = (features, stand_ins, bypassed);
+            self.wiring = None;
         }
         added
     }
@@ -47,18 +48,21 @@ impl Blueprint {
     }
 
     fn ends_at(&self, arc: &str, end: &str) -> bool {
-        self.arcs.iter().any(|spec| spec.name == arc && spec.end == end)
+        let ends = |at| self.end(at).is_ok_and(|node| self.name(node) == end);
+        self.arcs.iter().position(|spec| spec.name == arc).is_some_and(ends)
     }
 
     /// Closes all paths over a node: it is skipped on feature arcs and where it stands for another node, arcs re-wired to
     /// it lead where they were declared to, and those declared to lead to it go on by its arc `pass`, if there is one.
     pub fn bypass(&mut self, node: NodeId, pass: Option<u16>) {
         self.bypassed.insert(node, pass);
+        self.wiring = None;
     }
 
     /// Takes [`Blueprint::bypass`] back.
     pub fn open(&mut self, node: NodeId) {
         self.bypassed.remove(&node);
+        self.wiring = None;
     }
 
     /// The node that an arc of `from` reaches when it leads to `to`.

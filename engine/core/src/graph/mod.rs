@@ -4,6 +4,7 @@ mod arc;
 mod blueprint;
 mod dispatch;
 mod extension;
+mod layout;
 mod wiring;
 
 pub use arc::{ArcSpec, To};

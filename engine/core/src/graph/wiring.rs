@@ -1,6 +1,8 @@
 //! Where every arc leads: an immutable value that control computes and workers swap in between two turns.
 
+use quiver_table::Paged;
 use std::fmt;
+use std::sync::Arc;
 
 /// A node of the graph; the same number on every worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -59,44 +61,62 @@ pub(crate) enum Target {
 pub(crate) struct FeatureTable {
     pub side: Side,
     pub end: NodeId,
-    /// `next[p][i]`: where a packet of interface `i` goes that has passed `p` features; `end` where there is no entry.
-    pub next: Vec<Vec<NodeId>>,
+    /// `next[p]`, by interface: where its packets go that have passed `p` features; [`FeatureTable::NONE`] to `end`.
+    pub next: Vec<Paged<NodeId>>,
 }
 impl FeatureTable {
+    /// No feature further on is enabled on the interface: a row that was never set.
+    pub const NONE: NodeId = NodeId(u16::MAX);
+
     #[inline(always)]
     pub fn next(&self, position: u16, interface: u16) -> NodeId {
-        let row = self.next.get(usize::from(position));
-        row.and_then(|row| row.get(usize::from(interface))).copied().unwrap_or(self.end)
+        let row = self.next.get(usize::from(position)).and_then(|row| row.get(interface.into()));
+        row.copied().filter(|next| *next != FeatureTable::NONE).unwrap_or(self.end)
+    }
+}
+impl Default for NodeId {
+    /// No node.
+    fn default() -> NodeId {
+        FeatureTable::NONE
     }
 }
 
-/// The whole of it.
+/// What of a wiring changes with nodes, arcs, and features that are enabled somewhere or nowhere.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    pub targets: Vec<Vec<Target>>,
+    /// Nodes for which another one stands.
+    pub stand_ins: Vec<(NodeId, NodeId)>,
+    /// Nodes in the order in which dispatch visits them, sources first.
+    pub order: Vec<NodeId>,
+    /// The place of each node in `order`.
+    pub rank: Vec<u16>,
+}
+
+/// The whole of it. A copy is cheap, and shares what is not changed in it.
 #[derive(Clone, Debug, Default)]
 pub struct Wiring {
-    pub(crate) targets: Vec<Vec<Target>>,
+    pub(crate) shape: Arc<Shape>,
     pub(crate) features: Vec<FeatureTable>,
-    /// Nodes for which another one stands.
-    pub(crate) stand_ins: Vec<(NodeId, NodeId)>,
-    /// Nodes in the order in which dispatch visits them, sources first.
-    pub(crate) order: Vec<NodeId>,
-    /// The place of each node in `order`.
-    pub(crate) rank: Vec<u16>,
 }
 
 impl Wiring {
     /// Where an arc leads for packets of an interface.
     pub fn follow(&self, node: NodeId, arc: u16, interface: u16) -> Option<NodeId> {
-        Some(match *self.targets.get(node.index())?.get(usize::from(arc))? {
+        Some(match *self.shape.targets.get(node.index())?.get(usize::from(arc))? {
             Target::Node(to) | Target::End(to) => to,
             Target::Features { arc, position } => self.features.get(usize::from(arc))?.next(position, interface),
         })
     }
     /// The node that works in the place of `node`: itself, or who stands for it.
     pub(crate) fn in_place_of(&self, node: NodeId) -> NodeId {
-        self.stand_ins.iter().find(|(of, _)| *of == node).map_or(node, |(_, by)| *by)
+        self.shape.stand_ins.iter().find(|(of, _)| *of == node).map_or(node, |(_, by)| *by)
     }
+}
+
+impl Shape {
     /// Orders the nodes so that, cycles apart, every arc leads to a later one; `edges` are all arcs there are.
-    pub(crate) fn arrange(&mut self, edges: &[Vec<NodeId>]) {
+    pub(crate) fn new(targets: Vec<Vec<Target>>, stand_ins: Vec<(NodeId, NodeId)>, edges: &[Vec<NodeId>]) -> Shape {
         // Reverse postorder of a depth-first walk, without recursion since chains may be long.
         let n = edges.len();
         let (mut state, mut postorder) = (vec![false; n], Vec::with_capacity(n));
@@ -124,10 +144,10 @@ impl Wiring {
             }
         }
         postorder.reverse();
-        self.rank = vec![0; n];
-        for (rank, id) in postorder.iter().enumerate() {
-            self.rank[id.index()] = rank as u16;
+        let mut rank = vec![0; n];
+        for (place, id) in postorder.iter().enumerate() {
+            rank[id.index()] = place as u16;
         }
-        self.order = postorder;
+        Shape { targets, stand_ins, order: postorder, rank }
     }
 }

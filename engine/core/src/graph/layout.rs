@@ -1,0 +1,175 @@
+//! How a blueprint becomes a wiring, and how the wiring follows when features are enabled: an interface's rows change, and
+//! only where a feature is enabled for the first time, or the last, the shape of the whole.
+
+use super::arc::{ArcSpec, To};
+use super::blueprint::{Blueprint, FeatureArcSpec, GraphError};
+use super::wiring::{FeatureTable, NodeId, Shape, Side, Target, Wiring};
+use quiver_table::Paged;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Blueprint {
+    /// Enables or disables a feature on an interface. True if that changed anything.
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<bool, GraphError> {
+        let unknown = |what, name: &str| GraphError::Unknown { what, name: name.into() };
+        let at = self.arcs.iter().position(|a| a.name == arc).ok_or_else(|| unknown("feature arc", arc))?;
+        let feature = self.features[at].iter().find(|f| f.node == node).ok_or_else(|| unknown("feature", node))?;
+        Ok(self.set_enabled((at, feature.node, interface), on))
+    }
+    /// Disables all features of an interface. True if there were any.
+    pub fn disable_all(&mut self, interface: u16) -> bool {
+        let all = self.features.iter().enumerate().flat_map(|(at, on)| on.iter().map(move |f| (at, f.node, interface)));
+        let keys: Vec<_> = all.collect();
+        keys.into_iter().fold(false, |changed, key| self.set_enabled(key, false) | changed)
+    }
+    fn set_enabled(&mut self, key: (usize, &'static str, u16), on: bool) -> bool {
+        let (at, node, interface) = key;
+        let before = self.is_enabled(at, node);
+        let changed = if on { self.enabled.insert(key) } else { self.enabled.remove(&key) };
+        if let (true, Some(mut wiring)) = (changed, self.wiring.take()) {
+            self.place(&mut wiring, at, interface);
+            let same_shape = before == self.is_enabled(at, node);
+            let shape = if same_shape { Ok(wiring.shape.clone()) } else { self.shape(&wiring).map(Arc::new) };
+            self.wiring = shape.ok().map(|shape| Wiring { shape, ..wiring });
+        }
+        changed
+    }
+    /// Whether a feature is enabled anywhere, and paths do not close over it.
+    fn is_enabled(&self, at: usize, node: &'static str) -> bool {
+        self.enabled_on(at, node).next().is_some()
+    }
+    pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
+        let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
+        let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
+        on.filter(move |_| open)
+    }
+    /// Whether packets that an interface is to send meet features on this arc, or on one behind it.
+    pub(crate) fn meets_features(&self, arc: &str, interface: u16) -> bool {
+        let Some(at) = self.arcs.iter().position(|a| a.name == arc && a.side == Side::Tx) else { return false };
+        self.ahead(at, 0).any(|(at, node)| self.enabled.contains(&(at, node, interface)))
+    }
+
+    /// Where every arc leads now.
+    pub fn wiring(&mut self) -> Result<Wiring, GraphError> {
+        if let Some(wiring) = &self.wiring {
+            return Ok(wiring.clone());
+        }
+        let mut wiring = Wiring::default();
+        for (at, arc) in self.arcs.iter().enumerate() {
+            let next = vec![Paged::default(); self.features[at].len() + 1];
+            let end = self.standing_for(None, self.end(at)?);
+            wiring.features.push(FeatureTable { side: arc.side, end, next });
+        }
+        let interfaces = self.enabled.iter().map(|(at, _, interface)| (*at, *interface));
+        for (at, interface) in interfaces.collect::<BTreeSet<_>>() {
+            self.place(&mut wiring, at, interface);
+        }
+        wiring.shape = Arc::new(self.shape(&wiring)?);
+        Ok(self.wiring.insert(wiring).clone())
+    }
+    /// Targets and order of all nodes.
+    fn shape(&self, wiring: &Wiring) -> Result<Shape, GraphError> {
+        let mut targets: Vec<Vec<Target>> = vec![];
+        for (id, node) in self.nodes().zip(&self.nodes) {
+            let target = |(number, arc)| match self.rewired.get(&(id, number)) {
+                Some(to) if !self.bypassed.contains_key(to) => Ok(Target::Node(*to)),
+                _ => self.target(id, arc, wiring),
+            };
+            targets.push((0..).zip(node.arcs).map(target).collect::<Result<_, _>>()?);
+        }
+        self.close(&mut targets);
+        let reached = |target: &Target| match *target {
+            Target::Node(to) | Target::End(to) => vec![to],
+            Target::Features { arc, position } => {
+                let features = self.ahead(arc.into(), position.into()).map(|(_, node)| self.in_place(node));
+                features.chain([wiring.features[usize::from(arc)].end]).collect()
+            }
+        };
+        let edges: Vec<_> = targets.iter().map(|arcs| arcs.iter().flat_map(reached).collect()).collect();
+        let stand_ins = self.stand_ins.keys().map(|of| (*of, self.standing_for(None, *of))).collect();
+        Ok(Shape::new(targets, stand_ins, &edges))
+    }
+    /// The arc at whose beginning an arc ends.
+    fn beyond(&self, at: usize) -> Option<usize> {
+        (0..self.arcs.len()).find(|other| *other != at && self.arcs[*other].name == self.arcs[at].end)
+    }
+    /// The node behind the last feature, on this arc and those behind it.
+    pub(super) fn end(&self, at: usize) -> Result<NodeId, GraphError> {
+        let arc = &self.arcs[at];
+        let wrong = |problem| GraphError::EndOfArc { arc: arc.name, end: arc.end, problem };
+        let mut last = at;
+        for _ in 0..self.arcs.len() {
+            let Some(next) = self.beyond(last) else {
+                let FeatureArcSpec { name, end, .. } = self.arcs[last];
+                return self.ids.get(end).copied().ok_or(GraphError::UnknownTarget { from: name, arc: "end", to: end });
+            };
+            if self.arcs[next].side != arc.side {
+                return Err(wrong("one follows the receiving interface, the other the sending one"));
+            }
+            last = next;
+        }
+        Err(wrong("it leads back there; let one of them end at a node"))
+    }
+    /// The features that may come behind `position` on an arc and those behind it: enabled on some interface at least.
+    fn ahead(&self, at: usize, position: usize) -> impl Iterator<Item = (usize, &'static str)> {
+        let arcs = std::iter::successors(Some((at, position)), |(at, _)| Some((self.beyond(*at)?, 0)));
+        let features = arcs.flat_map(|(at, from)| self.features[at].iter().skip(from).map(move |f| (at, f.node)));
+        features.filter(|(at, node)| self.is_enabled(*at, node))
+    }
+    /// The node that is at a feature's place.
+    fn in_place(&self, node: &'static str) -> NodeId {
+        self.standing_for(None, self.ids[node])
+    }
+    /// Notes where packets of an interface go behind each position of an arc, and of arcs that end at it.
+    fn place(&self, wiring: &mut Wiring, at: usize, interface: u16) {
+        let mut arcs = vec![at];
+        while let Some(at) = arcs.pop() {
+            for position in 0..=self.features[at].len() {
+                let on = |(at, node): &(usize, &'static str)| self.enabled.contains(&(*at, *node, interface));
+                let next =
+                    self.ahead(at, position).find(on).map_or(FeatureTable::NONE, |(_, node)| self.in_place(node));
+                let row = &mut wiring.features[at].next[position];
+                if row.get(interface.into()).copied().unwrap_or_default() != next {
+                    *row.get_mut(interface.into()) = next;
+                }
+            }
+            arcs.extend((0..self.arcs.len()).filter(|before| self.beyond(*before) == Some(at)));
+        }
+    }
+    fn target(&self, id: NodeId, arc: &ArcSpec, wiring: &Wiring) -> Result<Target, GraphError> {
+        let node = &self.nodes[id.index()];
+        let unknown = |to| GraphError::UnknownTarget { from: node.name, arc: arc.name, to };
+        let find = |name| self.ids.get(name).copied().ok_or_else(|| unknown(name));
+        let onto = |at: usize, position: usize| {
+            let table = &wiring.features[at];
+            // An empty arc costs nothing: its start leads straight to its end.
+            match self.ahead(at, position).next() {
+                None => Target::Node(table.end),
+                Some(_) => Target::Features { arc: at as u16, position: position as u16 },
+            }
+        };
+        Ok(match arc.to {
+            To::Node(name) => Target::Node(self.standing_for(Some(id), find(name)?)),
+            // Packets that left by a port are no longer rows of a frame, so the target of `Out` is never followed.
+            To::Drop | To::Out => Target::End(find("drop")?),
+            To::Done => Target::End(find("done")?),
+            To::Punt => Target::End(find("punt")?),
+            To::Features(name) => {
+                let at = self.arcs.iter().position(|a| a.name == name).ok_or_else(|| unknown(name))?;
+                onto(at, 0)
+            }
+            To::NextFeature => {
+                // Who stands for a feature goes on from its place.
+                let place =
+                    self.stand_ins.iter().find(|(_, by)| **by == id).map_or(node.name, |(of, _)| self.name(*of));
+                let on: Vec<_> = (0..self.arcs.len())
+                    .filter_map(|at| Some((at, self.features[at].iter().position(|f| f.node == place)?)))
+                    .collect();
+                let [(at, place)] = on[..] else {
+                    return Err(GraphError::FeatureOfNone { node: node.name, count: on.len() });
+                };
+                onto(at, place + 1)
+            }
+        })
+    }
+}
