@@ -115,6 +115,17 @@ impl<I: Isa> PacketLanes<I> {
         self.next = self.next.replace(mask & self.live, u32::from(arc.into()));
         self.live = self.live & !mask;
     }
+    /// Sets a flag in the lanes of `mask`, and takes it from the others.
+    #[inline(always)]
+    pub fn flag(&mut self, mask: Mask16, flag: Flags) {
+        let flag = u32::from(flag.0);
+        self.flags = (self.flags & !flag).replace(mask, self.flags | flag);
+    }
+    /// The lanes that have a flag.
+    #[inline(always)]
+    pub fn flagged(&self, flag: Flags) -> Mask16 {
+        (self.flags & u32::from(flag.0)).ne(0)
+    }
     /// In the lanes of `mask` the current header begins `by` bytes further on. The window stays where it is.
     #[inline(always)]
     pub fn advance(&mut self, mask: Mask16, by: u32) {
@@ -139,6 +150,8 @@ impl Columns {
     pub const HEADER: Columns = Columns(8);
     /// The interface that received the packet.
     pub const RX: Columns = Columns(16);
+    /// [`Flags`]; written only where one changed.
+    pub const FLAGS: Columns = Columns(32);
     /// Both.
     #[must_use]
     pub const fn and(self, other: Columns) -> Columns {
@@ -282,7 +295,13 @@ impl Frame {
     }
     /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
     #[inline(always)]
-    pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, writes: Columns) {
+    pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
+        if writes.has(Columns::FLAGS) && p.flags.ne(flags) != Mask16(0) {
+            narrow(p.flags, &mut self.flags, base);
+            for flags in &self.flags[base..base + 16] {
+                self.any = self.any.with(Flags(*flags));
+            }
+        }
         if writes.has(Columns::TX) {
             narrow(p.tx, &mut self.tx, base);
         }
@@ -363,11 +382,11 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, B::BACK, pool);
-            let before = p.offset;
+            let (before, flags) = (p.offset, p.flags);
             body.step(&mut p);
             body.commit(&p);
             narrow(p.next, &mut frame.next, base);
-            frame.keep(base, &p, B::WRITES);
+            frame.keep(base, &p, flags, B::WRITES);
             if B::WRITES.has(Columns::HEADER) {
                 frame.keep_header(base, B::BACK, &p, before, pool);
             }

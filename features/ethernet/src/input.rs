@@ -1,10 +1,10 @@
 //! `ethernet-input`: frames of an interface in layer 2 go there whole; of one in layer 3, those for us go on by their
-//! ethertype, with `offset` at the layer 3 header.
+//! ethertype, with `offset` at the layer 3 header. What came in a frame for many is flagged so.
 //!
 //! Drops: `too-short`, `not-for-us`, `unknown-ethertype`.
 
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::ports::Port;
@@ -58,7 +58,7 @@ pub struct EthernetBody<'f> {
 }
 
 impl Body for EthernetBody<'_> {
-    const WRITES: Columns = Columns::OFFSET;
+    const WRITES: Columns = Columns::OFFSET.and(Columns::FLAGS);
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
@@ -78,6 +78,7 @@ impl Body for EthernetBody<'_> {
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
         p.leave(!(ours | group), Next::NotForUs);
+        p.flag(group & p.live, Flags::LINK_GROUP);
         let arp = ethertype.eq(ARP);
         p.leave(!(ethertype.eq(IP4) | arp), Next::UnknownType);
         p.advance(p.live, LENGTH);

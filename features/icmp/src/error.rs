@@ -3,7 +3,7 @@
 //! The node before wrote a [`Fault`] into the packet's `hop`. The message goes to `ip4-lookup`; the packet itself is
 //! dropped under the name of what was wrong with it, or of why its sender is not told.
 
-use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
+use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Fault, Ingress};
 use quiver_wire::icmp4::{Icmp4Type, unreachable};
@@ -75,7 +75,7 @@ impl Node for Icmp4Error {
         let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
             let fault = Fault(frame.hop[i]);
-            let told = match silence(frame.bytes(cx.pool, i)) {
+            let told = match silence(frame.flags(i), frame.bytes(cx.pool, i)) {
                 Some(reason) => Err(reason),
                 None => {
                     let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().take(MESSAGE_MAX).copied().collect();
@@ -118,7 +118,10 @@ impl Icmp4Error {
 }
 
 /// Why the sender of a packet is not to be told (RFC 1812, 4.3.2.7); None if it is.
-fn silence(about: &[u8]) -> Option<Next> {
+fn silence(flags: Flags, about: &[u8]) -> Option<Next> {
+    if flags.has(Flags::LINK_GROUP) {
+        return Some(Next::NobodyToTell);
+    }
     let Some((header, rest)) = Ip4Header::parse(about) else { return Some(Next::NobodyToTell) };
     let (from, to) = (header.source(), header.destination());
     if header.fragment_offset() > 0 {
@@ -180,6 +183,15 @@ mod tests {
         assert_eq!((0..2000).filter(|i| bucket.take(i * 500_000)).count(), 999);
         // A long rest earns no more than a burst.
         assert_eq!((0..200).filter(|_| bucket.take(60_000_000_000)).count(), 100);
+    }
+
+    #[test]
+    fn nobody_is_told_about_frames_for_many() {
+        let mut packet = [0x11; 40];
+        packet[0] = 0x45;
+        packet[6..8].fill(0);
+        assert_eq!(silence(Flags::NONE, &packet), None);
+        assert_eq!(silence(Flags::LINK_GROUP, &packet), Some(Next::NobodyToTell));
     }
 
     #[test]

@@ -14,11 +14,25 @@ use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
 use crate::node::input::Ip4Input;
 use crate::node::local::{self, Ip4Local, Protocols};
 use crate::node::lookup::Ip4Lookup;
+use crate::node::multicast::{self, Ip4Multicast};
 use crate::node::options::Ip4Options;
+use crate::node::punt::{self, Ip4Punt};
 use crate::node::rewrite::Ip4Rewrite;
 use crate::node::too_big::Ip4TooBig;
 use crate::node::{describe, options, too_big};
 use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableSize};
+
+/// The feature arcs of IPv4, where each ends, and whose interface decides.
+const ARCS: [(&str, &str, Side); 5] = [
+    // Packets to be forwarded or for us, checked, and those for groups of hosts.
+    ("ip4-unicast", "ip4-lookup", Side::Rx),
+    ("ip4-multicast", "ip4-multicast", Side::Rx),
+    // Packets for us, and those of them that control is to have.
+    ("ip4-local", "ip4-local", Side::Rx),
+    ("ip4-punt", "ip4-punt", Side::Rx),
+    // Packets to be sent, with the link layer's header before them.
+    ("ip4-output", "interface-output", Side::Tx),
+];
 
 /// Why the room cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +153,9 @@ impl Ip4 {
         let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
         let graph = dataplane.blueprint();
-        graph.feature_arc(FeatureArcSpec { name: "ip4-unicast", end: "ip4-lookup", side: Side::Rx })?;
+        for (name, end, side) in ARCS {
+            graph.feature_arc(FeatureArcSpec { name, end, side })?;
+        }
         let input = Ip4Input { ingress: ingress.clone() };
         graph.node(NodeSpec::stage(move |_| input.clone()).describe(describe))?;
         let options = |_| Ip4Options;
@@ -162,6 +178,8 @@ impl Ip4 {
         let protocols = self.protocols.snapshot();
         let local = move |_| Ip4Local { protocols: protocols.clone() };
         graph.node(NodeSpec::new("ip4-local", local::Next::ARCS, local).describe(describe))?;
+        graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, |_| Ip4Multicast).describe(describe))?;
+        graph.node(NodeSpec::new("ip4-punt", punt::Next::ARCS, |_| Ip4Punt).describe(describe))?;
         Ok(())
     }
     fn add_table(&mut self, id: TableId, size: Size, counted: bool) -> Result<(), FibError> {

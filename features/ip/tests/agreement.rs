@@ -127,6 +127,7 @@ fn packets(own: MacAddress, count: usize) -> Vec<Vec<u8>> {
                 p[20] = r.of(&[0, 0x40]);
             }
             10 => p.resize(64 + r.next() as usize % 30, 0),
+            11 => p[..6].copy_from_slice(&r.of(&[[0xff; 6], [1, 0, 0x5e, 0, 0, 5]])),
             _ => {}
         }
         repair(&mut p);
@@ -168,7 +169,7 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
         return Err((node, "broadcast"));
     }
     if to.is_multicast() {
-        return Err((node, "multicast"));
+        return Err(("ip4-multicast", "no-such-group"));
     }
     let martian = |first: u8| matches!(first, 0 | 127 | 224..);
     if martian(source.octets()[0]) || martian(to.octets()[0]) {
@@ -187,7 +188,11 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
     }
     let packet = &ip[..total];
     let bucket = flow::hash_of(packet) % 16;
-    let last = next_hop(second_table, to, bucket, header.protocol, header.is_fragment())?;
+    let way = next_hop(second_table, to, bucket, header.protocol, header.is_fragment());
+    if p[0] & 1 != 0 && way != Err(("ip4-lookup", "directed-broadcast")) {
+        return Err(("ip4-lookup", "link-layer-broadcast"));
+    }
+    let last = way?;
     if header.ttl < 2 {
         return Err(("ip4-rewrite", "icmp4-error"));
     }
@@ -308,7 +313,8 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     let (mac0, mac1, mac2) = (own("pg0"), own("pg1"), own("pg2"));
     let mut packets = packets(mac0, 12_000);
     let second = to_second(&packets);
-    packets.iter_mut().zip(&second).filter(|(_, second)| **second).for_each(|(p, _)| p[..6].copy_from_slice(&mac2.0));
+    let to_second = packets.iter_mut().zip(&second).filter(|(p, second)| **second && p[0] & 1 == 0);
+    to_second.for_each(|(p, _)| p[..6].copy_from_slice(&mac2.0));
 
     let (mut expected, mut reasons) = (vec![], BTreeMap::<Arc, u64>::new());
     for (p, second) in packets.iter().zip(&second) {

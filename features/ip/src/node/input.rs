@@ -1,7 +1,8 @@
 //! `ip4-input`: lets pass what a router must accept (RFC 1812, 5.2.2), without the padding of short Ethernet frames.
 //!
 //! Packets come with their start at the IP header, from any link layer. They go onto the feature arc `ip4-unicast`, which
-//! ends at `ip4-lookup`; those with options go to `ip4-options`, which makes the same checks one by one.
+//! ends at `ip4-lookup`, or, for a group of hosts, onto `ip4-multicast`; those with options go to `ip4-options`, which makes
+//! the same checks one by one.
 
 use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
 
@@ -18,7 +19,7 @@ arcs! {
         BadLength => drop "bad-length",
         BadChecksum => drop "bad-checksum",
         Broadcast => drop "broadcast",
-        Multicast => drop "multicast",
+        Multicast => features "ip4-multicast",
         Martian => drop "martian-address",
     }
 }

@@ -15,7 +15,7 @@ arcs! {
         Icmp => node "icmp4-input",
         UnknownPort => node "icmp4-error",
         UnknownProtocol => node "icmp4-error",
-        Punt => punt "local",
+        Punt => features "ip4-punt",
         Fragment => drop "fragment",
     }
 }

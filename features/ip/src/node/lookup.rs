@@ -6,7 +6,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLanes, Row, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Row, Snapshot, Stage, arcs,
+};
 
 use crate::fault::Fault;
 use crate::fib::hop;
@@ -20,13 +22,14 @@ arcs! {
     /// Where packets go from `ip4-lookup`.
     pub enum Next {
         Rewrite => node "ip4-rewrite",
-        Local => node "ip4-local",
+        Local => features "ip4-local",
         NoRoute => node "icmp4-error",
         Unreachable => node "icmp4-error",
         Prohibited => node "icmp4-error",
         Drop => drop "route-drop",
         Broadcast => drop "directed-broadcast",
         Unresolved => drop "unresolved-route",
+        LinkGroup => drop "link-layer-broadcast",
     }
 }
 
@@ -190,6 +193,8 @@ impl Body for LookupBody<'_> {
         }
         let hops = p.hop.with(&hops);
         p.hop = hops;
+        // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
+        p.leave(p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST), Next::LinkGroup);
         let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
         if special != Mask16(0) {
             let fate = |hop: u32| hops.eq(hop) & special;

@@ -3,7 +3,9 @@
 pub mod input;
 pub mod local;
 pub mod lookup;
+pub mod multicast;
 pub mod options;
+pub mod punt;
 pub mod rewrite;
 pub mod too_big;
 

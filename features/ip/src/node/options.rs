@@ -15,7 +15,7 @@ arcs! {
         BadLength => drop "bad-length",
         BadChecksum => drop "bad-checksum",
         Broadcast => drop "broadcast",
-        Multicast => drop "multicast",
+        Multicast => features "ip4-multicast",
         Martian => drop "martian-address",
         BadOption => drop "bad-option",
         SourceRoute => drop "source-route",

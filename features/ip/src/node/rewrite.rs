@@ -1,6 +1,8 @@
-//! `ip4-rewrite`: the neighbour's header, one hop less to live, out by its interface.
+//! `ip4-rewrite`: the neighbour's header, one hop less to live, out by its interface: onto the feature arc `ip4-output`,
+//! whose features see packets from the link layer's header on.
 //!
-//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is too long to `ip4-too-big`; when its time is up, its sender is told by `icmp4-error`.
+//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is too long to `ip4-too-big`; when its time is
+//! up, its sender is told by `icmp4-error`.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::fields::{self, BACK};
 arcs! {
     /// Where packets go from `ip4-rewrite`.
     pub enum Next {
-        Output => features "interface-output",
+        Output => features "ip4-output",
         Resolve => node "ip4-resolve",
         TooBig => node "ip4-too-big",
         TimeExceeded => node "icmp4-error",

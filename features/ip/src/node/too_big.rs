@@ -17,7 +17,7 @@ use crate::fault::Fault;
 arcs! {
     /// Where packets go from `ip4-too-big`.
     pub enum Next {
-        Output => features "interface-output",
+        Output => features "ip4-output",
         MustNotFragment => node "icmp4-error",
         CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
