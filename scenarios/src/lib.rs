@@ -1,1 +1,22 @@
-//! Tests that cross rooms live in this crate's `tests`; it has no code of its own.
+//! The daemon's own rooms, for every test of a whole daemon: rooms' golden scenarios, and those in this crate's `tests`,
+//! which cross rooms.
+
+use std::process::ExitCode;
+
+use quiver_testkit::daemon::Rooms;
+
+/// All rooms of the daemon.
+pub const ROOMS: Rooms = Rooms {
+    register: |control| quiverd::features::register(control).map_err(|error| error.to_string()),
+    answer: quiver_interface::Events::answer,
+    send: quiver_pg::send,
+    sent: quiver_pg::sent,
+};
+
+/// The same where nobody looks at the packets that are sent, so that they are not copied.
+pub const UNSEEN: Rooms = Rooms { sent: |_| vec![], ..ROOMS };
+
+/// The `main` of a room's golden test: runs the scenarios of the crate at `root`.
+pub fn golden(root: &str) -> ExitCode {
+    quiver_testkit::golden::main(root, ROOMS)
+}

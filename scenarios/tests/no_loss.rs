@@ -7,15 +7,8 @@ use std::time::Duration;
 
 use cap::Cap;
 use quiver_engine::Dataplane;
-use quiver_testkit::daemon::{Daemon, Rooms, Setup};
-
-const ROOMS: Rooms = Rooms {
-    register: |control| quiverd::features::register(control).map_err(|error| error.to_string()),
-    answer: quiver_interface::Events::answer,
-    send: quiver_pg::send,
-    // Nobody looks at the packets themselves.
-    sent: |_| vec![],
-};
+use quiver_scenarios::UNSEEN;
+use quiver_testkit::daemon::{Daemon, Setup};
 
 /// pg0 to pg1 is routed as fast as it goes, on one worker; pg2 to pg3 bridged at a rate that lets the other one sleep.
 const CONFIGURATION: &str = "
@@ -91,7 +84,7 @@ fn counts(daemon: &mut Daemon, stream: &str) -> [u64; 5] {
 
 #[test]
 fn nothing_is_lost_while_control_works() {
-    let mut daemon = Daemon::new(ROOMS, Setup { workers: 2, buffers: 8192, ..Setup::default() }).expect("a daemon");
+    let mut daemon = Daemon::new(UNSEEN, Setup { workers: 2, buffers: 8192, ..Setup::default() }).expect("a daemon");
     daemon.configure(&CONFIGURATION.replace("\\\n", " "));
     daemon.start_threads().expect("threads");
     run(&mut daemon, "packet-generator enable");

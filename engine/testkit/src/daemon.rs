@@ -288,6 +288,23 @@ impl Daemon {
         self.settle()
     }
 
+    /// Lets time pass for the workers alone, as if one thing kept the control thread busy for so long.
+    pub fn stall(&mut self, duration: Duration) {
+        let (mut now, end) = (self.time(), self.time() + duration);
+        loop {
+            for worker in &mut self.workers {
+                while worker.turn(now.0) > 0 {}
+            }
+            let soonest = now + Duration::from_micros(1);
+            let wakes = self.workers.iter().filter_map(Worker::wake_at).map(|moment| Time(moment).max(soonest));
+            match wakes.min().filter(|moment| *moment < end) {
+                Some(moment) => now = moment,
+                None => break,
+            }
+        }
+        self.executor.advance_to(end);
+    }
+
     /// Packets by node and arc, without those that are zero: equal whether nodes or a product forwarded them.
     pub fn counts(&self) -> BTreeMap<(&'static str, &'static str), u64> {
         self.arcs(|_| true)

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use quiver_engine::Level;
+use quiver_engine::{Dataplane, Injected, Level};
 
 use crate::daemon::{Daemon, DaemonError, Rooms, Setup};
 use crate::levels::{self, levels};
@@ -169,6 +169,14 @@ fn act(daemon: &mut Daemon, step: &Step) -> Result<Vec<String>, DaemonError> {
             }
         }
         Action::Advance(duration) => daemon.advance(*duration)?,
+        Action::Stall(duration) => daemon.stall(*duration),
+        Action::Inject { node, hop, packet } => {
+            let dataplane = daemon.control().room::<Dataplane>();
+            match dataplane.graph().find(node) {
+                Ok(at) => dataplane.inject(0, at, Injected { bytes: packet.clone(), hop: *hop, ..Injected::default() }),
+                Err(error) => lines.push(format!("! {error}")),
+            }
+        }
         Action::Count(node) => {
             let counts = daemon.counts();
             let of_node = counts.iter().filter(|((name, _), _)| name == node);

@@ -1,17 +1,5 @@
 //! Golden scenarios of this room.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    let rooms = quiver_testkit::rooms![
-        quiver_interface,
-        quiver_ethernet,
-        quiver_bridge,
-        quiver_vlan,
-        quiver_ip,
-        quiver_neighbor,
-        quiver_icmp,
-        quiver_pg
-    ];
-    quiver_testkit::golden::main(env!("CARGO_MANIFEST_DIR"), rooms)
+fn main() -> std::process::ExitCode {
+    quiver_scenarios::golden(env!("CARGO_MANIFEST_DIR"))
 }

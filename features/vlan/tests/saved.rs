@@ -1,17 +1,7 @@
 //! What commands of layer 2 configured is saved, and makes another daemon the same.
 
-use quiver_testkit::daemon::{Daemon, Rooms, Setup};
-
-const ROOMS: Rooms = quiver_testkit::rooms![
-    quiver_interface,
-    quiver_ethernet,
-    quiver_bridge,
-    quiver_vlan,
-    quiver_ip,
-    quiver_neighbor,
-    quiver_icmp,
-    quiver_pg,
-];
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
 
 const LINES: &str = "
     create packet-generator interface pg0

@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
-use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+use quiver_scenarios::UNSEEN;
+use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
 use rustix::thread::ClockId;
 use serde::Serialize;
@@ -21,13 +22,6 @@ const FILL: usize = 1024;
 const FILLS: usize = 192;
 /// Packets received at once at most.
 const VECTORS: [usize; 3] = [8, 32, 256];
-
-const ROOMS: Rooms = Rooms {
-    register: |control| quiverd::features::register(control).map_err(|error| error.to_string()),
-    answer: quiver_interface::Events::answer,
-    send: quiver_pg::send,
-    sent: |_| vec![],
-};
 
 /// A row of the result. Ticks are those of the time stamp counter.
 #[derive(Clone, Debug, Serialize)]
@@ -99,7 +93,7 @@ struct Bench {
 impl Bench {
     fn new(path: &Path, level: Level) -> Result<Bench, String> {
         let setup = Setup { level, fusion: false, buffers: 16_384, ..Setup::default() };
-        let mut daemon = Daemon::new(ROOMS, setup).map_err(|error| error.to_string())?;
+        let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
         let commands = (path.commands)();

@@ -30,6 +30,10 @@ pub(super) enum Action {
     Receive(Vec<(String, Vec<u8>)>),
     /// `advance 5s`
     Advance(Duration),
+    /// `stall 5ms`
+    Stall(Duration),
+    /// `inject NODE hop N PACKET`
+    Inject { node: String, hop: u32, packet: Vec<u8> },
     /// `count NODE`
     Count(String),
 }
@@ -92,6 +96,8 @@ impl Script {
                     Action::Receive(arrivals.collect())
                 }
                 "advance" => Action::Advance(duration(rest).map_err(wrong)?),
+                "stall" => Action::Stall(duration(rest).map_err(wrong)?),
+                "inject" => inject(rest).map_err(wrong)?,
                 "count" => Action::Count(rest.trim().to_owned()),
                 "with" => {
                     script.setup = with(script.setup, rest).map_err(wrong)?;
@@ -99,8 +105,8 @@ impl Script {
                 }
                 _ => {
                     return Err(wrong(format!(
-                        "`{word}` begins no line of a scenario; expected one of: cli, in, advance, count, with, out, \
-                         drop, |, !, =, #"
+                        "`{word}` begins no line of a scenario; expected one of: cli, in, advance, stall, inject, count, \
+                         with, out, drop, |, !, =, #"
                     )));
                 }
             };
@@ -116,6 +122,17 @@ fn frames(text: &str) -> Result<Vec<Vec<u8>>, String> {
         Some(file) => pcap::read(file.trim()).map_err(|error| error.to_string()),
         None => Ok(vec![text.parse::<Packet>().map_err(|error| error.to_string())?.to_bytes()]),
     }
+}
+
+/// `NODE hop N PACKET`.
+fn inject(text: &str) -> Result<Action, String> {
+    let words: Vec<_> = text.splitn(4, ' ').collect();
+    let [node, "hop", hop, packet] = words[..] else {
+        return Err(format!("`inject {text}`: expected `inject NODE hop N PACKET`"));
+    };
+    let hop = hop.parse().map_err(|_| format!("`{hop}` is no number"))?;
+    let packet = packet.parse::<Packet>().map_err(|error| error.to_string())?.to_bytes();
+    Ok(Action::Inject { node: node.to_owned(), hop, packet })
 }
 
 /// `workers 2`, `buffers 64`: how the daemon is made, instead of the usual.
@@ -186,6 +203,8 @@ mod tests {
             ("out a b", "line 1: a result stands before anything was done"),
             ("advance 5", "line 1: `5` has no unit"),
             ("advance s", "line 1: `s` is no time"),
+            ("stall 5", "line 1: `5` has no unit"),
+            ("inject drop 1 hex 00", "line 1: `inject drop 1 hex 00`: expected `inject NODE hop N PACKET`"),
             ("with speed 3", "line 1: `with speed 3`: expected `with workers N`"),
             ("in a eth x", "line 1: layer 1"),
             ("in a pcap nowhere.pcap", "line 1: capture nowhere.pcap: No such file"),
