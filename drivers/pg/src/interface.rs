@@ -48,7 +48,6 @@ pub struct PacketGenerators {
 pub(crate) struct Port {
     pub id: InterfaceId,
     pub queue: QueueId,
-    pub worker: usize,
     /// Whether copies of what it sends go to control.
     pub capturing: Arc<AtomicBool>,
 }
@@ -144,10 +143,10 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
     let id = quiver_interface::create(control, new)?;
     let found = {
         let dataplane = control.room::<Dataplane>();
-        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| (queue.id, queue.worker))
+        dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
     };
-    let (queue, worker) = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
-    let port = Port { id, queue, worker, capturing };
+    let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
+    let port = Port { id, queue, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
     Ok(())
 }

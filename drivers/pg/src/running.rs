@@ -97,14 +97,14 @@ fn prepare(control: &Control, stream: &PgStream) -> Result<Option<Starting>, Obj
         return Err(ObjectError::field("interface", what).remedy("name one of `create packet-generator interface`"));
     };
     let Some(slot) = room.streams.slots.get(&stream.name).copied().filter(|_| stream.enabled) else { return Ok(None) };
-    let (queue, worker, stream) = (port.queue, port.worker, stream.clone());
+    let (queue, stream) = (port.queue, stream.clone());
     Ok(Some(Box::new(move |control| {
         let generator = {
             let streams = &mut control.room_mut::<PacketGenerators>().streams;
             let run = streams.begin(slot);
             Generator::new(&stream, packets, slot, run, streams.board.clone())
         };
-        control.room::<Dataplane>().post(worker, move |worker| {
+        control.room::<Dataplane>().post_to_queue(queue, move |worker| {
             if let Some(source) = worker.queue_mut::<Source>(queue) {
                 source.start(generator);
             }
@@ -118,7 +118,7 @@ fn stop(control: &Control, stream: &PgStream) {
     let (Some(port), Some(slot)) = (room.ports.get(&stream.interface.0), slot) else { return };
     let (queue, dataplane) = (port.queue, control.room::<Dataplane>());
     let domain = dataplane.domain().clone();
-    dataplane.post(port.worker, move |worker| {
+    dataplane.post_to_queue(queue, move |worker| {
         if let Some(generator) = worker.queue_mut::<Source>(queue).and_then(|source| source.stop(slot)) {
             domain.retire(generator);
         }

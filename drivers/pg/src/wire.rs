@@ -15,7 +15,7 @@ pub fn send(control: &Control, interface: &str, packet: &[u8]) -> Result<(), Str
         return Err(format!("{interface} is down"));
     }
     let (queue, bytes) = (port.queue, packet.to_vec());
-    control.room::<Dataplane>().post(port.worker, move |worker| {
+    control.room::<Dataplane>().post_to_queue(queue, move |worker| {
         if let Some((source, pool)) = worker.queue_and_pool::<Source>(queue) {
             source.put(pool, &bytes);
         }

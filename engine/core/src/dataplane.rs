@@ -3,6 +3,10 @@
 //! Nothing here waits for a worker. Wirings and products are computed here and posted; workers swap them in between two
 //! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
 
+mod placement;
+
+pub use placement::PlacementError;
+
 use crate::buffer::{Buffers, Packet, PoolError};
 use crate::capture::Capture;
 use crate::channel::{Doorbell, Inbox, channel};
@@ -10,13 +14,14 @@ use crate::counters::Counters;
 use crate::graph::{
     Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
 };
+use crate::intake::{Place, QueueId};
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
 use crate::product::{Installed, ProductSpec};
-use crate::rx::RxQueue;
+use crate::rx::{RxMode, RxQueue};
 use crate::trace::Record;
 use crate::tx::{OUTPUT, Output, Ports, TxQueue};
-use crate::worker::{QueueId, Worker, WorkerCounters};
+use crate::worker::{Worker, WorkerCounters};
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
 use quiver_table::Domain;
@@ -80,6 +85,14 @@ pub struct QueueInfo {
     pub input: NodeId,
     /// The worker that polls it.
     pub worker: usize,
+    /// The worker that it was given when it was attached.
+    pub home: usize,
+    /// When it is polled.
+    pub mode: RxMode,
+    /// Whether its driver says when packets wait.
+    pub has_interrupts: bool,
+    /// Whether its interface is up.
+    up: bool,
     /// The product that serves it, or why none does.
     pub product: Result<&'static str, String>,
     path: Vec<(NodeId, u16)>,
@@ -303,10 +316,26 @@ impl Dataplane {
             let (id, worker) = (QueueId(self.next_queue), self.next_worker % self.workers.len());
             self.next_queue += 1;
             self.next_worker += 1;
-            let counters = self.rx.row(worker);
-            self.post(worker, move |w| w.attach_rx(id, interface, input, queue, counters));
-            let product = Err("not planned yet".into());
-            self.queues.push(QueueInfo { id, interface, index, input, worker, product, path: vec![] });
+            let (mode, has_interrupts) = (RxMode::default(), queue.fd().is_some() || queue.wake_at().is_some());
+            let place = Place::new(id, interface, input, self.rx.row(worker), false, mode);
+            self.post(worker, move |w| {
+                w.expect(place);
+                // It is expected, so nothing is given back.
+                drop(w.arrive(id, queue));
+            });
+            self.queues.push(QueueInfo {
+                id,
+                interface,
+                index,
+                input,
+                worker,
+                home: worker,
+                mode,
+                has_interrupts,
+                up: false,
+                product: Err("not planned yet".into()),
+                path: vec![],
+            });
             ids.push(id);
         }
         self.plan_interface(interface);
@@ -342,6 +371,7 @@ impl Dataplane {
     }
     /// Opens or closes an interface's queues.
     pub fn set_up(&mut self, interface: u16, up: bool) {
+        self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }
     /// Received and sent (packets, bytes) of an interface.

@@ -5,7 +5,7 @@
 //! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
 //! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it.
 //! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
-//! - [`worker`]: a value with `turn`; [`thread`] calls it; [`mailbox`] and [`channel`] join it with control.
+//! - [`worker`]: a value with `turn`, and its receive queues (`intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
 
@@ -17,8 +17,10 @@ pub mod counters;
 pub mod dataplane;
 pub mod frame;
 pub mod graph;
+mod intake;
 pub mod isa;
 pub mod mailbox;
+mod pace;
 pub mod product;
 pub mod ring;
 pub mod rx;
@@ -30,17 +32,18 @@ pub mod worker;
 
 pub use buffer::{Backing, Buffers, Flags, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row};
-pub use dataplane::{Dataplane, DataplaneError, Injected, Settings};
+pub use dataplane::{Dataplane, DataplaneError, Injected, PlacementError, Settings};
 pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
     Reason, Seed, Side, To,
 };
+pub use intake::QueueId;
 pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
 pub use product::ProductSpec;
 pub use quiver_table::{Domain, Guard, Publisher, Snapshot};
 pub use ring::PacketRing;
-pub use rx::{RxContext, RxQueue};
+pub use rx::{RxContext, RxMode, RxQueue};
 pub use stage::{Body, Chain, Columns, Field, Last, PacketLanes, Path, Stage, StageNode};
 pub use tx::{Batch, TxContext, TxQueue};
-pub use worker::{QueueId, Worker};
+pub use worker::Worker;

@@ -26,6 +26,19 @@ impl<'t> RxContext<'t> {
     }
 }
 
+/// When a worker looks at a receive queue; the most eager mode of its queues decides when it sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum RxMode {
+    /// In every turn; the worker never sleeps.
+    Polling,
+    /// In every turn, too; but the worker sleeps when little comes: until there is something, or, where waking up for each
+    /// packet would cost more, for a while.
+    #[default]
+    Adaptive,
+    /// When its descriptor has said that packets wait; the worker sleeps as soon as there are none.
+    Interrupt,
+}
+
 /// A driver's receive queue, polled by one worker.
 pub trait RxQueue: Send + Any {
     /// Appends waiting packets to the frame, at most `cx.most`; returns how many. Never waits.

@@ -1,19 +1,22 @@
-//! A thread that calls a worker's turns, sleeps when there is nothing to do, and watches the gaps between polls.
+//! A thread that calls a worker's turns at its [pace](crate::pace), and watches the gaps between polls.
 
+use crate::intake::Interrupt;
 use crate::isa::ticks;
+use crate::pace::{Pace, Step, Turn};
+use crate::rx::RxMode;
 use crate::worker::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::thread::{ClockId, CpuSet};
-use std::os::fd::AsFd;
+use std::num::NonZeroU64;
 
-/// Empty turns before the worker sleeps.
-///
-/// PERF: an empty turn costs a system call for each TAP, and on few cores the time is the sender's. TCP from tap to tap on 2
-/// cores of a Zen 4 machine under load took 0.65 CPU seconds a gigabyte in the worker with 200 turns, 0.5 with 20 or 2; pings
-/// took the same. With 2 it slept ten times as often.
-const IDLE_TURNS: u32 = 20;
+const SECOND: u64 = 1_000_000_000;
+
+/// Nanoseconds between two looks at the descriptors of queues in interrupt mode while the worker is awake for others.
+const LOOK_EVERY: u64 = 20_000;
 /// Nanoseconds between two looks at a queue that can only be polled, while its worker sleeps.
 const BLIND_WAIT: u64 = 100_000;
+/// Nanoseconds by which Linux may let a nap grow to wake up several threads at once; its default of 50,000 is half a nap.
+const TIMER_SLACK: NonZeroU64 = NonZeroU64::new(1000).expect("not zero");
 /// Gaps below this many ticks are not worth a look at the clock of the thread's CPU time.
 const GAP_TICKS: u64 = 50_000;
 /// Ticks after which the CPU clock is read anew, so that small preemptions do not pile up in the estimate.
@@ -23,9 +26,13 @@ const CPU_CLOCK_TICKS: u64 = 1_000_000;
 pub fn monotonic() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
+/// Nanoseconds of CPU time of this thread.
+fn cpu_time() -> u64 {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = rustix::time::clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
 /// Starts a thread for a worker, pinned to `core` if there is one. It runs until the worker's mailbox says stop, and
@@ -44,6 +51,9 @@ pub fn spawn(
                 tracing::warn!("worker {}: cannot be pinned to core {core} ({error}); it runs unpinned", worker.id);
             }
         }
+        if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK)) {
+            tracing::warn!("worker {}: naps may take longer than they should ({error})", worker.id);
+        }
         run(worker, &mut Machine { start, gaps: Gaps::new() })
     })
 }
@@ -54,6 +64,10 @@ pub trait System {
     fn now(&mut self) -> u64;
     /// Called after every turn; `done` is what it had to do.
     fn turned(&mut self, worker: &Worker, done: usize);
+    /// Nanoseconds of CPU time that the loop has used. Where none is used, no nap is worth its while.
+    fn cpu_time(&mut self) -> u64 {
+        0
+    }
     /// Waits until one of the descriptors has something to say, at most until a moment of the engine's clock. May end
     /// early. It leaves in the descriptors what they said.
     fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>);
@@ -61,44 +75,68 @@ pub trait System {
 
 /// Calls turns until the mailbox says stop.
 pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
-    let mut idle = 0;
+    let (mut pace, mut looked) = (Pace::new(system.now(), system.cpu_time()), 0);
     worker.online();
     while !worker.mailbox().stopped() {
-        let done = worker.turn(system.now());
+        let now = system.now();
+        if worker.waits_for_interrupts() && now.saturating_sub(looked) >= LOOK_EVERY {
+            looked = now;
+            listen(&mut worker, system, Some(now));
+        }
+        let done = worker.turn(now);
         system.turned(&worker, done);
-        idle = if done > 0 { 0 } else { idle + 1 };
-        if idle > IDLE_TURNS {
-            sleep(&mut worker, system);
-            // One empty turn after waking is enough to sleep again: the bell rang for somebody else.
-            idle = IDLE_TURNS / 2;
+        let harvest = worker.harvest;
+        let turn = Turn { packets: harvest.packets, bytes: harvest.bytes, busy: done > harvest.packets };
+        // Without queues there is nothing to poll.
+        let mode = worker.mode().unwrap_or(RxMode::Interrupt);
+        match pace.after(turn, mode, now, || system.cpu_time()) {
+            Step::Turn => {}
+            Step::Nap(length) => rest(&mut worker, |worker| {
+                worker.counters().naps.add(1);
+                let until = system.now() + length;
+                system.wait(&mut [PollFd::new(&worker.mailbox().clone(), PollFlags::IN)], Some(until));
+            }),
+            Step::Sleep => rest(&mut worker, |worker| {
+                worker.counters().sleeps.add(1);
+                let until = worker.wake_at();
+                listen(worker, system, until);
+            }),
         }
     }
     worker.offline();
     worker
 }
 
-fn sleep(worker: &mut Worker, system: &mut impl System) {
+/// Lets the worker do nothing for a while, in which it holds no memory up and letters wake it.
+fn rest(worker: &mut Worker, resting: impl FnOnce(&mut Worker)) {
     let mailbox = worker.mailbox().clone();
-    if !mailbox.fall_asleep() {
-        return;
+    if mailbox.fall_asleep() {
+        worker.offline();
+        resting(worker);
+        mailbox.awake();
+        worker.online();
     }
-    worker.offline();
-    // A queue that can only be polled gets a look every 100 microseconds.
+}
+
+/// Waits for the bell and the queues' descriptors, and tells the queues what these said.
+fn listen(worker: &mut Worker, system: &mut impl System, until: Option<u64>) {
+    let mailbox = worker.mailbox().clone();
     let (fds, until) = match worker.fds() {
-        Some(fds) => (fds, worker.wake_at()),
-        None => (vec![], Some(system.now() + BLIND_WAIT)),
+        Some(fds) => (fds, until),
+        None => (vec![], Some(until.unwrap_or(u64::MAX).min(system.now() + BLIND_WAIT))),
     };
     let mut poll: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let bell = mailbox.as_fd();
-    poll.push(PollFd::new(&bell, PollFlags::IN));
+    poll.push(PollFd::new(&mailbox, PollFlags::IN));
     system.wait(&mut poll, until);
-    let is_error = |fd: &PollFd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
-    let failed: Vec<bool> = poll.iter().map(is_error).collect();
+    let errors = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    let said = |fd: &PollFd| match fd.revents() {
+        events if events.intersects(errors) => Interrupt::Failed,
+        events if events.is_empty() => Interrupt::None,
+        _ => Interrupt::Raised,
+    };
+    let said: Vec<Interrupt> = poll.iter().take(fds.len()).map(said).collect();
     drop(poll);
-    worker.failed(&failed);
-    worker.counters().sleeps.add(1);
-    mailbox.awake();
-    worker.online();
+    worker.heard(&said);
 }
 
 /// The machine, under one worker's thread.
@@ -112,6 +150,9 @@ impl System for Machine {
     fn now(&mut self) -> u64 {
         monotonic().saturating_sub(self.start)
     }
+    fn cpu_time(&mut self) -> u64 {
+        cpu_time()
+    }
     fn turned(&mut self, worker: &Worker, done: usize) {
         self.gaps.polled(worker);
         if done == 0 {
@@ -121,7 +162,7 @@ impl System for Machine {
     fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>) {
         let timeout = until.map(|until| {
             let wait = until.saturating_sub(self.now());
-            Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
+            Timespec { tv_sec: (wait / SECOND) as i64, tv_nsec: (wait % SECOND) as i64 }
         });
         // An interrupted poll is a short sleep.
         let _ = rustix::event::poll(descriptors, timeout.as_ref());
@@ -144,14 +185,14 @@ impl Gaps {
         // Before the first tick is read: the first call measures for a while.
         let nanoseconds_per_tick = tick_length();
         let now = ticks();
-        Gaps { last: now, read_at: now, cpu: nanoseconds(ClockId::ThreadCPUTime), nanoseconds_per_tick }
+        Gaps { last: now, read_at: now, cpu: cpu_time(), nanoseconds_per_tick }
     }
     fn polled(&mut self, worker: &Worker) {
         let now = ticks();
         let gap = now.wrapping_sub(self.last);
         let long = gap > GAP_TICKS;
         if long || now.wrapping_sub(self.read_at) > CPU_CLOCK_TICKS {
-            let cpu = nanoseconds(ClockId::ThreadCPUTime);
+            let cpu = cpu_time();
             if long {
                 let since = self.last.wrapping_sub(self.read_at) as f64 * self.nanoseconds_per_tick;
                 let before = self.cpu + since as u64;

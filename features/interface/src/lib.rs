@@ -2,12 +2,14 @@
 //!
 //! - [`interfaces`]: the interfaces that there are, however they came into being; rooms [`create`] and [`watch`] them.
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
+//! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
 //! - `set` and `show`: the commands.
 #![forbid(unsafe_code)]
 
 pub mod events;
 pub mod interfaces;
+pub mod queues;
 mod set;
 pub mod settings;
 mod show;
@@ -16,6 +18,7 @@ pub use events::Events;
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, watch,
 };
+pub use queues::RxQueueSettings;
 pub use settings::{InterfaceName, InterfaceSettings};
 
 use quiver_control::{Control, Kind};
@@ -27,7 +30,9 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Events::default());
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
     control.objects().add(Kind::new(settings::apply).check(settings::check));
+    control.objects().add(Kind::new(queues::apply));
     set::register(control);
+    queues::register(control);
     show::register(control);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `show workers`, `show buffers`, `show cpu`, `show version`.
+//! `show threads`, `show buffers`, `show cpu`, `show version`.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
@@ -6,17 +6,17 @@ use quiver_engine::{Backing, Dataplane, Level};
 use serde_json::json;
 
 pub(crate) fn register(control: &Control) {
-    control.commands().add(Command::new("show workers", "Show what the workers did, and their queues.", show_workers));
-    control.commands().add(Command::new("show threads", "Show the workers' threads.", show_workers));
+    let show = "Show the workers' threads: what they did, and their receive queues.";
+    control.commands().add(Command::new("show threads", show, show_threads));
     control.commands().add(Command::new("show buffers", "Show the packet buffers.", show_buffers));
     control.commands().add(Command::new("show cpu", "Show the instruction sets, and which one is used.", show_cpu));
     control.commands().add(Command::new("show version", "Show the version.", show_version));
 }
 
-fn show_workers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
-    let mut table =
-        Table::new(["Worker", "Turns", "Busy turns", "Ticks/busy turn", "Sleeps", "Longest gap us", "Queues"]);
+    let titles = ["ID", "Name", "Turns", "Busy turns", "Ticks/busy turn", "Sleeps", "Naps", "Longest gap us", "Queues"];
+    let mut table = Table::new(titles);
     for worker in 0..dataplane.workers() {
         let Some(counters) = dataplane.worker_counters(worker) else { continue };
         let (busy, ticks) = (counters.busy_turns.get(), counters.busy_ticks.get());
@@ -26,10 +26,12 @@ fn show_workers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         let queues: Vec<_> = dataplane.queues().iter().filter(|q| q.worker == worker).map(queue).collect();
         table.row([
             Cell::from(worker),
+            Cell::from(format!("quiver-{worker}")),
             Cell::from(counters.turns.get()),
             Cell::from(busy),
             Cell::from(if busy == 0 { 0.0 } else { ticks as f64 / busy as f64 }),
             Cell::from(counters.sleeps.get()),
+            Cell::from(counters.naps.get()),
             Cell::from(counters.gap_max.get() as f64 / 1000.0),
             Cell::from(queues.join(", ")),
         ]);

@@ -243,7 +243,7 @@ impl Blueprint {
     }
     /// Registers the node that stands for a driver's receive queues; its packets go onto `device-input`.
     pub fn input(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
-        self.node(NodeSpec::new(name, crate::worker::InputNext::ARCS, |_| Input))
+        self.node(NodeSpec::new(name, crate::intake::InputNext::ARCS, |_| Input))
     }
     /// Registers an end of the graph that frees packets, and counts them by the interface that received them.
     pub(crate) fn discard(&mut self, name: &'static str, drops: Counters) -> Result<NodeId, GraphError> {

@@ -1,0 +1,78 @@
+//! Which worker polls a receive queue, and when: changed while packets flow, without a stop and without loss.
+
+use super::{Attic, Dataplane, QueueInfo};
+use crate::intake::{Place, QueueId};
+use crate::rx::{RxMode, RxQueue};
+use crate::worker::Worker;
+
+/// Why a receive queue stays as it is.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlacementError {
+    /// There is no such queue, any more or yet.
+    #[error("the receive queue is not there")]
+    NoQueue,
+    /// There is no such worker.
+    #[error("there is no worker {worker}: workers have the numbers 0 to {last}")]
+    NoWorker {
+        /// The worker asked for.
+        worker: usize,
+        /// The last one that there is.
+        last: usize,
+    },
+    /// The queue's driver cannot say when packets wait.
+    #[error("its driver cannot say when packets wait, so it can only be polled")]
+    NoInterrupts,
+}
+
+impl Dataplane {
+    /// Lets another worker poll a queue; None is the one that it was given when it was attached. Packets are received by
+    /// the old one up to some turn, and by the new one from then on; those that wait in between stay in the queue.
+    pub fn place(&mut self, id: QueueId, worker: Option<usize>) -> Result<(), PlacementError> {
+        let last = self.workers.len().saturating_sub(1);
+        let queue = self.queues.iter_mut().find(|queue| queue.id == id).ok_or(PlacementError::NoQueue)?;
+        let worker = worker.unwrap_or(queue.home);
+        if worker > last {
+            return Err(PlacementError::NoWorker { worker, last });
+        }
+        let from = std::mem::replace(&mut queue.worker, worker);
+        if from == worker {
+            return Ok(());
+        }
+        (queue.product, queue.path) = (Err("it was moved to another worker".into()), vec![]);
+        let QueueInfo { interface, input, up, mode, .. } = *queue;
+        let place = Place::new(id, interface, input, self.rx.row(worker), up, mode);
+        // In this order: the queue cannot arrive before it is expected.
+        self.post(worker, move |w| w.expect(place));
+        let (to, attic) = (self.workers[worker].mailbox.clone(), self.attic.clone());
+        self.post_where(from, id, move |w| depart(w, id, &to, attic));
+        self.plan();
+        Ok(())
+    }
+    /// Changes when a queue is polled.
+    pub fn set_rx_mode(&mut self, id: QueueId, mode: RxMode) -> Result<(), PlacementError> {
+        let queue = self.queues.iter_mut().find(|queue| queue.id == id).ok_or(PlacementError::NoQueue)?;
+        if mode == RxMode::Interrupt && !queue.has_interrupts {
+            return Err(PlacementError::NoInterrupts);
+        }
+        queue.mode = mode;
+        let worker = queue.worker;
+        self.post(worker, move |w| w.place(id).into_iter().for_each(|place| place.set_mode(mode)));
+        Ok(())
+    }
+    /// Posts work on a receive queue to the worker that polls it; if the queue is on its way there, the work waits for it.
+    pub fn post_to_queue(&self, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        if let Some(queue) = self.queues.iter().find(|queue| queue.id == id) {
+            self.post_where(queue.worker, id, letter);
+        }
+    }
+    fn post_where(&self, worker: usize, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        self.post(worker, move |w| w.when_here(id, letter));
+    }
+}
+
+/// Sends a queue on; control drops what is left of its place here, and the queue if its interface goes on the way.
+fn depart(worker: &mut Worker, id: QueueId, to: &crate::mailbox::Mailbox, attic: Attic) {
+    let late = attic.clone();
+    let left = worker.depart(id, to, move |queue: Box<dyn RxQueue>| late.store(queue));
+    attic.store(left);
+}

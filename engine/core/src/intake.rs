@@ -1,0 +1,201 @@
+//! The receive queues of a worker: which of them are polled in a turn, and how they come and go.
+//!
+//! A queue moves from worker to worker as a letter, and control does not wait for it. The new worker is told first: it
+//! gets the queue's place, without the queue, and what concerns the queue meanwhile (up or down, its mode, its product)
+//! is noted there, or waits there. So the queue finds on arrival what control has said last, in the order in which control
+//! said it, and nothing that control does depends on where the queue is just now.
+
+use crate::arcs;
+use crate::capture::Point;
+use crate::counters::Row;
+use crate::frame::VECTOR;
+use crate::graph::{Context, Graph, NodeId};
+use crate::isa::lap;
+use crate::mailbox::{Letter, Mailbox};
+use crate::product::Installed;
+use crate::rx::{RxContext, RxMode, RxQueue};
+use crate::worker::Worker;
+use std::sync::Arc;
+
+arcs! {
+    /// Arcs of the nodes that stand for receive queues.
+    pub(crate) enum InputNext {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+        Truncated => drop "truncated",
+    }
+}
+
+/// A receive queue; numbers are given by the data plane, and none is given twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct QueueId(pub u32);
+
+/// What a turn received.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Harvest {
+    pub packets: usize,
+    pub bytes: u64,
+}
+
+/// A queue's place on a worker.
+pub(crate) struct Place {
+    pub id: QueueId,
+    pub interface: u16,
+    pub input: NodeId,
+    pub counters: Arc<Row>,
+    pub up: bool,
+    pub mode: RxMode,
+    /// The queue; None while it is on its way here.
+    queue: Option<Box<dyn RxQueue>>,
+    product: Option<Installed>,
+    /// Whether packets may wait in it, as far as its descriptor has said. Looked at in interrupt mode only.
+    raised: bool,
+    /// Letters about a queue that is not here yet.
+    waiting: Vec<Letter>,
+}
+
+impl Place {
+    /// The place of a queue that is on its way, as control knows it.
+    pub fn new(id: QueueId, interface: u16, input: NodeId, counters: Arc<Row>, up: bool, mode: RxMode) -> Place {
+        Place { id, interface, input, counters, up, mode, queue: None, product: None, raised: true, waiting: vec![] }
+    }
+    /// Whether the queue is to be polled in a turn at this time.
+    pub fn is_due(&self, now: u64) -> bool {
+        let Some(queue) = &self.queue else { return false };
+        self.up
+            && (self.mode != RxMode::Interrupt || self.raised || queue.wake_at().is_some_and(|moment| moment <= now))
+    }
+    /// The queue, if packets can come by it.
+    pub fn open(&self) -> Option<&dyn RxQueue> {
+        self.queue.as_deref().filter(|_| self.up)
+    }
+    /// The queue, if it is open and its descriptor says when packets wait.
+    pub fn watched(&self) -> Option<&dyn RxQueue> {
+        self.open().filter(|queue| queue.wake_at().is_none())
+    }
+    pub fn queue_mut(&mut self) -> Option<&mut dyn RxQueue> {
+        self.queue.as_deref_mut()
+    }
+    /// What the descriptor has said.
+    pub fn heard(&mut self, said: Interrupt) {
+        self.raised |= said != Interrupt::None;
+        if let (Interrupt::Failed, Some(queue)) = (said, &mut self.queue) {
+            queue.failed();
+        }
+    }
+    pub fn set_up(&mut self, up: bool) {
+        // What came while nobody looked has been announced before.
+        (self.up, self.raised) = (up, true);
+    }
+    pub fn set_mode(&mut self, mode: RxMode) {
+        (self.mode, self.raised) = (mode, true);
+    }
+    /// Receives a vector at most and sends it on; says what came.
+    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
+        let Some(queue) = &mut self.queue else { return Harvest::default() };
+        let mut frame = graph.frame();
+        let mut rx = RxContext::new(cx.pool, cx.now, self.interface, most.min(VECTOR));
+        let n = queue.receive(&mut rx, &mut frame).min(frame.len());
+        let (no_buffer, truncated) = (rx.no_buffer, rx.truncated);
+        let counters = graph.counters(self.input);
+        if no_buffer + truncated > 0 {
+            counters.arc(InputNext::NoBuffer.into(), no_buffer);
+            counters.arc(InputNext::Truncated.into(), truncated);
+        }
+        if n == 0 {
+            // A queue that lost packets has not shown that it is empty.
+            self.raised = no_buffer + truncated > 0;
+            graph.give_back(frame);
+            return Harvest::default();
+        }
+        let mut bytes = 0;
+        for length in &frame.length[..n] {
+            bytes += u64::from(*length);
+        }
+        self.counters.add(self.interface.into(), n as u64, bytes);
+        counters.calls.add(1);
+        counters.packets.add(n as u64);
+        if let Some(capture) = &mut cx.output.capture {
+            for i in 0..n {
+                capture.take(Point::Rx, self.interface, cx.now, frame.segments(cx.pool, i), None);
+            }
+        }
+        let nodes_only = graph.tracer.is_armed();
+        if graph.tracer.before(self.input, &mut frame, cx) {
+            graph.tracer.after(self.input, &frame, cx.now);
+        }
+        graph.counters(self.input).clocks.add(lap(clock));
+        if let (Some(product), false) = (&mut self.product, nodes_only) {
+            product.run(cx, &mut frame, clock);
+            graph.counters(self.input).arc(InputNext::Received.into(), (n - frame.len()) as u64);
+        }
+        if frame.is_empty() {
+            graph.give_back(frame);
+        } else {
+            graph.forward(cx, self.input, frame);
+        }
+        Harvest { packets: n, bytes }
+    }
+}
+
+/// What a queue's descriptor said when it was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Interrupt {
+    /// Nothing.
+    None,
+    /// Packets wait.
+    Raised,
+    /// An error, until the queue has asked which.
+    Failed,
+}
+
+impl Worker {
+    /// Makes room for a queue that is on its way.
+    pub(crate) fn expect(&mut self, place: Place) {
+        self.places.push(place);
+    }
+    /// Takes a queue that was expected, and reads what waited for it. Given back if its interface went meanwhile.
+    pub(crate) fn arrive(&mut self, id: QueueId, queue: Box<dyn RxQueue>) -> Option<Box<dyn RxQueue>> {
+        // The first place: a queue that is to go on from here and to come back once more has another one.
+        let Some(place) = self.places.iter_mut().find(|place| place.id == id) else { return Some(queue) };
+        place.queue = Some(queue);
+        std::mem::take(&mut place.waiting).into_iter().for_each(|letter| letter(self));
+        None
+    }
+    /// Sends a queue to the worker of this mailbox, which expects it. What is left goes to whoever drops it.
+    pub(crate) fn depart(
+        &mut self,
+        id: QueueId,
+        to: &Mailbox,
+        refused: impl FnOnce(Box<dyn RxQueue>) + Send + 'static,
+    ) -> Option<Place> {
+        let at = self.places.iter().position(|place| place.id == id && place.queue.is_some())?;
+        let mut place = self.places.remove(at);
+        if let Some(queue) = place.queue.take() {
+            to.post(move |worker| {
+                if let Some(queue) = worker.arrive(id, queue) {
+                    refused(queue);
+                }
+            });
+        }
+        Some(place)
+    }
+    /// Runs a letter about a queue as soon as the queue is here. It finds none if the queue has gone for ever.
+    pub(crate) fn when_here(&mut self, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {
+        match self.place(id) {
+            Some(place) if place.queue.is_none() => place.waiting.push(Box::new(letter)),
+            _ => letter(self),
+        }
+    }
+    /// The place that control speaks of: the last one, if the queue is to come here more than once.
+    pub(crate) fn place(&mut self, id: QueueId) -> Option<&mut Place> {
+        self.places.iter_mut().rev().find(|place| place.id == id)
+    }
+    /// Installs a product on a queue; returns what was there.
+    pub(crate) fn install(&mut self, id: QueueId, product: Option<Installed>) -> Option<Installed> {
+        match self.place(id) {
+            Some(place) => std::mem::replace(&mut place.product, product),
+            None => product,
+        }
+    }
+}

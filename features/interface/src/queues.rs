@@ -1,0 +1,178 @@
+//! Receive queues: which worker serves each, and when it looks at them. VPP's `rx-placement` and `rx-mode`.
+
+use std::fmt::Write;
+
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::dataplane::QueueInfo;
+use quiver_engine::{Dataplane, PlacementError, RxMode};
+use serde_json::json;
+
+use crate::interfaces::Interfaces;
+use crate::settings::InterfaceName;
+
+quiver_control::choice! {
+    /// When a worker looks at a receive queue.
+    pub enum Mode {
+        /// In every turn: the worker never sleeps.
+        Polling = "polling",
+        /// When the driver says that packets wait.
+        Interrupt = "interrupt",
+        /// Whichever costs less at the load that there is.
+        Adaptive = "adaptive",
+    } as "rx-mode", "polling, interrupt or adaptive";
+}
+
+impl From<Mode> for RxMode {
+    fn from(mode: Mode) -> RxMode {
+        match mode {
+            Mode::Polling => RxMode::Polling,
+            Mode::Interrupt => RxMode::Interrupt,
+            Mode::Adaptive => RxMode::Adaptive,
+        }
+    }
+}
+
+fn word(mode: RxMode) -> &'static str {
+    match mode {
+        RxMode::Polling => "polling",
+        RxMode::Interrupt => "interrupt",
+        RxMode::Adaptive => "adaptive",
+    }
+}
+
+/// How a receive queue is served; queues without such an object are served adaptively, by a worker chosen in turn.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "rx-queues")]
+pub struct RxQueueSettings {
+    /// The interface.
+    #[key]
+    pub interface: InterfaceName,
+    /// The number of the queue, from 0 on.
+    #[key]
+    pub queue: u16,
+    /// The worker that serves it; without one, that which was chosen when the interface was made.
+    pub worker: Option<u16>,
+    /// When the worker looks at it.
+    #[default(Mode::Adaptive)]
+    pub mode: Mode,
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, RxQueueSettings>) -> Result<(), ObjectError> {
+    let defaults;
+    let wanted = match change {
+        Change::Create(new) | Change::Update { new, .. } => new,
+        Change::Delete(old) => {
+            defaults = RxQueueSettings::new(old.interface.clone(), old.queue);
+            &defaults
+        }
+    };
+    let interface = control.room::<Interfaces>().id_of(&wanted.interface.0)?;
+    let dataplane = &mut *control.room_mut::<Dataplane>();
+    let queues = dataplane.queues().iter().filter(|queue| queue.interface == interface.0);
+    let queue = queues.clone().find(|queue| queue.index == usize::from(wanted.queue)).map(|queue| queue.id);
+    let queue = queue.ok_or_else(|| {
+        let remedy = match queues.count() {
+            0 => "name an interface that has receive queues of its own".to_owned(),
+            count => format!("name one of 0 to {}", count - 1),
+        };
+        ObjectError::field("queue", format!("{} has no receive queue {}", wanted.interface, wanted.queue))
+            .remedy(remedy)
+    })?;
+    let worker = wanted.worker.map(usize::from);
+    if let Some(worker) = worker.filter(|worker| *worker >= dataplane.workers()) {
+        let last = dataplane.workers() - 1;
+        return Err(ObjectError::field("worker", format!("there is no worker {worker}"))
+            .remedy(format!("name one of 0 to {last}, or start quiverd with more --workers")));
+    }
+    dataplane.set_rx_mode(queue, wanted.mode.into()).map_err(|error| match error {
+        PlacementError::NoInterrupts => {
+            ObjectError::field("mode", error.to_string()).remedy("choose polling or adaptive")
+        }
+        error => ObjectError::whole(error.to_string()),
+    })?;
+    dataplane.place(queue, worker).map_err(|error| ObjectError::whole(error.to_string()))
+}
+
+pub(crate) fn register(control: &Control) {
+    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        Command::new(grammar, help, run).arguments_of::<RxQueueSettings>()
+    };
+    let place = add(
+        "set interface rx-placement <interface> [queue <queue:u16>] (worker <worker:u16>|main)",
+        "Let a worker serve a receive queue.",
+        place,
+    );
+    let place = place.argument("queue", "its number, 0 if it is left out");
+    control.commands().add(place.argument("main", "the one thread of a daemon without workers"));
+    let mode = add(
+        "set interface rx-mode <interface> [queue <queue:u16>] (polling|interrupt|adaptive)",
+        "Set when receive queues are looked at.",
+        mode,
+    );
+    control.commands().add(mode.argument("queue", "its number, all queues if it is left out"));
+    let show = add("show interface rx-placement", "Show which worker serves each receive queue, and when.", show);
+    control.commands().add(show);
+}
+
+fn place(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let queue = RxQueueSettings::new(matches.get("interface")?, matches.find("queue")?.unwrap_or(0));
+    let workers = control.room::<Dataplane>().workers();
+    let worker = match matches.find::<u16>("worker")? {
+        Some(worker) => worker,
+        None if workers == 1 => 0,
+        None => {
+            let what = format!("the main thread serves no queues beside workers; name one of 0 to {}", workers - 1);
+            return Err(CommandError::new(what).at(matches.place("main")));
+        }
+    };
+    control.edit(queue, |settings| settings.worker = Some(worker))?;
+    Ok(Reply::done())
+}
+
+fn mode(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = matches.get("interface")?;
+    let words = [("polling", Mode::Polling), ("interrupt", Mode::Interrupt)];
+    let mode = words.into_iter().find(|(word, _)| matches.has(word)).map_or(Mode::Adaptive, |(_, mode)| mode);
+    let id = control.room::<Interfaces>().id_of(&interface.0)?;
+    let queues = match matches.find::<u16>("queue")? {
+        Some(queue) => vec![queue],
+        None => of(&control.room::<Dataplane>(), id.0).map(|queue| queue.index as u16).collect(),
+    };
+    if queues.is_empty() {
+        let what = format!("{interface} has no receive queues of its own");
+        return Err(CommandError::new(what).at(matches.place("interface")));
+    }
+    for queue in queues {
+        control.edit(RxQueueSettings::new(interface.clone(), queue), |settings| settings.mode = mode)?;
+    }
+    Ok(Reply::done())
+}
+
+fn of(dataplane: &Dataplane, interface: u16) -> impl Iterator<Item = &QueueInfo> {
+    dataplane.queues().iter().filter(move |queue| queue.interface == interface)
+}
+
+fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+    let (mut text, mut list) = (String::new(), vec![]);
+    // Writing to a string cannot fail.
+    for worker in 0..dataplane.workers() {
+        let mut queues: Vec<_> = dataplane.queues().iter().filter(|queue| queue.worker == worker).collect();
+        queues.sort_by_key(|queue| (queue.input, queue.interface, queue.index));
+        if !queues.is_empty() {
+            let _ = writeln!(text, "Worker {worker} (quiver-{worker}):");
+        }
+        for of_node in queues.chunk_by(|a, b| a.input == b.input) {
+            let node = dataplane.graph().name(of_node[0].input);
+            let _ = writeln!(text, " node {node}:");
+            for queue in of_node {
+                let name = interfaces.name(crate::InterfaceId(queue.interface));
+                let _ = writeln!(text, "    {name} queue {} ({})", queue.index, word(queue.mode));
+                let (index, mode) = (queue.index, word(queue.mode));
+                list.push(json!({"interface": name, "queue": index, "worker": worker, "mode": mode, "node": node}));
+            }
+        }
+    }
+    Ok(Reply::new(text, list.into()))
+}
