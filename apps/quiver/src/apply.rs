@@ -71,6 +71,6 @@ pub fn save(socket: &Path, save: &Save) -> Result<ExitCode, ClientError> {
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> ExitCode {
-    eprintln!("quiver: {}: {error}", path.display());
+    show::say(format_args!("quiver: {}: {error}", path.display()));
     ExitCode::FAILURE
 }

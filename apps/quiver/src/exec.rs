@@ -62,7 +62,7 @@ pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientEr
     let text = match read(&exec.file) {
         Ok(text) => text,
         Err(error) => {
-            eprintln!("quiver: {}: {error}", exec.file.display());
+            show::say(format_args!("quiver: {}: {error}", exec.file.display()));
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -70,7 +70,7 @@ pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientEr
     let mut all_done = true;
     for (number, line) in quiver_control::cli::script(&text) {
         if !run(&mut client, line, json)? {
-            eprintln!("quiver: {}:{number}: refused: {line}", exec.file.display());
+            show::say(format_args!("quiver: {}:{number}: refused: {line}", exec.file.display()));
             all_done = false;
             if !exec.keep_going {
                 break;

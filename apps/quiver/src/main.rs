@@ -1,5 +1,8 @@
 //! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor.
 
+// They panic where a reader has gone away; `show` has what takes their place.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod apply;
 mod client;
 mod demo;

@@ -32,14 +32,14 @@ pub fn run(socket: &Path) -> Result<ExitCode, ClientError> {
     let mut editor = match editor(client.clone(), asked_for_help.clone()) {
         Ok(editor) => editor,
         Err(error) => {
-            eprintln!("quiver: this terminal cannot be edited on: {error}");
+            show::say(format_args!("quiver: this terminal cannot be edited on: {error}"));
             return Ok(ExitCode::FAILURE);
         }
     };
     let history = history_file();
     // The first time there is none.
     let _ = history.as_ref().map(|file| editor.load_history(file));
-    println!("Tab completes, ? says what can follow, Ctrl-D leaves.");
+    show::print("Tab completes, ? says what can follow, Ctrl-D leaves.");
     let mut begun = String::new();
     loop {
         match editor.readline_with_initial(PROMPT, (&std::mem::take(&mut begun), "")) {
@@ -73,7 +73,7 @@ pub fn run(socket: &Path) -> Result<ExitCode, ClientError> {
     if let Some(file) = history {
         let saved = file.parent().map_or(Ok(()), std::fs::create_dir_all).map(|()| editor.save_history(&file));
         if let Err(error) = saved {
-            eprintln!("quiver: the history cannot be kept in {}: {error}", file.display());
+            show::say(format_args!("quiver: the history cannot be kept in {}: {error}", file.display()));
         }
     }
     Ok(ExitCode::SUCCESS)

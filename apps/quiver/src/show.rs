@@ -1,19 +1,29 @@
 //! How answers and refusals are shown: answers on standard output, refusals on standard error.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use owo_colors::{OwoColorize, Stream};
 use quiver_control::protocol::{Answer, Refusal};
 
-/// Shows an answer, or a part of one. A reader that went away (`| head`) ends the program quietly.
-pub fn answer(answer: &Answer, json: bool, part: bool) {
-    let text = text_of(answer, json, part);
-    if text.is_empty() {
-        return;
-    }
+/// Prints a line, or several, on standard output. A reader that went away (`| head`) ends the program quietly.
+pub fn print(text: impl Display) {
     let mut out = io::stdout().lock();
     if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
+    }
+}
+
+/// Says something on standard error. That nobody listens is no reason to stop.
+pub fn say(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Shows an answer, or a part of one.
+pub fn answer(answer: &Answer, json: bool, part: bool) {
+    let text = text_of(answer, json, part);
+    if !text.is_empty() {
+        print(text);
     }
 }
 
@@ -44,12 +54,12 @@ pub fn refusal(refusal: &Refusal, line: &str) {
     if !refusal.expected.is_empty() {
         text.push_str(&format!("\nexpected: {}", refusal.expected.join(", ")));
     }
-    eprintln!("{text}");
+    say(text);
 }
 
 /// Shows an error of the program itself.
 pub fn error(error: &dyn std::error::Error) {
-    eprintln!("quiver: {error}");
+    say(format_args!("quiver: {error}"));
 }
 
 /// Whether a person reads the output.

@@ -123,6 +123,28 @@ fn who_lost_its_place_while_idle_connects_again_and_says_it_again() {
 }
 
 #[test]
+fn a_reader_that_went_away_ends_it_quietly() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    for arguments in [&["show", "x"][..], &["save"], &["doctor"], &["doctor", "--json"], &["--help"]] {
+        let _ = std::fs::remove_file(&socket);
+        daemon(&socket, |_| "{\"done\":{\"text\":\"yes\"}}\n");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+        command.arg("--socket").arg(&socket).args(arguments).stdin(Stdio::null());
+        let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(texts(&output).1, "", "{arguments:?}");
+    }
+    // Nor is it told twice that nobody hears a complaint.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    command.arg("--socket").arg(directory.path().join("none")).args(["show", "x"]).stdin(Stdio::null());
+    assert_eq!(command.stderr(writer).status().unwrap().code(), Some(1));
+}
+
+#[test]
 fn a_daemon_that_hangs_up_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("s");

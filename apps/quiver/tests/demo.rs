@@ -122,22 +122,88 @@ fn a_kept_demo_can_be_played_with_and_ended() {
     let output = demo(&mark, &["--keep", "--seconds", "1", "--path", "quiver-router"]).output().unwrap();
     assert_success(&output);
     let text = String::from_utf8(output.stdout).unwrap();
-    // The first line of the instructions leads to the daemon.
-    let (_, socket) = text.split_once(" --socket ").expect("the instructions name the daemon's socket");
-    let socket = socket.lines().next().unwrap();
+    let told = |before: &str| {
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no `{before}` in {text}"));
+        rest.split_whitespace().next().unwrap_or_default()
+    };
+    // Another demo may be up, of whoever works at this machine.
+    let (socket, id) = (told(" --socket "), told("demo --id "));
     let mut show = Command::new(env!("CARGO_BIN_EXE_quiver"));
     let output = show.args(["--socket", socket, "show", "interface"]).output().unwrap();
     assert_success(&output);
     assert!(String::from_utf8(output.stdout).unwrap().contains("up"));
-    for instruction in ["demo --in client -- ping 10.0.2.2", "demo --stop"] {
-        assert!(text.contains(instruction), "{text}");
+    for instruction in ["--in client -- ping 10.0.2.2", "--stop"] {
+        assert!(text.contains(&format!("demo --id {id} {instruction}")), "{text}");
     }
-    let output = demo(&mark, &["--in", "client", "--", "ping", "-c", "1", "10.0.2.2"]).output().unwrap();
+    let output = demo(&mark, &["--id", id, "--in", "client", "--", "ping", "-c", "1", "10.0.2.2"]).output().unwrap();
     assert_success(&output);
-    let output = demo(&mark, &["--in", "nowhere", "--", "true"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("no namespace `nowhere`"));
-    assert_success(&demo(&mark, &["--stop"]).output().unwrap());
+    for (arguments, refusal) in [
+        (&["--id", id, "--in", "nowhere", "--", "true"][..], "no namespace `nowhere`"),
+        (&["--id", "1", "--stop"], "no demo of yours has the id 1: there is "),
+        (&["--id", "1", "--in", "client", "--", "true"], "no demo of yours has the id 1: there is "),
+    ] {
+        let output = demo(&mark, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8(output.stderr).unwrap().contains(refusal), "{refusal}");
+    }
+    assert_success(&demo(&mark, &["--id", id, "--stop"]).output().unwrap());
+    assert_nothing_left(&mark, &before);
+}
+
+#[test]
+fn two_kept_demos_are_told_apart() {
+    let mark = mark("two");
+    let before = traces(&mark);
+    let keep = || {
+        let output = demo(&mark, &["--keep", "--seconds", "1", "--path", "veth"]).output().unwrap();
+        assert_success(&output);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (_, rest) = text.split_once("demo --id ").expect("the instructions name it");
+        rest.split_once(' ').expect("more follows").0.to_owned()
+    };
+    let (one, other) = (keep(), keep());
+    let output = demo(&mark, &["--in", "client", "--", "true"]).output().unwrap();
+    let refusal = String::from_utf8(output.stderr).unwrap();
+    assert!(refusal.contains("say which by --id") && refusal.contains(&one) && refusal.contains(&other), "{refusal}");
+    assert_success(&demo(&mark, &["--id", &one, "--stop"]).output().unwrap());
+    let inside =
+        |id: &str| demo(&mark, &["--id", id, "--in", "client", "--", "true"]).output().unwrap().status.success();
+    assert_eq!((inside(&one), inside(&other)), (false, true));
+    assert_success(&demo(&mark, &["--id", &other, "--stop"]).output().unwrap());
+    assert_nothing_left(&mark, &before);
+}
+
+/// Ends the reading side once a program has written something.
+fn read_a_line(mut from: impl Read) {
+    let mut byte = [0];
+    while from.read(&mut byte).unwrap() > 0 && byte != *b"\n" {}
+}
+
+#[test]
+fn readers_that_go_away_end_it_quietly() {
+    let mark = mark("closed");
+    let before = traces(&mark);
+    // Nobody hears of the progress any more: the demo goes on.
+    let mut child = demo(&mark, &["--seconds", "1", "--path", "veth"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    read_a_line(child.stderr.take().unwrap());
+    let output = child.wait_with_output().unwrap();
+    assert_success(&output);
+    assert!(String::from_utf8(output.stdout).unwrap().contains("direct veth pair"));
+    // Nobody reads the table.
+    let mut child = demo(&mark, &["--seconds", "1", "--path", "veth"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_success(&output);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("iperf3 for 1 s") && !said.contains("panicked"), "{said}");
     assert_nothing_left(&mark, &before);
 }
 

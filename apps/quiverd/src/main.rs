@@ -6,7 +6,7 @@ mod host;
 mod pages;
 mod server;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,7 +38,9 @@ struct Arguments {
 fn main() -> ExitCode {
     let log = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(log).with_ansi(colours).with_writer(std::io::stderr).init();
+    // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(log).log_internal_errors(false);
+    log.with_ansi(colours).with_writer(std::io::stderr).init();
     let arguments = Arguments::parse();
     let ended = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("quiverd: {error}");
+            let _ = writeln!(std::io::stderr(), "quiverd: {error}");
             ExitCode::FAILURE
         }
     }

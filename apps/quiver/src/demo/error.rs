@@ -18,6 +18,20 @@ pub enum Error {
     /// No demo of this user was left up.
     #[error("no demo of yours is up: start one with `quiver demo --keep`")]
     NotUp,
+    /// None of those that were left up is the one that was asked for.
+    #[error("no demo of yours has the id {id}: there is {known}")]
+    UnknownId {
+        /// What was asked for.
+        id: i32,
+        /// Those that there are.
+        known: String,
+    },
+    /// More than one was left up.
+    #[error("several demos of yours are up: say which by --id {known}")]
+    Several {
+        /// Their ids.
+        known: String,
+    },
     /// The demo that is up has no namespace of this name.
     #[error("the demo has no namespace `{name}`: it has {known}")]
     UnknownNamespace {

@@ -23,6 +23,8 @@ use path::Path;
 use progress::Progress;
 use report::Report;
 
+use crate::show;
+
 /// Layer-3 MTU of every link, so that all paths carry the same segments.
 const MTU: u16 = 1500;
 /// The name by which a kept demo is found again.
@@ -35,11 +37,14 @@ pub struct Demo {
     #[arg(long)]
     keep: bool,
     /// End every demo of yours that was left up
-    #[arg(long, conflicts_with_all = ["keep", "namespace"])]
+    #[arg(long, group = "of_kept", conflicts_with_all = ["keep", "namespace"])]
     stop: bool,
     /// Run COMMAND in a namespace of the demo that was left up: `client` or `server`
-    #[arg(long = "in", value_name = "NAMESPACE", requires = "command")]
+    #[arg(long = "in", value_name = "NAMESPACE", group = "of_kept", requires = "command")]
     namespace: Option<String>,
+    /// Which demo, of those that were left up: the number that it told
+    #[arg(long, value_name = "ID", requires = "of_kept")]
+    id: Option<i32>,
     /// What to run there
     #[arg(last = true, value_name = "COMMAND", requires = "namespace")]
     command: Vec<String>,
@@ -57,15 +62,15 @@ pub struct Demo {
 /// Runs the demo; what went wrong is said on standard error.
 pub fn run(demo: &Demo) -> ExitCode {
     let result = if demo.stop {
-        kept::stop()
+        kept::stop(demo.id)
     } else if let Some(namespace) = &demo.namespace {
-        kept::run_in(namespace, &demo.command)
+        kept::run_in(demo.id, namespace, &demo.command)
     } else {
         measure_all(demo)
     };
     result.map_or_else(
         |error| {
-            eprintln!("quiver demo: {error}");
+            show::say(format_args!("quiver demo: {error}"));
             ExitCode::FAILURE
         },
         |()| ExitCode::SUCCESS,

@@ -4,6 +4,8 @@ use std::process::Command;
 
 use quiver_netns::{Error, Purpose, missing_packages, run};
 
+use crate::show;
+
 /// Makes sure that every needed program is there: root installs what is missing, others learn the one line to run.
 pub fn provide() -> Result<(), Error> {
     let missing = missing_packages(&[Purpose::Run]);
@@ -13,7 +15,7 @@ pub fn provide() -> Result<(), Error> {
     if !nix::unistd::geteuid().is_root() || quiver_netns::find("apt-get").is_none() {
         return Err(Error::Missing { packages: missing.join(" ") });
     }
-    eprintln!("installing {}", missing.join(" "));
+    show::say(format_args!("installing {}", missing.join(" ")));
     if install(&missing).is_err() {
         // The package lists of a fresh machine are empty or old.
         run(apt_get().arg("update"))?;

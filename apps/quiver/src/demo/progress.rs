@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::show;
+
 /// The progress display.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -27,7 +29,7 @@ impl Progress {
     pub fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),
-            None => eprintln!("{text}"),
+            None => show::say(text),
         }
     }
 

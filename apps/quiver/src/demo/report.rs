@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::cpu_time::CpuTime;
 use super::error::Error;
+use crate::show;
 
 /// How long the machine is watched before the first measurement.
 const WATCHED: Duration = Duration::from_millis(500);
@@ -69,12 +70,12 @@ impl Report {
 
     /// Prints the report as JSON.
     pub fn print_json(&self) {
-        println!("{}", serde_json::to_string_pretty(self).expect("the report holds only plain values"));
+        show::print(serde_json::to_string_pretty(self).expect("the report holds only plain values"));
     }
 
     /// Prints the table and its legend.
     pub fn print_table(&self) {
-        println!("{}\n\n{}", self.table(), self.legend());
+        show::print(format_args!("{}\n\n{}", self.table(), self.legend()));
     }
 
     fn table(&self) -> Table {

@@ -16,6 +16,8 @@ use serde::Serialize;
 use finding::{Finding, Verdict};
 use machine::Machine;
 
+use crate::show;
+
 /// Say what this machine offers to Quiver, and what to do about what is missing
 #[derive(Debug, clap::Args)]
 pub struct Doctor {
@@ -35,7 +37,7 @@ pub fn run(doctor: &Doctor, socket: &Path) -> ExitCode {
             findings: &'a [Finding],
         }
         let report = Report { verdict: worst, findings: &findings };
-        println!("{}", serde_json::to_string_pretty(&report).expect("the findings hold only plain values"));
+        show::print(serde_json::to_string_pretty(&report).expect("the findings hold only plain values"));
     } else {
         findings.iter().for_each(print);
     }
@@ -57,8 +59,8 @@ fn print(finding: &Finding) {
         Verdict::Degraded => word.style(owo_colors::Style::new().yellow()),
         Verdict::Missing => word.style(owo_colors::Style::new().red()),
     });
-    println!("{verdict}  {:<24}{}", finding.about, finding.found);
+    show::print(format_args!("{verdict}  {:<24}{}", finding.about, finding.found));
     if let Some(remedy) = &finding.remedy {
-        println!("{:10}{:24}-> {remedy}", "", "");
+        show::print(format_args!("{:10}{:24}-> {remedy}", "", ""));
     }
 }
