@@ -1,8 +1,8 @@
 //! `ip4-rewrite`: the neighbour's header, one hop less to live, out by its interface: onto the feature arc `ip4-output`,
 //! whose features see packets from the link layer's header on.
 //!
-//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is too long to `ip4-too-big`; when its time is
-//! up, its sender is told by `icmp4-error`.
+//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is too long or has an offload to `ip4-too-big`;
+//! when its time is up, its sender is told by `icmp4-error`.
 
 use std::sync::Arc;
 
@@ -65,7 +65,10 @@ impl Body for RewriteBody<'_> {
         p.leave(expired, Next::TimeExceeded);
         // An adjacency that is no more is for `ip4-resolve` to judge, too.
         p.leave(state.ne(State::Complete as u32), Next::Resolve);
-        p.leave(total.gt(tx_mtu & 0xffff), Next::TooBig);
+        // Of a flow with segmentation offload some packets are too long and others are not: by two ways they would overtake
+        // each other.
+        let offload = (p.flags & u32::from(Flags::OFFLOAD.0)).ne(0);
+        p.leave(total.gt(tx_mtu & 0xffff) | offload, Next::TooBig);
 
         p.tx = tx_mtu >> 16;
         p.header.set_word(0, mac0);

@@ -1,6 +1,6 @@
-//! `ip4-too-big`: packets longer than the next link takes.
+//! `ip4-too-big`: packets longer than the next link takes, and those with an offload, whatever their length.
 //!
-//! One that the driver is to cut into segments passes if each of them fits. Of the others, those that must not be
+//! One that the driver is to cut into segments passes if each of them fits. Of others that do not fit, those that must not be
 //! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6), unless
 //! it would have to be segmented before, or its options leave no room in a fragment.
 
@@ -38,7 +38,7 @@ impl Node for Ip4TooBig {
         for i in 0..frame.len() {
             let (hop, row) = (frame.hop[i], table.row(frame.hop[i]));
             let segment = segment_length(cx, frame, i);
-            if segment.is_some_and(|length| length <= row.mtu().into()) {
+            if segment.or_else(|| total_length(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
                 match encapsulate(cx.pool, frame, i, row) {
                     true => self.sent.add(hop, 1, frame.length[i].into()),
                     false => frame.next[i] = Next::CannotFragment.into(),
@@ -89,6 +89,11 @@ impl Node for Ip4TooBig {
             }
         }
     }
+}
+
+/// Bytes that the IP header says.
+fn total_length(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
+    Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.total_length.get().into())
 }
 
 /// Bytes from the IP header on of each segment that the driver is to cut; None for a packet that goes as it is.
