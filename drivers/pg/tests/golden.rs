@@ -1,6 +1,6 @@
 //! Golden scenarios of the generator.
 
-mod crossing;
+use quiver_testkit::crossing;
 
 fn main() -> std::process::ExitCode {
     quiver_testkit::golden::main(

@@ -1,6 +1,6 @@
 //! Feature arcs, re-wiring at run time, and the errors of a graph that does not fit together.
 use quiver_engine::*;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use quiver_testkit::wire::Wire;
 
 arcs! {
     /// The entry.
@@ -43,30 +43,12 @@ impl Node for Back {
         frame.tx.fill(0);
     }
 }
-struct Rx(Receiver<Vec<u8>>);
-impl RxQueue for Rx {
-    fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
-        let before = frame.len();
-        while let Ok(bytes) = self.0.try_recv() {
-            assert!(frame.push_bytes(cx.pool, &bytes, cx.interface));
-        }
-        frame.len() - before
-    }
-}
-struct Tx(Sender<Vec<u8>>);
-impl TxQueue for Tx {
-    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
-        (0..batch.len()).for_each(|i| self.0.send(batch.bytes(cx.pool, i).to_vec()).expect("the test listens"));
-        batch.len()
-    }
-}
-
 struct Net {
     dataplane: Dataplane,
     worker: Worker,
     /// Into interfaces 0 and 1.
-    into: Vec<Sender<Vec<u8>>>,
-    out: Receiver<Vec<u8>>,
+    into: Vec<Wire>,
+    out: Wire,
 }
 fn feature(node: &'static str, before: &'static [&'static str], after: &'static [&'static str]) -> FeatureSpec {
     FeatureSpec { arc: "middle", node, before, after }
@@ -92,13 +74,9 @@ fn net() -> Net {
     graph.feature(feature("a", &["b"], &[])).expect("known");
     graph.feature(feature("b", &[], &[])).expect("known");
     let worker = dataplane.start().expect("it fits together").remove(0);
-    let (to, out) = channel();
-    let mut into = vec![];
-    for interface in 0..2 {
-        let (sender, receiver) = channel();
-        into.push(sender);
-        let tx: Box<dyn TxQueue> = Box::new(Tx(to.clone()));
-        dataplane.attach(interface, input, vec![Box::new(Rx(receiver))], vec![tx]).expect("one each");
+    let (into, out) = (vec![Wire::new(), Wire::new()], Wire::new());
+    for (interface, into) in (0..).zip(&into) {
+        dataplane.attach(interface, input, vec![into.rx()], vec![out.tx()]).expect("one each");
         dataplane.set_up(interface, true);
     }
     Net { dataplane, worker, into, out }
@@ -106,10 +84,10 @@ fn net() -> Net {
 impl Net {
     /// What comes out for packets received by interfaces 0 and 1.
     fn run(&mut self) -> Vec<String> {
-        self.into.iter().zip(*b"01").for_each(|(into, id)| into.send(vec![id, 0, 0, 0, 0, 0]).expect("attached"));
+        self.into.iter().zip(*b"01").for_each(|(into, id)| into.put([id, 0, 0, 0, 0, 0]));
         while self.worker.turn(0) > 0 {}
         let text = |bytes: Vec<u8>| bytes.into_iter().filter(|b| *b != 0).map(char::from).collect();
-        let mut out: Vec<String> = self.out.try_iter().map(text).collect();
+        let mut out: Vec<String> = self.out.take().into_iter().map(text).collect();
         out.sort();
         out
     }
@@ -129,15 +107,15 @@ fn features_run_in_their_order_where_they_are_enabled() {
     net.dataplane.detach(0, ());
     net.dataplane.enable("middle", "a", 1, true).expect("known");
     while net.worker.turn(0) > 0 {}
-    net.into[1].send(b"1\0\0\0".to_vec()).expect("attached");
-    net.into[1].send(b"x\0\0\0".to_vec()).expect("attached");
+    net.into[1].put(*b"1\0\0\0");
+    net.into[1].put(*b"x\0\0\0");
     while net.worker.turn(0) > 0 {}
     let node = |name| net.dataplane.graph().counters(net.dataplane.graph().find(name).expect("known")).next();
     assert_eq!(node("a").expect("one worker").arcs[Pass::Odd as usize].get(), 1, "dropped by name");
     assert_eq!(node("drop").expect("one worker").packets.get(), 2, "and the one without a way out");
     // Their way out is gone with interface 0.
     let refused = node("interface-output").expect("one worker").arcs[tx::Next::NoInterface as usize].get();
-    assert_eq!((refused, net.out.try_iter().count()), (1, 0));
+    assert_eq!((refused, net.out.take().len()), (1, 0));
 }
 
 arcs! {

@@ -1,46 +1,8 @@
 //! Offloads at the ports: passed on by those that carry them, completed for the others.
 use quiver_engine::*;
+use quiver_testkit::wire::{Limits, OnWire, Wire};
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{EthernetHeader, Header, Ip4Header, IpFamily, TcpHeader, V4, VirtioNetHeader};
-use std::sync::mpsc::{Receiver, Sender, channel};
-
-struct Rx(Receiver<(Vec<u8>, VirtioNetHeader)>);
-impl RxQueue for Rx {
-    fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
-        let before = frame.len();
-        for (bytes, header) in self.0.try_iter().take(cx.most) {
-            assert!(frame.push_bytes(cx.pool, &bytes, cx.interface));
-            let i = frame.len() - 1;
-            if let Some(offload) = Offload::from_virtio(&header, frame.offset[i]).expect("the tests' are right") {
-                frame.set_offload(cx.pool, i, offload);
-            }
-        }
-        frame.len() - before
-    }
-}
-
-struct Tx {
-    carries: bool,
-    refuses_above: u32,
-    room: usize,
-    to: Sender<(Vec<u8>, Option<Offload>)>,
-}
-impl TxQueue for Tx {
-    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
-        for i in 0..batch.len().min(self.room) {
-            if batch.length(i) > self.refuses_above {
-                cx.refuse(batch.length(i));
-                continue;
-            }
-            let bytes = batch.segments(cx.pool, i).flatten().copied().collect();
-            self.to.send((bytes, batch.offload(cx.pool, i))).expect("the test listens");
-        }
-        batch.len().min(self.room)
-    }
-    fn carries_offload(&self) -> bool {
-        self.carries
-    }
-}
 
 /// Everything goes out by interface 1.
 struct Out;
@@ -58,31 +20,29 @@ arcs! {
 struct Net {
     dataplane: Dataplane,
     worker: Worker,
-    packets: Sender<(Vec<u8>, VirtioNetHeader)>,
-    sent: Receiver<(Vec<u8>, Option<Offload>)>,
+    packets: Wire,
+    sent: Wire,
 }
-fn net(carries: bool, room: usize) -> Net {
+fn net(carries_offload: bool, room: usize) -> Net {
     let mut dataplane = Dataplane::new(Settings { buffers: 3000, ..Settings::default() }).expect("a data plane");
     let graph = dataplane.blueprint();
     let input = graph.input("test-input").expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "out", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::new("out", OutNext::ARCS, |_| Out)).expect("new");
     let worker = dataplane.start().expect("it fits").remove(0);
-    let (packets, rx) = channel();
-    let (to, sent) = channel();
-    let silent = Tx { carries: true, refuses_above: 0, room: 0, to: to.clone() };
-    dataplane.attach(0, input, vec![Box::new(Rx(rx))], vec![Box::new(silent)]).expect("one each");
-    let tx = Tx { carries, refuses_above: 5000, room, to };
-    dataplane.attach(1, input, vec![], vec![Box::new(tx)]).expect("one each");
+    let (packets, sent) = (Wire::new(), Wire::new());
+    dataplane.attach(0, input, vec![packets.rx()], vec![Wire::new().tx()]).expect("one each");
+    let tx = sent.tx_within(Limits { carries_offload, room, longest: 5000 });
+    dataplane.attach(1, input, vec![], vec![tx]).expect("one each");
     dataplane.set_up(0, true);
     dataplane.set_up(1, true);
     Net { dataplane, worker, packets, sent }
 }
 impl Net {
-    fn run(&mut self, packets: &[(Vec<u8>, VirtioNetHeader)]) -> Vec<(Vec<u8>, Option<Offload>)> {
-        packets.iter().for_each(|packet| self.packets.send(packet.clone()).expect("attached"));
+    fn run(&mut self, packets: &[(Vec<u8>, VirtioNetHeader)]) -> Vec<OnWire> {
+        packets.iter().for_each(|(bytes, header)| self.packets.put_offload(&bytes[..], header));
         while self.worker.turn(0) > 0 {}
-        self.sent.try_iter().collect()
+        self.sent.take_all()
     }
     fn arc(&self, name: &str) -> u64 {
         let graph = self.dataplane.graph();

@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quiver_control::cli::{CommandError, Output, Reply};
 use quiver_control::{Control, Time};
+use quiver_engine::capture::{Capture, Captured, Point};
+use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::thread::{self, monotonic};
 use quiver_engine::{Buffers, Dataplane, DataplaneError, Domain, Level, Settings, To, Worker};
 
@@ -18,6 +20,9 @@ use crate::executor::Executor;
 const ROUNDS_MAX: usize = 20_000;
 /// How long control sleeps when it has nothing to do while workers have threads.
 const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long [`Daemon::run_until`] waits for another thread.
+const OTHERS_MAX: Duration = Duration::from_secs(30);
 
 /// Packets that interfaces have sent, with their names.
 pub type Sent = Vec<(String, Vec<u8>)>;
@@ -36,16 +41,35 @@ pub struct Rooms {
     pub sent: fn(&Control) -> Sent,
 }
 
+impl Rooms {
+    /// Rooms whose interfaces end in the system: no packet goes in or out by the hand of the test.
+    pub const fn without_wires(register: fn(&Control) -> Result<(), String>, answer: fn(&Control)) -> Rooms {
+        Rooms {
+            register,
+            answer,
+            send: |_, interface, _| Err(format!("the wire of {interface} is in the hand of the system")),
+            sent: |_| vec![],
+        }
+    }
+}
+
 /// The rooms of a test daemon: crates with a `register` function, in the daemon's order. `quiver_interface` and
-/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out.
+/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind
+/// `without wires:` the generator may be missing: interfaces end in the system.
 #[macro_export]
 macro_rules! rooms {
+    (@register $($room:ident),+) => {
+        |control| {
+            $($room::register(control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
+            Ok(())
+        }
+    };
+    (without wires: $($room:ident),+ $(,)?) => {
+        $crate::daemon::Rooms::without_wires($crate::rooms!(@register $($room),+), quiver_interface::Events::answer)
+    };
     ($($room:ident),+ $(,)?) => {
         $crate::daemon::Rooms {
-            register: |control| {
-                $($room::register(control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
-                Ok(())
-            },
+            register: $crate::rooms!(@register $($room),+),
             answer: quiver_interface::Events::answer,
             send: quiver_pg::send,
             sent: quiver_pg::sent,
@@ -200,6 +224,23 @@ impl Daemon {
         }
     }
 
+    /// Lets real time pass, and workers turn, until another thread has done its work; returns what that returned. For
+    /// workers without threads of their own.
+    ///
+    /// # Panics
+    /// If the other thread did, or is not done within half a minute.
+    pub fn run_until<T>(&mut self, other: JoinHandle<T>) -> T {
+        let (start, begin) = (Instant::now(), self.time());
+        while !other.is_finished() {
+            self.executor.advance_to((begin + start.elapsed()).max(self.time()));
+            if !self.round() {
+                std::thread::yield_now();
+            }
+            assert!(start.elapsed() < OTHERS_MAX, "the other thread takes longer than {OTHERS_MAX:?}");
+        }
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
     /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
     pub fn run(&mut self, line: &str) -> Result<Reply, CommandError> {
         let answer = Rc::new(RefCell::new(None));
@@ -262,6 +303,14 @@ impl Daemon {
         let mut sent = (self.rooms.sent)(&self.control);
         sent.sort_by(|a, b| a.0.cmp(&b.0));
         sent
+    }
+
+    /// Keeps copies of what is received from now on: up to 100,000 packets, of each the first `snap` bytes.
+    pub fn capture_received(&self, snap: usize) -> Inbox<Captured> {
+        let dataplane = self.control.room::<Dataplane>();
+        let (to, captured) = channel(100_000, dataplane.bell());
+        dataplane.capture(Some(Capture { points: Capture::bit(Point::Rx), interface: None, snap, to }));
+        captured
     }
 
     /// Lets everything run that can run now; time stands still.

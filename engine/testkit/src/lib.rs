@@ -1,7 +1,11 @@
 //! What tests are made of: packets as text, a virtual clock, a whole daemon, golden scenarios.
+pub mod crossing;
 pub mod daemon;
 pub mod executor;
 pub mod golden;
 pub mod levels;
 pub mod packet;
 pub mod pcap;
+pub mod traffic;
+pub mod trials;
+pub mod wire;

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::panic::resume_unwind;
 use std::process::Command;
+use std::thread::JoinHandle;
 use std::{io, thread};
 
 use nix::sched::{CloneFlags, setns};
@@ -52,16 +53,24 @@ impl Namespace {
     /// Runs `task` inside, on a thread of its own; sockets that it opens belong to the namespace for ever.
     pub fn within<T: Send>(&self, task: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let path = self.path();
-        let inside = || -> io::Result<T> {
-            setns(File::open(&path)?, CloneFlags::CLONE_NEWNET)?;
-            Ok(task())
-        };
-        let result = thread::scope(|scope| match scope.spawn(inside).join() {
+        thread::scope(|scope| match scope.spawn(|| inside(&path, task)).join() {
             Ok(result) => result,
             Err(panic) => resume_unwind(panic),
-        });
-        result.map_err(|e| Error::system(format!("enter {path}"), e))
+        })
     }
+
+    /// Starts a thread that runs `task` inside, and does not wait for it.
+    pub fn spawn<T: Send + 'static>(&self, task: impl FnOnce() -> T + Send + 'static) -> JoinHandle<Result<T, Error>> {
+        let path = self.path();
+        thread::spawn(move || inside(&path, task))
+    }
+}
+
+/// Enters a namespace for the rest of this thread's life, and runs `task`.
+fn inside<T>(path: &str, task: impl FnOnce() -> T) -> Result<T, Error> {
+    let enter = || -> io::Result<()> { Ok(setns(File::open(path)?, CloneFlags::CLONE_NEWNET)?) };
+    enter().map_err(|e| Error::system(format!("enter {path}"), e))?;
+    Ok(task())
 }
 
 impl Drop for Namespace {

@@ -1,4 +1,4 @@
-//! A room for tests of the generator alone: interfaces are joined in pairs, 1 with 2, 3 with 4, and so on.
+//! A room for tests of drivers: interfaces are joined in pairs, 1 with 2, 3 with 4, and so on.
 
 use quiver_control::Control;
 use quiver_engine::*;
@@ -7,6 +7,8 @@ arcs! {
     /// Arcs of the crossing.
     pub enum Next {
         Out => features "interface-output",
+        /// The same way, but counted for itself, as `offload`.
+        Offload => features "interface-output",
         TooShort => drop "too-short",
     }
 }
@@ -15,7 +17,7 @@ arcs! {
 struct Crossing;
 impl Stage for Crossing {
     const NAME: &'static str = "crossing";
-    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    const ARCS: &'static [ArcSpec] = &[Next::ARCS[0], ArcSpec { name: "offload", ..Next::ARCS[1] }, Next::ARCS[2]];
     type Body<'f> = Crossing;
     fn enter<'f>(&'f mut self, _: Guard<'f>) -> Crossing {
         Crossing
@@ -28,9 +30,11 @@ impl Body for Crossing {
         p.leave(p.length.lt(14), Next::TooShort);
         // Number 0 is `local0`, so the first pair is 1 and 2.
         p.tx = ((p.rx - 1) ^ 1) + 1;
+        p.leave(!(p.flags & u32::from(Flags::OFFLOAD.0)).eq(0), Next::Offload);
     }
 }
 
+/// Joins what is received by all interfaces; fused, too.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
