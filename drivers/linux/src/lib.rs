@@ -4,11 +4,13 @@
 mod error;
 mod link;
 mod namespace;
+mod receive;
 mod send;
 mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
 pub use namespace::Namespace;
+pub use receive::{PACKET_MAX, PacketReader};
 pub use send::WriteQueue;
 pub use watch::{LinkState, Watch};

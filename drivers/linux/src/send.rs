@@ -8,10 +8,14 @@ use std::sync::Arc;
 use quiver_engine::{Batch, Flags, TxContext, TxQueue};
 use quiver_wire::VirtioNetHeader;
 use rustix::io::{Errno, writev};
+use smallvec::SmallVec;
 use zerocopy::IntoBytes;
 
 /// Bytes of headers at most that Linux is to keep together in front of a long packet's data.
 const HEADERS_MAX: u16 = 60;
+
+/// Parts of a packet that are listed without allocating: those of 64 KB in buffers, and the header in front.
+const PARTS: usize = 40;
 
 /// A transmit queue. Workers may share a descriptor, since each packet is one write.
 pub struct WriteQueue {
@@ -47,7 +51,7 @@ impl TxQueue for WriteQueue {
             let header = IoSlice::new(header.as_bytes());
             let written = if batch.flags(i).has(Flags::CHAINED) {
                 let parts = batch.segments(cx.pool, i).map(IoSlice::new);
-                let slices: Vec<_> = std::iter::once(header).chain(parts).collect();
+                let slices: SmallVec<[_; PARTS]> = std::iter::once(header).chain(parts).collect();
                 writev(self.fd.as_fd(), &slices)
             } else {
                 writev(self.fd.as_fd(), &[header, IoSlice::new(batch.bytes(cx.pool, i))])

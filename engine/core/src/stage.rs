@@ -422,6 +422,11 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let ProductLoop { mut body, pool, frame, output, now } = self;
+        // No packet may overtake another of its flow, and a flow with segmentation offload has packets of either kind: with
+        // one for the nodes, all go there.
+        if frame.any.has(Flags::ODD) {
+            return;
+        }
         frame.pad(pool.null);
         let len = frame.len();
         let mut odd = 0;
@@ -430,9 +435,6 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, B::BACK, pool);
             let (present, before) = (p.live, p.offset);
-            if frame.any.has(Flags::ODD) {
-                p.live = p.live & (p.flags & u32::from(Flags::ODD.0)).eq(0);
-            }
             body.step(&mut p);
             p.live = p.live & output.accepts(p.tx);
             body.commit(&p);

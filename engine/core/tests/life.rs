@@ -1,5 +1,6 @@
 //! Workers as threads: letters, sleep, epochs; buffers at their limits.
 use quiver_engine::*;
+use quiver_testkit::wire::Wire;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,13 +63,7 @@ impl RxQueue for Gone {
 fn a_queue_whose_device_is_gone_lets_its_worker_sleep() {
     let (mut dataplane, workers) = dataplane(1);
     let input = dataplane.graph().nodes().next().expect("the engine's own");
-    struct Nothing;
-    impl TxQueue for Nothing {
-        fn transmit(&mut self, _: &mut TxContext, batch: &mut Batch) -> usize {
-            batch.len()
-        }
-    }
-    dataplane.attach(1, input, vec![Box::new(Gone)], vec![Box::new(Nothing)]).expect("one each");
+    dataplane.attach(1, input, vec![Box::new(Gone)], vec![Wire::new().tx()]).expect("one each");
     dataplane.set_up(1, true);
     let start = thread::monotonic();
     let threads: Vec<_> = workers.into_iter().map(|w| thread::spawn(w, None, start).expect("a thread")).collect();
@@ -142,11 +137,13 @@ fn chains_keep_every_byte() {
         let mut scatter = Scatter::default();
         assert!(scatter.fill(&mut pool, 65_549));
         let mut rest = &bytes[..];
-        for mut slice in scatter.slices(&mut pool) {
-            let n = rest.len().min(slice.len());
-            slice[..n].copy_from_slice(&rest[..n]);
-            rest = &rest[n..];
-        }
+        scatter.read(&mut pool, &mut [0; 10], |slices| {
+            for slice in &mut slices[1..] {
+                let n = rest.len().min(slice.len());
+                slice[..n].copy_from_slice(&rest[..n]);
+                rest = &rest[n..];
+            }
+        });
         let packet = scatter.take(&mut pool, length).expect("room");
         assert!(pool.segments(&packet).flatten().eq(&bytes), "{length} bytes, scattered");
     }

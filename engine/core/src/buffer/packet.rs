@@ -1,7 +1,8 @@
 //! One packet that outlives its frame, and packets about to be read.
 
 use super::memory::{END, HEADROOM, Offload, SEGMENT_MAX};
-use super::pool::{Pool, Shared};
+use super::pool::{Pool, SCATTER_MAX, Shared};
+use std::io::IoSliceMut;
 use std::sync::Arc;
 
 /// What is said of a packet beside its length; a column of the frame.
@@ -23,7 +24,7 @@ impl Flags {
     /// It came in a frame for a group of stations or all of them, so it is neither forwarded nor reported (RFC 1812,
     /// 5.3.4 and 4.3.2.7).
     pub const LINK_GROUP: Flags = Flags(16);
-    /// What a fused product leaves to the nodes.
+    /// What a fused product leaves to the nodes, with all packets of its vector.
     pub const ODD: Flags = Flags(1 | 4);
 
     /// Whether any of the flags of `other` is set.
@@ -131,11 +132,11 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Fills up to room for `bytes`. False if the pool has too few buffers.
+    /// Fills up to room for `bytes`, at most 64 KB and what stands in front. False if the pool has too few buffers.
     pub fn fill(&mut self, pool: &mut Pool, bytes: usize) -> bool {
         let home = self.home.get_or_insert_with(|| pool.shared.clone());
         assert!(Arc::ptr_eq(home, &pool.shared), "the buffers are of another pool");
-        while self.ids.len() * SEGMENT_MAX < bytes {
+        while self.room() < bytes && self.ids.len() < SCATTER_MAX {
             match pool.allocate() {
                 Some(id) => self.ids.push(id),
                 None => return false,
@@ -149,10 +150,14 @@ impl Scatter {
             "the buffers are of another pool"
         );
     }
-    /// The memory to read into, in order.
-    pub fn slices<'p>(&mut self, pool: &'p mut Pool) -> Vec<std::io::IoSliceMut<'p>> {
+    /// Bytes that there is room for.
+    pub fn room(&self) -> usize {
+        self.ids.len() * SEGMENT_MAX
+    }
+    /// Reads into the buffers, in order, what comes behind a header that is not the packet's.
+    pub fn read<R>(&mut self, pool: &mut Pool, header: &mut [u8], read: impl FnOnce(&mut [IoSliceMut]) -> R) -> R {
         self.check(pool);
-        pool.scatter_mut(&self.ids)
+        pool.scatter(header, &self.ids, read)
     }
     /// Makes a packet of the first `length` bytes read. None if they exceed the room.
     pub fn take(&mut self, pool: &mut Pool, length: usize) -> Option<Packet> {

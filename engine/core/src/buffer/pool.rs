@@ -6,11 +6,14 @@ use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGME
 use super::packet::{Flags, Packet, Raw};
 use crossbeam_queue::ArrayQueue;
 use quiver_table::simulation::SIMULATED;
+use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Buffers that move between the shared store and a worker's list at once.
 const BATCH: usize = 64;
+/// Buffers of the longest scattered read: 64 KB with the headers of layer 2.
+pub(super) const SCATTER_MAX: usize = (65_536 + 64_usize).div_ceil(SEGMENT_MAX);
 /// A worker's free list gives back batches above this length, so that its hot end stays in cache.
 const LOCAL_MAX: usize = 8 * BATCH;
 
@@ -263,14 +266,21 @@ impl Pool {
         // SAFETY: this pool holds its null buffer, so there is a first one.
         unsafe { self.shared.memory.data(0) }
     }
-    /// Several buffers' bytes behind the headroom at once, for a scattered read.
-    pub(super) fn scatter_mut<'p>(&'p mut self, ids: &[u32]) -> Vec<std::io::IoSliceMut<'p>> {
-        let slice = |id: &u32| {
-            // SAFETY: the ids are distinct buffers of one holder, so the slices do not overlap.
-            let data: &'p mut [u8; DATA] = unsafe { &mut *self.shared.memory.data(*id).cast() };
-            std::io::IoSliceMut::new(&mut data[HEADROOM..])
-        };
-        ids.iter().map(slice).collect()
+    /// Several buffers' bytes behind the headroom at once, for a scattered read with a header in front.
+    pub(super) fn scatter<R>(
+        &mut self,
+        header: &mut [u8],
+        ids: &[u32],
+        read: impl FnOnce(&mut [IoSliceMut]) -> R,
+    ) -> R {
+        let mut slices: [_; 1 + SCATTER_MAX] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        slices[0] = IoSliceMut::new(header);
+        for (slice, id) in slices[1..].iter_mut().zip(ids) {
+            // SAFETY: the ids are distinct buffers of one holder, so the slices do not overlap; they end with this call.
+            let data: &mut [u8; DATA] = unsafe { &mut *self.shared.memory.data(*id).cast() };
+            *slice = IoSliceMut::new(&mut data[HEADROOM..]);
+        }
+        read(&mut slices[..1 + ids.len().min(SCATTER_MAX)])
     }
     /// The 64 bytes from an offset on, wherever the packet ends; the offset is brought into the buffer.
     #[inline(always)]
