@@ -9,22 +9,8 @@ use std::time::Duration;
 use quiver_control::cli::Output;
 use quiver_engine::*;
 use quiver_netns::{Namespace, Program, World, enter, run, veth};
+use quiver_testkit::crossing;
 use quiver_testkit::executor::Executor;
-
-/// What arrives on one interface of the pair leaves by the other.
-struct Cross;
-arcs! {
-    enum Next {
-        Out => features "interface-output",
-    }
-}
-impl Node for Cross {
-    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
-        for i in 0..frame.len() {
-            frame.tx[i] = 3 - frame.rx[i];
-        }
-    }
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let world = enter()?;
@@ -64,12 +50,9 @@ fn daemon(_: &World, more: &str) -> Result<Running, Box<dyn Error>> {
     let control = executor.control();
     control.insert_room(Dataplane::new(Settings { buffers: 32_768, ..Settings::default() })?);
     quiver_interface::register(&control)?;
+    crossing::register(&control)?;
     quiver_tap::register(&control)?;
-    let mut dataplane = control.room_mut::<Dataplane>();
-    dataplane.blueprint().feature_arc(FeatureArcSpec { name: "device-input", end: "cross", side: Side::Rx })?;
-    dataplane.blueprint().node(NodeSpec::new("cross", Next::ARCS, |_| Cross))?;
-    let workers = dataplane.start()?;
-    drop(dataplane);
+    let workers = control.room_mut::<Dataplane>().start()?;
     for (id, host) in ["a", "b"].into_iter().enumerate() {
         let create =
             format!("create tap id {id} host-ns {host} host-if-name tap host-ip4-addr 10.9.0.{}/24 {more}", id + 1);

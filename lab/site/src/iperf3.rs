@@ -31,6 +31,8 @@ pub struct Transfer {
     pub bits_per_second: f64,
     /// TCP segments that the client sent again; none for UDP.
     pub retransmits: u64,
+    /// TCP segments, long ones as one, that reached the server before an earlier one; none for UDP.
+    pub out_of_order: u64,
     /// The share of datagrams that did not arrive, in percent; none for TCP.
     pub lost_percent: f64,
 }
@@ -44,8 +46,24 @@ pub fn iperf3(site: &Site, protocol: Protocol, seconds: u64) -> Result<Transfer,
     if let Protocol::Udp { megabits } = protocol {
         client.args(["--udp", "--bitrate", &format!("{megabits}M")]);
     }
+    let before = out_of_order(site)?;
     let report = run(&mut client)?;
-    Transfer::read(&report, protocol).ok_or_else(|| Error::unreadable("iperf3", &report))
+    let mut transfer = Transfer::read(&report, protocol).ok_or_else(|| Error::unreadable("iperf3", &report))?;
+    transfer.out_of_order = out_of_order(site)? - before;
+    Ok(transfer)
+}
+
+/// How many TCP segments the server's namespace has queued behind a gap so far.
+fn out_of_order(site: &Site) -> Result<u64, Error> {
+    let counters = run(site.server().command("cat").arg("/proc/net/netstat"))?;
+    counter(&counters, "TcpExt:", "TCPOFOQueue").ok_or_else(|| Error::unreadable("/proc/net/netstat", &counters))
+}
+
+/// A number below its name: of two lines that begin with `label`, the first has the names.
+fn counter(text: &str, label: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(label)).map(str::split_whitespace);
+    let (mut names, mut values) = (lines.next()?, lines.next()?);
+    values.nth(names.position(|found| found == name)?)?.parse().ok()
 }
 
 impl Transfer {
@@ -57,6 +75,7 @@ impl Transfer {
                 bytes: end["sum_received"]["bytes"].as_u64()?,
                 bits_per_second: end["sum_received"]["bits_per_second"].as_f64()?,
                 retransmits: end["sum_sent"]["retransmits"].as_u64()?,
+                out_of_order: 0,
                 lost_percent: 0.0,
             },
             // Of UDP iperf3 reports the server's view in one sum whose `bytes` are those that were sent.
@@ -67,6 +86,7 @@ impl Transfer {
                     bytes: (sum["bytes"].as_f64()? * arrived) as u64,
                     bits_per_second: sum["bits_per_second"].as_f64()? * arrived,
                     retransmits: 0,
+                    out_of_order: 0,
                     lost_percent: sum["lost_percent"].as_f64()?,
                 }
             }
@@ -83,14 +103,25 @@ mod tests {
         let report = r#"{"end": {"sum_sent": {"retransmits": 3, "bytes": 1100},
             "sum_received": {"bits_per_second": 8000.5, "bytes": 1000}}}"#;
         let transfer = Transfer::read(report, Protocol::Tcp).unwrap();
-        assert_eq!(transfer, Transfer { bytes: 1000, bits_per_second: 8000.5, retransmits: 3, lost_percent: 0.0 });
+        let expected =
+            Transfer { bytes: 1000, bits_per_second: 8000.5, retransmits: 3, out_of_order: 0, lost_percent: 0.0 };
+        assert_eq!(transfer, expected);
         assert_eq!(Transfer::read(r#"{"error": "unable to connect"}"#, Protocol::Tcp), None);
+    }
+
+    #[test]
+    fn a_counter_stands_below_its_name() {
+        let text = "TcpExt: A TCPOFOQueue C\nTcpExt: 1 22 3\nIpExt: TCPOFOQueue\nIpExt: 4\n";
+        assert_eq!(counter(text, "TcpExt:", "TCPOFOQueue"), Some(22));
+        assert_eq!(counter(text, "TcpExt:", "B"), None);
     }
 
     #[test]
     fn udp_counts_what_arrived() {
         let report = r#"{"end": {"sum": {"bytes": 1000, "bits_per_second": 80.0, "lost_percent": 25.0}}}"#;
         let transfer = Transfer::read(report, Protocol::Udp { megabits: 1 }).unwrap();
-        assert_eq!(transfer, Transfer { bytes: 750, bits_per_second: 60.0, retransmits: 0, lost_percent: 25.0 });
+        let expected =
+            Transfer { bytes: 750, bits_per_second: 60.0, retransmits: 0, out_of_order: 0, lost_percent: 25.0 };
+        assert_eq!(transfer, expected);
     }
 }

@@ -15,6 +15,7 @@ const REACHABLE_WITHIN: Duration = Duration::from_secs(10);
 ///
 /// Only one site can stand at a time in a world, for its namespaces have fixed names.
 pub struct Site {
+    join: Join,
     /// Stopped first, for it holds interfaces in the namespaces.
     daemon: Option<Daemon>,
     client: Namespace,
@@ -75,9 +76,14 @@ impl Site {
         let gateways = addresses.gateways;
         address(&client, addresses.client, gateways.map(|(client_side, _)| client_side))?;
         address(&server, addresses.server, gateways.map(|(_, server_side)| server_side))?;
-        let site = Self { daemon, client, server, _between: between, addresses };
-        site.wait_until_reachable(join)?;
+        let site = Self { join, daemon, client, server, _between: between, addresses };
+        site.wait_until_reachable()?;
         Ok(site)
+    }
+
+    /// What joins the two.
+    pub fn join(&self) -> Join {
+        self.join
     }
 
     /// Where programs run as clients.
@@ -101,7 +107,7 @@ impl Site {
     }
 
     /// The first packets may meet interfaces that are not yet up and neighbours that are not yet known.
-    fn wait_until_reachable(&self, join: Join) -> Result<(), Error> {
+    fn wait_until_reachable(&self) -> Result<(), Error> {
         let start = Instant::now();
         loop {
             match ping(self, 56, 1) {
@@ -109,7 +115,7 @@ impl Site {
                 Err(error) if start.elapsed() > REACHABLE_WITHIN => {
                     let daemon = self.daemon.as_ref();
                     return Err(Error::Unreachable {
-                        join,
+                        join: self.join,
                         address: self.server_address(),
                         source: Box::new(error),
                         daemon: daemon.map_or(String::new(), |daemon| format!("; quiverd said: {}", daemon.output())),
