@@ -82,6 +82,10 @@ impl<F: Clone> Slave<F> {
     pub fn new(request: Request) -> Slave<F> {
         Slave { request, state: State::Waiting, to_tell: VecDeque::new() }
     }
+    /// What the interface carries.
+    pub fn mode(&self) -> Mode {
+        self.request.mode
+    }
     /// Takes a message. On an error send [`Slave::refuse`]'s message, and close.
     pub fn received(&mut self, message: &Message) -> Result<Step<F>, Refusal> {
         match (&self.state, message) {

@@ -1,0 +1,102 @@
+//! What an interface is.
+
+use std::time::Duration;
+
+use quiver_memif_protocol::layout::BUFFER_MAX;
+use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
+
+/// What an interface is. [`Settings::master`] and [`Settings::slave`] fill in what is usual.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the master listens. Interfaces of one client may share it.
+    pub socket: Address,
+    /// A master listens and maps the slave's memory; a slave connects, again and again.
+    pub role: Role,
+    /// The interface's number on the socket: both ends say the same.
+    pub id: u32,
+    /// What passes: both ends say the same.
+    pub mode: Mode,
+    /// What the peer must know too; a master with [`Secret::NONE`] lets everybody in.
+    pub secret: Secret,
+    /// Who we are, for the peer to show; 31 bytes are told.
+    pub name: String,
+    /// What the interface is called here, for the peer to show; 31 bytes are told.
+    pub interface: String,
+    /// Queues to receive by; what a slave asks for, a master takes what it is offered.
+    pub rx_queues: u16,
+    /// Queues to send by, likewise.
+    pub tx_queues: u16,
+    /// Descriptors of a ring as a power of two, up to 14; a slave's choice.
+    pub log2_ring_size: u8,
+    /// Bytes of a buffer; a slave's choice. Longer packets take several.
+    pub buffer: u32,
+    /// How long a slave waits before it tries again to connect.
+    pub retry: Duration,
+}
+
+impl Settings {
+    /// A master: one queue each way, Ethernet, no secret.
+    pub fn master(socket: Address, id: u32) -> Settings {
+        Settings {
+            socket,
+            role: Role::Master,
+            id,
+            mode: Mode::Ethernet,
+            secret: Secret::NONE,
+            name: "quiver-memif-client".into(),
+            interface: format!("memif{id}"),
+            rx_queues: 1,
+            tx_queues: 1,
+            log2_ring_size: 10,
+            buffer: 2048,
+            retry: Duration::from_secs(2),
+        }
+    }
+    /// A slave: one queue each way of 1,024 descriptors with buffers of 2,048 bytes, Ethernet, no secret.
+    pub fn slave(socket: Address, id: u32) -> Settings {
+        Settings { role: Role::Slave, ..Settings::master(socket, id) }
+    }
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+        if let Address::Abstract { namespace: Some(_), .. } = &self.socket {
+            return Err(SettingsError::Namespace(self.socket.to_string()));
+        }
+        if self.role == Role::Master {
+            return Ok(());
+        }
+        if self.log2_ring_size > LOG2_RING_SIZE_MAX {
+            return Err(SettingsError::RingSize(self.log2_ring_size));
+        }
+        if !(64..=BUFFER_MAX).contains(&self.buffer) {
+            return Err(SettingsError::Buffer(self.buffer));
+        }
+        let most = usize::from(self.rx_queues.max(self.tx_queues));
+        if most > RINGS_MAX || self.rx_queues == 0 && self.tx_queues == 0 {
+            return Err(SettingsError::Queues { rx: self.rx_queues, tx: self.tx_queues });
+        }
+        Ok(())
+    }
+}
+
+/// What an interface cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A program is in one network namespace.
+    #[error(
+        "socket: '{0}' names a network namespace; run the program in it (`ip netns exec NAME ...`) and leave that out"
+    )]
+    Namespace(String),
+    /// Rings have 16,384 descriptors at most.
+    #[error("log2_ring_size: {0} is too much; 0 to {LOG2_RING_SIZE_MAX} are possible")]
+    RingSize(u8),
+    /// Buffers hold a packet at most.
+    #[error("buffer: {0} bytes are not possible; 64 to {BUFFER_MAX} are")]
+    Buffer(u32),
+    /// No queues, or too many.
+    #[error("rx_queues, tx_queues: {rx} and {tx} are not possible; up to {RINGS_MAX} are, and one of them at least")]
+    Queues {
+        /// To receive by.
+        rx: u16,
+        /// To send by.
+        tx: u16,
+    },
+}
