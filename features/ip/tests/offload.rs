@@ -1,0 +1,154 @@
+//! Packets that a driver is to complete, on a link that does not take them whole: segments that fit go on, the rest is
+//! reported, fragmented with its checksum filled in, or dropped by name.
+
+mod ends;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
+use quiver_control::Control;
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Offload, arcs};
+use quiver_interface::Interfaces;
+use quiver_ip::Ip4;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
+use quiver_wire::{EthernetHeader, Header, Ip4Header, IpFamily, MacAddress, TcpHeader, V4};
+
+arcs! {
+    /// Goes on.
+    enum Next {
+        Next => next_feature,
+    }
+}
+
+/// Bytes of a segment's payload; 0 leaves only the checksum to be filled in.
+#[derive(Clone, Default)]
+struct SegmentSize(Arc<AtomicU16>);
+
+/// Stands for a driver's receive queue: leaves the checksum of TCP packets open, and lets them be cut.
+struct Offloader(SegmentSize);
+impl Node for Offloader {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let segment_size = self.0.0.load(Relaxed);
+        for i in 0..frame.len() {
+            let bytes = frame.bytes_mut(cx.pool, i);
+            let (header, _) = Ip4Header::parse(bytes).expect("the tests' packets are long enough");
+            let length = u32::from(header.total_length.get()) - 20;
+            let sum = V4::pseudo_header(header.source(), header.destination(), header.protocol, length).folded();
+            bytes[36..38].copy_from_slice(&sum.to_be_bytes());
+            let segmentation = if segment_size > 0 { GsoType::TCP4.0 } else { 0 };
+            let checksum_start = frame.offset[i] + 20;
+            let offload =
+                Offload { flags: NEEDS_CHECKSUM, segmentation, segment_size, checksum_start, checksum_offset: 16 };
+            frame.set_offload(cx.pool, i, offload);
+        }
+    }
+}
+
+mod offloader {
+    use super::*;
+
+    pub fn register(control: &Control) -> Result<(), DataplaneError> {
+        let size = SegmentSize::default();
+        control.insert_room(size.clone());
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        graph.node(NodeSpec::new("offloader", Next::ARCS, move |_| Offloader(size.clone())))?;
+        graph.feature(FeatureSpec { arc: "ip4-unicast", node: "offloader", before: &[], after: &[] })?;
+        Ok(())
+    }
+}
+
+/// From pg0 to the neighbour 10.0.1.2 behind pg1, whose link takes 1,000 bytes.
+fn daemon() -> Daemon {
+    let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, offloader, quiver_pg];
+    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create packet-generator interface pg1
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface ip address pg0 10.0.0.1/24
+         set interface ip address pg1 10.0.1.1/24
+         set interface mtu 1000 pg1
+         ip route add 20.0.0.0/8 via 10.0.1.2 pg1",
+    );
+    {
+        let interfaces = daemon.control().room::<Interfaces>();
+        let id = |name| interfaces.id_of(name).expect("created");
+        let mut ip = daemon.control().room_mut::<Ip4>();
+        let hop = ip.fib.adjacencies.acquire(id("pg1"), Some([10, 0, 1, 2].into()));
+        ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
+        drop(ip);
+        let mut dataplane = daemon.control().room_mut::<Dataplane>();
+        dataplane.enable("ip4-unicast", "offloader", id("pg0").0, true).expect("registered");
+    }
+    daemon
+}
+
+/// What leaves by pg1 when a TCP packet with 3,000 bytes of payload arrives that is to be cut into segments of this size.
+fn forward(daemon: &mut Daemon, segment_size: u16, fields: &str) -> Vec<Vec<u8>> {
+    daemon.control().room::<SegmentSize>().0.store(segment_size, Relaxed);
+    let packet = format!(
+        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 id 7 {fields} / \
+         tcp 1000 > 80 ack seq 1 ack 2 window 100 / payload 3000"
+    );
+    daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");
+    daemon.settle().expect("it comes to rest");
+    daemon.sent().into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+/// The IP header and what is behind it, of a frame to the neighbour that has come one hop, and fits.
+fn opened(frame: &[u8]) -> (&Ip4Header, &[u8]) {
+    let (ethernet, rest) = EthernetHeader::parse(frame).expect("whole");
+    let (ip, rest) = Ip4Header::parse(rest).expect("whole");
+    assert_eq!((ethernet.destination, ip.ttl), (MacAddress([2, 0, 0, 0, 0, 0x12]), 63));
+    assert!(ip.checksum_is_right(&[]) && ip.total_length.get() <= 1000);
+    assert_eq!(usize::from(ip.total_length.get()), 20 + rest.len());
+    (ip, rest)
+}
+
+fn count(daemon: &Daemon, arc: &'static str) -> u64 {
+    daemon.counts().get(&("ip4-too-big", arc)).copied().unwrap_or(0)
+}
+
+#[test]
+fn segments_that_fit_go_on_whatever_the_whole_is() {
+    let mut daemon = daemon();
+    let sent = forward(&mut daemon, 960, "df");
+    let mut payload = vec![];
+    for frame in &sent {
+        let (ip, rest) = opened(frame);
+        let sum = V4::pseudo_header(ip.source(), ip.destination(), ip.protocol, rest.len() as u32);
+        assert!(sum.add_bytes(rest).is_right(), "each has a checksum of its own");
+        let (tcp, rest) = TcpHeader::parse(rest).expect("whole");
+        payload.extend_from_slice(tcp.split(rest).expect("whole").1);
+    }
+    assert_eq!(sent.len(), 4);
+    assert_eq!(payload, (0..3000).map(|i| i as u8).collect::<Vec<_>>());
+    assert_eq!(count(&daemon, "ip4-output"), 1, "one packet until the port cuts it");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn segments_that_do_not_fit_are_reported_or_dropped() {
+    let mut daemon = daemon();
+    assert_eq!(forward(&mut daemon, 961, "df"), [[0; 0]; 0]);
+    assert_eq!((count(&daemon, "icmp4-error"), count(&daemon, "cannot-be-fragmented")), (1, 0));
+    assert_eq!(forward(&mut daemon, 961, ""), [[0; 0]; 0]);
+    assert_eq!((count(&daemon, "icmp4-error"), count(&daemon, "cannot-be-fragmented")), (1, 1));
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn fragments_have_the_checksum_that_the_driver_left_out() {
+    let mut daemon = daemon();
+    let sent = forward(&mut daemon, 0, "");
+    let whole: Vec<u8> = sent.iter().flat_map(|frame| opened(frame).1.to_vec()).collect();
+    assert_eq!((sent.len(), whole.len()), (4, 3020));
+    let (ip, _) = opened(&sent[0]);
+    let sum = V4::pseudo_header(ip.source(), ip.destination(), ip.protocol, whole.len() as u32);
+    assert!(sum.add_bytes(&whole).is_right());
+    daemon.finish().expect("nothing leaks");
+}
