@@ -49,6 +49,8 @@ type Chosen = Rc<RefCell<BTreeSet<u16>>>;
 pub struct Bridges {
     domains: BTreeMap<u32, BridgeState>,
     modes: BTreeMap<InterfaceId, Mode>,
+    /// Domains and their members.
+    members: BTreeSet<(u32, InterfaceId)>,
     /// Virtual interfaces that are set up.
     up: BTreeSet<InterfaceId>,
     published: Publisher<Layer2>,
@@ -63,6 +65,7 @@ impl Bridges {
         Bridges {
             domains: BTreeMap::new(),
             modes: BTreeMap::new(),
+            members: BTreeSet::new(),
             up: BTreeSet::new(),
             published: Publisher::new(epochs, Layer2::default()),
             macs,
@@ -93,9 +96,10 @@ impl Bridges {
     }
     /// The members of a domain: interface, split-horizon group, and whether it is the virtual one.
     pub fn members(&self, id: u32) -> impl Iterator<Item = Member> + '_ {
-        self.modes.iter().filter_map(move |(interface, mode)| match *mode {
-            Mode::Member { domain, group, bvi } if domain == id => Some(Member { interface: *interface, group, bvi }),
-            _ => None,
+        let members = self.members.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
+        members.filter_map(|(_, interface)| match self.mode(*interface)? {
+            Mode::Member { group, bvi, .. } => Some(Member { interface: *interface, group, bvi }),
+            Mode::Connected(_) => None,
         })
     }
     /// The domain's virtual interface.
@@ -123,7 +127,8 @@ impl Bridges {
     pub(crate) fn change_domain(&mut self, settings: &BridgeDomain) {
         if let Some(domain) = self.domains.get_mut(&settings.id) {
             domain.settings = settings.clone();
-            self.publish();
+            let members: Vec<_> = self.members(settings.id).map(|member| member.interface).collect();
+            self.publish(&members, &[]);
         }
     }
     pub(crate) fn remove_domain(&mut self, id: u32) {
@@ -163,36 +168,51 @@ impl Bridges {
         self.macs.forget(|station, place| station == Station { mac, domain: index } && !place.fixed) > 0
     }
 
-    /// Computes what the nodes read, and publishes it.
-    fn publish(&mut self) {
-        let mut members: BTreeMap<DomainIndex, Vec<Member>> = BTreeMap::new();
-        let mut layer2 = Layer2::default();
-        let ports = self.modes.keys().next_back().map_or(0, |last| last.index() + 1);
-        layer2.ports.resize(ports, Port::default());
-        for (interface, mode) in &self.modes {
-            let port = match *mode {
-                Mode::Connected(peer) => Port { word: Port::CONNECTED, target: peer.0.into() },
-                Mode::Member { domain, group, bvi } => {
-                    let Some(state) = self.domains.get(&domain) else { continue };
-                    members.entry(state.index).or_default().push(Member { interface: *interface, group, bvi });
-                    let virtual_one = if bvi && self.up.contains(interface) { Port::VIRTUAL } else { 0 };
-                    let word = virtual_one | u32::from(group) | rules(&state.settings);
-                    Port { word, target: state.index.0.into() }
-                }
-            };
-            layer2.ports[interface.index()] = port;
+    /// Notes what an interface is now, and tells the nodes.
+    fn set(&mut self, id: InterfaceId, mode: Option<Mode>) {
+        let was = match mode {
+            Some(mode) => self.modes.insert(id, mode),
+            None => self.modes.remove(&id),
+        };
+        let domain = |mode| match mode {
+            Some(Mode::Member { domain, .. }) => Some(domain),
+            _ => None,
+        };
+        domain(was).map(|domain| self.members.remove(&(domain, id)));
+        domain(mode).map(|domain| self.members.insert((domain, id)));
+        let chosen = |chosen: &Chosen, on| match on {
+            true => chosen.borrow_mut().insert(id.0),
+            false => chosen.borrow_mut().remove(&id.0),
+        };
+        chosen(&self.connected, matches!(mode, Some(Mode::Connected(_))));
+        chosen(&self.bridged, matches!(mode, Some(Mode::Member { .. })));
+        let domains: Vec<u32> = [domain(was), domain(mode)].into_iter().flatten().collect();
+        self.publish(&[id], &domains);
+    }
+    /// Publishes what the nodes read of these interfaces and domains; the rest is as it was.
+    fn publish(&mut self, interfaces: &[InterfaceId], domains: &[u32]) {
+        let mut layer2 = self.published.current().clone();
+        for id in interfaces {
+            *layer2.ports.get_mut(id.index()) = self.port(*id);
         }
-        let domains = members.keys().next_back().map_or(0, |last| usize::from(last.0) + 1);
-        layer2.members.resize(domains, [].into());
-        for (index, members) in members {
-            layer2.members[usize::from(index.0)] = members.into();
+        for domain in domains {
+            if let Some(state) = self.domains.get(domain) {
+                *layer2.members.get_mut(state.index.0.into()) = self.members(*domain).collect();
+            }
         }
         self.published.publish(layer2);
-        let choose = |wanted: fn(&Mode) -> bool| {
-            self.modes.iter().filter(move |(_, mode)| wanted(mode)).map(|(interface, _)| interface.0).collect()
-        };
-        *self.connected.borrow_mut() = choose(|mode| matches!(mode, Mode::Connected(_)));
-        *self.bridged.borrow_mut() = choose(|mode| matches!(mode, Mode::Member { .. }));
+    }
+    fn port(&self, id: InterfaceId) -> Port {
+        match self.mode(id) {
+            None => Port::default(),
+            Some(Mode::Connected(peer)) => Port { word: Port::CONNECTED, target: peer.0.into() },
+            Some(Mode::Member { domain, group, bvi }) => {
+                let Some(state) = self.domains.get(&domain) else { return Port::default() };
+                let virtual_one = if bvi && self.up.contains(&id) { Port::VIRTUAL } else { 0 };
+                let word = virtual_one | u32::from(group) | rules(&state.settings);
+                Port { word, target: state.index.0.into() }
+            }
+        }
     }
 }
 
@@ -232,37 +252,34 @@ pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -
             let what = format!("domain {domain} has {} already", control.room::<Interfaces>().name(other));
             return Err(ObjectError::field("bvi", what).remedy("a domain has one virtual interface"));
         }
-        // What was learned behind the interface belongs to what it was.
-        bridges.macs.forget(|_, place| place.interface == id && (!place.fixed || place.bvi));
-        match mode {
-            Some(mode) => bridges.modes.insert(id, mode),
-            None => bridges.modes.remove(&id),
+        // What can fail comes first, so that an interface is never half of what it was.
+        let own = match mode {
+            Some(Mode::Member { domain, bvi: true, .. }) => bridges.domains.get(&domain).map(|state| state.index),
+            _ => None,
         };
+        let own = own.map(|domain| Station { mac, domain });
+        if let Some(station) = own {
+            bridges.macs.put(station, Place { interface: id, fixed: true, filter: false, bvi: true })?;
+        }
+        // What was learned behind the interface belongs to what it was.
+        let gone = |station, place: Place| {
+            place.interface == id && (!place.fixed || place.bvi) && own.is_none_or(|own| own != station)
+        };
+        bridges.macs.forget_behind(id, gone);
         match bvi && up {
             true => bridges.up.insert(id),
             false => bridges.up.remove(&id),
         };
-        if let (Some(Mode::Member { domain, bvi: true, .. }), Some(state)) = (mode, bridge_of(&bridges, mode)) {
-            debug_assert_eq!(state.settings.id, domain);
-            let station = Station { mac, domain: state.index };
-            bridges.macs.put(station, Place { interface: id, fixed: true, filter: false, bvi: true })?;
-        }
-        bridges.publish();
+        bridges.set(id, mode);
     }
     quiver_ethernet::set_layer2(control, id, mode.is_some() && !bvi);
     let mut dataplane = control.room_mut::<Dataplane>();
-    // The feature was registered with the node, so its name is right.
-    let enabled = dataplane.enable("interface-output", BVI_OUTPUT, id.0, bvi && up);
-    enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
-    dataplane.plan();
-    Ok(())
-}
-
-fn bridge_of(bridges: &Bridges, mode: Option<Mode>) -> Option<&BridgeState> {
-    match mode {
-        Some(Mode::Member { domain, .. }) => bridges.domains.get(&domain),
-        _ => None,
+    if let Err(error) = dataplane.enable("interface-output", BVI_OUTPUT, id.0, bvi && up) {
+        // The feature was registered with the node, so its name is right.
+        tracing::error!("the virtual interface cannot send: {error}");
     }
+    dataplane.plan_interface(id.0);
+    Ok(())
 }
 
 /// A virtual interface's state and address are its domain's business.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quiver_engine::Paged;
 use quiver_interface::InterfaceId;
 
 /// A bridge domain's number in the data plane: what lookups of addresses and floods use. Never 0.
@@ -50,9 +51,9 @@ pub struct Member {
 /// All of it, published as one value, so that a frame sees one state.
 #[derive(Clone, Default)]
 pub struct Layer2 {
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Paged<Port>,
     /// By domain.
-    pub(crate) members: Vec<Arc<[Member]>>,
+    pub(crate) members: Paged<Arc<[Member]>>,
 }
 
 impl Layer2 {

@@ -53,9 +53,13 @@ pub enum BridgeError {
 
 /// Registers nodes, objects, commands, and the tasks that learn and age.
 pub fn register(control: &Control) -> Result<(), BridgeError> {
+    register_for(control, macs::STATIONS_MAX)
+}
+
+fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeError> {
     let bridges = {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let (macs, news) = macs::Macs::new(&dataplane)?;
+        let (macs, news) = macs::Macs::new(&dataplane, stations_max)?;
         let bridges = Bridges::new(dataplane.domain(), macs);
         let layer2 = bridges.snapshot();
         let stages = Stages {
@@ -159,4 +163,41 @@ fn register_products(
             Chain::<_, TO_LAYER2, _>(ethernet.clone(), learned)
         },
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridges::Mode;
+    use quiver_engine::Settings;
+    use quiver_interface::Interfaces;
+    use quiver_testkit::executor::Executor;
+
+    /// The address of a domain's virtual interface takes an entry of the table, which may be full.
+    #[test]
+    fn an_interface_that_cannot_join_stays_what_it_was() {
+        let control = Executor::new(1).control();
+        control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).expect("a data plane"));
+        quiver_interface::register(&control).expect("new");
+        quiver_ethernet::register(&control).expect("new");
+        register_for(&control, 1).expect("new");
+        control.put(objects::BridgeDomain::new(1)).expect("new");
+        control.put(loopback::Loopback::new("loop0".to_owned())).expect("new");
+        let loopback = control.room::<Interfaces>().id_of("loop0").expect("created");
+        let filler = quiver_wire::MacAddress([2, 0, 0, 0, 0, 1]);
+        control.room_mut::<Bridges>().set_static(1, filler, None).expect("there is room for one");
+
+        let mode = Mode::Member { domain: 1, group: 0, bvi: true };
+        let error = bridges::set_mode(&control, loopback, Some(mode)).expect_err("the table is full").to_string();
+        assert!(error.contains("all 1 entries are in use"), "{error}");
+        {
+            let bridges = control.room::<Bridges>();
+            assert_eq!((bridges.mode(loopback), bridges.members(1).count(), bridges.bvi(1)), (None, 0, None));
+            assert_eq!(bridges.macs.count(), (1, 0));
+        }
+        control.room_mut::<Bridges>().remove_mac(1, filler);
+        control.room::<Dataplane>().reclaim();
+        bridges::set_mode(&control, loopback, Some(mode)).expect("there is room now");
+        assert_eq!(control.room::<Bridges>().bvi(1), Some(loopback));
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quiver_control::{Control, ObjectError, Time};
 use quiver_engine::Dataplane;
 use quiver_engine::channel::{Inbox, channel};
-use quiver_interface::Events;
+use quiver_interface::{Events, InterfaceId};
 use quiver_table::{ExactError, ExactTable, ExactWriter};
 
 use crate::bridges::Bridges;
@@ -19,7 +19,7 @@ use crate::station::{Place, Station};
 /// How long control leaves sightings alone that came while it learned others.
 const PAUSE: Duration = Duration::from_micros(100);
 /// Addresses of all domains together.
-const STATIONS_MAX: usize = 16 << 20;
+pub(crate) const STATIONS_MAX: usize = 16 << 20;
 /// Sightings on their way; workers repeat what is lost.
 const SIGHTINGS_MAX: usize = 4096;
 /// How often entries are looked at for their age.
@@ -33,6 +33,8 @@ pub struct Macs {
     clock: Arc<AtomicU32>,
     sightings: Inbox<Sighting>,
     learned: HashMap<DomainIndex, usize>,
+    /// Entries by interface.
+    behind: HashMap<InterfaceId, usize>,
     /// Sightings that were not learned because a limit was reached.
     refused: u64,
 }
@@ -50,11 +52,18 @@ pub struct MacEntry {
 
 impl Macs {
     /// An empty table, and the workers' way to tell what they saw.
-    pub(crate) fn new(dataplane: &Dataplane) -> Result<(Macs, News), ExactError> {
+    pub(crate) fn new(dataplane: &Dataplane, stations_max: usize) -> Result<(Macs, News), ExactError> {
         let (outbox, sightings) = channel(SIGHTINGS_MAX, dataplane.bell());
         // Addresses come from strangers: whoever knew the seed could choose addresses that share a bucket.
-        let table = ExactWriter::new(dataplane.domain(), STATIONS_MAX, dataplane.settings().secret)?;
-        let macs = Macs { table, clock: Arc::default(), sightings, learned: HashMap::new(), refused: 0 };
+        let table = ExactWriter::new(dataplane.domain(), stations_max, dataplane.settings().secret)?;
+        let macs = Macs {
+            table,
+            clock: Arc::default(),
+            sightings,
+            learned: HashMap::new(),
+            behind: HashMap::new(),
+            refused: 0,
+        };
         Ok((macs, News::new(outbox)))
     }
     pub(crate) fn reader(&self) -> ExactTable {
@@ -67,15 +76,18 @@ impl Macs {
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
-    /// All entries, by domain and address.
-    pub fn entries(&self) -> Vec<MacEntry> {
+    /// All entries.
+    fn iter(&self) -> impl Iterator<Item = MacEntry> {
         let now = self.now();
-        let entry = |row: quiver_table::hash::Row| MacEntry {
+        self.table.iter().map(move |row| MacEntry {
             station: Station::of(row.key),
             place: Place::of(row.value),
             age: now.wrapping_sub(row.last_seen),
-        };
-        let mut entries: Vec<_> = self.table.iter().map(entry).collect();
+        })
+    }
+    /// All entries, by domain and address.
+    pub fn entries(&self) -> Vec<MacEntry> {
+        let mut entries: Vec<_> = self.iter().collect();
         entries.sort_by_key(|entry| (entry.station.domain, entry.station.mac));
         entries
     }
@@ -106,7 +118,24 @@ impl Macs {
         let stations: Vec<_> = rows.map(|row| Station::of(row.key)).collect();
         stations.into_iter().filter(|station| self.remove(*station)).count()
     }
+    /// The same for entries of one interface, which costs nothing if there are none.
+    pub(crate) fn forget_behind(&mut self, interface: InterfaceId, unwanted: impl Fn(Station, Place) -> bool) {
+        if self.behind.contains_key(&interface) {
+            self.forget(|station, place| place.interface == interface && unwanted(station, place));
+        }
+    }
     fn count_change(&mut self, domain: DomainIndex, old: Option<Place>, new: Option<Place>) {
+        if let Some(place) = new {
+            *self.behind.entry(place.interface).or_default() += 1;
+        }
+        if let Some(place) = old
+            && let Some(count) = self.behind.get_mut(&place.interface)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.behind.remove(&place.interface);
+            }
+        }
         let is_learned = |place: Option<Place>| place.is_some_and(|place| !place.fixed);
         let count = self.learned.entry(domain).or_default();
         *count = *count + usize::from(is_learned(new)) - usize::from(is_learned(old)).min(*count);
@@ -178,7 +207,7 @@ fn tick(control: &Control, start: Time) {
     let stale = |entry: &MacEntry| {
         !entry.place.fixed && ages.get(&entry.station.domain).is_some_and(|age_max| entry.age > *age_max)
     };
-    let stale: Vec<_> = bridges.macs.entries().into_iter().filter(stale).map(|entry| entry.station).collect();
+    let stale: Vec<_> = bridges.macs.iter().filter(stale).map(|entry| entry.station).collect();
     for station in stale {
         bridges.macs.remove(station);
     }
