@@ -41,7 +41,7 @@ pub use graph::{
 pub use intake::QueueId;
 pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
 pub use product::ProductSpec;
-pub use quiver_table::{Domain, Guard, Publisher, Snapshot};
+pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
 pub use stage::{Body, Chain, Columns, Field, Last, PacketLanes, Path, Stage, StageNode};

@@ -29,6 +29,10 @@ impl<T> Paged<T> {
     pub fn page(&self, row: usize) -> Option<&[T; PAGE]> {
         self.0.get(row / PAGE).map(|page| &**page)
     }
+    /// All rows, used or not.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flat_map(|page| page.iter())
+    }
     /// Rows there are, used or not: whole pages.
     pub fn capacity(&self) -> usize {
         self.0.len() * PAGE
@@ -81,6 +85,6 @@ mod tests {
         *rows.get_mut(3 * PAGE + 7) = 2;
         let differing = (0..11).filter(|page| !Arc::ptr_eq(&rows.0[*page], &before.0[*page]));
         assert_eq!(differing.collect::<Vec<_>>(), [3]);
-        assert_eq!((rows.capacity(), rows.get(11 * PAGE)), (11 * PAGE, None));
+        assert_eq!((rows.capacity(), rows.iter().count(), rows.get(11 * PAGE)), (11 * PAGE, 11 * PAGE, None));
     }
 }

@@ -4,7 +4,9 @@
 //! Drops: `too-short`, `not-for-us`, `unknown-ethertype`.
 
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Mask16, PacketLanes, Paged, Snapshot, Stage, arcs,
+};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::ports::Port;
@@ -30,10 +32,10 @@ const LENGTH: u32 = 14;
 
 /// The node.
 #[derive(Clone)]
-pub struct EthernetInput(Snapshot<Vec<Port>>);
+pub struct EthernetInput(Snapshot<Paged<Port>>);
 
 impl EthernetInput {
-    pub(crate) fn new(ports: Snapshot<Vec<Port>>) -> EthernetInput {
+    pub(crate) fn new(ports: Snapshot<Paged<Port>>) -> EthernetInput {
         EthernetInput(ports)
     }
     /// The stage of a running control side, for products.
@@ -54,7 +56,7 @@ impl Stage for EthernetInput {
 
 /// The node's work on a frame.
 pub struct EthernetBody<'f> {
-    ports: &'f [Port],
+    ports: &'f Paged<Port>,
 }
 
 impl Body for EthernetBody<'_> {

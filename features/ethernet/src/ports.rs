@@ -1,7 +1,7 @@
 //! What `ethernet-input` knows of each interface.
 
 use quiver_control::Control;
-use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_wire::MacAddress;
 
@@ -39,22 +39,23 @@ impl Port {
 }
 
 /// All interfaces' ports, by number.
-pub struct Ports(Publisher<Vec<Port>>);
+pub struct Ports(Publisher<Paged<Port>>);
 
 impl Ports {
     pub(crate) fn new(domain: &Domain) -> Ports {
-        Ports(Publisher::new(domain, vec![]))
+        Ports(Publisher::new(domain, Paged::default()))
     }
     /// What workers read.
-    pub fn snapshot(&self) -> Snapshot<Vec<Port>> {
+    pub fn snapshot(&self) -> Snapshot<Paged<Port>> {
         self.0.snapshot()
     }
     fn change(&mut self, interface: InterfaceId, change: impl FnOnce(&mut Port)) {
-        let mut ports = self.0.current().clone();
-        ports.resize(ports.len().max(interface.index() + 1), Port::default());
-        let before = ports[interface.index()];
-        change(&mut ports[interface.index()]);
-        if ports[interface.index()] != before {
+        let before = self.0.current().get(interface.index()).copied().unwrap_or_default();
+        let mut port = before;
+        change(&mut port);
+        if port != before {
+            let mut ports = self.0.current().clone();
+            *ports.get_mut(interface.index()) = port;
             self.0.publish(ports);
         }
     }

@@ -1,10 +1,10 @@
 //! Adjacencies: what it takes to reach a neighbour on a link. A group's buckets hold their numbers, `ip4-rewrite` reads
 //! their rows.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use quiver_engine::{Counters, Domain, Publisher, Snapshot};
+use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
 use zerocopy::IntoBytes;
@@ -33,7 +33,13 @@ pub enum State {
 pub struct AdjacencyRow(pub [u8; 32]);
 
 /// A row for numbers that have none.
-pub static ABSENT: AdjacencyRow = AdjacencyRow([0; 32]);
+static ABSENT: AdjacencyRow = AdjacencyRow([0; 32]);
+
+impl Default for AdjacencyRow {
+    fn default() -> AdjacencyRow {
+        ABSENT
+    }
+}
 
 impl AdjacencyRow {
     /// Whether it is of this state.
@@ -67,9 +73,15 @@ impl AdjacencyRow {
 #[derive(Clone, Debug)]
 pub struct AdjacencyTable<F: IpFamily> {
     /// What `ip4-rewrite` needs.
-    pub rows: Vec<AdjacencyRow>,
-    /// Who the neighbour is; [`IpFamily::UNSPECIFIED`] for a link as a whole.
-    pub next_hops: Vec<F::Address>,
+    rows: Paged<AdjacencyRow>,
+    /// Who the neighbour is.
+    next_hops: Paged<Option<F::Address>>,
+}
+
+impl<F: IpFamily> Default for AdjacencyTable<F> {
+    fn default() -> AdjacencyTable<F> {
+        AdjacencyTable { rows: Paged::default(), next_hops: Paged::default() }
+    }
 }
 
 impl<F: IpFamily> AdjacencyTable<F> {
@@ -77,6 +89,10 @@ impl<F: IpFamily> AdjacencyTable<F> {
     #[inline(always)]
     pub fn row(&self, hop: u32) -> &AdjacencyRow {
         self.rows.get(hop as usize).unwrap_or(&ABSENT)
+    }
+    /// The neighbour; none for a link as a whole.
+    pub fn next_hop(&self, hop: u32) -> Option<F::Address> {
+        *self.next_hops.get(hop as usize)?
     }
 }
 
@@ -125,7 +141,7 @@ pub struct Adjacency<F: IpFamily> {
 pub struct Adjacencies<F: IpFamily> {
     slots: Vec<Option<Adjacency<F>>>,
     generations: Vec<u32>,
-    numbers: HashMap<(InterfaceId, Option<F::Address>), u32>,
+    numbers: BTreeMap<(InterfaceId, Option<F::Address>), u32>,
     links: HashMap<InterfaceId, Link>,
     published: Publisher<AdjacencyTable<F>>,
     domain: Domain,
@@ -156,13 +172,12 @@ impl<F: IpFamily> Adjacencies<F> {
     /// None yet; counters for this many workers.
     pub fn new(domain: &Domain, workers: usize) -> Adjacencies<F> {
         let first = FIRST_ADJACENCY as usize;
-        let table = AdjacencyTable { rows: vec![ABSENT; first], next_hops: vec![F::UNSPECIFIED; first] };
         Adjacencies {
             slots: vec![None; first],
             generations: vec![0; first],
-            numbers: HashMap::new(),
+            numbers: BTreeMap::new(),
             links: HashMap::new(),
-            published: Publisher::new(domain, table),
+            published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
             counters: Counters::new(workers),
             released: channel(),
@@ -258,14 +273,14 @@ impl<F: IpFamily> Adjacencies<F> {
                 Some(link) => drop(self.links.insert(interface, link)),
                 None => drop(self.links.remove(&interface)),
             }
-            let of_link = |(hop, a): (u32, &Adjacency<F>)| (a.interface == interface).then_some(hop);
-            let hops: Vec<u32> = self.iter().filter_map(of_link).collect();
+            let on_link = self.numbers.range((interface, None)..).take_while(|((on, _), _)| *on == interface);
+            let hops: Vec<u32> = on_link.map(|(_, hop)| *hop).collect();
             self.publish(&hops);
         }
         changed
     }
 
-    /// Makes many changes one publication: a table is copied whole, and a thousand copies would wait to be freed.
+    /// Makes many changes one publication: each copies the list of pages, and the pages that it changes.
     pub fn hold(&mut self) {
         self.held.get_or_insert_default();
     }
@@ -288,14 +303,10 @@ impl<F: IpFamily> Adjacencies<F> {
             return held.changed.extend(hops);
         }
         let mut table = self.published.current().clone();
-        // Growth by doubling would save nothing: a version is a copy anyway.
-        table.rows.resize(self.slots.len(), ABSENT);
-        table.next_hops.resize(self.slots.len(), F::UNSPECIFIED);
         for &hop in hops {
             let slot = &self.slots[hop as usize];
-            table.rows[hop as usize] = slot.as_ref().map_or(ABSENT, |adjacency| self.make_row(adjacency));
-            let next_hop = slot.as_ref().and_then(|adjacency| adjacency.next_hop);
-            table.next_hops[hop as usize] = next_hop.unwrap_or(F::UNSPECIFIED);
+            *table.rows.get_mut(hop as usize) = slot.as_ref().map_or(ABSENT, |adjacency| self.make_row(adjacency));
+            *table.next_hops.get_mut(hop as usize) = slot.as_ref().and_then(|adjacency| adjacency.next_hop);
         }
         self.published.publish(table);
     }

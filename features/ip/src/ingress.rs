@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use quiver_engine::Paged;
 use quiver_interface::InterfaceId;
 use quiver_table::Lpm;
 use quiver_wire::{InterfaceAddress, V4};
@@ -38,9 +39,9 @@ pub struct TableView {
 #[derive(Clone, Default)]
 pub struct Ingress {
     /// By number of the interface.
-    pub interfaces: Vec<Ip4Interface>,
+    pub interfaces: Paged<Ip4Interface>,
     /// By slot.
-    pub tables: Vec<Option<TableView>>,
+    pub tables: Arc<[Option<TableView>]>,
     /// Whether some table counts by route.
     pub counting: bool,
 }

@@ -66,6 +66,8 @@ pub struct Ip4 {
     /// Routes, groups and adjacencies.
     pub fib: Fib<V4>,
     interfaces: HashMap<InterfaceId, Configured>,
+    /// The prefixes of all addresses: whose they are, and how many addresses have them.
+    connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress>,
     protocols: Publisher<Protocols>,
 }
@@ -78,6 +80,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         let mut ip = Ip4 {
             fib: Fib::new(&domain, workers),
             interfaces: HashMap::new(),
+            connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols()),
         };
@@ -103,11 +106,13 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         let link = if gone { None } else { link_of(control, id) };
         let mut ip = control.room_mut::<Ip4>();
         ip.fib.set_link(id, link);
-        if gone {
-            ip.interfaces.remove(&id);
-        }
-        if ip.interfaces.contains_key(&id) || gone {
-            ip.publish();
+        let known = match gone {
+            // Its addresses went before it.
+            true => ip.interfaces.remove(&id).is_some(),
+            false => ip.interfaces.contains_key(&id),
+        };
+        if known {
+            ip.publish_interface(id);
         }
     });
     Ok(())
@@ -196,40 +201,64 @@ impl Ip4 {
                 self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
             }
         }
-        self.publish();
+        self.publish_tables();
         Ok(())
     }
-    /// Tells workers what interfaces and tables there are.
-    fn publish(&mut self) {
-        let mut ingress = Ingress::default();
-        for (id, configured) in &self.interfaces {
+    /// Tells workers what has become of an interface.
+    fn publish_interface(&mut self, id: InterfaceId) {
+        let known = self.interfaces.get(&id).map(|configured| {
             let slot = self.fib.table(configured.table).map_or(0, |table| table.slot);
             let enabled = if configured.addresses.is_empty() { 0 } else { ENABLED };
-            let place = id.index();
-            ingress.interfaces.resize(ingress.interfaces.len().max(place + 1), Ip4Interface::default());
-            ingress.interfaces[place] = Ip4Interface {
+            Ip4Interface {
                 word: u32::from(slot) | enabled,
                 addresses: configured.addresses.as_slice().into(),
-                link: self.fib.adjacencies.link(*id).copied().unwrap_or_default(),
-            };
-        }
+                link: self.fib.adjacencies.link(id).copied().unwrap_or_default(),
+            }
+        });
+        let mut ingress = self.ingress.current().clone();
+        *ingress.interfaces.get_mut(id.index()) = known.unwrap_or_default();
+        self.ingress.publish(ingress);
+    }
+    /// Tells workers what tables there are.
+    fn publish_tables(&mut self) {
+        let (mut tables, mut counting) = (vec![], false);
         for table in self.fib.tables() {
             let place = usize::from(table.slot);
-            ingress.tables.resize(ingress.tables.len().max(place + 1), None);
+            tables.resize(tables.len().max(place + 1), None);
             let counted = table.counted();
-            ingress.counting |= counted.is_some();
-            ingress.tables[place] = Some(TableView { lpm: table.reader(), counted });
+            counting |= counted.is_some();
+            tables[place] = Some(TableView { lpm: table.reader(), counted });
         }
-        self.ingress.publish(ingress);
+        let interfaces = self.ingress.current().interfaces.clone();
+        self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting });
+    }
+    /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
+    fn overlap(&self, table: TableId, prefix: Prefix<V4>, id: InterfaceId) -> Option<(InterfaceId, Prefix<V4>)> {
+        let above = (0..=prefix.length()).filter_map(|length| Prefix::new(prefix.address(), length).ok());
+        let above = above.filter_map(|above| self.connected.get_key_value(&(table, above)));
+        let (first, last) = ((table, prefix), (table, Prefix::host(prefix.last_address())));
+        let overlapping = above.chain(self.connected.range(first..=last));
+        overlapping.map(|((_, prefix), (other, _))| (*other, *prefix)).find(|(other, _)| *other != id)
     }
     /// Makes an interface's routes those of its addresses.
     fn set_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
         let configured = self.interfaces.entry(id).or_default();
         let (table, wanted) = (configured.table, routes_of(&addresses));
         let old = std::mem::replace(&mut configured.routes, wanted.clone());
-        configured.addresses = addresses;
+        for address in std::mem::replace(&mut configured.addresses, addresses.clone()) {
+            let key = (table, address.prefix());
+            if let Some((_, count)) = self.connected.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.connected.remove(&key);
+                }
+            }
+        }
+        for address in addresses {
+            self.connected.entry((table, address.prefix())).or_insert((id, 0)).1 += 1;
+        }
         // Workers know an address as ours before the first packet for it is led to `ip4-local`.
-        self.publish();
+        self.publish_interface(id);
         for prefix in old.keys().filter(|prefix| !wanted.contains_key(prefix)) {
             self.fib.remove(table, *prefix, Source::Interface)?;
         }
@@ -289,7 +318,7 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {}
         Change::Delete(table) => {
             let taken = ip.fib.take_table(TableId(table.id)).map_err(refused)?;
-            ip.publish();
+            ip.publish_tables();
             ip.fib.discard(taken);
         }
     }
@@ -309,7 +338,7 @@ fn apply_interface_table(control: &Control, change: Change<'_, InterfaceTable>) 
             .remedy("delete the addresses, change the table, and add them again"));
     }
     configured.table = table;
-    ip.publish();
+    ip.publish_interface(id);
     Ok(())
 }
 
@@ -327,21 +356,16 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
     addresses.retain(|address| *address != wanted.address);
     if add {
         let table = ip.table_of(id);
-        let others = ip.interfaces.iter().filter(|(other, configured)| **other != id && configured.table == table);
-        for (other, address) in others.flat_map(|(id, configured)| configured.addresses.iter().map(move |a| (id, a))) {
-            let overlap =
-                address.prefix().covers(&wanted.address.prefix()) || wanted.address.prefix().covers(&address.prefix());
-            if overlap {
-                let other = control.room::<Interfaces>().name(*other);
-                return Err(ObjectError::field("address", format!("{other} has {address}, which overlaps"))
-                    .remedy("choose another prefix, or another table for one of the interfaces"));
-            }
+        if let Some((other, prefix)) = ip.overlap(table, wanted.address.prefix(), id) {
+            let other = control.room::<Interfaces>().name(other);
+            return Err(ObjectError::field("address", format!("{other} is on {prefix}, which overlaps"))
+                .remedy("choose another prefix, or another table for one of the interfaces"));
         }
         addresses.push(wanted.address);
     }
     ip.set_addresses(id, addresses).map_err(refused)?;
     drop(ip);
-    control.room_mut::<Dataplane>().plan();
+    control.room_mut::<Dataplane>().plan_interface(id.0);
     Ok(())
 }
 

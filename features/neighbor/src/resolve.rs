@@ -120,7 +120,7 @@ impl Node for Ip4Resolve {
             let hop = frame.hop[i];
             let row = table.row(hop);
             let next_hop = if row.is(State::Incomplete) {
-                table.next_hops.get(hop as usize).copied()
+                table.next_hop(hop)
             } else if row.is(State::Glean) {
                 // Whoever the packet is for is on the link itself.
                 Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())

@@ -4,7 +4,7 @@
 //! Drops: `rewrite-impossible`, when the frame does not have the tags that are to come off, or no room in front for those
 //! that are to go on.
 
-use quiver_engine::{Context, Domain, Frame, Node, Publisher, Snapshot, arcs};
+use quiver_engine::{Context, Domain, Frame, Node, Paged, Publisher, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 
 use crate::tags::{Tag, Tags, replace};
@@ -52,19 +52,18 @@ impl Edit {
 }
 
 /// The edits of all interfaces: in and out.
-pub struct Rewrites(Publisher<Vec<[Edit; 2]>>);
+pub struct Rewrites(Publisher<Paged<[Edit; 2]>>);
 
 impl Rewrites {
     pub(crate) fn new(epochs: &Domain) -> Rewrites {
-        Rewrites(Publisher::new(epochs, vec![]))
+        Rewrites(Publisher::new(epochs, Paged::default()))
     }
-    pub(crate) fn snapshot(&self) -> Snapshot<Vec<[Edit; 2]>> {
+    pub(crate) fn snapshot(&self) -> Snapshot<Paged<[Edit; 2]>> {
         self.0.snapshot()
     }
     pub(crate) fn set(&mut self, interface: InterfaceId, input: Edit, output: Edit) {
         let mut edits = self.0.current().clone();
-        edits.resize(edits.len().max(interface.index() + 1), Default::default());
-        edits[interface.index()] = [input, output];
+        *edits.get_mut(interface.index()) = [input, output];
         self.0.publish(edits);
     }
 }
@@ -72,7 +71,7 @@ impl Rewrites {
 /// Both nodes.
 pub struct Rewriter {
     pub(crate) side: Side,
-    pub(crate) edits: Snapshot<Vec<[Edit; 2]>>,
+    pub(crate) edits: Snapshot<Paged<[Edit; 2]>>,
 }
 
 impl Node for Rewriter {

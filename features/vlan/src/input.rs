@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use quiver_engine::counters::Row;
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
+use quiver_engine::{Context, Frame, Node, Paged, Snapshot, arcs};
 use quiver_ethernet::Port;
 use quiver_table::{ExactTable, ExactView};
 
@@ -28,8 +28,8 @@ arcs! {
 /// The node.
 pub struct VlanInput {
     pub(crate) table: ExactTable,
-    pub(crate) parts: Snapshot<Vec<Part>>,
-    pub(crate) ports: Snapshot<Vec<Port>>,
+    pub(crate) parts: Snapshot<Paged<Part>>,
+    pub(crate) ports: Snapshot<Paged<Port>>,
     pub(crate) received: Arc<Row>,
 }
 
@@ -50,8 +50,8 @@ impl VlanInput {
         frame: &mut Frame,
         i: usize,
         table: &ExactView,
-        parts: &[Part],
-        ports: &[Port],
+        parts: &Paged<Part>,
+        ports: &Paged<Port>,
     ) -> Next {
         let Some(tags) = Tags::read(frame.bytes(cx.pool, i)) else { return Next::TooShort };
         let is_layer2 = |interface: u16| ports.get(usize::from(interface)).is_some_and(|port| port.is_layer2());

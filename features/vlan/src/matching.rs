@@ -1,6 +1,8 @@
 //! The table by which a frame's tags find its sub-interface.
 
-use quiver_engine::{Domain, Guard, Publisher, Snapshot};
+use std::collections::HashMap;
+
+use quiver_engine::{Domain, Guard, Paged, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_table::{ExactError, ExactTable, ExactView, ExactWriter};
 
@@ -141,7 +143,9 @@ pub struct Part {
 /// All sub-interfaces.
 pub struct SubInterfaces {
     table: ExactWriter,
-    parts: Publisher<Vec<Part>>,
+    parts: Publisher<Paged<Part>>,
+    /// By interface: its sub-interfaces, and how many of them take frames without a tag.
+    counts: HashMap<InterfaceId, (usize, usize)>,
 }
 
 /// Sub-interfaces there can be: interface numbers there are.
@@ -151,12 +155,12 @@ impl SubInterfaces {
     pub(crate) fn new(epochs: &Domain) -> Result<SubInterfaces, ExactError> {
         // Keys are configured, not sent by strangers.
         let table = ExactWriter::new(epochs, SUB_INTERFACES_MAX, 0)?;
-        Ok(SubInterfaces { table, parts: Publisher::new(epochs, vec![]) })
+        Ok(SubInterfaces { table, parts: Publisher::new(epochs, Paged::default()), counts: HashMap::new() })
     }
     pub(crate) fn table(&self) -> ExactTable {
         self.table.reader()
     }
-    pub(crate) fn snapshot(&self) -> Snapshot<Vec<Part>> {
+    pub(crate) fn snapshot(&self) -> Snapshot<Paged<Part>> {
         self.parts.snapshot()
     }
     /// The sub-interface that has a pattern already.
@@ -171,10 +175,23 @@ impl SubInterfaces {
             *place = tag;
         }
         self.change(id, |place| *place = part);
+        let (all, untagged) = self.counts.entry(parent).or_default();
+        (*all, *untagged) = (*all + 1, *untagged + usize::from(pattern == Pattern::Untagged));
         Ok(())
     }
+    /// Whether an interface has parts, and whether one of them takes frames without a tag.
+    pub(crate) fn expects(&self, parent: InterfaceId) -> (bool, bool) {
+        self.counts.get(&parent).map_or((false, false), |(all, untagged)| (*all > 0, *untagged > 0))
+    }
     pub(crate) fn remove(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) {
-        self.table.remove(pattern.key(parent.0));
+        if self.table.remove(pattern.key(parent.0)).is_some()
+            && let Some((all, untagged)) = self.counts.get_mut(&parent)
+        {
+            (*all, *untagged) = (*all - 1, *untagged - usize::from(pattern == Pattern::Untagged));
+            if *all == 0 {
+                self.counts.remove(&parent);
+            }
+        }
         self.change(id, |place| *place = Part::default());
     }
     pub(crate) fn set_up(&mut self, id: InterfaceId, up: bool) {
@@ -187,15 +204,14 @@ impl SubInterfaces {
     }
     fn change(&mut self, id: InterfaceId, change: impl FnOnce(&mut Part)) {
         let mut parts = self.parts.current().clone();
-        parts.resize(parts.len().max(id.index() + 1), Part::default());
-        change(&mut parts[id.index()]);
+        change(parts.get_mut(id.index()));
         self.parts.publish(parts);
     }
 }
 
 /// The part of an interface, as a node finds it.
 #[inline(always)]
-pub(crate) fn part(parts: &[Part], interface: u16) -> Part {
+pub(crate) fn part(parts: &Paged<Part>, interface: u16) -> Part {
     parts.get(usize::from(interface)).copied().unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@
 //! Drops: `tagging-impossible`, for a sub-interface that does not say which tags its frames have, or when there is no room
 //! for them in front of the frame.
 
-use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
+use quiver_engine::{Context, Frame, Node, Paged, Snapshot, arcs};
 use quiver_ethernet::Port;
 
 use crate::matching::{Part, part};
@@ -23,8 +23,8 @@ pub(crate) const NAME: &str = "vlan-output";
 
 /// The node.
 pub struct VlanOutput {
-    pub(crate) parts: Snapshot<Vec<Part>>,
-    pub(crate) ports: Snapshot<Vec<Port>>,
+    pub(crate) parts: Snapshot<Paged<Part>>,
+    pub(crate) ports: Snapshot<Paged<Port>>,
 }
 
 impl Node for VlanOutput {

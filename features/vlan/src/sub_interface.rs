@@ -208,11 +208,12 @@ fn apply(control: &Control, change: Change<'_, SubInterface>) -> Result<(), Obje
             remove(control, id);
         }
     }
-    let sub = match change {
-        Change::Create(sub) | Change::Delete(sub) | Change::Update { new: sub, .. } => sub,
-    };
-    expect(control, &sub.name.parent, &change)?;
-    control.room_mut::<Dataplane>().plan();
+    let (Change::Create(sub) | Change::Delete(sub) | Change::Update { new: sub, .. }) = change;
+    let parent = control.room::<Interfaces>().id_of(&sub.name.parent.0)?;
+    let (tagged, untagged) = control.room::<SubInterfaces>().expects(parent);
+    // A tag for a priority only does not make a frame a tagged one.
+    quiver_ethernet::set_tags(control, parent, tagged, untagged);
+    control.room_mut::<Dataplane>().plan_interface(parent.0);
     Ok(())
 }
 
@@ -245,26 +246,6 @@ fn add(control: &Control, sub: &SubInterface) -> Result<(), ObjectError> {
     }
     let tagged = control.room_mut::<Dataplane>().enable("interface-output", output::NAME, id.0, true);
     tagged.map_err(|error| ObjectError::whole(error.to_string()))
-}
-
-/// Tells `ethernet-input` which frames of the parent are looked at for sub-interfaces.
-fn expect(control: &Control, parent: &InterfaceName, change: &Change<'_, SubInterface>) -> Result<(), ObjectError> {
-    let mut takes: Vec<Takes> = control
-        .objects()
-        .all::<SubInterface>()
-        .iter()
-        .filter(|sub| sub.name.parent == *parent)
-        .filter(|sub| !matches!(change, Change::Delete(gone) if gone.name == sub.name))
-        .map(|sub| sub.takes)
-        .collect();
-    if let Change::Create(new) = change {
-        takes.push(new.takes);
-    }
-    let id = control.room::<Interfaces>().id_of(&parent.0)?;
-    let untagged = takes.contains(&Takes::Untagged);
-    // A tag for a priority only does not make a frame a tagged one.
-    quiver_ethernet::set_tags(control, id, !takes.is_empty(), untagged);
-    Ok(())
 }
 
 fn make(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

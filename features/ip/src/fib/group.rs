@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use quiver_engine::{Domain, Snapshot};
+use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
 
 use super::hop;
@@ -35,12 +36,20 @@ pub struct Groups<F: IpFamily> {
     by_paths: HashMap<Rc<[Path<F>]>, u32>,
     /// Groups that lead through a group.
     dependents: HashMap<u32, BTreeSet<u32>>,
+    /// Interfaces, and the groups with a path that stays on one of their links.
+    links: BTreeSet<(InterfaceId, u32)>,
     rows: Rows,
 }
 
 impl<F: IpFamily> Groups<F> {
     pub(super) fn new(domain: &Domain) -> Groups<F> {
-        Groups { slots: vec![None], by_paths: HashMap::new(), dependents: HashMap::new(), rows: Rows::new(domain) }
+        Groups {
+            slots: vec![None],
+            by_paths: HashMap::new(),
+            dependents: HashMap::new(),
+            links: BTreeSet::new(),
+            rows: Rows::new(domain),
+        }
     }
     /// What workers read.
     pub fn snapshot(&self) -> Snapshot<GroupRows> {
@@ -86,6 +95,7 @@ impl<F: IpFamily> Groups<F> {
         }
         let hops = [hop::UNRESOLVED; BUCKETS];
         self.rows.write(id, &hops);
+        self.links.extend(links(&paths).map(|interface| (interface, id)));
         let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
         self.slots[id as usize] = Some(group);
         self.by_paths.insert(paths, id);
@@ -101,6 +111,7 @@ impl<F: IpFamily> Groups<F> {
         self.set_through(id, BTreeSet::new());
         let group = self.slots[id as usize].take()?;
         self.by_paths.remove(&group.paths);
+        links(&group.paths).for_each(|interface| drop(self.links.remove(&(interface, id))));
         self.rows.release(id);
         Some(group)
     }
@@ -155,14 +166,18 @@ impl<F: IpFamily> Groups<F> {
         false
     }
     /// The groups with a path that stays on a link of this interface.
-    pub(super) fn on_interface(&self, interface: quiver_interface::InterfaceId) -> Vec<u32> {
-        let leads = |path: &Path<F>| match path.target {
-            Target::NextHop(on, _) | Target::Link(on) => on == interface,
-            Target::Recursive(..) | Target::Special(_) => false,
-        };
+    pub(super) fn on_interface(&self, interface: InterfaceId) -> Vec<u32> {
         // A group that leads through a link's own route has the link's adjacency in its buckets and follows that group.
-        self.iter().filter(|(_, group)| group.paths.iter().any(leads)).map(|(id, _)| id).collect()
+        self.links.range((interface, 0)..=(interface, u32::MAX)).map(|(_, id)| *id).collect()
     }
+}
+
+/// The interfaces on whose links paths stay.
+fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + '_ {
+    paths.iter().filter_map(|path| match path.target {
+        Target::NextHop(on, _) | Target::Link(on) => Some(on),
+        Target::Recursive(..) | Target::Special(_) => None,
+    })
 }
 
 /// A path that leads somewhere: its weight, and what it comes to.

@@ -57,6 +57,8 @@ pub struct LookupBody<'f> {
     /// Destinations of the last sixteen packets looked at ahead, and how many there were.
     recent: [Cell<u32>; 16],
     looked: Cell<usize>,
+    /// The interface that was looked at ahead last, and its table.
+    ahead: Cell<(u16, Option<&'f TableView>)>,
     worker: usize,
 }
 
@@ -66,8 +68,9 @@ impl Stage for Ip4Lookup {
     type Body<'f> = LookupBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f> {
+        let ingress = self.ingress.read(guard);
         LookupBody {
-            ingress: self.ingress.read(guard),
+            ingress,
             groups: self.groups.read(guard),
             newest: &self.groups,
             guard,
@@ -75,6 +78,7 @@ impl Stage for Ip4Lookup {
             row: Cell::new(None),
             recent: [const { Cell::new(0) }; 16],
             looked: Cell::new(0),
+            ahead: Cell::new((0, ingress.table(ingress.word(0)))),
             worker: self.worker,
         }
     }
@@ -220,7 +224,10 @@ impl Body for LookupBody<'_> {
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
         // A hint only: whatever lies there is taken for a destination.
-        let Some(table) = self.ingress.table(self.ingress.word(rx.into())) else { return };
+        if self.ahead.get().0 != rx {
+            self.ahead.set((rx, self.ingress.table(self.ingress.word(rx.into()))));
+        }
+        let (_, Some(table)) = self.ahead.get() else { return };
         let destination = u32::from_be_bytes([window[30], window[31], window[32], window[33]]);
         table.lpm.prefetch(destination);
         if let Some(counted) = &table.counted {
