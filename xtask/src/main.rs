@@ -39,8 +39,11 @@ fn main() -> ExitCode {
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
-    if arguments.iter().any(|word| word == "graph") && !arguments.iter().any(|word| word == "--csv") {
-        command.args(["--csv", "bench/graph.csv"]);
+    let given = |word: &str| arguments.iter().any(|argument| argument == word);
+    for (what, file) in [("graph", "bench/graph.csv"), ("control", "bench/control.csv")] {
+        if given(what) && !given("--csv") {
+            command.args(["--csv", file]);
+        }
     }
     finish("bench", command)
 }

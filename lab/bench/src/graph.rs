@@ -191,7 +191,7 @@ impl Bench {
 }
 
 /// Nanoseconds of CPU time of this thread.
-fn cpu() -> u64 {
+pub fn cpu() -> u64 {
     let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

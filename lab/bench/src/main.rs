@@ -1,5 +1,6 @@
-//! How many ticks a packet costs. `cargo xtask bench graph` runs it in release.
+//! How many ticks a packet costs, and what changes of the configuration cost. `cargo xtask bench` runs it in release.
 
+mod control;
 mod graph;
 mod machine;
 mod path;
@@ -29,23 +30,33 @@ enum Bench {
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
     },
+    /// CPU time of changes to a large configuration: thousands of sub-interfaces, a hundred thousand neighbours
+    Control {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
-    let Bench::Graph { json, csv, only, isa } = Bench::parse();
-    match run(json, csv, &only, isa.unwrap_or_else(Level::best)) {
+    let bench = Bench::parse();
+    let done = match cfg!(debug_assertions) {
+        true => Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench`".into()),
+        false => match bench {
+            Bench::Graph { json, csv, only, isa } => graph(json, csv, &only, isa.unwrap_or_else(Level::best)),
+            Bench::Control { csv } => control::run(csv.as_deref()),
+        },
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bench graph: {error}");
+            eprintln!("bench: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(json: bool, csv: Option<PathBuf>, only: &str, level: Level) -> Result<(), String> {
-    if cfg!(debug_assertions) {
-        return Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench graph`".into());
-    }
+fn graph(json: bool, csv: Option<PathBuf>, only: &str, level: Level) -> Result<(), String> {
     let (mut rows, mut pages) = (vec![], None);
     for path in path::all().iter().filter(|path| path.name.contains(only)) {
         eprintln!("{} ...", path.name);
