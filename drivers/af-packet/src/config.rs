@@ -11,10 +11,11 @@ use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
-use quiver_linux::{Link, LinkState, LinuxError, Namespace, Watch, WriteQueue};
+use quiver_linux::{Link, LinkState, LinuxError, Namespace, Watch};
 use quiver_wire::MacAddress;
 
 use crate::queue::Rx;
+use crate::send::Tx;
 use crate::socket;
 
 /// An interface of Linux, used through an AF_PACKET socket. Linux goes on using it, too.
@@ -142,7 +143,7 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
         watched.push(socket.clone());
         rx.push(Box::new(Rx::new(socket, ring)));
     }
-    let tx = senders.into_iter().map(|fd| Box::new(WriteQueue::new(Arc::new(fd), true)) as Box<dyn TxQueue>);
+    let tx = senders.into_iter().map(|fd| Box::new(Tx::new(fd)) as Box<dyn TxQueue>);
     let new = NewInterface {
         name: host.name.clone(),
         kind: "af-packet",

@@ -1,16 +1,17 @@
-//! Any Linux interface through an AF_PACKET socket: received through a ring of TPACKET_V3, sent by writes.
+//! Any Linux interface through AF_PACKET sockets: received through a ring of TPACKET_V2, sent many at once.
 //!
 //! - `config`: the object `HostInterface`, and what becomes of it.
 //! - `socket`: the socket and its options.
-//! - `ring`: the memory that the kernel fills; `block`: what it writes there.
-//! - `queue`: receiving.
+//! - `ring`: the memory that the kernel fills; `frame`: what it writes there.
+//! - `queue`: receiving; `send`: sending.
 //! - `commands`: `create host-interface`, `delete host-interface`, `show af-packet`.
 
-mod block;
 mod commands;
 mod config;
+mod frame;
 mod queue;
 mod ring;
+mod send;
 mod socket;
 
 pub use config::HostInterface;

@@ -1,12 +1,14 @@
-//! Receiving: packets are copied out of the blocks that the kernel hands over.
+//! Receiving: short packets are copied out of the ring, long ones are read from the socket.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use quiver_engine::buffer::HEADROOM;
 use quiver_engine::{Frame, Offload, Pool, RxContext, RxQueue};
+use quiver_linux::PacketReader;
+use quiver_wire::VirtioNetHeader;
 
-use crate::block::{Cursor, Received};
+use crate::frame::{self, Received, Tag};
 use crate::ring::Ring;
 use crate::socket;
 
@@ -17,13 +19,12 @@ const TURN_BYTES: usize = 128 << 10;
 pub struct Rx {
     socket: Arc<OwnedFd>,
     ring: Ring,
-    /// Where reading the current block has got to.
-    cursor: Option<Cursor>,
+    reader: PacketReader,
 }
 
 impl Rx {
     pub fn new(socket: Arc<OwnedFd>, ring: Ring) -> Rx {
-        Rx { socket, ring, cursor: None }
+        Rx { socket, ring, reader: PacketReader::default() }
     }
 }
 
@@ -31,15 +32,17 @@ impl RxQueue for Rx {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
         let (before, most, mut bytes) = (frame.len(), cx.most.min(frame.room()), 0);
         while frame.len() - before < most && bytes < TURN_BYTES {
-            let Some(block) = self.ring.block() else { break };
-            let cursor = self.cursor.get_or_insert_with(|| Cursor::start(block));
-            match cursor.next(block) {
-                None => {
-                    self.cursor = None;
-                    self.ring.release();
+            let Some(received) = self.ring.frame() else { break };
+            let length = match frame::read(received) {
+                Received::Whole { bytes, offload, tag } => copy(bytes, &offload, tag, cx, frame),
+                Received::Apart(tag) => read(&mut self.reader, &self.socket, tag, cx, frame),
+                Received::Truncated => {
+                    cx.truncated += 1;
+                    0
                 }
-                Some(received) => bytes += take(received, cx, frame).max(64),
-            }
+            };
+            self.ring.release();
+            bytes += length.max(64);
         }
         frame.len() - before
     }
@@ -52,18 +55,13 @@ impl RxQueue for Rx {
     }
 }
 
-/// Puts a packet into the frame; returns its bytes.
-fn take(received: Received, cx: &mut RxContext, frame: &mut Frame) -> usize {
-    let Received::Whole { bytes, offload, tag } = received else {
-        cx.truncated += 1;
-        return 0;
-    };
-    let Ok(offload) = Offload::from_virtio(&offload, HEADROOM as u16) else {
+/// Copies a packet into the frame, which has room; returns its bytes.
+fn copy(bytes: &[u8], offload: &VirtioNetHeader, tag: Tag, cx: &mut RxContext, frame: &mut Frame) -> usize {
+    let Ok(offload) = Offload::from_virtio(offload, HEADROOM as u16) else {
         cx.truncated += 1;
         return 0;
     };
     if !frame.push_bytes(cx.pool, bytes, cx.interface) {
-        // The caller saw that the frame has room.
         cx.no_buffer += 1;
         return 0;
     }
@@ -71,16 +69,31 @@ fn take(received: Received, cx: &mut RxContext, frame: &mut Frame) -> usize {
     if let Some(offload) = offload {
         frame.set_offload(cx.pool, i, offload);
     }
-    if let Some(tag) = tag {
-        put_back(tag, cx.pool, frame, i);
-    }
+    put_back(tag, cx.pool, frame, i);
     bytes.len()
+}
+
+/// Reads a packet into the frame, which has room; returns its bytes.
+fn read(reader: &mut PacketReader, socket: &OwnedFd, tag: Tag, cx: &mut RxContext, frame: &mut Frame) -> usize {
+    // An error that the socket has to report, such as that its interface went down, comes first, once.
+    let read = reader.read(socket, cx).or_else(|_| reader.read(socket, cx));
+    let Ok((length, packet)) = read else {
+        cx.truncated += 1;
+        return 0;
+    };
+    if let Some(packet) = packet
+        && frame.push(packet).is_ok()
+    {
+        put_back(tag, cx.pool, frame, frame.len() - 1);
+    }
+    length
 }
 
 /// Puts a VLAN tag back that the kernel took off, behind the addresses. The rest of the packet stays where it is, and with
 /// it what its offload refers to.
-fn put_back(tag: [u8; 4], pool: &mut Pool, frame: &mut Frame, i: usize) {
-    if frame.advance(pool, i, -4)
+fn put_back(tag: Tag, pool: &mut Pool, frame: &mut Frame, i: usize) {
+    if let Some(tag) = tag
+        && frame.advance(pool, i, -4)
         && let Some(start) = frame.bytes_mut(pool, i).first_chunk_mut::<16>()
     {
         start.copy_within(4.., 0);

@@ -5,11 +5,12 @@ use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use quiver_linux::LinuxError;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
-use crate::ring::{BLOCK, BLOCKS, PART, Ring};
+use crate::ring::{BLOCK, FRAME, FRAMES, Ring};
 
-/// Milliseconds after which the kernel hands over a block that is not full.
-const BLOCK_TIMEOUT: u32 = 1;
+/// Bytes of memory for packets that are longer than a frame of the ring: some hundred of 64 KB.
+const LONG_PACKETS: usize = 32 << 20;
 /// How a group shares its packets, and that it gets none that are sent: the sockets' own option is not asked in a group.
 const FANOUT: u32 = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
 
@@ -36,17 +37,24 @@ fn receiver(name: &str, index: u32) -> Result<(OwnedFd, Ring), LinuxError> {
     let socket = open(name)?;
     let refused = |what: &'static str| move |error| LinuxError::refused(format!("{what} {name}"), error);
     vnet_header(&socket).map_err(refused("receive with offloads from"))?;
-    option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as libc::c_int))
-        .map_err(refused("use TPACKET_V3 on"))?;
+    option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))
+        .map_err(refused("use TPACKET_V2 on"))?;
+    // A packet that is longer than a frame waits in the socket's queue, too, from which it is read whole.
+    option(&socket, libc::PACKET_COPY_THRESH, &1).map_err(refused("receive long packets from"))?;
+    if set_socket_recv_buffer_size_force(&socket, LONG_PACKETS).is_err() {
+        tracing::warn!(
+            "{name}: many long packets at once will be lost, for they get no more memory than net.core.rmem_max allows: \
+             run quiverd with CAP_NET_ADMIN, or set net.core.rmem_max to {LONG_PACKETS}"
+        );
+        let set = set_socket_recv_buffer_size(&socket, LONG_PACKETS);
+        set.map_err(|error| refused("receive long packets from")(error.into()))?;
+    }
     option(&socket, libc::PACKET_IGNORE_OUTGOING, &1).map_err(refused("leave out what we send by"))?;
-    let ring = libc::tpacket_req3 {
+    let ring = libc::tpacket_req {
         tp_block_size: BLOCK as u32,
-        tp_block_nr: BLOCKS as u32,
-        tp_frame_size: PART as u32,
-        tp_frame_nr: (BLOCK / PART * BLOCKS) as u32,
-        tp_retire_blk_tov: BLOCK_TIMEOUT,
-        tp_sizeof_priv: 0,
-        tp_feature_req_word: 0,
+        tp_block_nr: (FRAMES * FRAME / BLOCK) as u32,
+        tp_frame_size: FRAME as u32,
+        tp_frame_nr: FRAMES as u32,
     };
     option(&socket, libc::PACKET_RX_RING, &ring).map_err(refused("make a receive ring for"))?;
     let ring = Ring::map(&socket).map_err(refused("map the receive ring of"))?;
@@ -73,7 +81,7 @@ pub fn sender(name: &str, index: u32) -> Result<OwnedFd, LinuxError> {
 
 /// Packets that arrived since the last call, and those of them that the ring had no room for.
 pub fn statistics(socket: &OwnedFd) -> Result<(u32, u32), Error> {
-    let mut statistics = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     read_option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
     Ok((statistics.tp_packets, statistics.tp_drops))
 }

@@ -12,5 +12,5 @@ pub use error::LinuxError;
 pub use link::{HostSide, Link};
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};
-pub use send::WriteQueue;
+pub use send::{WriteQueue, virtio_header};
 pub use watch::{LinkState, Watch};

@@ -1,11 +1,10 @@
-//! Sending through a descriptor of Linux's: TAP devices and AF_PACKET sockets take a packet with virtio's header in front
-//! for each write.
+//! Sending through a descriptor of Linux's: a TAP device takes a packet with virtio's header in front for each write.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use quiver_engine::{Batch, Flags, TxContext, TxQueue};
+use quiver_engine::{Batch, Flags, Pool, TxContext, TxQueue};
 use quiver_wire::VirtioNetHeader;
 use rustix::io::{Errno, writev};
 use smallvec::SmallVec;
@@ -31,8 +30,8 @@ impl WriteQueue {
 }
 
 /// Virtio's header for packet `i` of a batch. None if its offload is malformed.
-fn header(cx: &TxContext, batch: &Batch, i: usize) -> Option<VirtioNetHeader> {
-    let Some(offload) = batch.offload(cx.pool, i) else { return Some(VirtioNetHeader::NONE) };
+pub fn virtio_header(pool: &Pool, batch: &Batch, i: usize) -> Option<VirtioNetHeader> {
+    let Some(offload) = batch.offload(pool, i) else { return Some(VirtioNetHeader::NONE) };
     let mut header = offload.to_virtio(batch.offset(i))?;
     if header.gso_type.is_segmented() {
         let headers = header.checksum_start.get().saturating_add(HEADERS_MAX);
@@ -44,7 +43,7 @@ fn header(cx: &TxContext, batch: &Batch, i: usize) -> Option<VirtioNetHeader> {
 impl TxQueue for WriteQueue {
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
         for i in 0..batch.len() {
-            let Some(header) = header(cx, batch, i) else {
+            let Some(header) = virtio_header(cx.pool, batch, i) else {
                 cx.refuse(batch.length(i));
                 continue;
             };
