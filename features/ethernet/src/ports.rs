@@ -87,7 +87,10 @@ pub(crate) fn follow_interfaces(control: &Control) {
         let (id, gone) = match event {
             InterfaceEvent::Created(id) | InterfaceEvent::Mac(id) => (id, false),
             InterfaceEvent::Removed(id) => (id, true),
-            InterfaceEvent::AdminState(_) | InterfaceEvent::Link(_) | InterfaceEvent::Mtu(_) => return,
+            InterfaceEvent::AdminState(_)
+            | InterfaceEvent::Link(_)
+            | InterfaceEvent::Mtu(_)
+            | InterfaceEvent::AddressRemoved(_) => return,
         };
         let mac = control.room::<Interfaces>().get(id).map_or(MacAddress::ZERO, |interface| interface.mac);
         control.room_mut::<Ports>().change(id, |port| match gone {

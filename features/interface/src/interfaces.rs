@@ -86,8 +86,10 @@ pub enum InterfaceEvent {
     Link(InterfaceId),
     /// Its MTU changed.
     Mtu(InterfaceId),
-    /// Its address changed.
+    /// Its MAC address changed.
     Mac(InterfaceId),
+    /// It lost an address of layer 3.
+    AddressRemoved(InterfaceId),
 }
 
 type Watcher = Rc<dyn Fn(&Control, InterfaceEvent)>;
@@ -192,7 +194,8 @@ pub fn watch(control: &Control, watcher: impl Fn(&Control, InterfaceEvent) + 'st
     control.room_mut::<Interfaces>().watchers.push(Rc::new(watcher));
 }
 
-pub(crate) fn tell(control: &Control, event: InterfaceEvent) {
+/// Calls the watchers after a change. For whoever makes it, with no borrow held that a watcher could need.
+pub fn tell(control: &Control, event: InterfaceEvent) {
     // Watchers look at the interfaces themselves, so no borrow may be held while they run.
     let watchers = control.room::<Interfaces>().watchers.clone();
     watchers.iter().for_each(|watcher| watcher(control, event));

@@ -16,7 +16,7 @@ mod show;
 
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, watch,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, tell, watch,
 };
 pub use queues::RxQueueSettings;
 pub use settings::{InterfaceName, InterfaceSettings};

@@ -1,11 +1,11 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot};
-use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
 
 use crate::adjacency::Link;
@@ -65,7 +65,7 @@ enum Meaning {
 pub struct Ip4 {
     /// Routes, groups and adjacencies.
     pub fib: Fib<V4>,
-    interfaces: HashMap<InterfaceId, Configured>,
+    interfaces: BTreeMap<InterfaceId, Configured>,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress>,
@@ -79,7 +79,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         let (domain, workers) = (dataplane.domain().clone(), dataplane.settings().workers);
         let mut ip = Ip4 {
             fib: Fib::new(&domain, workers),
-            interfaces: HashMap::new(),
+            interfaces: BTreeMap::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols()),
@@ -101,7 +101,8 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         | InterfaceEvent::AdminState(id)
         | InterfaceEvent::Link(id)
         | InterfaceEvent::Mtu(id)
-        | InterfaceEvent::Mac(id)) = event;
+        | InterfaceEvent::Mac(id)
+        | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
         let link = if gone { None } else { link_of(control, id) };
         let mut ip = control.room_mut::<Ip4>();
@@ -365,6 +366,9 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
     }
     ip.set_addresses(id, addresses).map_err(refused)?;
     drop(ip);
+    if !add {
+        tell(control, InterfaceEvent::AddressRemoved(id));
+    }
     control.room_mut::<Dataplane>().plan_interface(id.0);
     Ok(())
 }

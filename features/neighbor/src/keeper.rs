@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use crate::input::{Heard, Next};
 use crate::resolve::{Outcome, Wanted};
-use crate::table::{Neighbors, State};
+use crate::table::{Neighbor, Neighbors, State};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,8 +33,16 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wan
     control.spawn("neighbours", listen(control.clone(), heard, wanted));
     control.spawn("neighbour ageing", age(control.clone()));
     watch(control, |control, event| match event {
-        InterfaceEvent::Removed(id) => flush(control, id, true, Outcome::Gone),
-        InterfaceEvent::AdminState(id) if !is_up(control, id) => flush(control, id, false, Outcome::Gone),
+        // Configured neighbours go only if the interface is gone for good.
+        InterfaceEvent::Removed(id) => flush(control, id, Outcome::Gone, |_, _| true),
+        InterfaceEvent::AdminState(id) if !is_up(control, id) => {
+            flush(control, id, Outcome::Gone, |_, n| is_learned(n))
+        }
+        InterfaceEvent::AddressRemoved(id) => {
+            let on_link =
+                |address| control.room::<Ip4>().addresses(id).iter().any(|own| own.prefix().contains(address));
+            flush(control, id, Outcome::Silent, |address, n| is_learned(n) && !on_link(address));
+        }
         InterfaceEvent::AdminState(id) | InterfaceEvent::Mac(id) => announce(control, id),
         _ => {}
     });
@@ -44,13 +52,15 @@ fn is_up(control: &Control, id: InterfaceId) -> bool {
     control.room::<Ip4>().fib.adjacencies.link(id).is_some_and(|link| link.up)
 }
 
-/// Forgets the neighbours of an interface; configured ones only if it is gone for good.
-fn flush(control: &Control, id: InterfaceId, all: bool, outcome: Outcome) {
+fn is_learned(neighbor: &Neighbor) -> bool {
+    neighbor.state != State::Static
+}
+
+/// Forgets those neighbours of an interface that `unwanted` says yes to.
+fn flush(control: &Control, id: InterfaceId, outcome: Outcome, unwanted: impl Fn(Ipv4Addr, &Neighbor) -> bool) {
     let mut neighbors = control.room_mut::<Neighbors>();
-    let of_it = |(wanted, n): (&Wanted, &crate::Neighbor)| {
-        (wanted.0 == id && (all || n.state != State::Static)).then_some(*wanted)
-    };
-    let gone: Vec<Wanted> = neighbors.iter().filter_map(of_it).collect();
+    let of_it = neighbors.iter().filter(|(wanted, n)| wanted.0 == id && unwanted(wanted.1, n));
+    let gone: Vec<Wanted> = of_it.map(|(wanted, _)| *wanted).collect();
     neighbors.forget_all(control, &gone, outcome);
 }
 
