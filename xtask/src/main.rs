@@ -16,6 +16,13 @@ enum Task {
     /// Build the daemon's release and look into its machine code: the hot loops must call nothing and be as wide as the
     /// instruction set that they are compiled for
     Disassemble,
+    /// Run the whole daemon on a virtual clock, with seeded faults: many seeds, or one with all that happens
+    #[command(disable_help_flag = true)]
+    Simulate {
+        /// `--seeds N`, `--seed S` and others; `simulate --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measure in release: `bench graph` for ticks per packet, which it also appends to bench/graph.csv
     #[command(disable_help_flag = true)]
     Bench {
@@ -31,8 +38,16 @@ fn main() -> ExitCode {
     match Task::parse() {
         Task::Check => check::run(root),
         Task::Disassemble => disassemble::run(root),
+        Task::Simulate { arguments } => simulate(root, &arguments),
         Task::Bench { arguments } => bench(root, &arguments),
     }
+}
+
+/// Builds the simulation as the tests do, and runs it.
+fn simulate(root: &Path, arguments: &[String]) -> ExitCode {
+    let mut command = cargo(root);
+    command.args(["run", "--quiet", "--package", "quiver-simulation", "--"]).args(arguments);
+    finish("simulate", command)
 }
 
 /// Builds the benchmarks in release and runs them; only then this crate does not need all of Quiver to be built.

@@ -1,0 +1,205 @@
+//! The oracle: what became of every packet, and whether that may be.
+//!
+//! Every packet that a worker took off a ring comes out where the configuration says, whole and in its flow's order, or
+//! it is dropped under a name. Nothing else may happen to it.
+
+use std::collections::BTreeMap;
+
+use crate::network::{Network, may_leave};
+use crate::port;
+use crate::traffic::{self, Kind, PORTS};
+
+/// Longer packets lie in several buffers: fused products leave them to the nodes, so others overtake them.
+const SINGLE_BUFFER: usize = 1900;
+
+/// What became of a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It left by a port.
+    Left(usize),
+    /// A node dropped it.
+    Dropped(&'static str, &'static str),
+}
+
+struct Sent {
+    kind: Kind,
+    port: usize,
+    bytes: Vec<u8>,
+    /// The step in which it was sent.
+    step: u64,
+    taken: bool,
+    fates: Vec<Fate>,
+}
+
+/// A packet that left. Whether it should have can be told only when it is known what was configured meanwhile.
+struct Departure {
+    number: u64,
+    out: usize,
+    step: u64,
+}
+
+/// A version of the configuration, and the steps from which and until which a packet may have seen it.
+struct Version {
+    network: Network,
+    from: u64,
+    until: Option<u64>,
+}
+
+/// All packets, and all that was configured.
+#[derive(Default)]
+pub struct Fates {
+    sent: Vec<Sent>,
+    departures: Vec<Departure>,
+    versions: Vec<Version>,
+    /// When the oldest change began that workers may not have seen whole yet.
+    changing: Option<u64>,
+    /// Steps in which more may have held for a while than any version says: from, until.
+    unknown: Vec<(u64, u64)>,
+    /// The packet that left last, and when, by where it came in, its addresses and ports, and where it left.
+    last: BTreeMap<(usize, Vec<u8>, usize), (u64, u64)>,
+    /// Drops by node and reason.
+    pub drops: BTreeMap<(&'static str, &'static str), u64>,
+    /// Packets of peers that left.
+    pub left: u64,
+    /// Packets taken off the rings, with buffer and without.
+    pub taken: [u64; 2],
+    /// Packets that the daemon put onto rings, its own ones included.
+    pub transmitted: u64,
+}
+
+impl Fates {
+    /// The number of the next packet.
+    pub fn next(&self) -> u64 {
+        self.sent.len() as u64
+    }
+    fn find(&mut self, bytes: &[u8]) -> Option<&mut Sent> {
+        self.sent.get_mut(usize::try_from(traffic::number_of(bytes)?).ok()?)
+    }
+    /// Notes a packet that is about to be put onto a ring.
+    pub fn sent(&mut self, kind: Kind, port: usize, bytes: Vec<u8>, step: u64) {
+        self.sent.push(Sent { kind, port, bytes, step, taken: false, fates: vec![] });
+    }
+    /// A worker took a packet; without a buffer for it, that was the end of it.
+    pub fn taken(&mut self, bytes: &[u8], buffer: bool) {
+        self.taken[usize::from(!buffer)] += 1;
+        if let Some(sent) = self.find(bytes) {
+            sent.taken = true;
+            if !buffer {
+                sent.fates.push(Fate::Dropped("simulated-input", "no-buffer"));
+            }
+        }
+    }
+    /// A node dropped a packet.
+    pub fn dropped(&mut self, bytes: &[u8], node: &'static str, reason: &'static str) {
+        *self.drops.entry((node, reason)).or_default() += 1;
+        // A message about a packet is not the packet.
+        if !traffic::is_icmp(bytes)
+            && let Some(sent) = self.find(bytes)
+        {
+            sent.fates.push(Fate::Dropped(node, reason));
+        }
+    }
+    /// A packet left by a port. The error says why it should not have.
+    pub fn left(&mut self, name: &str, bytes: &[u8], step: u64) -> Result<(), String> {
+        self.transmitted += 1;
+        let (Some(number), Some(out)) = (traffic::number_of(bytes), port::number(name)) else { return Ok(()) };
+        if traffic::is_icmp(bytes) || out >= PORTS {
+            return Ok(());
+        }
+        let Some(sent) = self.find(bytes) else {
+            return Err(format!("packet {number}, which nobody sent, left by {name}"));
+        };
+        // A routed packet is one packet; a switched one may be copied.
+        let routed = bytes != sent.bytes;
+        let wrong = if !sent.taken {
+            Some("it had not come in yet".into())
+        } else if let Some(damage) = traffic::damage(sent.kind, &sent.bytes, bytes, out) {
+            Some(damage.into())
+        } else if sent.fates.contains(&Fate::Left(out)) || routed && !sent.fates.is_empty() {
+            Some(format!("this had become of it before: {:?}", sent.fates))
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            return Err(format!("{} left by {name}: {wrong}", describe(number, sent)));
+        }
+        sent.fates.push(Fate::Left(out));
+        self.left += 1;
+        self.departures.push(Departure { number, out, step });
+        if self.changing.is_none() { self.judge() } else { Ok(()) }
+    }
+    /// A change begins: what comes of it may be seen from now on.
+    pub fn change_begins(&mut self, step: u64) {
+        self.changing.get_or_insert(step);
+    }
+    /// A change has been made. If it was undone half-way, `unknown`, more may have held meanwhile than is known now.
+    pub fn changed(&mut self, network: Network, step: u64, unknown: bool) {
+        let from = self.changing.unwrap_or(step);
+        if unknown {
+            self.unknown.push((from, u64::MAX));
+        }
+        self.versions.push(Version { network, from, until: None });
+    }
+    /// No change is under way, and all workers have seen the last one.
+    pub fn settled(&mut self, step: u64) -> Result<(), String> {
+        self.changing = None;
+        if let Some((_, former)) = self.versions.split_last_mut() {
+            former.iter_mut().for_each(|version| version.until = version.until.or(Some(step)));
+        }
+        self.unknown.iter_mut().for_each(|(_, until)| *until = step.min(*until));
+        self.judge()
+    }
+    /// Whether the packets that left so far might.
+    fn judge(&mut self) -> Result<(), String> {
+        for departure in std::mem::take(&mut self.departures) {
+            self.judge_one(&departure)?;
+        }
+        Ok(())
+    }
+    fn judge_one(&mut self, departure: &Departure) -> Result<(), String> {
+        let Departure { number, out, step } = *departure;
+        let Some(sent) = self.sent.get(number as usize) else { return Ok(()) };
+        let seen = |from: u64, until: u64| from <= step && until >= sent.step;
+        if self.unknown.iter().any(|(from, until)| seen(*from, *until)) {
+            return Ok(());
+        }
+        let versions = self.versions.iter().filter(|version| seen(version.from, version.until.unwrap_or(u64::MAX)));
+        let versions: Vec<_> = versions.map(|version| &version.network).collect();
+        if !may_leave(&versions, sent.kind, sent.port, out) {
+            let described = describe(number, sent);
+            return Err(format!(
+                "{described} left by p{out}: no configuration since it was sent leads there; these were there: {versions:?}"
+            ));
+        }
+        let (flow, overtaken) = ((sent.port, sent.bytes[..42].to_vec(), out), (number, step));
+        let Some((other, other_left)) = self.last.insert(flow, overtaken) else { return Ok(()) };
+        let [network] = versions[..] else { return Ok(()) };
+        // Who waits for an address to be resolved may be overtaken, and so may who is flooded while others are not.
+        let steady = network.connects(sent.port, out);
+        if other > number && steady && sent.bytes.len() < SINGLE_BUFFER && self.is_short(other) {
+            let described = describe(number, sent);
+            return Err(format!(
+                "{described} left by p{out} after packet {other} of its flow, which left in step {other_left}"
+            ));
+        }
+        Ok(())
+    }
+    fn is_short(&self, number: u64) -> bool {
+        self.sent.get(number as usize).is_some_and(|sent| sent.bytes.len() < SINGLE_BUFFER)
+    }
+    /// Looks at the end whether something has become of every packet that was taken.
+    pub fn all_accounted_for(&self) -> Result<(), String> {
+        let lost = |(_, sent): &(usize, &Sent)| sent.taken && sent.fates.is_empty();
+        let lost: Vec<_> = self.sent.iter().enumerate().filter(lost).collect();
+        match lost.first() {
+            Some((number, first)) => {
+                Err(format!("{} packets vanished without a name; {}", lost.len(), describe(*number as u64, first)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn describe(number: u64, sent: &Sent) -> String {
+    format!("packet {number} ({:?}, by p{} in step {})", sent.kind, sent.port, sent.step)
+}

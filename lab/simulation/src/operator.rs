@@ -1,0 +1,130 @@
+//! What operators ask of the daemon: commands that are right and commands that are not, configuration files old, new and
+//! broken.
+
+use fastrand::Rng;
+use quiver_control::protocol::{File, Request};
+
+use crate::traffic::{NETWORKS, PORTS};
+
+/// What every simulated daemon begins with.
+pub fn beginning(random: &mut Rng) -> Vec<String> {
+    let mut lines: Vec<_> = (0..PORTS).map(|port| create(random, port)).collect();
+    lines.extend((0..PORTS).map(|port| format!("set interface state p{port} up")));
+    lines.extend(["create bridge-domain 1", "create bridge-domain 2"].map(str::to_owned));
+    for port in 0..PORTS {
+        lines.push(match random.u8(0..4) {
+            0 => format!("set interface l2 bridge p{port} 1"),
+            _ => format!("set interface ip address p{port} 10.{port}.0.1/24"),
+        });
+    }
+    lines.extend((0..NETWORKS).map(|network| {
+        let port = random.usize(0..PORTS);
+        format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2 p{port}")
+    }));
+    lines
+}
+
+fn create(random: &mut Rng, port: usize) -> String {
+    format!("create simulated-port p{port} rx-queues {}", random.u8(1..3))
+}
+
+/// A request. `saved` are configurations that ran before; the answer says whether the file is one of them as it was.
+pub fn request(random: &mut Rng, saved: &[String]) -> (Request, bool) {
+    if random.u8(0..10) == 0 && !saved.is_empty() {
+        let mut text = saved[random.usize(0..saved.len())].clone();
+        let as_it_was = random.bool();
+        if !as_it_was {
+            text = broken(random, &text);
+        }
+        let file = File { name: "saved.yaml".into(), text, json: false };
+        return (if random.u8(0..8) == 0 { Request::Diff(file) } else { Request::Apply(file) }, as_it_was);
+    }
+    (Request::Command { line: line(random), json: random.bool() }, true)
+}
+
+/// A file in which some lines are missing, doubled or changed.
+fn broken(random: &mut Rng, text: &str) -> String {
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    for _ in 0..random.usize(1..4) {
+        let at = random.usize(0..lines.len());
+        match random.u8(0..4) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => lines[at] = lines[at].replace("p1", "p3"),
+            _ => lines[at].push_str(random.choice(["x", ":", " 9", "\u{e9}"]).unwrap_or("x")),
+        }
+        if lines.is_empty() {
+            break;
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+const SHOWS: [&str; 18] = [
+    "show interface rx-placement",
+    "show interface",
+    "show hardware-interfaces",
+    "show runtime",
+    "show errors",
+    "show ip fib",
+    "show ip neighbors",
+    "show bridge-domain detail",
+    "show l2fib all",
+    "show adjacency",
+    "show workers",
+    "show buffers",
+    "show fusion",
+    "show graph",
+    "show trace",
+    "show mode",
+    "show configuration",
+    "show punt",
+];
+
+fn line(random: &mut Rng) -> String {
+    let (port, other) = (random.usize(0..PORTS), random.usize(0..PORTS));
+    let (network, domain) = (random.u8(0..NETWORKS), random.u8(1..4));
+    let sometimes = |random: &mut Rng, word: &str| if random.u8(0..3) == 0 { word.to_owned() } else { String::new() };
+    match random.u8(0..34) {
+        0 => format!("delete simulated-port p{port}"),
+        1..4 => create(random, port),
+        4 => format!("set interface state p{port} down"),
+        5..9 => format!("set interface state p{port} up"),
+        9 | 10 => format!("set interface ip address {} p{port} 10.{port}.0.1/24", sometimes(random, "del")),
+        11..14 => {
+            let way = if random.u8(0..4) == 0 { String::new() } else { format!("via 10.{other}.0.2 p{other}") };
+            let length = random.u8(15..18);
+            let verb = if way.is_empty() || random.u8(0..3) == 0 { "del" } else { "add" };
+            format!("ip route {verb} 20.{network}.0.0/{length} {way}")
+        }
+        14 => format!("ip neighbor {} p{port} 10.{port}.0.2 02:aa:00:00:00:0{port} static", sometimes(random, "del")),
+        15 => format!("clear ip neighbors {}", sometimes(random, &format!("p{port}"))),
+        16 => format!("create bridge-domain {domain} {}", sometimes(random, "del")),
+        17..19 => format!("set interface l2 bridge p{port} {domain}"),
+        19 => format!("set interface l2 xconnect p{port} p{other}"),
+        20..22 => format!("set interface l3 p{port}"),
+        22 => format!("l2fib {} 02:aa:00:00:00:0{other} {domain} p{port}", if random.bool() { "add" } else { "del" }),
+        23 => random
+            .choice(["l2fib flush-mac all", "clear interfaces", "clear trace", "clear errors"])
+            .unwrap_or("?")
+            .into(),
+        24 => format!("set fusion {}", if random.bool() { "on" } else { "off" }),
+        25 => format!("trace add {} 5", random.choice(["simulated-input", "ip4-lookup", "l2-fwd"]).unwrap_or("?")),
+        26 => format!("ping 10.{port}.0.2 repeat 2 interval 0.01"),
+        27 => format!("set interface l2 bridge p{port} {domain} {}", random.u8(1..3)),
+        28 => random.choice(SHOWS).unwrap_or("show version").into(),
+        29..32 => {
+            let (queue, worker) = (random.u8(0..2), random.u8(0..3));
+            format!("set interface rx-placement p{port} queue {queue} worker {worker}")
+        }
+        32 => {
+            let mode = random.choice(["polling", "interrupt", "adaptive"]).unwrap_or("?");
+            format!("set interface rx-mode p{port} {mode}")
+        }
+        _ => {
+            let words =
+                ["set", "interface", "p9", "show", "10.0.0.300", "ip", "route", "add", "l2", "-1", "\u{1f980}", "del"];
+            (0..random.usize(1..6)).filter_map(|_| random.choice(words)).collect::<Vec<_>>().join(" ")
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Seeds that must pass, bugs that must be found, and runs that must be the same twice.
+
+use std::process::Command;
+
+use quiver_simulation::{Bug, Settings, run};
+
+/// Seeds of every day; `cargo xtask simulate` runs more.
+const SEEDS: u64 = 200;
+/// Within so many of them each planted bug is found.
+const SEEDS_TO_FIND: u64 = 20;
+
+#[test]
+fn seeds_pass() {
+    for seed in 0..SEEDS {
+        if let Err(failure) = run(seed, Settings::default()) {
+            panic!("{failure}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_events_twice() {
+    for seed in 0..10 {
+        let [first, second] = [(), ()].map(|()| run(seed, Settings::default()).expect("it passes"));
+        assert_eq!(first, second, "seed {seed}");
+    }
+}
+
+/// What a planted bug is found by; without it the same seeds pass.
+fn is_found(bug: Bug, finding: &str) {
+    let planted = Settings { bug: Some(bug), ..Settings::default() };
+    let failure = (0..SEEDS_TO_FIND).find_map(|seed| run(seed, planted).err());
+    let failure = failure.unwrap_or_else(|| panic!("{bug:?} is not found within {SEEDS_TO_FIND} seeds"));
+    assert!(failure.what.contains(finding), "{bug:?} is found as: {failure}");
+    let replayed = run(failure.seed, planted).expect_err("a failure replays");
+    assert_eq!((replayed.step, replayed.what), (failure.step, failure.what));
+    assert!(run(failure.seed, Settings::default()).is_ok(), "without it, seed {} passes", failure.seed);
+}
+
+#[test]
+fn a_skipped_grace_period_is_found() {
+    is_found(Bug::SkippedGracePeriod, "use after free: reader");
+}
+
+#[test]
+fn a_double_free_is_found() {
+    is_found(Bug::DoubleFree, "double free: buffer");
+}
+
+/// Neither seams nor planted bugs are in the daemon that is released: it is built without the feature.
+#[test]
+fn the_daemon_is_not_built_for_simulation() {
+    let features = |package| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["tree", "--locked", "--offline", "--edges", "features,normal", "--package", package]);
+        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo is there");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let feature = "feature \"simulation\"";
+    assert!(features("quiver-simulation").contains(feature));
+    let daemon = features("quiverd");
+    assert!(daemon.contains("quiver-engine") && !daemon.contains(feature), "{daemon}");
+}
