@@ -27,6 +27,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace
 	$(CARGO) xtask disassemble
+	$(CARGO) xtask memory loom
 
 toolchain:
 	@have=$$($(CARGO) --version 2>/dev/null | cut -d' ' -f2); \

@@ -2,6 +2,7 @@
 
 mod check;
 mod disassemble;
+mod memory;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -23,6 +24,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run tests under what watches memory: `loom`, `address`, `thread`, `miri`
+    Memory {
+        /// What watches
+        watcher: memory::Watcher,
+        /// Which tests, as for `cargo test`; a default for each if there are none
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measure in release: `bench graph` for ticks per packet, which it also appends to bench/graph.csv
     #[command(disable_help_flag = true)]
     Bench {
@@ -39,6 +48,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(root),
         Task::Disassemble => disassemble::run(root),
         Task::Simulate { arguments } => simulate(root, &arguments),
+        Task::Memory { watcher, arguments } => memory::run(root, watcher, &arguments),
         Task::Bench { arguments } => bench(root, &arguments),
     }
 }

@@ -1,37 +1,34 @@
 //! From workers to control: bounded queues that never block, and a doorbell that wakes the control thread.
 
-use crossbeam_queue::ArrayQueue;
+use crate::sync::{Arc, ArrayQueue, AtomicBool, Event, Ordering};
 use quiver_table::simulation::seam;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::AtomicU64;
 
 /// Wakes the control thread. Ringing costs a system call only if nobody rang since control last answered.
 #[derive(Clone)]
 pub struct Doorbell(Arc<Bell>);
 struct Bell {
     rung: AtomicBool,
-    event: OwnedFd,
+    event: Event,
 }
 
 impl Doorbell {
     /// A bell on an eventfd, for the control thread's poll.
     pub fn new() -> Result<Doorbell, std::io::Error> {
-        let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
-        Ok(Doorbell(Arc::new(Bell { rung: AtomicBool::new(false), event: rustix::event::eventfd(0, flags)? })))
+        Ok(Doorbell(Arc::new(Bell { rung: AtomicBool::new(false), event: Event::new()? })))
     }
     /// Wakes control.
     pub fn ring(&self) {
         if !self.0.rung.swap(true, Ordering::AcqRel) {
-            // The counter cannot overflow: it is read before the next write.
-            let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
+            self.0.event.signal();
         }
     }
     /// Takes note; call it before the queues are emptied. True if somebody rang.
     pub fn answer(&self) -> bool {
         // In this order: a ring in between finds the bell still rung and writes nothing, and its message is seen when the
         // queues are emptied. The other way round its write would be read away, and no later ring would write again.
-        let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+        self.0.event.clear();
         seam("the bell's descriptor read, the bell not silenced");
         self.0.rung.swap(false, Ordering::AcqRel)
     }
@@ -95,7 +92,7 @@ impl<T: Send> Inbox<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -108,5 +105,51 @@ mod tests {
         assert!(bell.answer() && !bell.answer());
         assert_eq!((inbox.receive(), inbox.receive(), inbox.receive(), inbox.lost()), (Some(1), Some(2), None, 1));
         assert!(outbox.send(4) && bell.answer());
+    }
+}
+
+/// Every interleaving of workers and control: `cargo xtask memory loom`.
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::thread;
+
+    /// Control answers the bell and empties the queue.
+    fn serve(bell: &Doorbell, inbox: &Inbox<u32>) -> Vec<u32> {
+        bell.answer();
+        std::iter::from_fn(|| inbox.receive()).collect()
+    }
+
+    #[test]
+    fn no_message_is_left_beside_a_silent_bell() {
+        loom::model(|| {
+            let bell = Doorbell::new().unwrap();
+            let (outbox, inbox) = channel(4, &bell);
+            let worker = thread::spawn(move || {
+                outbox.send(1);
+                outbox.send(2);
+            });
+            let mut seen = serve(&bell, &inbox);
+            worker.join().unwrap();
+            assert!(inbox.is_empty() || bell.0.event.is_signalled(), "control sleeps beside a message");
+            seen.extend(serve(&bell, &inbox));
+            assert_eq!(seen, [1, 2]);
+        });
+    }
+
+    #[test]
+    fn two_workers_ring_one_bell() {
+        loom::model(|| {
+            let bell = Doorbell::new().unwrap();
+            let (outbox, inbox) = channel(4, &bell);
+            let other = outbox.clone();
+            let workers = [thread::spawn(move || outbox.send(1)), thread::spawn(move || other.send(2))];
+            let mut seen = serve(&bell, &inbox);
+            workers.into_iter().for_each(|worker| assert!(worker.join().unwrap()));
+            assert!(inbox.is_empty() || bell.0.event.is_signalled(), "control sleeps beside a message");
+            seen.extend(serve(&bell, &inbox));
+            seen.sort();
+            assert_eq!(seen, [1, 2]);
+        });
     }
 }

@@ -25,6 +25,7 @@ pub mod product;
 pub mod ring;
 pub mod rx;
 pub mod stage;
+mod sync;
 pub mod thread;
 pub mod trace;
 pub mod tx;

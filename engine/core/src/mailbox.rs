@@ -1,11 +1,10 @@
 //! From control to a worker: work to be done between two turns. There is no barrier; a letter is read within one turn,
 //! and a sleeping worker is woken for it.
 
+use crate::sync::{AtomicBool, Event, Ordering, SegQueue, fence};
 use crate::worker::Worker;
-use crossbeam_queue::SegQueue;
 use quiver_table::simulation::seam;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Work for a worker. It runs on the worker's thread, so it must be short and give large values back to be dropped
 /// elsewhere.
@@ -16,13 +15,12 @@ pub struct Mailbox {
     letters: SegQueue<Letter>,
     asleep: AtomicBool,
     stop: AtomicBool,
-    event: OwnedFd,
+    event: Event,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> Result<Mailbox, std::io::Error> {
-        let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
-        let event = rustix::event::eventfd(0, flags)?;
+        let event = Event::new()?;
         Ok(Mailbox { letters: SegQueue::new(), asleep: AtomicBool::new(false), stop: AtomicBool::new(false), event })
     }
     /// Posts a letter, and wakes the worker if it sleeps.
@@ -34,9 +32,9 @@ impl Mailbox {
     }
     fn wake(&self) {
         // Pairs with the exchange in `fall_asleep`: either we see the sleeper, or it sees the letter.
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::SeqCst) {
-            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+            self.event.signal();
         }
     }
     /// Asks the worker's thread to end.
@@ -63,7 +61,7 @@ impl Mailbox {
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         seam("asleep announced, letters not looked for");
-        std::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if !self.letters.is_empty() || self.stopped() {
             self.awake();
             return false;
@@ -72,7 +70,7 @@ impl Mailbox {
     }
     pub(crate) fn awake(&self) {
         self.asleep.store(false, Ordering::SeqCst);
-        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
+        self.event.clear();
     }
     /// Whether the worker sleeps.
     pub fn is_asleep(&self) -> bool {
@@ -82,5 +80,59 @@ impl Mailbox {
 impl AsFd for Mailbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
+    }
+}
+
+/// Every interleaving of a worker and control: `cargo xtask memory loom`.
+#[cfg(all(test, loom))]
+mod tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A worker that sleeps is woken if a letter lies there, or the thread is to end.
+    fn has_not_overslept(mailbox: &Mailbox, sleeps: bool) {
+        let work = !mailbox.is_empty() || mailbox.stopped();
+        assert!(!(sleeps && work) || mailbox.event.is_signalled(), "the worker sleeps beside its work");
+    }
+
+    #[test]
+    fn a_letter_wakes_whoever_falls_asleep_meanwhile() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::new().unwrap());
+            let ours = mailbox.clone();
+            let worker = thread::spawn(move || ours.fall_asleep());
+            mailbox.post(|_| {});
+            has_not_overslept(&mailbox, worker.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_letter_that_comes_while_the_worker_wakes_is_not_forgotten() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::new().unwrap());
+            let ours = mailbox.clone();
+            let worker = thread::spawn(move || {
+                if ours.fall_asleep() {
+                    ours.awake();
+                }
+                while ours.take().is_some() {}
+                ours.fall_asleep()
+            });
+            mailbox.post(|_| {});
+            mailbox.post(|_| {});
+            has_not_overslept(&mailbox, worker.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_to_end() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::new().unwrap());
+            let ours = mailbox.clone();
+            let worker = thread::spawn(move || ours.fall_asleep());
+            mailbox.stop();
+            has_not_overslept(&mailbox, worker.join().unwrap());
+        });
     }
 }

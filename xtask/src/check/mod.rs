@@ -1,10 +1,13 @@
 //! `cargo xtask check`: the rules of the house that neither compiler nor clippy knows.
 //!
 //! - `unsafe` appears only in the files that `unsafe-files.txt` lists with a reason, and each of those still needs it.
+//!   Every package denies it, so that what macros of other crates make is refused, too, and no file that is compiled has
+//!   a name that the check passes over.
 //! - No file or folder has a name that says nothing about what it holds.
 //! - Links between the repository's pages lead somewhere.
 
 mod links;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,8 +47,23 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
     };
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs")) {
         let name = relative(file);
-        if uses_unsafe(&fs::read_to_string(file)?) && listed.remove(name.as_str()).is_none() {
+        let found = match sources::examine(&fs::read_to_string(file)?) {
+            Ok(found) => found,
+            Err(error) => {
+                problems.push(format!("{name}: cannot be looked through ({error})"));
+                continue;
+            }
+        };
+        if found.uses_unsafe && listed.remove(name.as_str()).is_none() {
             problems.push(format!("{name}: uses unsafe code but is not listed in {LIST} with a reason"));
+        }
+        let hidden = found.hidden.iter();
+        problems.extend(hidden.map(|other| format!("{name}: takes {other} for source; give that file the ending .rs")));
+    }
+    for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
+        if !sources::denies_unsafe(&fs::read_to_string(manifest)?) {
+            let name = relative(manifest);
+            problems.push(format!("{name}: does not deny unsafe code; add `[lints]` with `workspace = true`"));
         }
     }
     for page in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")) {
@@ -55,15 +73,16 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Collects all files below `folder` but for build results and hidden ones.
+/// Collects all files below `folder` but for git's own and build results, which cargo marks.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_string_lossy().starts_with('.') || name == "target" {
+        let is_folder = entry.file_type()?.is_dir();
+        if name == ".git" || is_folder && entry.path().join("CACHEDIR.TAG").exists() {
             continue;
         }
-        match entry.file_type()?.is_dir() {
+        match is_folder {
             true => collect(&entry.path(), files)?,
             false => files.push(entry.path()),
         }
@@ -82,17 +101,6 @@ fn read_list(list: &str) -> Result<BTreeMap<&str, &str>, String> {
         .collect()
 }
 
-/// Whether the code, without comments and strings, has the keyword or allows it.
-///
-/// It looks at lines, not at syntax; what it may overlook, the workspace's lint refuses for want of an `allow`.
-fn uses_unsafe(source: &str) -> bool {
-    let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
-    code.flat_map(|line| line.split('"').step_by(2)).any(|code| {
-        code.contains("allow(unsafe_code") || code.split(|character| !is_word(character)).any(|word| word == "unsafe")
-    })
-}
-
 fn empty_name(path: &str) -> Option<String> {
     let mut words = path.split(['/', '.', '_', '-']);
     let word = words.find(|word| EMPTY_NAMES.contains(word))?;
@@ -102,16 +110,6 @@ fn empty_name(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn unsafe_code_is_found_and_talk_of_it_is_not() {
-        for code in ["let x = unsafe { f() };", "#![allow(unsafe_code)]", r#"g("a", unsafe { f() })"#] {
-            assert!(uses_unsafe(code), "{code}");
-        }
-        for talk in ["// unsafe", "unsafely", "f(); // unsafe {}", r#"print("unsafe")"#, "#![forbid(unsafe_code)]"] {
-            assert!(!uses_unsafe(talk), "{talk}");
-        }
-    }
 
     #[test]
     fn empty_names_are_found_as_words() {
@@ -129,15 +127,26 @@ mod tests {
     #[test]
     fn strangers_and_stale_entries_are_named() {
         let root = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(root.path().join(name), text).unwrap();
-        write("new.rs", "unsafe { f() }");
-        write("old.rs", "f()");
-        write("helper.rs", "f()");
+        let write = |name: &str, text: &str| {
+            let file = root.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        write("new.rs", "fn f() { unsafe { g() } }");
+        write("old.rs", "fn f() {}");
+        write("helper.rs", "fn f() {}");
+        write("a/target/hidden.rs", "unsafe fn f() {}");
+        write("b/.hidden/build.rs", "unsafe fn f() {}");
+        write("c/Cargo.toml", "[package]\nname = \"stranger\"\n");
+        write("d/built/CACHEDIR.TAG", "");
+        write("d/built/made.rs", "unsafe fn f() {}");
         write(LIST, "old.rs  was needed once\n");
-        let problems = problems(root.path()).unwrap();
-        assert_eq!(problems.len(), 3, "{problems:?}");
-        for (problem, file) in problems.iter().zip(["helper.rs", "new.rs", "old.rs"]) {
-            assert!(problem.contains(file), "{problem}");
+        let mut problems = problems(root.path()).unwrap();
+        problems.sort();
+        let files = ["a/target/hidden.rs", "b/.hidden/build.rs", "c/Cargo.toml", "helper.rs", "new.rs", LIST];
+        assert_eq!(problems.len(), files.len(), "{problems:?}");
+        for (problem, file) in problems.iter().zip(files) {
+            assert!(problem.starts_with(file), "{problem}");
         }
     }
 }

@@ -81,15 +81,13 @@ impl Memory {
     pub fn reserve(limit: u32) -> Result<Memory, std::io::Error> {
         let bytes = (limit as usize * STRIDE).next_multiple_of(PAGE);
         let mapped = bytes + PAGE;
-        // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
-        let mapping = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                mapped,
-                ProtFlags::empty(),
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )?
+        // Miri knows no reservations: there the memory can be used at once.
+        let (access, flags) = match cfg!(miri) {
+            false => (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE),
+            true => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE),
         };
+        // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
+        let mapping = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped, access, flags)? };
         let base = mapping.cast::<u8>().map_addr(|a| a.next_multiple_of(PAGE));
         Ok(Memory { base, mapping: mapping.cast(), mapped, limit, count: AtomicU32::new(0) })
     }
@@ -114,6 +112,9 @@ impl Memory {
         Ok((old..new, backing))
     }
     fn map(&self, at: usize, bytes: usize, best: Backing) -> Result<Backing, std::io::Error> {
+        if cfg!(miri) {
+            return Ok(Backing::Plain);
+        }
         // SAFETY: the range lies inside our own reservation.
         let place = unsafe { self.base.add(at) }.cast();
         if best == Backing::Huge && move_huge_pages_to(place, bytes) {

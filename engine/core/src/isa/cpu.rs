@@ -1,20 +1,31 @@
 //! What else is asked of the processor: prefetches, and its clock.
 #![allow(unsafe_code)]
 
+#[cfg(not(miri))]
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _rdtsc};
 
 /// Asks for the line of `x` to be brought near; a hint, without any other effect.
 #[inline(always)]
 pub fn prefetch<T>(x: &T) {
+    #[cfg(miri)]
+    let _ = x;
+    #[cfg(not(miri))]
     // SAFETY: a prefetch never faults, and SSE is part of the architecture.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(x).cast()) };
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(x).cast())
+    };
 }
 
 /// Ticks of the time stamp counter, which runs at one rate whatever the core does.
 #[inline(always)]
 pub fn ticks() -> u64 {
+    #[cfg(miri)]
+    return 0;
+    #[cfg(not(miri))]
     // SAFETY: the instruction exists on every x86-64 CPU and touches no memory.
-    unsafe { _rdtsc() }
+    unsafe {
+        _rdtsc()
+    }
 }
 
 /// Ticks since `clock`, which becomes now.
