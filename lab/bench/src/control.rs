@@ -28,7 +28,12 @@ const SERIES: [Series; 8] = [
         commands: |n| {
             let sub = format!("pg0.{}", n + 1);
             vec![
-                format!("create sub-interfaces pg0 {} dot1ad {} inner-dot1q {} exact-match", n + 1, n / 2000 + 1, n % 2000 + 1),
+                format!(
+                    "create sub-interfaces pg0 {} dot1ad {} inner-dot1q {} exact-match",
+                    n + 1,
+                    n / 2000 + 1,
+                    n % 2000 + 1
+                ),
                 format!("set interface state {sub} up"),
                 format!("set interface ip address {sub} 10.{}.{}.1/24", 100 + n / 250, n % 250),
             ]
@@ -39,7 +44,12 @@ const SERIES: [Series; 8] = [
         count: 4000,
         commands: |n| {
             vec![
-                format!("create sub-interfaces pg1 {} dot1ad {} inner-dot1q {} exact-match", n + 1, n / 2000 + 1, n % 2000 + 1),
+                format!(
+                    "create sub-interfaces pg1 {} dot1ad {} inner-dot1q {} exact-match",
+                    n + 1,
+                    n / 2000 + 1,
+                    n % 2000 + 1
+                ),
                 format!("set interface l2 bridge pg1.{} {}", n + 1, n / 100 + 1),
             ]
         },

@@ -111,7 +111,7 @@ impl<F: IpFamily> Groups<F> {
         self.set_through(id, BTreeSet::new());
         let group = self.slots[id as usize].take()?;
         self.by_paths.remove(&group.paths);
-        links(&group.paths).for_each(|interface| drop(self.links.remove(&(interface, id))));
+        links(&group.paths).for_each(|interface| _ = self.links.remove(&(interface, id)));
         self.rows.release(id);
         Some(group)
     }
