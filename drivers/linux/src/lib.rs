@@ -3,6 +3,7 @@
 
 mod error;
 mod link;
+mod mac;
 mod namespace;
 mod receive;
 mod send;
@@ -10,6 +11,7 @@ mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
+pub use mac::random_mac;
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};
 pub use send::{WriteQueue, virtio_header};

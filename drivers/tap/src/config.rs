@@ -11,7 +11,7 @@ use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
-use quiver_linux::{HostSide, Link, LinkState, LinuxError, Namespace, Watch, WriteQueue};
+use quiver_linux::{HostSide, Link, LinkState, LinuxError, Namespace, Watch, WriteQueue, random_mac};
 use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
 
 use crate::device::{self, Request};
@@ -179,7 +179,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     let (watch, host) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
     let mac = match tap.mac {
         Some(mac) => mac,
-        None => random_mac().map_err(|e| LinuxError::refused("make up an address", e).of_field("mac"))?,
+        None => random_mac().map_err(|e| e.of_field("mac"))?,
     };
     let (input, workers) = (control.room::<Taps>().input, control.room::<Dataplane>().workers());
     let queues = shared(descriptors, tap.gso, input, workers);
@@ -213,13 +213,6 @@ fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -
     let tx = |fd: &Arc<OwnedFd>| Box::new(WriteQueue::new(fd.clone(), gso)) as Box<dyn TxQueue>;
     let tx = descriptors.iter().cycle().take(workers).map(tx).collect();
     Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
-}
-
-/// A locally administered address (IEEE 802, 8.2), as others of its kind begin.
-fn random_mac() -> Result<MacAddress, std::io::Error> {
-    let mut mac = [0x02, 0xfe, 0, 0, 0, 0];
-    rustix::rand::getrandom(&mut mac[2..], rustix::rand::GetRandomFlags::empty())?;
-    Ok(MacAddress(mac))
 }
 
 /// How often Linux's side is looked at.

@@ -43,6 +43,8 @@ pub struct Interface {
     pub link: bool,
     /// The interface that it is a part of.
     pub parent: Option<InterfaceId>,
+    /// Whether there is one neighbour at most, who needs no address of hardware: whatever is sent reaches it.
+    pub point_to_point: bool,
     /// Address and MTU that it was made with: they hold while nothing else is configured.
     made: (MacAddress, u16),
 }
@@ -122,6 +124,7 @@ impl Default for Interfaces {
             up: false,
             link: false,
             parent: None,
+            point_to_point: false,
             made: (MacAddress::ZERO, 0),
         };
         interfaces.insert(local);
@@ -230,7 +233,8 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
         return Err(ObjectError::whole(error.to_string()));
     }
     let NewInterface { name, kind, mac, mtu, parent, .. } = new;
-    interfaces.insert(Interface { id, name, kind, mac, mtu, up: false, link: true, parent, made: (mac, mtu) });
+    let (up, link, point_to_point) = (false, true, false);
+    interfaces.insert(Interface { id, name, kind, mac, mtu, up, link, parent, point_to_point, made: (mac, mtu) });
     drop(interfaces);
     let dataplane = control.room::<Dataplane>();
     // The number may have had another owner, whose counts are not ours.
@@ -254,6 +258,14 @@ pub fn remove(control: &Control, id: InterfaceId) {
         interfaces.released.0.clone()
     };
     control.room_mut::<Dataplane>().detach(id.0, Release(id, released));
+}
+
+/// Notes that an interface has one neighbour at most, who needs no address of hardware. Called by its driver, once.
+pub fn set_point_to_point(control: &Control, id: InterfaceId) {
+    let found = control.room_mut::<Interfaces>().get_mut(id).map(|interface| interface.point_to_point = true);
+    if found.is_some() {
+        tell(control, InterfaceEvent::Link(id));
+    }
 }
 
 /// Notes that an interface gained or lost its connection. Called by its driver.

@@ -16,7 +16,8 @@ mod show;
 
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, tell, watch,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link,
+    set_point_to_point, tell, watch,
 };
 pub use queues::RxQueueSettings;
 pub use settings::{InterfaceName, InterfaceSettings};

@@ -114,6 +114,8 @@ pub struct Link {
     pub mac: [u8; 6],
     /// Bytes of an IP packet at most.
     pub mtu: u16,
+    /// Whether whatever is sent reaches the one neighbour, with no address of hardware.
+    pub point_to_point: bool,
 }
 
 impl Link {
@@ -315,6 +317,7 @@ impl<F: IpFamily> Adjacencies<F> {
         let link = self.links.get(&adjacency.interface).unwrap_or(&default);
         let mut row = [0; 32];
         let state = match (adjacency.next_hop, adjacency.mac) {
+            _ if link.point_to_point => State::Complete,
             (None, _) => State::Glean,
             (Some(_), None) => State::Incomplete,
             (Some(_), Some(_)) => State::Complete,

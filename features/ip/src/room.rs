@@ -124,7 +124,7 @@ fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;
     let up = interface.up && interface.link;
-    Some(Link { up, mac: interface.mac.0, mtu: interface.mtu })
+    Some(Link { up, mac: interface.mac.0, mtu: interface.mtu, point_to_point: interface.point_to_point })
 }
 
 /// Lets a room have the packets for us of a protocol; `next` is where they go.
