@@ -27,6 +27,10 @@ pub struct DataplaneArguments {
     /// Packet buffers at most; the pool grows up to it when needed.
     #[arg(long, default_value_t = 262_144, value_name = "N")]
     buffers_limit: u32,
+    /// Make all buffers at start in memory that other processes can map: memif interfaces then let their masters read and
+    /// write packets in place. Trust those: they see all packets, whatever interface these come by.
+    #[arg(long)]
+    share_buffers: bool,
     /// The instruction set of the hot paths: the best that the CPU has, or a lower one.
     #[arg(long, value_name = "baseline|avx2|avx512")]
     isa: Option<Level>,
@@ -40,7 +44,8 @@ pub fn insert(control: &Control, arguments: &DataplaneArguments) -> Result<(), D
     let level = arguments.isa.unwrap_or_else(Level::best);
     let (buffers, buffers_limit) = (arguments.buffers, arguments.buffers_limit.max(arguments.buffers));
     let secret = RandomState::new().hash_one("the daemon's secret");
-    let dataplane = Dataplane::new(Settings { workers: arguments.workers, level, buffers, buffers_limit, secret })?;
+    let (workers, share_buffers) = (arguments.workers, arguments.share_buffers);
+    let dataplane = Dataplane::new(Settings { workers, level, buffers, buffers_limit, share_buffers, secret })?;
     match dataplane.buffers().backing() {
         Backing::Huge => {}
         Backing::Transparent => tracing::warn!(

@@ -39,12 +39,21 @@ pub struct Settings {
     pub buffers: u32,
     /// Buffers at most.
     pub buffers_limit: u32,
+    /// Whether other processes may map the buffers, where rooms let them. Then all are made at start, as many as at most.
+    pub share_buffers: bool,
     /// Seeds the hashes of addresses that strangers choose; outside of tests nobody else may know it.
     pub secret: u64,
 }
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { workers: 1, level: Level::best(), buffers: 16_384, buffers_limit: 262_144, secret: 0 }
+        Settings {
+            workers: 1,
+            level: Level::best(),
+            buffers: 16_384,
+            buffers_limit: 262_144,
+            share_buffers: false,
+            secret: 0,
+        }
     }
 }
 
@@ -162,7 +171,10 @@ impl Dataplane {
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
         Ok(Dataplane {
             domain: Domain::new(),
-            buffers: Buffers::new(settings.buffers, settings.buffers_limit)?,
+            buffers: match settings.share_buffers {
+                true => Buffers::shared(settings.buffers_limit)?,
+                false => Buffers::new(settings.buffers, settings.buffers_limit)?,
+            },
             blueprint,
             output,
             products: vec![],

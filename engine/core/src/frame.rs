@@ -188,6 +188,22 @@ impl Frame {
         let raw = pool.raw_from(bytes);
         raw.inspect(|raw| self.push_raw(*raw, rx)).is_some()
     }
+    /// Appends a packet of `length` bytes that `fill` writes, buffer by buffer: one call unless it is longer than a
+    /// buffer. False when the frame is full, the pool has too few buffers, or `fill` returns false.
+    #[inline(always)]
+    pub fn push_filled(
+        &mut self,
+        pool: &mut Pool,
+        length: usize,
+        rx: u16,
+        fill: impl FnMut(&mut [u8]) -> bool,
+    ) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
+        let raw = pool.raw_filled(length, fill);
+        raw.inspect(|raw| self.push_raw(*raw, rx)).is_some()
+    }
     /// Takes the packet of row `i` out of the graph. None if it was taken before.
     pub fn take(&mut self, pool: &Pool, i: usize) -> Option<Packet> {
         if i >= self.len || self.buffer[i] == pool.null {

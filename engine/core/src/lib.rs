@@ -31,7 +31,7 @@ pub mod trace;
 pub mod tx;
 pub mod worker;
 
-pub use buffer::{Backing, Buffers, Flags, Offload, Packet, Pool, PoolError, Scatter};
+pub use buffer::{Backing, Buffers, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row};
 pub use dataplane::{Dataplane, DataplaneError, Injected, PlacementError, Settings};
 pub use frame::{Frame, RawColumns, VECTOR};

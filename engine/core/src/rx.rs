@@ -43,7 +43,8 @@ pub enum RxMode {
 pub trait RxQueue: Send + Any {
     /// Appends waiting packets to the frame, at most `cx.most`; returns how many. Never waits.
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize;
-    /// What becomes readable when packets wait; None if the queue cannot say, and must be polled.
+    /// What becomes readable when packets wait; None if the queue cannot say, and must be polled. Asked for anew each time
+    /// before a worker waits for it, so a queue that has to ask its peer for interrupts does it then.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

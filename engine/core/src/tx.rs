@@ -144,6 +144,10 @@ impl Batch {
     pub fn segments<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
         pool.segments_of(self.raw(i))
     }
+    /// Where the parts of packet `i` lie in the memory that other processes map.
+    pub fn spans<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = crate::buffer::Span> + use<'p> {
+        pool.spans_of(self.raw(i))
+    }
     /// What an offloading driver said of packet `i`.
     pub fn offload(&self, pool: &Pool, i: usize) -> Option<Offload> {
         pool.offload_of(self.raw(i))

@@ -90,13 +90,23 @@ pub struct Setup {
     pub buffers: u32,
     /// Buffers at most, if those are more.
     pub buffers_limit: u32,
+    /// Whether other processes may map the buffers.
+    pub share_buffers: bool,
     /// Draws the order of control tasks.
     pub seed: u64,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { level: Level::best(), fusion: true, workers: 1, buffers: 2048, buffers_limit: 0, seed: 1 }
+        Setup {
+            level: Level::best(),
+            fusion: true,
+            workers: 1,
+            buffers: 2048,
+            buffers_limit: 0,
+            share_buffers: false,
+            seed: 1,
+        }
     }
 }
 
@@ -151,7 +161,14 @@ impl Daemon {
         let executor = Executor::new(setup.seed);
         let control = executor.control();
         let Setup { level, workers, buffers, .. } = setup;
-        let settings = Settings { workers, level, buffers, buffers_limit: setup.buffers_limit.max(buffers), secret: 0 };
+        let settings = Settings {
+            workers,
+            level,
+            buffers,
+            buffers_limit: setup.buffers_limit.max(buffers),
+            share_buffers: setup.share_buffers,
+            secret: 0,
+        };
         let dataplane = Dataplane::new(settings)?;
         let domain = dataplane.domain().clone();
         let buffers = dataplane.buffers().clone();

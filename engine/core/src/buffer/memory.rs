@@ -1,16 +1,17 @@
 //! The memory of the buffers: one reservation of address space, backed by pages as the pool grows.
 #![allow(unsafe_code)]
 
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes from one buffer to the next: 37 cache lines. An even number would make the first lines of all buffers compete
 /// for a few cache sets.
 pub const STRIDE: usize = 37 * 64;
-/// Bytes of a buffer that belong to the engine: the links of chains, offload and trace.
-const HEADER: usize = 64;
-/// Bytes of a buffer for packet data, headroom included.
-pub const DATA: usize = STRIDE - HEADER;
+/// Bytes of a buffer for packet data, headroom included. The engine's own part of a buffer, its header, is elsewhere:
+/// where the data is shared with another process, nothing of ours lies beside it.
+pub const DATA: usize = STRIDE;
 /// Where drivers put the first byte of a packet, so that headers can be pushed in front.
 pub const HEADROOM: usize = 128;
 /// Bytes of a packet that fit behind the headroom of one buffer.
@@ -61,12 +62,16 @@ pub(crate) struct Header {
     /// The number of a traced packet.
     pub trace: u32,
 }
-const _: () = assert!(size_of::<Header>() == HEADER);
+const _: () = assert!(size_of::<Header>() == 64);
 
 pub(crate) struct Memory {
     base: *mut u8,
     mapping: *mut u8,
     mapped: usize,
+    /// A header for each buffer, in memory that is never shared.
+    headers: *mut Header,
+    /// What other processes map, if the buffers are shared, and its bytes.
+    file: Option<(OwnedFd, u64)>,
     limit: u32,
     /// Buffers that have pages.
     count: AtomicU32,
@@ -89,7 +94,33 @@ impl Memory {
         // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
         let mapping = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped, access, flags)? };
         let base = mapping.cast::<u8>().map_addr(|a| a.next_multiple_of(PAGE));
-        Ok(Memory { base, mapping: mapping.cast(), mapped, limit, count: AtomicU32::new(0) })
+        let (count, file) = (AtomicU32::new(0), None);
+        let memory = |headers| Memory { base, mapping: mapping.cast(), mapped, headers, file, limit, count };
+        map_headers(limit).map(memory).inspect_err(|_| {
+            // SAFETY: the reservation made above, which nobody has seen.
+            let _ = unsafe { rustix::mm::munmap(mapping, mapped) };
+        })
+    }
+    /// Buffers that other processes can map, all of them backed at once: huge pages if there are enough, else plain ones.
+    pub fn shared(buffers: u32) -> Result<(Memory, Backing), std::io::Error> {
+        let mapped = (buffers as usize * STRIDE).next_multiple_of(PAGE);
+        let huge = map_file(mapped, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB).map(|made| (made, Backing::Huge));
+        let ((file, base), backing) = match huge {
+            Ok(made) => made,
+            Err(_) => (map_file(mapped, MemfdFlags::empty())?, Backing::Plain),
+        };
+        let (limit, file) = ((mapped / STRIDE) as u32, Some((file, mapped as u64)));
+        let count = AtomicU32::new(limit);
+        let memory = |headers| Memory { base, mapping: base, mapped, headers, file, limit, count };
+        let headers = map_headers(limit).inspect_err(|_| {
+            // SAFETY: the mapping made above, which nobody has seen.
+            let _ = unsafe { rustix::mm::munmap(base.cast(), mapped) };
+        })?;
+        Ok((memory(headers), backing))
+    }
+    /// The file that other processes map, and its bytes.
+    pub fn file(&self) -> Option<&(OwnedFd, u64)> {
+        self.file.as_ref()
     }
     pub fn limit(&self) -> u32 {
         self.limit
@@ -138,16 +169,34 @@ impl Memory {
     pub unsafe fn data(&self, id: u32) -> *mut u8 {
         debug_assert!(id < self.count());
         // SAFETY: inside the mapping, by the contract.
-        unsafe { self.base.add(id as usize * STRIDE + HEADER) }
+        unsafe { self.base.add(id as usize * STRIDE) }
     }
     /// # Safety
     /// As `data`.
     #[inline(always)]
     pub unsafe fn header(&self, id: u32) -> *mut Header {
         debug_assert!(id < self.count());
-        // SAFETY: inside the mapping, by the contract; buffers are aligned to cache lines.
-        unsafe { self.base.add(id as usize * STRIDE).cast() }
+        // SAFETY: inside the mapping, by the contract.
+        unsafe { self.headers.add(id as usize) }
     }
+}
+fn map_headers(buffers: u32) -> Result<*mut Header, std::io::Error> {
+    let (bytes, flags) = (buffers.max(1) as usize * size_of::<Header>(), MapFlags::PRIVATE | MapFlags::NORESERVE);
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh private mapping at an address of the kernel's choice disturbs nothing.
+    let headers = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, access, flags)? };
+    Ok(headers.cast())
+}
+/// Makes and maps memory that other processes can map, too, and that nobody can truncate.
+fn map_file(bytes: usize, pages: MemfdFlags) -> Result<(OwnedFd, *mut u8), std::io::Error> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
+    let file = rustix::fs::memfd_create("quiver-buffers", flags)?;
+    rustix::fs::ftruncate(&file, bytes as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+    let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0)? };
+    Ok((file, base.cast()))
 }
 /// Maps huge pages where the kernel likes, then moves them into a reservation in one step. A fixed mapping of huge pages
 /// that fails leaves a hole, which another thread's memory may have filled by then. False if the system has none to give.
@@ -170,5 +219,8 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and the last handle to it is going away.
         let _ = unsafe { rustix::mm::munmap(self.mapping.cast(), self.mapped) };
+        let headers = self.limit.max(1) as usize * size_of::<Header>();
+        // SAFETY: as above.
+        let _ = unsafe { rustix::mm::munmap(self.headers.cast(), headers) };
     }
 }

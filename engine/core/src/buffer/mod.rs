@@ -7,10 +7,12 @@
 //! ([`RawColumns`](crate::frame::RawColumns)), which is what makes access to their memory safe.
 
 mod ledger;
+mod lent;
 mod memory;
 mod packet;
 mod pool;
 
+pub use lent::{Lent, Span};
 pub use memory::{Backing, DATA, HEADROOM, Offload, SEGMENT_MAX, STRIDE};
 pub(crate) use packet::Raw;
 pub use packet::{Flags, Packet, Scatter};

@@ -7,6 +7,7 @@ use super::packet::{Flags, Packet, Raw};
 use crossbeam_queue::ArrayQueue;
 use quiver_table::simulation::SIMULATED;
 use std::io::IoSliceMut;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -60,18 +61,53 @@ impl Buffers {
     /// Memory for at most `limit` buffers, with pages for `initial` of them.
     pub fn new(initial: u32, limit: u32) -> Result<Buffers, PoolError> {
         let no_memory = |source| PoolError::NoMemory { bytes: limit as usize * STRIDE, source };
-        let memory = Memory::reserve(limit).map_err(no_memory)?;
-        let shared = Shared {
+        let buffers = Buffers::over(Memory::reserve(limit).map_err(no_memory)?, Backing::Huge);
+        buffers.grow(initial.min(limit))?;
+        Ok(buffers)
+    }
+    /// Memory for so many buffers that other processes can map: they may then read and write all packets.
+    pub fn shared(buffers: u32) -> Result<Buffers, PoolError> {
+        let no_memory = |source| PoolError::NoMemory { bytes: buffers as usize * STRIDE, source };
+        let (memory, backing) = Memory::shared(buffers).map_err(no_memory)?;
+        let buffers = Buffers::over(memory, backing);
+        (0..buffers.count()).for_each(|id| buffers.0.store(id));
+        Ok(buffers)
+    }
+    fn over(memory: Memory, backing: Backing) -> Buffers {
+        let limit = memory.limit();
+        Buffers(Arc::new(Shared {
             memory,
             batches: ArrayQueue::new(limit as usize / BATCH + 2),
             singles: ArrayQueue::new(limit as usize + 1),
-            growth: Mutex::new(Backing::Huge),
+            growth: Mutex::new(backing),
             starved: AtomicU64::new(0),
             ledger: Ledger::new(limit),
-        };
-        let buffers = Buffers(Arc::new(shared));
-        buffers.grow(initial.min(limit))?;
-        Ok(buffers)
+        }))
+    }
+    /// The file that other processes map to use buffers in place, and its bytes. None if the memory is ours alone.
+    pub fn shared_file(&self) -> Option<(std::os::fd::BorrowedFd<'_>, u64)> {
+        self.0.memory.file().map(|(file, bytes)| (file.as_fd(), *bytes))
+    }
+    /// Where the bytes of a buffer from `at` on lie in that file.
+    pub(super) fn offset(&self, id: u32, at: usize) -> u64 {
+        id as u64 * STRIDE as u64 + at as u64
+    }
+    /// A buffer from the store, for whoever has no pool.
+    pub(super) fn take_one(&self) -> Option<u32> {
+        let shared = &*self.0;
+        let id = shared.singles.pop().or_else(|| {
+            let (ids, len) = shared.batches.pop()?;
+            let (first, others) = ids[..len].split_first()?;
+            others.iter().for_each(|id| shared.store(*id));
+            Some(*first)
+        })?;
+        shared.ledger.taken(id);
+        Some(id)
+    }
+    /// Access to buffers is sound only through a pool of their own memory: two memories of one process are a programming
+    /// error.
+    pub(super) fn check(&self, pool: &Pool) {
+        assert!(pool.home() == self.home(), "the buffers are of another pool");
     }
     /// Backs at least `more` further buffers, as far as the limit allows. For control: it asks the system for memory.
     pub fn grow(&self, more: u32) -> Result<u32, PoolError> {
@@ -183,6 +219,18 @@ impl Pool {
                 return;
             }
         }
+    }
+    /// Whether so many buffers can be allocated now.
+    #[inline(always)]
+    pub(super) fn has(&mut self, buffers: usize) -> bool {
+        if self.free.len() < buffers {
+            self.refill();
+        }
+        self.free.len() >= buffers
+    }
+    /// Lets the chain that ends with a buffer go on in another.
+    pub(super) fn append(&mut self, last: u32, next: u32) {
+        self.header_mut(last).next = next;
     }
     #[inline(always)]
     pub(crate) fn allocate(&mut self) -> Option<u32> {
@@ -329,32 +377,69 @@ impl Pool {
             self.data(id).get(usize::from(header.start)..usize::from(header.end))
         })
     }
+    /// Where the parts of a packet lie in the memory that other processes map.
+    pub(crate) fn spans_of(&self, raw: Raw) -> impl Iterator<Item = super::Span> {
+        let mut next = if raw.flags.has(Flags::CHAINED) { self.header(raw.buffer).next } else { END };
+        let mut part = Some((raw.buffer, self.range(raw)));
+        std::iter::from_fn(move || {
+            let (id, range) = part.take()?;
+            if next != END {
+                let header = self.header(next);
+                part = Some((next, usize::from(header.start)..usize::from(header.end)));
+                next = header.next;
+            }
+            let offset = id as u64 * STRIDE as u64 + range.start as u64;
+            Some(super::Span { offset, length: range.len() as u32 })
+        })
+    }
     pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
         raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
     }
     /// Makes a packet of bytes, a chain if they need more than one buffer. None when the pool has too few buffers.
-    pub(crate) fn raw_from(&mut self, bytes: &[u8]) -> Option<Raw> {
+    pub(crate) fn raw_from(&mut self, mut bytes: &[u8]) -> Option<Raw> {
+        self.raw_filled(bytes.len(), |part| {
+            let (these, rest) = bytes.split_at(part.len());
+            part.copy_from_slice(these);
+            bytes = rest;
+            true
+        })
+    }
+    /// Makes a packet of `length` bytes that `fill` writes, buffer by buffer. None when the pool has too few buffers, or
+    /// when `fill` returns false.
+    #[inline(always)]
+    pub(crate) fn raw_filled(&mut self, length: usize, mut fill: impl FnMut(&mut [u8]) -> bool) -> Option<Raw> {
+        let first = length.min(SEGMENT_MAX);
         let mut raw =
-            Raw { buffer: self.allocate()?, offset: HEADROOM as u16, length: bytes.len() as u32, flags: Flags::NONE };
-        let (first, mut rest) = bytes.split_at(bytes.len().min(SEGMENT_MAX));
-        self.data_mut(raw.buffer)[HEADROOM..HEADROOM + first.len()].copy_from_slice(first);
-        if !rest.is_empty() {
+            Raw { buffer: self.allocate()?, offset: HEADROOM as u16, length: length as u32, flags: Flags::NONE };
+        if !fill(&mut self.data_mut(raw.buffer)[HEADROOM..HEADROOM + first]) {
+            self.free_one(raw.buffer);
+            return None;
+        }
+        if first < length {
             raw.flags = Flags::CHAINED;
-            let mut last = raw.buffer;
-            self.link(last, END, first.len());
-            while !rest.is_empty() {
-                let Some(id) = self.allocate() else {
-                    self.free_chain(raw.buffer);
-                    return None;
-                };
-                let (part, more) = rest.split_at(rest.len().min(SEGMENT_MAX));
-                self.data_mut(id)[HEADROOM..HEADROOM + part.len()].copy_from_slice(part);
-                self.header_mut(last).next = id;
-                self.link(id, END, part.len());
-                (last, rest) = (id, more);
-            }
+            self.link(raw.buffer, END, first);
+            self.fill_chain(raw.buffer, length - first, &mut fill)?;
         }
         Some(raw)
+    }
+    /// Appends buffers for the `left` bytes that do not fit into the first one. Frees all if that is not possible.
+    fn fill_chain(&mut self, first: u32, mut left: usize, fill: &mut dyn FnMut(&mut [u8]) -> bool) -> Option<()> {
+        let mut last = first;
+        while left > 0 {
+            let Some(id) = self.allocate() else {
+                self.free_chain(first);
+                return None;
+            };
+            let here = left.min(SEGMENT_MAX);
+            self.header_mut(last).next = id;
+            self.link(id, END, here);
+            if !fill(&mut self.data_mut(id)[HEADROOM..HEADROOM + here]) {
+                self.free_chain(first);
+                return None;
+            }
+            (last, left) = (id, left - here);
+        }
+        Some(())
     }
     pub(super) fn link(&mut self, id: u32, next: u32, length: usize) {
         let header = self.header_mut(id);
