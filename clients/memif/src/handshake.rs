@@ -116,7 +116,7 @@ impl Handshake {
                     }
                     slave::Step::Connected(interface) => {
                         let Some(memory) = memory.take() else { return Ok(None) };
-                        let layout = Some(*memory.layout());
+                        let layout = Some(memory.layout);
                         let peer = self.peer(interface.to_string());
                         return Ok(Some(Established { link: memory.link, layout, peer }));
                     }

@@ -100,7 +100,8 @@ pub struct SlaveMemory {
     pub offer: Offer<Arc<OwnedFd>>,
     /// The same, for our own use.
     pub link: Link<Arc<OwnedFd>>,
-    layout: Layout,
+    /// Where everything lies.
+    pub layout: Layout,
 }
 
 impl SlaveMemory {
@@ -133,10 +134,6 @@ impl SlaveMemory {
         let offer = Offer { regions: files, s2m, m2s };
         let link = Link::over(regions, offer.clone(), Role::Slave, mode)?;
         Ok(SlaveMemory { offer, link, layout })
-    }
-    /// Where everything lies.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
     }
 }
 

@@ -127,6 +127,11 @@ impl Receiver {
         self.taken = taken as u16;
         Ok(&self.burst[..taken])
     }
+    /// The fragments taken last, to be read.
+    #[inline(always)]
+    pub fn burst(&self) -> &[Fragment] {
+        &self.burst[..usize::from(self.taken)]
+    }
     #[inline(always)]
     fn look(&self, index: u16) -> Fragment {
         let Descriptor { has_next, region, length, offset } = self.ring.descriptor(index);
@@ -154,16 +159,25 @@ impl Receiver {
     #[inline(always)]
     #[must_use]
     pub fn read(&self, fragment: &Fragment, to: &mut [u8]) -> bool {
-        let Place { region, offset, .. } = fragment.place;
-        fragment.is_valid && self.ring.regions().get(region).is_some_and(|region| region.read(offset as usize, to))
+        self.read_from(fragment, 0, to)
     }
-    /// Of a slave: posts another buffer in place of the one that fragment `index` of the burst came in. That one is the
-    /// caller's from now on.
-    pub fn replace(&mut self, index: usize, place: Place) {
-        let at = self.next.wrapping_add(index as u16);
+    /// The same for the bytes from `at` on, as many as `to` has.
+    #[inline(always)]
+    #[must_use]
+    pub fn read_from(&self, fragment: &Fragment, at: usize, to: &mut [u8]) -> bool {
+        let Place { region, offset, length } = fragment.place;
+        let is_inside = at + to.len() <= length as usize;
+        let region = self.ring.regions().get(region).filter(|_| fragment.is_valid && is_inside);
+        region.is_some_and(|region| region.read(offset as usize + at, to))
+    }
+    /// The place in the ring of fragment `index` of the burst.
+    pub fn slot(&self, index: usize) -> usize {
+        self.ring.slot(self.next.wrapping_add(index as u16))
+    }
+    /// Of a slave: the next buffer that is posted in this place of the ring. The one before is the caller's from now on.
+    pub fn replace(&mut self, slot: usize, place: Place) {
         if let Kind::Slave { places, .. } = &mut self.kind {
-            let at = usize::from(at) & (places.len() - 1);
-            places[at] = place;
+            places[slot] = place;
         }
     }
     /// Gives the burst's descriptors back to the peer.

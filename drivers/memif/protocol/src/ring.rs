@@ -76,6 +76,11 @@ impl Ring {
     pub fn size(&self) -> u16 {
         1 << self.cells.log2()
     }
+    /// The place in the ring of a free-running index.
+    #[inline(always)]
+    pub fn slot(&self, index: u16) -> usize {
+        usize::from(index & (self.size() - 1))
+    }
     /// The slave's index.
     #[inline(always)]
     pub fn head(&self) -> u16 {
@@ -110,6 +115,11 @@ impl Ring {
     #[inline]
     pub fn wants_interrupt(&self) -> bool {
         fence(Ordering::SeqCst);
+        self.is_interrupt_wanted()
+    }
+    /// Whether the receiver wants to be woken, for onlookers.
+    #[inline]
+    pub fn is_interrupt_wanted(&self) -> bool {
         self.cells.word16::<4>().load(Ordering::Relaxed) & MASK_INTERRUPT == 0
     }
     /// Copies a descriptor out; the index wraps around.

@@ -144,13 +144,20 @@ impl Transmitter {
         }
         Sent::Yes
     }
-    /// Of a slave: how many descriptors, the oldest ones first, the master has given back since the last call.
-    pub fn reclaim(&mut self) -> Result<u16, Broken> {
-        let (next, tail) = (self.next, self.ring.tail());
-        let Kind::Slave { oldest, .. } = &mut self.kind else { return Ok(0) };
-        let back = self.ring.distance(*oldest, tail, next.wrapping_sub(*oldest))?;
-        *oldest = tail;
-        Ok(back)
+    /// Of a slave: the places in the ring that the master has given back since the last call, the oldest first.
+    pub fn reclaim(&mut self) -> Result<impl Iterator<Item = usize> + use<>, Broken> {
+        let (next, tail, ring) = (self.next, self.ring.tail(), &self.ring);
+        let (mut from, mut count) = (0, 0);
+        if let Kind::Slave { oldest, .. } = &mut self.kind {
+            count = ring.distance(*oldest, tail, next.wrapping_sub(*oldest).min(ring.size()))?;
+            from = std::mem::replace(oldest, tail);
+        }
+        let last = ring.size() - 1;
+        Ok((0..count).map(move |i| usize::from(from.wrapping_add(i) & last)))
+    }
+    /// The place in the ring that was filled last.
+    pub fn last_slot(&self) -> usize {
+        self.ring.slot(self.next.wrapping_sub(1))
     }
     /// The buffer behind a descriptor.
     #[inline(always)]

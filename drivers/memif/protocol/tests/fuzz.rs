@@ -163,7 +163,9 @@ fn turn(end: &mut End, packet: &[u8]) {
             let _ = tx.send(packet.len(), [packet].into_iter());
             let _ = tx.send(packet.len(), [one, other].into_iter());
         }
-        let _ = tx.reclaim();
+        if let Ok(back) = tx.reclaim() {
+            assert!(back.count() <= usize::from(tx.ring().size()));
+        }
         tx.publish();
     }
 }
@@ -180,6 +182,14 @@ fn rings() {
             turn(&mut slave, &packet);
         }
     });
+}
+
+/// Ends the peer's thread, also when its victim fails.
+struct Stop<'a>(&'a AtomicBool);
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The same with a peer that writes all the time, from another thread.
@@ -212,12 +222,12 @@ fn a_peer_that_never_stops_writing() {
                     let _ = region.write(at, if a & 4 == 0 { &small[..] } else { &large[..] });
                 }
             });
+            let _stop = Stop(&stop);
             let end = Instant::now() + Duration::from_millis(250);
             while Instant::now() < end {
                 turn(&mut master, &[1; 100]);
                 turn(&mut slave, &[2; 700]);
             }
-            stop.store(true, Ordering::Relaxed);
         });
     }
 }

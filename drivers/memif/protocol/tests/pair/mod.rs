@@ -70,7 +70,7 @@ pub fn pair(s2m_rings: u16, m2s_rings: u16, log2_ring_size: u8, buffer: u32) -> 
     }
     let (memory, link) = (memory.expect("made"), link.expect("mapped").shared());
     let master = End { rx: link.receivers(None), tx: link.transmitters(None), link };
-    let layout = Some(memory.layout());
+    let layout = Some(&memory.layout);
     let (rx, tx) = (memory.link.receivers(layout), memory.link.transmitters(layout));
     let mut slave = End { rx, tx, link: memory.link };
     slave.rx.iter_mut().for_each(Receiver::start);

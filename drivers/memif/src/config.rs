@@ -1,0 +1,247 @@
+//! The objects: sockets that masters listen on and slaves connect to, and interfaces.
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_interface::Interfaces;
+use quiver_memif_protocol::layout::BUFFER_MAX;
+use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
+use quiver_wire::MacAddress;
+
+use crate::room;
+
+quiver_control::reference! {
+    /// The number of a memif socket.
+    pub struct MemifSocketId(u32) in "memif-sockets";
+}
+
+quiver_control::choice! {
+    /// Which end of a memif interface we are.
+    pub enum MemifRole {
+        /// Listens.
+        Master = "master",
+        /// Connects, and owns the memory.
+        Slave = "slave",
+    } as "memif-role", "master or slave";
+}
+
+quiver_control::choice! {
+    /// What a memif interface carries.
+    pub enum MemifMode {
+        /// Ethernet frames.
+        Ethernet = "ethernet",
+        /// IP packets.
+        Ip = "ip",
+        /// Frames from and to a peer that injects and punts.
+        Punt = "punt",
+    } as "memif-mode", "ethernet, ip or punt";
+}
+
+/// A socket on which memif masters listen and to which slaves connect.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "memif-sockets")]
+pub struct MemifSocket {
+    /// Its number. Number 0 is there always: /run/quiver/memif.sock.
+    #[key]
+    pub id: u32,
+    /// A path, or abstract:NAME, or @NAME; behind an abstract name ,netns_name=NAMESPACE may stand.
+    #[fixed]
+    pub filename: String,
+}
+
+/// A memif interface: packets through memory that another process shares.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "memifs", provides = "interface")]
+pub struct Memif {
+    /// The name of the interface: memif, the socket's number, a slash and a number that master and slave agree on, such as
+    /// memif0/7.
+    #[key]
+    pub name: String,
+    /// The socket's number; without it, 0.
+    #[fixed]
+    pub socket: Option<MemifSocketId>,
+    /// Master or slave.
+    #[fixed]
+    #[default(MemifRole::Slave)]
+    pub role: MemifRole,
+    /// What it carries.
+    #[fixed]
+    #[default(MemifMode::Ethernet)]
+    pub mode: MemifMode,
+    /// Descriptors in a ring, a power of two up to 16384. A slave's choice.
+    #[fixed]
+    #[default(1024)]
+    pub ring_size: u32,
+    /// Queues for receiving, served by different workers. A slave makes as many rings; what a master is given is spread
+    /// over them.
+    #[fixed]
+    #[default(1)]
+    pub rx_queues: u16,
+    /// Rings for sending that a slave makes; without it, one for each worker.
+    #[fixed]
+    pub tx_queues: Option<u16>,
+    /// Bytes of a slave's buffers. Longer packets take several.
+    #[fixed]
+    #[default(2048)]
+    pub buffer_size: u32,
+    /// Whether a slave lets its master use our packet buffers in place, where these can be shared.
+    #[fixed]
+    #[default(true)]
+    pub zero_copy: bool,
+    /// What a slave must know, up to 23 characters.
+    #[fixed]
+    pub secret: Option<String>,
+    /// Our address; without it, one is made up.
+    #[fixed]
+    pub mac: Option<MacAddress>,
+}
+
+/// The default socket.
+pub(crate) const DEFAULT_SOCKET: u32 = 0;
+const DEFAULT_PATH: &str = "/run/quiver/memif.sock";
+
+impl Memif {
+    /// The interface of this number on a socket.
+    pub fn of(socket: u32, number: u32) -> Memif {
+        let mut memif = Memif::new(format!("memif{socket}/{number}"));
+        memif.socket = (socket != DEFAULT_SOCKET).then_some(MemifSocketId(socket));
+        memif
+    }
+    /// The socket's number.
+    pub fn socket(&self) -> u32 {
+        self.socket.as_ref().map_or(DEFAULT_SOCKET, |socket| socket.0)
+    }
+    /// The number that both ends agree on. None if the name has none.
+    pub fn number(&self) -> Option<u32> {
+        let rest = self.name.strip_prefix("memif")?;
+        let (socket, number) = rest.split_once('/')?;
+        let plain = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
+        (plain(socket)? == self.socket()).then(|| plain(number))?
+    }
+    pub(crate) fn role(&self) -> Role {
+        if self.role == MemifRole::Master { Role::Master } else { Role::Slave }
+    }
+    pub(crate) fn mode(&self) -> Mode {
+        match self.mode {
+            MemifMode::Ethernet => Mode::Ethernet,
+            MemifMode::Ip => Mode::Ip,
+            MemifMode::Punt => Mode::Punt,
+        }
+    }
+    pub(crate) fn log2_ring_size(&self) -> u8 {
+        self.ring_size.trailing_zeros() as u8
+    }
+    /// The secret; it was checked.
+    pub(crate) fn secret(&self) -> Secret {
+        self.secret.as_deref().and_then(|secret| Secret::new(secret).ok()).unwrap_or(Secret::NONE)
+    }
+}
+
+/// The address of the default socket.
+pub(crate) fn default_address() -> Address {
+    Address::Path(DEFAULT_PATH.into())
+}
+
+fn parse_address(filename: &str) -> Result<Address, ObjectError> {
+    filename.parse().map_err(|error: quiver_memif_protocol::address::AddressError| {
+        ObjectError::field("filename", error.to_string())
+            .remedy("/run/quiver/memif1.sock or abstract:NAME, for instance")
+    })
+}
+
+pub(crate) fn check_socket(socket: &MemifSocket) -> Result<(), ObjectError> {
+    if socket.id == DEFAULT_SOCKET {
+        let what = format!("socket {DEFAULT_SOCKET} is there always, at {DEFAULT_PATH}");
+        return Err(ObjectError::field("id", what).remedy("choose another number"));
+    }
+    parse_address(&socket.filename).map(drop)
+}
+
+pub(crate) fn apply_socket(control: &Control, change: Change<'_, MemifSocket>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(socket) => room::add_socket(control, socket.id, parse_address(&socket.filename)?),
+        // The only field is fixed.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(socket) => {
+            room::remove_socket(control, socket.id);
+            Ok(())
+        }
+    }
+}
+
+/// What holds of a memif interface by itself.
+pub(crate) fn check(memif: &Memif) -> Result<(), ObjectError> {
+    let wrong = |field, what: String, remedy: String| Err(ObjectError::field(field, what).remedy(remedy));
+    if memif.number().is_none() {
+        let what = format!("'{}' is no name of a memif interface on socket {}", memif.name, memif.socket());
+        return wrong("name", what, format!("memif{}/ and a number, such as memif{0}/0", memif.socket()));
+    }
+    if !memif.ring_size.is_power_of_two() || memif.log2_ring_size() > LOG2_RING_SIZE_MAX {
+        let what = format!("rings of {} descriptors are not possible", memif.ring_size);
+        return wrong("ring-size", what, format!("a power of two up to {}", 1 << LOG2_RING_SIZE_MAX));
+    }
+    for (field, queues) in [("rx-queues", memif.rx_queues), ("tx-queues", memif.tx_queues.unwrap_or(1))] {
+        if queues == 0 || usize::from(queues) > RINGS_MAX {
+            return wrong(field, format!("{queues} are not possible"), format!("1 to {RINGS_MAX}"));
+        }
+    }
+    if !(64..=BUFFER_MAX).contains(&memif.buffer_size) {
+        let what = format!("buffers of {} bytes are not possible", memif.buffer_size);
+        return wrong("buffer-size", what, format!("64 to {BUFFER_MAX}"));
+    }
+    if let Some(Err(error)) = memif.secret.as_deref().map(Secret::new) {
+        return wrong("secret", error.to_string(), "take a shorter one, or leave it out".into());
+    }
+    if let Some(mac) = memif.mac.filter(|mac| !mac.is_unicast()) {
+        let remedy = "choose one whose first octet is even, and not all zeros";
+        return wrong("mac", format!("{mac} is no address of a single station"), remedy.into());
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, Memif>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(memif) => {
+            if control.room::<Interfaces>().find(&memif.name).is_some() {
+                let what = format!("there is an interface {} already", memif.name);
+                return Err(ObjectError::field("name", what).remedy("delete it first"));
+            }
+            room::add_interface(control, memif)
+        }
+        // All fields are fixed.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(memif) => {
+            room::remove_interface(control, &memif.name);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_fields_are_named_with_what_would_be_right() {
+        let memif = || Memif::of(3, 7);
+        assert_eq!((check(&memif()), memif().name.as_str(), memif().number()), (Ok(()), "memif3/7", Some(7)));
+        assert_eq!(check(&Memif::of(0, 0)), Ok(()));
+        let wrong = [
+            Memif { name: "memif0/7".into(), ..memif() },
+            Memif { name: "memif3/07".into(), ..memif() },
+            Memif { name: "memif3".into(), ..memif() },
+            Memif { ring_size: 1000, ..memif() },
+            Memif { ring_size: 1 << 15, ..memif() },
+            Memif { ring_size: 0, ..memif() },
+            Memif { rx_queues: 0, ..memif() },
+            Memif { tx_queues: Some(257), ..memif() },
+            Memif { buffer_size: 63, ..memif() },
+            Memif { secret: Some("a secret that is too long".into()), ..memif() },
+            Memif { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..memif() },
+        ];
+        for memif in wrong {
+            let error = check(&memif).expect_err("it is wrong");
+            assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");
+        }
+        assert!(check_socket(&MemifSocket { id: 0, filename: "/x".into() }).is_err());
+        assert!(check_socket(&MemifSocket { id: 1, filename: "@".into() }).is_err());
+    }
+}

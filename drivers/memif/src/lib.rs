@@ -1,0 +1,40 @@
+//! memif interfaces: packets through memory that another process shares, in either role.
+//!
+//! - `config`: the objects `MemifSocket` and `Memif`; `room`: what the room keeps of them.
+//! - `service`: the control task that accepts, connects, and talks on control channels; `connection`: one of these.
+//! - `handover`: how a connection's rings come to the workers and back.
+//! - `rx`, `tx`: the queues; `store`: which kind of stores pays.
+//! - `commands`, `show`: `create memif socket`, `create interface memif`, `show memif` and their like.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod config;
+mod connection;
+mod handover;
+mod room;
+mod rx;
+mod service;
+mod show;
+mod store;
+mod tx;
+
+pub use config::{Memif, MemifSocket};
+
+use quiver_control::cli::ArgumentKind;
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError};
+
+/// Gives the control side its memif interfaces. Interfaces are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let input = control.room_mut::<Dataplane>().blueprint().input("memif-input")?;
+    let memifs = room::Memifs::new(input, control.room::<Dataplane>().buffers())?;
+    control.insert_room(memifs);
+    control.commands().add_kind(ArgumentKind::of::<config::MemifSocketId>());
+    control.commands().add_kind(ArgumentKind::of::<config::MemifMode>());
+    control.objects().add(Kind::new(config::apply_socket).check(config::check_socket));
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    service::start(control);
+    commands::register(control);
+    show::register(control);
+    Ok(())
+}

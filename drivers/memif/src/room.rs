@@ -1,0 +1,315 @@
+//! What the room keeps: sockets, interfaces, and the control channels that are open.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use quiver_control::{Control, ObjectError, Time};
+use quiver_engine::graph::NodeId;
+use quiver_engine::{Buffers, Dataplane, DataplaneError, RxQueue, TxQueue};
+use quiver_interface::interfaces::Queues;
+use quiver_interface::{InterfaceId, NewInterface, create, remove, set_link, set_point_to_point};
+use quiver_linux::{Namespace, random_mac};
+use quiver_memif_protocol::interrupt::Interrupt;
+use quiver_memif_protocol::{Address, Channel, Credentials, Link, Listener, Mode, Role};
+use quiver_wire::MacAddress;
+use rustix::event::epoll;
+
+use crate::config::{DEFAULT_SOCKET, Memif, default_address};
+use crate::connection::Connection;
+use crate::handover::{Giver, handover};
+use crate::rx::{Rx, RxRings};
+use crate::tx::{SharedRing, Tx};
+
+/// The MTU of an interface while none is configured: jumbo frames pass as chains of buffers.
+const MTU: u16 = 9000;
+
+/// What the control task is told to look at: a listener by its socket's number, or a connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Watched {
+    Listener(u32),
+    Connection(ConnectionId),
+}
+
+/// A control channel's number, never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ConnectionId(pub u32);
+
+impl Watched {
+    pub fn to_word(self) -> u64 {
+        match self {
+            Watched::Listener(socket) => u64::from(socket),
+            Watched::Connection(ConnectionId(number)) => 1 << 32 | u64::from(number),
+        }
+    }
+    pub fn from_word(word: u64) -> Watched {
+        let number = word as u32;
+        if word >> 32 == 0 { Watched::Listener(number) } else { Watched::Connection(ConnectionId(number)) }
+    }
+}
+
+/// A socket.
+pub(crate) struct Socket {
+    pub address: Address,
+    /// There while some interface is a master on it.
+    pub listener: Option<Listener>,
+    masters: u32,
+}
+
+/// An interface.
+pub(crate) struct Port {
+    pub id: InterfaceId,
+    pub config: Memif,
+    pub number: u32,
+    /// The control channel that has it.
+    pub connection: Option<ConnectionId>,
+    /// What packets pass by.
+    pub link: Option<Established>,
+    /// How rings come to the receive queues, each with what it is waited for by, and to the workers' transmit queues.
+    pub rx: Vec<(Giver<RxRings>, Arc<OwnedFd>)>,
+    pub tx: Vec<Giver<SharedRing>>,
+    /// When a slave tries to connect next.
+    pub retry_at: Time,
+    /// Why there is no connection, as far as known.
+    pub trouble: String,
+}
+
+/// A connection that stands.
+pub(crate) struct Established {
+    pub link: Link<Arc<OwnedFd>>,
+    /// The rings that we send by.
+    pub senders: Vec<SharedRing>,
+    /// Who the peer says it is, and how it calls its interface.
+    pub peer: String,
+    pub interface: String,
+    /// Who the peer is, as the system says.
+    pub credentials: Option<Credentials>,
+}
+
+/// The room.
+pub(crate) struct Memifs {
+    input: NodeId,
+    pub buffers: Buffers,
+    pub poll: OwnedFd,
+    pub sockets: BTreeMap<u32, Socket>,
+    pub ports: BTreeMap<String, Port>,
+    pub connections: BTreeMap<ConnectionId, Connection>,
+    next_connection: u32,
+}
+
+impl fmt::Display for Established {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.interface, self.peer)
+    }
+}
+
+impl Memifs {
+    pub fn new(input: NodeId, buffers: &Buffers) -> Result<Memifs, DataplaneError> {
+        let system = |error: rustix::io::Errno| DataplaneError::System(error.into());
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
+        let default = Socket { address: default_address(), listener: None, masters: 0 };
+        Ok(Memifs {
+            input,
+            buffers: buffers.clone(),
+            poll,
+            sockets: BTreeMap::from([(DEFAULT_SOCKET, default)]),
+            ports: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            next_connection: 0,
+        })
+    }
+    /// Lets the control task look at a descriptor; closing it ends that.
+    pub fn watch(&self, fd: impl AsFd, as_what: Watched) -> Result<(), rustix::io::Errno> {
+        epoll::add(&self.poll, fd, epoll::EventData::new_u64(as_what.to_word()), epoll::EventFlags::IN)
+    }
+    /// A number for a new control channel.
+    pub fn number(&mut self) -> ConnectionId {
+        self.next_connection = self.next_connection.wrapping_add(1);
+        ConnectionId(self.next_connection)
+    }
+    /// The interface of this number on a socket, if we are its master.
+    pub fn master_mut(&mut self, socket: u32, number: u32) -> Option<&mut Port> {
+        let mut ports = self.ports.values_mut();
+        ports.find(|port| port.config.role() == Role::Master && port.config.socket() == socket && port.number == number)
+    }
+    /// The interface that a control channel has.
+    pub fn port_of(&mut self, connection: ConnectionId) -> Option<&mut Port> {
+        self.ports.values_mut().find(|port| port.connection == Some(connection))
+    }
+}
+
+impl Port {
+    /// Takes the rings from the workers. True if there were any.
+    pub fn disconnect(&mut self, why: String) -> bool {
+        self.trouble = why;
+        self.connection = None;
+        if self.link.take().is_none() {
+            return false;
+        }
+        self.rx.iter().for_each(|(giver, changed)| {
+            giver.give(None);
+            Interrupt::notify(&**changed);
+        });
+        self.tx.iter().for_each(|giver| giver.give(None));
+        true
+    }
+}
+
+/// Lets workers that sleep take what they were given.
+pub(crate) fn wake_workers(control: &Control) {
+    control.room::<Dataplane>().post_all(|_| |_| ());
+}
+
+/// Opens a listener in the namespace of its address.
+fn listen(address: &Address) -> Result<Listener, ObjectError> {
+    let refused = |what: String| ObjectError::field("socket", what);
+    let bound = match address {
+        Address::Abstract { namespace: Some(name), .. } => {
+            let namespace = Namespace::find(Some(name)).map_err(|error| error.of_field("socket"))?;
+            namespace.within(|| Listener::bind(address)).map_err(|error| error.of_field("socket"))?
+        }
+        Address::Path(path) => {
+            if *address == default_address()
+                && let Some(folder) = path.parent()
+            {
+                // A failure is told by binding.
+                let _ = std::fs::create_dir_all(folder);
+            }
+            Listener::bind(address)
+        }
+        Address::Abstract { .. } => Listener::bind(address),
+    };
+    bound.map_err(|error| refused(format!("{address}: {error}")).remedy("choose a socket that can be made"))
+}
+
+/// Connects to a listener in the namespace of its address. None if nobody listens.
+pub(crate) fn connect(address: &Address) -> Result<Option<Channel>, String> {
+    let told = |error: quiver_memif_protocol::ChannelError| error.to_string();
+    match address {
+        Address::Abstract { namespace: Some(name), .. } => {
+            let namespace = Namespace::find(Some(name)).map_err(|error| error.to_string())?;
+            let connected = namespace.within(|| Channel::connect(address)).map_err(|error| error.to_string())?;
+            connected.map_err(told)
+        }
+        _ => Channel::connect(address).map_err(told),
+    }
+}
+
+pub(crate) fn add_socket(control: &Control, id: u32, address: Address) -> Result<(), ObjectError> {
+    let mut room = control.room_mut::<Memifs>();
+    if let Some((other, _)) = room.sockets.iter().find(|(_, socket)| socket.address == address) {
+        let what = format!("{address} is socket {other} already");
+        return Err(ObjectError::field("filename", what).remedy(format!("use socket {other}, or another name")));
+    }
+    room.sockets.insert(id, Socket { address, listener: None, masters: 0 });
+    Ok(())
+}
+
+pub(crate) fn remove_socket(control: &Control, id: u32) {
+    control.room_mut::<Memifs>().sockets.remove(&id);
+}
+
+pub(crate) fn add_interface(control: &Control, config: &Memif) -> Result<(), ObjectError> {
+    let number = config.number().ok_or_else(|| ObjectError::field("name", "it has no number"))?;
+    let mac = match config.mac {
+        Some(mac) => mac,
+        None => random_mac().map_err(|error| error.of_field("mac"))?,
+    };
+    if config.role() == Role::Master {
+        add_master(&mut control.room_mut::<Memifs>(), config.socket())?;
+    }
+    let made = make(control, config, number, mac);
+    if made.is_err() && config.role() == Role::Master {
+        remove_master(&mut control.room_mut::<Memifs>(), config.socket());
+    }
+    made
+}
+
+fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Result<(), ObjectError> {
+    let input = control.room::<Memifs>().input;
+    let is_ip = config.mode() == Mode::Ip;
+    let (mut rx, mut rx_queues) = (vec![], vec![]);
+    for _ in 0..config.rx_queues {
+        let (giver, holder) = handover();
+        let changed = Interrupt::make().map_err(|error| ObjectError::whole(format!("no eventfd: {error}")))?;
+        rx.push((giver, changed.clone()));
+        rx_queues.push(Box::new(Rx::new(holder, changed, is_ip.then_some(mac))) as Box<dyn RxQueue>);
+    }
+    let (mut tx, mut tx_queues) = (vec![], vec![]);
+    for _ in 0..control.room::<Dataplane>().workers() {
+        let (giver, holder) = handover();
+        tx.push(giver);
+        tx_queues.push(Box::new(Tx::new(holder, is_ip)) as Box<dyn TxQueue>);
+    }
+    let new = NewInterface {
+        name: config.name.clone(),
+        kind: "memif",
+        mac,
+        mtu: MTU,
+        parent: None,
+        queues: Some(Queues { input, rx: rx_queues, tx: tx_queues }),
+    };
+    let id = create(control, new)?;
+    if is_ip {
+        set_point_to_point(control, id);
+    }
+    set_link(control, id, false);
+    let port = Port {
+        id,
+        config: config.clone(),
+        number,
+        connection: None,
+        link: None,
+        rx,
+        tx,
+        retry_at: Time::default(),
+        trouble: String::new(),
+    };
+    control.room_mut::<Memifs>().ports.insert(config.name.clone(), port);
+    Ok(())
+}
+
+pub(crate) fn remove_interface(control: &Control, name: &str) {
+    let mut room = control.room_mut::<Memifs>();
+    let Some(mut port) = room.ports.remove(name) else { return };
+    if let Some(id) = port.connection
+        && let Some(mut connection) = room.connections.remove(&id)
+    {
+        connection.say_goodbye("interface deleted");
+    }
+    port.disconnect(String::new());
+    if port.config.role() == Role::Master {
+        remove_master(&mut room, port.config.socket());
+    }
+    drop(room);
+    remove(control, port.id);
+}
+
+fn add_master(room: &mut Memifs, number: u32) -> Result<(), ObjectError> {
+    let missing = || ObjectError::field("socket", format!("there is no socket {number}")).remedy("create it first");
+    let socket = room.sockets.get_mut(&number).ok_or_else(missing)?;
+    if socket.listener.is_none() {
+        let listener = listen(&socket.address)?;
+        let watched = epoll::add(
+            &room.poll,
+            &listener,
+            epoll::EventData::new_u64(Watched::Listener(number).to_word()),
+            epoll::EventFlags::IN,
+        );
+        watched.map_err(|error| ObjectError::field("socket", format!("it cannot be listened on: {error}")))?;
+        socket.listener = Some(listener);
+    }
+    socket.masters += 1;
+    Ok(())
+}
+
+fn remove_master(room: &mut Memifs, number: u32) {
+    let Some(socket) = room.sockets.get_mut(&number) else { return };
+    socket.masters -= 1;
+    if socket.masters == 0 {
+        socket.listener = None;
+        // Slaves that have not said which interface they want have none to ask for any more.
+        room.connections.retain(|_, connection| !connection.is_undecided_on(number));
+    }
+}

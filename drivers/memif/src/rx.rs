@@ -1,0 +1,264 @@
+//! Receiving: packets are copied out of the peer's memory into buffers of ours, and only then looked at.
+
+use std::cell::Cell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use quiver_engine::buffer::Span;
+use quiver_engine::{Frame, Lent, RxContext, RxQueue};
+use quiver_memif_protocol::receiver::{Fragment, Place, packets};
+use quiver_memif_protocol::{Broken, Interrupt, Receiver};
+use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use zerocopy::IntoBytes;
+
+use crate::handover::Holder;
+
+/// Bytes of a packet at most; longer ones the graph does not carry.
+const PACKET_MAX: usize = 64 << 10;
+
+/// The rings of a connection that one queue serves.
+pub(crate) struct RxRings {
+    rings: Vec<RxRing>,
+    /// The ring that has the first word in the next turn.
+    first: usize,
+    /// Readable when any of the rings' eventfds is, or the queue's own.
+    interrupts: OwnedFd,
+}
+/// A ring that one queue receives by.
+pub(crate) struct RxRing {
+    pub receiver: Receiver,
+    pub interrupt: Arc<OwnedFd>,
+    /// Of a slave without copies: the buffers that the master writes to.
+    pub lent: Option<Lent>,
+}
+
+/// The region in which a slave's packet buffers lie, if it shares them.
+pub(crate) const BUFFERS: u16 = 1;
+
+/// A stretch of the buffers as descriptors have it. The memory is shared only if all of it can be told in 32 bits.
+pub(crate) fn place(span: Span) -> Place {
+    Place { region: BUFFERS, offset: span.offset as u32, length: span.length }
+}
+
+impl RxRings {
+    /// These, which shall not wake anybody yet; `changed` is the queue's own eventfd.
+    pub fn new(rings: Vec<RxRing>, changed: &OwnedFd) -> Result<RxRings, Errno> {
+        let interrupts = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let add = |fd: &OwnedFd| epoll::add(&interrupts, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN);
+        add(changed)?;
+        for RxRing { receiver, interrupt, .. } in &rings {
+            add(interrupt)?;
+            receiver.ring().set_interrupt(false);
+        }
+        Ok(RxRings { rings, first: 0, interrupts })
+    }
+    /// Asks to be woken for the next packet. What waits already wakes at once.
+    fn arm(&self) {
+        for RxRing { receiver, interrupt, .. } in &self.rings {
+            receiver.ring().set_interrupt(true);
+            if receiver.waiting() != Ok(0) {
+                Interrupt::notify(&**interrupt);
+            }
+        }
+    }
+    fn disarm(&self) {
+        for RxRing { receiver, interrupt, .. } in &self.rings {
+            receiver.ring().set_interrupt(false);
+            Interrupt::clear(&**interrupt);
+        }
+    }
+}
+
+/// A receive queue. It outlives connections.
+pub(crate) struct Rx {
+    holder: Holder<RxRings>,
+    /// Control writes to it when there are other rings to be held.
+    changed: Arc<OwnedFd>,
+    is_armed: Cell<bool>,
+    /// In mode ip: our address, which packets are given a header for.
+    ip: Option<MacAddress>,
+}
+
+impl Rx {
+    pub fn new(holder: Holder<RxRings>, changed: Arc<OwnedFd>, ip: Option<MacAddress>) -> Rx {
+        Rx { holder, changed, is_armed: Cell::new(false), ip }
+    }
+}
+
+impl RxQueue for Rx {
+    fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
+        let (before, most) = (frame.len(), cx.most.min(frame.room()));
+        if self.holder.is_stale() {
+            Interrupt::clear(&*self.changed);
+        }
+        let Some(held) = self.holder.get() else { return 0 };
+        if self.is_armed.take() {
+            held.disarm();
+        }
+        let count = held.rings.len();
+        for turn in 0..count {
+            let left = most - (frame.len() - before);
+            if left == 0 {
+                break;
+            }
+            let ring = &mut held.rings[(held.first + turn) % count];
+            let RxRing { receiver, lent, .. } = ring;
+            let taken = match (lent, self.ip) {
+                (None, None) => take(receiver, cx, frame, left),
+                (None, Some(mac)) => take_ip(receiver, cx, frame, left, mac),
+                (Some(lent), ip) => take_in_place(receiver, lent, cx, frame, left, ip),
+            };
+            if let Err(broken) = taken {
+                tracing::warn!("memif: {broken}; the connection ends");
+                self.holder.broken();
+                return frame.len() - before;
+            }
+        }
+        held.first = held.first.wrapping_add(1);
+        frame.len() - before
+    }
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
+        self.is_armed.set(true);
+        held.arm();
+        Some(held.interrupts.as_fd())
+    }
+}
+
+/// Receives frames.
+#[inline]
+fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: usize) -> Result<(), Broken> {
+    receiver.receive(most)?;
+    for packet in packets(receiver.burst()) {
+        match packet {
+            [whole] if is_sane(packet, whole.place.length as usize) => {
+                let mut at = 0;
+                let pushed = frame.push_filled(cx.pool, whole.place.length as usize, cx.interface, |to| {
+                    let read = receiver.read_from(whole, at, to);
+                    at += to.len();
+                    read
+                });
+                cx.no_buffer += u64::from(!pushed);
+            }
+            _ => gather(receiver, packet, cx, frame, &[]),
+        }
+    }
+    receiver.release();
+    Ok(())
+}
+
+/// Receives IP packets, and gives each the header that it would have on Ethernet.
+fn take_ip(
+    receiver: &mut Receiver,
+    cx: &mut RxContext,
+    frame: &mut Frame,
+    most: usize,
+    mac: MacAddress,
+) -> Result<(), Broken> {
+    receiver.receive(most)?;
+    for packet in packets(receiver.burst()) {
+        let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
+        let rows = frame.len();
+        gather(receiver, packet, cx, frame, header.as_bytes());
+        if frame.len() > rows {
+            tell_version(cx, frame, rows);
+        }
+    }
+    receiver.release();
+    Ok(())
+}
+
+/// Corrects the header in front of an IP packet of version 6.
+fn tell_version(cx: &mut RxContext, frame: &mut Frame, row: usize) {
+    let bytes = frame.bytes_mut(cx.pool, row);
+    if let Some(start) = bytes.first_chunk_mut::<{ EthernetHeader::LENGTH + 1 }>()
+        && start[EthernetHeader::LENGTH] >> 4 == 6
+    {
+        start[12..14].copy_from_slice(&[0x86, 0xdd]);
+    }
+}
+
+/// Receives packets where they are: in buffers of ours that the master has written to. Others are lent in their places.
+fn take_in_place(
+    receiver: &mut Receiver,
+    lent: &mut Lent,
+    cx: &mut RxContext,
+    frame: &mut Frame,
+    most: usize,
+    ip: Option<MacAddress>,
+) -> Result<(), Broken> {
+    receiver.receive(most)?;
+    let (mut at, end) = (0, receiver.burst().len());
+    let (mut parts, mut replaced) = (vec![], vec![]);
+    while at < end {
+        let length = packets(&receiver.burst()[at..]).next().map_or(1, <[Fragment]>::len);
+        let packet = &receiver.burst()[at..at + length];
+        let bytes = packet.iter().fold(0, |sum: usize, part| sum.saturating_add(part.place.length as usize));
+        if is_sane(packet, bytes) {
+            parts.clear();
+            parts.extend(packet.iter().enumerate().map(|(i, part)| (receiver.slot(at + i), part.place.length)));
+            let replace = |slot, span| replaced.push((slot, span));
+            let row = frame.len();
+            if !lent.receive(cx.pool, frame, cx.interface, parts.iter().copied(), replace) {
+                cx.no_buffer += 1;
+            } else if let Some(mac) = ip
+                && frame.advance(cx.pool, row, -(EthernetHeader::LENGTH as isize))
+            {
+                let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
+                frame.bytes_mut(cx.pool, row)[..EthernetHeader::LENGTH].copy_from_slice(header.as_bytes());
+                tell_version(cx, frame, row);
+            }
+            replaced.drain(..).for_each(|(slot, span)| receiver.replace(slot, place(span)));
+        } else {
+            cx.truncated += 1;
+        }
+        at += length;
+    }
+    receiver.release();
+    Ok(())
+}
+
+/// Whether a packet can be received: its end is there, every part lies where it may, and it has a length that the graph
+/// carries.
+#[inline(always)]
+fn is_sane(packet: &[Fragment], length: usize) -> bool {
+    let mut is_sane = length > 0 && length <= PACKET_MAX;
+    for fragment in packet {
+        is_sane &= fragment.is_valid;
+    }
+    is_sane & packet.last().is_some_and(|last| !last.has_next)
+}
+
+/// Receives a packet of any number of parts, behind a header of ours.
+fn gather(receiver: &Receiver, packet: &[Fragment], cx: &mut RxContext, frame: &mut Frame, header: &[u8]) {
+    let lengths = packet.iter().map(|fragment| fragment.place.length as usize);
+    let length = lengths.fold(0, usize::saturating_add);
+    if !is_sane(packet, length) {
+        cx.truncated += 1;
+        return;
+    }
+    let (mut header, mut parts, mut at) = (header, packet.iter(), 0);
+    let mut part = parts.next();
+    let pushed = frame.push_filled(cx.pool, header.len() + length, cx.interface, |to| {
+        // It is far shorter than a buffer, so all of it goes into the first one.
+        let (start, mut to) = to.split_at_mut(header.len());
+        start.copy_from_slice(std::mem::take(&mut header));
+        while let Some(fragment) = part
+            && !to.is_empty()
+        {
+            let here = (fragment.place.length as usize - at).min(to.len());
+            let (now, later) = to.split_at_mut(here);
+            if !receiver.read_from(fragment, at, now) {
+                return false;
+            }
+            (at, to) = (at + here, later);
+            if at == fragment.place.length as usize {
+                (part, at) = (parts.next(), 0);
+            }
+        }
+        true
+    });
+    cx.no_buffer += u64::from(!pushed);
+}

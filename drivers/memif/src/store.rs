@@ -1,0 +1,119 @@
+//! Which kind of stores pays: through our caches, or past them.
+//!
+//! A line that the peer has read on another core must be fetched back before it can be written through the caches, which
+//! costs 15 to 90 ticks; past them it costs 7 to 20. On one core it is the other way round. What is true changes with
+//! where the system puts the two, so it is measured over and over: some batches each way, then many the better way.
+
+use quiver_engine::isa::ticks;
+use quiver_memif_protocol::Store;
+
+/// Batches that are measured each way.
+const TRIED: u32 = 16;
+/// Batches that go the better way until it is measured again.
+const USED: u32 = 2000;
+/// Packets of a batch that tells anything.
+const LEAST: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Phase {
+    Plain,
+    Streaming,
+    Chosen,
+}
+
+/// Chooses by what batches cost.
+pub(crate) struct Chooser {
+    phase: Phase,
+    left: u32,
+    /// Ticks and lines written in this phase.
+    spent: (u64, u64),
+    /// Ticks for a line through the caches.
+    plain: f64,
+    /// What was chosen last.
+    chosen: Store,
+    started: u64,
+}
+
+impl Chooser {
+    pub fn new() -> Chooser {
+        Chooser { phase: Phase::Plain, left: TRIED, spent: (0, 0), plain: 0.0, chosen: Store::Plain, started: 0 }
+    }
+    /// How the batch that begins now is to be stored.
+    #[inline]
+    pub fn begin(&mut self) -> Store {
+        self.started = ticks();
+        match self.phase {
+            Phase::Plain => Store::Plain,
+            Phase::Streaming => Store::Streaming,
+            Phase::Chosen => self.chosen,
+        }
+    }
+    /// What was chosen when it was measured last.
+    pub fn chosen(&self) -> Store {
+        self.chosen
+    }
+    /// The batch is published: so many packets of so many lines in all.
+    #[inline]
+    pub fn end(&mut self, packets: usize, lines: u64) {
+        if packets < LEAST {
+            return;
+        }
+        let took = ticks().wrapping_sub(self.started);
+        self.note(took, lines);
+    }
+    fn note(&mut self, took: u64, lines: u64) {
+        self.spent = (self.spent.0 + took, self.spent.1 + lines);
+        self.left -= 1;
+        if self.left > 0 {
+            return;
+        }
+        let (spent, lines) = std::mem::take(&mut self.spent);
+        let each = spent as f64 / lines.max(1) as f64;
+        (self.phase, self.left) = match self.phase {
+            Phase::Plain => {
+                self.plain = each;
+                (Phase::Streaming, TRIED)
+            }
+            Phase::Streaming => {
+                // Past the caches the reader pays more, so we want to see a gain.
+                self.chosen = if each < 0.8 * self.plain { Store::Streaming } else { Store::Plain };
+                (Phase::Chosen, USED)
+            }
+            Phase::Chosen => (Phase::Plain, TRIED),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is chosen when a line costs so many ticks either way.
+    fn choice(chooser: &mut Chooser, plain: u64, streaming: u64) -> Store {
+        while chooser.phase == Phase::Chosen {
+            chooser.note(1, 1);
+        }
+        while chooser.phase != Phase::Chosen {
+            let each = if chooser.begin() == Store::Plain { plain } else { streaming };
+            chooser.note(256 * each, 256);
+        }
+        chooser.begin()
+    }
+
+    #[test]
+    fn it_follows_what_pays() {
+        let mut chooser = Chooser::new();
+        for (plain, streaming, chosen) in [(25, 7, Store::Streaming), (4, 7, Store::Plain), (10, 9, Store::Plain)] {
+            assert_eq!(choice(&mut chooser, plain, streaming), chosen);
+        }
+    }
+
+    #[test]
+    fn small_batches_tell_nothing() {
+        let mut chooser = Chooser::new();
+        for _ in 0..1000 {
+            assert_eq!(chooser.begin(), Store::Plain);
+            chooser.end(LEAST - 1, 1);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Sending: packets are copied into buffers that the peer reads.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use quiver_engine::{Batch, Flags, Lent, TxContext, TxQueue};
+use quiver_memif_protocol::receiver::Place;
+use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::{Broken, Interrupt, Store, Transmitter};
+use quiver_wire::{EthernetHeader, Header};
+
+use crate::handover::Holder;
+use crate::rx::place;
+use crate::store::Chooser;
+
+/// How often a worker tries to get a ring that another worker is sending by. It never waits for it: the batch is dropped
+/// as `tx-full` then.
+const TRIES: u32 = 2000;
+
+/// A ring for sending. Workers share it where there are fewer rings than workers.
+pub(crate) struct TxRing {
+    transmitter: Transmitter,
+    interrupt: Arc<OwnedFd>,
+    chooser: Chooser,
+    /// Of a slave without copies: the packets that the master reads.
+    lent: Option<Lent>,
+    /// Room to put a packet's parts together.
+    parts: Vec<Place>,
+}
+
+/// A ring that several workers may send by, one at a time.
+pub(crate) type SharedRing = Arc<Mutex<TxRing>>;
+
+impl TxRing {
+    pub fn new(transmitter: Transmitter, interrupt: Arc<OwnedFd>, lent: Option<Lent>) -> SharedRing {
+        Arc::new(Mutex::new(TxRing { transmitter, interrupt, chooser: Chooser::new(), lent, parts: vec![] }))
+    }
+    /// How bytes are written at present.
+    pub fn store(&self) -> Store {
+        self.chooser.chosen()
+    }
+    /// Sends packets from the front of the batch; returns how many were dealt with.
+    fn send(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        if self.lent.is_some() { self.send_in_place(cx, batch, is_ip) } else { self.send_copies(cx, batch, is_ip) }
+    }
+    /// Lends packets to the master, which reads them where they are, and takes back those that it has read.
+    fn send_in_place(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        let TxRing { transmitter, lent: Some(lent), parts, .. } = self else { return Ok(0) };
+        transmitter.reclaim()?.for_each(|slot| lent.give_back(slot, cx.pool));
+        transmitter.begin()?;
+        let mut done = 0;
+        for i in 0..batch.len() {
+            parts.clear();
+            parts.extend(batch.spans(cx.pool, i).map(place));
+            if is_ip {
+                let header = EthernetHeader::LENGTH as u32;
+                match parts.first_mut().filter(|first| first.length > header && is_ip_packet(cx, batch, i)) {
+                    Some(first) => (first.offset, first.length) = (first.offset + header, first.length - header),
+                    None => parts.clear(),
+                }
+            }
+            match if parts.is_empty() { Sent::TooLong } else { transmitter.send_in_place(parts) } {
+                // All of a packet comes back with its last part.
+                Sent::Yes => lent.keep(transmitter.last_slot(), cx.pool, batch, i),
+                Sent::Full => break,
+                Sent::TooLong => cx.refuse(batch.length(i)),
+            }
+            done += 1;
+        }
+        if transmitter.publish() && done > 0 {
+            Interrupt::notify(&*self.interrupt);
+        }
+        Ok(done)
+    }
+    fn send_copies(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        let TxRing { transmitter, chooser, .. } = self;
+        transmitter.set_store(chooser.begin());
+        transmitter.begin()?;
+        let (mut done, mut lines) = (0, 0);
+        for i in 0..batch.len() {
+            let length = batch.length(i) as usize;
+            let sent = if is_ip {
+                let Some(length) = length.checked_sub(EthernetHeader::LENGTH).filter(|_| is_ip_packet(cx, batch, i))
+                else {
+                    cx.refuse(batch.length(i));
+                    done += 1;
+                    continue;
+                };
+                let mut segments = batch.segments(cx.pool, i);
+                let first = segments.next().and_then(|first| first.get(EthernetHeader::LENGTH..));
+                transmitter.send(length, first.into_iter().chain(segments))?
+            } else if batch.flags(i).has(Flags::CHAINED) {
+                transmitter.send(length, batch.segments(cx.pool, i))?
+            } else {
+                transmitter.send(length, std::iter::once(batch.bytes(cx.pool, i)))?
+            };
+            match sent {
+                Sent::Yes => lines += length.div_ceil(64) as u64,
+                Sent::Full => break,
+                Sent::TooLong => cx.refuse(batch.length(i)),
+            }
+            done += 1;
+        }
+        let wants_interrupt = transmitter.publish();
+        chooser.end(done, lines);
+        if wants_interrupt && done > 0 {
+            Interrupt::notify(&*self.interrupt);
+        }
+        Ok(done)
+    }
+}
+
+/// Whether behind the header is an IP packet, which needs none on this link.
+fn is_ip_packet(cx: &TxContext, batch: &Batch, i: usize) -> bool {
+    batch.bytes(cx.pool, i).get(12..14).is_some_and(|kind| kind == [0x08, 0x00] || kind == [0x86, 0xdd])
+}
+
+/// A worker's transmit queue. It outlives connections.
+pub(crate) struct Tx {
+    holder: Holder<SharedRing>,
+    is_ip: bool,
+}
+
+impl Tx {
+    pub fn new(holder: Holder<SharedRing>, is_ip: bool) -> Tx {
+        Tx { holder, is_ip }
+    }
+}
+
+/// The ring, if no other worker has it for long. What a worker that panicked left there is a ring like any other.
+fn acquire(ring: &SharedRing) -> Option<MutexGuard<'_, TxRing>> {
+    for _ in 0..TRIES {
+        match ring.try_lock() {
+            Ok(ring) => return Some(ring),
+            Err(TryLockError::Poisoned(ring)) => return Some(ring.into_inner()),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
+impl TxQueue for Tx {
+    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
+        let Some(ring) = self.holder.get() else {
+            // Nobody is there to send to.
+            (0..batch.len()).for_each(|i| cx.refuse(batch.length(i)));
+            return batch.len();
+        };
+        let Some(mut held) = acquire(ring) else { return 0 };
+        let sent = held.send(cx, batch, self.is_ip);
+        drop(held);
+        sent.unwrap_or_else(|broken| {
+            tracing::warn!("memif: {broken}; the connection ends");
+            self.holder.broken();
+            0
+        })
+    }
+}

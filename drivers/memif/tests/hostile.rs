@@ -1,0 +1,157 @@
+//! Slaves that break the rules: the daemon disconnects them, lives on, and takes the next one.
+
+mod site;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quiver_memif_protocol::layout::SlaveMemory;
+use quiver_memif_protocol::link::{Offer, RingOffer};
+use quiver_memif_protocol::slave::Step;
+use quiver_memif_protocol::{Channel, Interrupt, Mode, Refusal, Request, Secret, Slave};
+use quiver_testkit::daemon::Daemon;
+use rustix::fs::MemfdFlags;
+use site::{cross_connect, daemon, state};
+use tempfile::TempDir;
+
+/// A master, and the folder of its socket.
+fn master() -> (Daemon, TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let filename = folder.path().join("memif.sock").display().to_string();
+    let mut master = daemon(1, false);
+    master.configure(&format!("create memif socket id 1 filename {filename}"));
+    master.configure("create interface memif id 0 socket-id 1 master");
+    cross_connect(&mut master);
+    (master, folder, filename)
+}
+
+/// Connects as a slave that offers what it likes. Returns the channel when the master has said CONNECTED.
+fn connect(
+    master: &mut Daemon,
+    filename: &str,
+    offer: impl Fn(&SlaveMemory) -> Offer<Arc<OwnedFd>>,
+) -> Result<(Channel, SlaveMemory), Refusal> {
+    let address = filename.parse().expect("a path");
+    let channel = Channel::connect(&address).expect("no error").expect("the daemon listens");
+    let mut slave = Slave::<Arc<OwnedFd>>::new(Request {
+        id: 0,
+        mode: Mode::Ethernet,
+        secret: Secret::NONE,
+        name: "hostile".into(),
+        interface: "hostile0".into(),
+        s2m_rings: 1,
+        m2s_rings: 1,
+        log2_ring_size: 6,
+    });
+    let mut memory = None;
+    for _ in 0..500 {
+        master.advance(Duration::from_millis(1)).expect("it settles");
+        while let Some((message, _)) = channel.receive().expect("the daemon talks") {
+            let mut step = slave.received(&message)?;
+            if let Step::Make(agreed) = step {
+                let made = SlaveMemory::make(&agreed, Some(2048), Mode::Ethernet, vec![]).expect("memory");
+                step = slave.offer(&offer(&made));
+                memory = Some(made);
+            }
+            match step {
+                Step::Send(answer, file) => {
+                    channel.send(&answer, file.as_ref().map(|file| file.as_fd())).expect("sent");
+                }
+                Step::Connected(_) => return Ok((channel, memory.expect("made"))),
+                _ => {}
+            }
+        }
+    }
+    panic!("the daemon says nothing: {}", state(master));
+}
+
+/// The daemon has disconnected its slave, and takes an honest one.
+fn ends_and_takes_another(mut master: Daemon, filename: &str, why: &str) {
+    master.send("pg0", &[7; 60]).expect("pg0 is there");
+    master.advance(Duration::from_millis(100)).expect("it settles");
+    assert_eq!(state(&mut master), format!("waiting: {why}"));
+    let (_channel, _memory) = connect(&mut master, filename, |made| made.offer.clone()).expect("let in");
+    assert_eq!(state(&mut master), "connected");
+    master.finish().expect("nothing has leaked");
+}
+
+#[test]
+fn an_index_out_of_reach_ends_the_connection() {
+    let (mut master, _folder, filename) = master();
+    let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+    memory.link.transmit[0].ring.set_head(65);
+    ends_and_takes_another(master, &filename, "the rings are broken");
+}
+
+#[test]
+fn a_buffer_that_lies_nowhere_ends_the_connection() {
+    let (mut master, _folder, filename) = master();
+    let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+    let descriptor = quiver_memif_protocol::ring::Descriptor { length: 2048, offset: u32::MAX, ..Default::default() };
+    memory.link.receive[0].ring.set_descriptor(0, descriptor);
+    memory.link.receive[0].ring.set_head(1);
+    ends_and_takes_another(master, &filename, "the rings are broken");
+}
+
+#[test]
+fn packets_that_lie_nowhere_are_dropped_by_name() {
+    let (mut master, _folder, filename) = master();
+    let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+    let ring = &memory.link.transmit[0].ring;
+    let descriptor =
+        |has_next, region, length, offset| quiver_memif_protocol::ring::Descriptor { has_next, region, length, offset };
+    // Outside, in no region, of no bytes, of too many, and one that never ends.
+    let wrong = [
+        descriptor(false, 0, 60, u32::MAX),
+        descriptor(false, 9, 60, 0),
+        descriptor(false, 0, 0, 0),
+        descriptor(false, 0, u32::MAX, 0),
+        descriptor(true, 0, 60, 0),
+    ];
+    for (index, descriptor) in (0..).zip(wrong) {
+        ring.set_descriptor(index, descriptor);
+    }
+    ring.set_head(5);
+    master.advance(Duration::from_millis(1)).expect("it settles");
+    assert_eq!(master.drops().get(&("memif-input", "truncated")), Some(&5));
+    assert_eq!((state(&mut master).as_str(), ring.tail()), ("connected", 5));
+    drop(memory);
+    master.finish().expect("nothing has leaked");
+}
+
+#[test]
+fn memory_that_is_truncated_ends_the_connection_and_not_us() {
+    let (mut master, _folder, filename) = master();
+    let file = rustix::fs::memfd_create("hostile", MemfdFlags::CLOEXEC).expect("memory");
+    rustix::fs::ftruncate(&file, 1 << 20).expect("its size");
+    // A ring's cookie, by hand: the memory is not ours to initialise otherwise.
+    rustix::io::pwrite(&file, &0x03E3_1F20u32.to_le_bytes(), 0).expect("written");
+    let file = Arc::new(file);
+    let offered = file.clone();
+    let (_channel, _memory) = connect(&mut master, &filename, move |_| {
+        let interrupt = Interrupt::make().expect("an eventfd");
+        let ring = RingOffer { region: 0, offset: 0, log2_size: 6, interrupt };
+        Offer { regions: vec![(offered.clone(), 1 << 20)], s2m: vec![ring], m2s: vec![] }
+    })
+    .expect("let in");
+    rustix::io::pwrite(&*file, &1u16.to_le_bytes(), 6).expect("written: a packet waits");
+    rustix::fs::ftruncate(&*file, 0).expect("nothing forbids it");
+    master.advance(Duration::from_millis(100)).expect("it settles, and lives");
+    assert_eq!(state(&mut master), "waiting: the rings are broken");
+    master.finish().expect("nothing has leaked");
+}
+
+#[test]
+fn a_file_that_is_no_eventfd_is_refused() {
+    let (mut master, _folder, filename) = master();
+    let refused = connect(&mut master, &filename, |made| {
+        let file: OwnedFd = std::fs::File::open("/dev/null").expect("it is there").into();
+        let mut offer = made.offer.clone();
+        offer.s2m[0].interrupt = Arc::new(file);
+        offer
+    });
+    let why = "a ring's file is no eventfd";
+    assert_eq!(refused.err(), Some(Refusal::ByPeer(why.into())));
+    assert_eq!(state(&mut master), format!("waiting: {why}"));
+}
