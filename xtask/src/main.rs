@@ -65,7 +65,7 @@ fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for (what, file) in [("graph", "bench/graph.csv"), ("control", "bench/control.csv")] {
+    for (what, file) in [("graph", "bench/graph.csv"), ("control", "bench/control.csv"), ("memif", "bench/memif.csv")] {
         if given(what) && !given("--csv") {
             command.args(["--csv", file]);
         }

@@ -3,6 +3,7 @@
 mod control;
 mod graph;
 mod machine;
+mod memif;
 mod path;
 mod report;
 
@@ -36,6 +37,28 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
+    /// Ticks per packet through memif, by length, in one process and between two
+    Memif {
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// The instruction set; the best one if none is named
+        #[arg(long, value_name = "baseline|avx2|avx512")]
+        isa: Option<Level>,
+    },
+    /// The other process of `bench memif`
+    #[command(hide = true)]
+    MemifPeer {
+        /// The daemon's socket
+        socket: String,
+        /// Bytes of the packets
+        bytes: usize,
+        /// The core to run on
+        core: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -45,6 +68,9 @@ fn main() -> ExitCode {
         false => match bench {
             Bench::Graph { json, csv, only, isa } => graph(json, csv, &only, isa.unwrap_or_else(Level::best)),
             Bench::Control { csv } => control::run(csv.as_deref()),
+            Bench::Memif { json, csv, isa } => memif::run(json, csv, isa.unwrap_or_else(Level::best)),
+            // It ends when the daemon closes the connection, which is no error.
+            Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core).or(Ok(())),
         },
     };
     match done {

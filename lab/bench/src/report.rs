@@ -52,14 +52,8 @@ pub fn json(machine: &Machine, rows: &[Row]) -> Result<String, String> {
 
 /// Adds the rows to a file, which gets a head line if it is new.
 pub fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(told)?;
-    let mut text = String::new();
-    if file.metadata().map_err(told)?.len() == 0 {
-        text = format!("{},level\n", COLUMNS.join(","));
-    }
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
-    for row in rows {
+    let line = |row: &Row| {
         let fields = [
             machine.date.clone(),
             machine.revision.clone(),
@@ -75,8 +69,17 @@ pub fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String
             machine.pages.to_owned(),
             machine.level.to_owned(),
         ];
-        text.push_str(&fields.join(","));
-        text.push('\n');
-    }
+        fields.join(",")
+    };
+    append_lines(path, &format!("{},level", COLUMNS.join(",")), rows.iter().map(line))
+}
+
+/// Adds lines to a file, which gets a head line if it is new.
+pub fn append_lines(path: &Path, head: &str, lines: impl Iterator<Item = String>) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(told)?;
+    let is_new = file.metadata().map_err(told)?.len() == 0;
+    let head = is_new.then(|| head.to_owned());
+    let text: String = head.into_iter().chain(lines).map(|line| line + "\n").collect();
     file.write_all(text.as_bytes()).map_err(told)
 }

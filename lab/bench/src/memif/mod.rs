@@ -1,0 +1,242 @@
+//! Ticks per packet through memif: from the ring of one peer to that of another, cross-connected.
+//!
+//! - In one process the peers run on the daemon's own thread, between its turns, which alone are timed: steady, but without
+//!   the cost of lines that another core has.
+//! - Between two processes each has a core. There the round trip between the cores decides, and on a machine that is one of
+//!   many it changes: it is measured before and after.
+
+mod peer;
+mod report;
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use quiver_engine::{Backing, Dataplane, Level};
+use quiver_scenarios::UNSEEN;
+use quiver_testkit::daemon::{Daemon, Setup};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::Serialize;
+
+use crate::graph::{cpu, reading};
+use crate::machine::Machine;
+use peer::Peer;
+pub use peer::run as run_peer;
+
+/// Bytes of the packets.
+const SIZES: [usize; 8] = [64, 128, 256, 512, 1024, 1518, 4096, 9000];
+/// Windows, of which the median counts.
+const WINDOWS: usize = 9;
+/// Packets that are in the ring at once.
+const FILL: usize = 256;
+/// Fillings in a window of one process.
+const FILLS: usize = 200;
+/// A window of two processes.
+const WINDOW: Duration = Duration::from_millis(150);
+/// The cores of the daemon and of its peer.
+const CORES: [usize; 2] = [0, 1];
+
+/// A row of the result. Ticks are those of the time stamp counter.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// `one process` or `two processes`.
+    pub placement: &'static str,
+    /// Bytes of the packets.
+    pub bytes: usize,
+    /// `nodes`, or the name of the product.
+    pub way: String,
+    /// The median of the windows.
+    pub ticks: f64,
+    /// The least of the windows.
+    pub least: f64,
+    /// Ticks from core to core and back, before and after; of two processes only.
+    pub round_trip: Option<(u64, u64)>,
+}
+
+/// Measures everything, prints it, and appends it to a file.
+pub fn run(json: bool, csv: Option<PathBuf>, level: Level) -> Result<(), String> {
+    let mut rows = vec![];
+    let mut backing = Backing::Plain;
+    for bytes in SIZES {
+        eprintln!("{bytes} bytes ...");
+        for fusion in [false, true] {
+            let mut bench = Bench::new(level, fusion)?;
+            backing = bench.daemon.control().room::<Dataplane>().buffers().backing();
+            rows.push(bench.in_one_process(bytes)?);
+        }
+        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+            rows.push(between_processes(level, bytes)?);
+        }
+    }
+    let machine = Machine::here(backing, level);
+    match json {
+        true => println!("{}", report::json(&machine, &rows)?),
+        false => println!("{}", report::table(&machine, &rows)),
+    }
+    csv.map_or(Ok(()), |file| report::append(&file, &machine, &rows))
+}
+
+struct Bench {
+    daemon: Daemon,
+    /// How packets go.
+    way: String,
+    /// The daemon's socket.
+    socket: String,
+}
+
+impl Bench {
+    /// A daemon with two masters on one socket, cross-connected.
+    fn new(level: Level, fusion: bool) -> Result<Bench, String> {
+        let setup = Setup { level, fusion, buffers: 16_384, ..Setup::default() };
+        let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
+        // Abstract names vanish with their owner; the daemon of the last row may not be gone yet.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = format!("abstract:quiver-bench-{}-{number}", std::process::id());
+        for line in [
+            &format!("create memif socket id 1 filename {socket}"),
+            "create interface memif id 0 socket-id 1 master",
+            "create interface memif id 1 socket-id 1 master",
+            "set interface l2 xconnect memif1/0 memif1/1",
+            "set interface l2 xconnect memif1/1 memif1/0",
+            "set interface state memif1/0 up",
+            "set interface state memif1/1 up",
+        ] {
+            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
+        }
+        let product =
+            daemon.control().room::<Dataplane>().queues().first().and_then(|queue| queue.product.clone().ok());
+        let way = product.map_or("nodes".to_owned(), |name| format!("fused: {name}"));
+        Ok(Bench { daemon, way, socket })
+    }
+    /// Lets time pass for the control task.
+    fn advance(&mut self) -> Result<(), String> {
+        self.daemon.advance(Duration::from_millis(1)).map_err(|error| error.to_string())
+    }
+    fn in_one_process(&mut self, bytes: usize) -> Result<Row, String> {
+        let (mut from, mut to) = (Peer::connect(&self.socket, 0)?, Peer::connect(&self.socket, 1)?);
+        for _ in 0..2000 {
+            self.advance()?;
+            if from.poll()? & to.poll()? {
+                break;
+            }
+        }
+        let tick = quiver_engine::thread::tick_length();
+        let mut windows = vec![];
+        // One more, unseen, warms up caches and branch predictors.
+        for window in 0..=WINDOWS {
+            let (mut nanoseconds, reading) = (0, reading());
+            for _ in 0..FILLS {
+                from.fill(bytes, FILL)?;
+                let (start, mut left) = (cpu(), FILL);
+                while left > 0 {
+                    match self.daemon.workers()[0].turn(0) {
+                        0 => return Err(format!("{left} of {FILL} packets were not received")),
+                        done => left = left.saturating_sub(done),
+                    }
+                }
+                nanoseconds += (cpu() - start).saturating_sub(reading);
+                let came = to.drain()?;
+                if came != FILL {
+                    return Err(format!("{came} of {FILL} packets came out; drops: {:?}", self.daemon.drops()));
+                }
+            }
+            if window > 0 {
+                windows.push(nanoseconds as f64 / tick / (FILL * FILLS) as f64);
+            }
+        }
+        Ok(row("one process", bytes, self.way.clone(), windows, None))
+    }
+}
+
+fn row(
+    placement: &'static str,
+    bytes: usize,
+    way: String,
+    mut windows: Vec<f64>,
+    round_trip: Option<(u64, u64)>,
+) -> Row {
+    windows.sort_by(f64::total_cmp);
+    Row { placement, bytes, way, ticks: windows[windows.len() / 2], least: windows[0], round_trip }
+}
+
+/// Kills the peer's process whatever happens.
+struct Running(Child);
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn between_processes(level: Level, bytes: usize) -> Result<Row, String> {
+    pin(CORES[0]);
+    let before = round_trip();
+    let mut bench = Bench::new(level, true)?;
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut peer = Command::new(this);
+    peer.args(["memif-peer", &bench.socket, &bytes.to_string(), &CORES[1].to_string()]);
+    let _peer = Running(peer.spawn().map_err(|error| format!("the peer cannot start: {error}"))?);
+    let start = Instant::now();
+    while bench.daemon.workers()[0].counters().busy_turns.get() < 100 {
+        if start.elapsed() > Duration::from_secs(10) {
+            return Err("the peer sends nothing".into());
+        }
+        bench.advance()?;
+    }
+    let worker = &mut bench.daemon.workers()[0];
+    let mut windows = vec![];
+    for window in 0..=WINDOWS {
+        let (start, ticks, mut packets) = (Instant::now(), worker.counters().busy_ticks.get(), 0);
+        while start.elapsed() < WINDOW {
+            for _ in 0..64 {
+                packets += worker.turn(0);
+            }
+        }
+        let spent = worker.counters().busy_ticks.get() - ticks;
+        if window > 0 && packets > 0 {
+            windows.push(spent as f64 / packets as f64);
+        }
+    }
+    let way = bench.way.clone();
+    if windows.is_empty() {
+        return Err("nothing was forwarded".into());
+    }
+    Ok(row("two processes", bytes, way, windows, Some((before, round_trip()))))
+}
+
+/// Keeps this thread on a core; where that is not allowed, the figures say so by their spread.
+fn pin(core: usize) {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    let _ = sched_setaffinity(None, &cores);
+}
+
+/// Ticks that a word takes from one core to the other and back: the median of many.
+fn round_trip() -> u64 {
+    const TIMES: u64 = 20_000;
+    let word = AtomicU64::new(0);
+    let mut trips = vec![];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(CORES[1]);
+            for turn in 0..TIMES {
+                while word.load(Ordering::Acquire) != 2 * turn + 1 {
+                    std::hint::spin_loop();
+                }
+                word.store(2 * turn + 2, Ordering::Release);
+            }
+        });
+        for turn in 0..TIMES {
+            let start = quiver_engine::isa::ticks();
+            word.store(2 * turn + 1, Ordering::Release);
+            while word.load(Ordering::Acquire) != 2 * turn + 2 {
+                std::hint::spin_loop();
+            }
+            trips.push(quiver_engine::isa::ticks().wrapping_sub(start));
+        }
+    });
+    trips.sort_unstable();
+    trips[trips.len() / 2]
+}
