@@ -16,6 +16,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 pub struct Daemon {
     program: Program,
     client: PathBuf,
+    socket: String,
 }
 
 impl Daemon {
@@ -24,17 +25,23 @@ impl Daemon {
 
     /// Starts quiverd in a namespace and waits until it answers.
     pub fn start(namespace: &Namespace) -> Result<Self, Error> {
+        Self::start_at(namespace, Self::SOCKET, &[])
+    }
+
+    /// The same for one of several, which listens elsewhere, with further arguments.
+    pub fn start_at(namespace: &Namespace, socket: &str, arguments: &[&str]) -> Result<Self, Error> {
         let (quiverd, client) = (built("quiverd")?, built("quiver")?);
-        let program = Program::start(namespace.command(quiverd).args(["--socket", Self::SOCKET]))?;
-        let mut daemon = Self { program, client };
-        let client = daemon.client.clone();
-        daemon.program.wait_until("an answer", READY_WITHIN, |_| run(&mut call(&client, "show version")).is_ok())?;
+        let program = Program::start(namespace.command(quiverd).args(["--socket", socket]).args(arguments))?;
+        let mut daemon = Self { program, client, socket: socket.to_owned() };
+        let (client, socket) = (daemon.client.clone(), daemon.socket.clone());
+        let answers = |_: &_| run(&mut call(&client, &socket, "show version")).is_ok();
+        daemon.program.wait_until("an answer", READY_WITHIN, answers)?;
         Ok(daemon)
     }
 
     /// Gives the daemon a command, as a user types it, and returns its answer.
     pub fn command(&self, line: &str) -> Result<String, Error> {
-        Ok(run(&mut call(&self.client, line))?)
+        Ok(run(&mut call(&self.client, &self.socket, line))?)
     }
 
     /// What the daemon has said on standard output and error.
@@ -43,9 +50,9 @@ impl Daemon {
     }
 }
 
-fn call(client: &PathBuf, line: &str) -> Command {
+fn call(client: &PathBuf, socket: &str, line: &str) -> Command {
     let mut command = Command::new(client);
-    command.args(["--socket", Daemon::SOCKET]).args(line.split_whitespace());
+    command.args(["--socket", socket]).args(line.split_whitespace());
     command
 }
 

@@ -19,6 +19,13 @@ pub enum Join {
         /// Whether fused products may be used.
         is_fused: bool,
     },
+    /// Two quiverd, each with a tap of one end, joined by memif.
+    Memif {
+        /// Whether the client's quiverd is the master, and the server's the slave; or the other way round.
+        master_at_client: bool,
+        /// Whether the slave shares its packet buffers, so that the master uses them in place.
+        is_zero_copy: bool,
+    },
 }
 
 /// What quiverd does between client and server.
@@ -57,6 +64,11 @@ impl fmt::Display for Join {
         match self {
             Self::Veth => f.write_str("direct veth pair"),
             Self::LinuxBridge => f.write_str("Linux bridge"),
+            Self::Memif { master_at_client, is_zero_copy } => {
+                let master = if *master_at_client { "client" } else { "server" };
+                let copy = if *is_zero_copy { "zero-copy" } else { "copy" };
+                write!(f, "Quiver twice (memif, {copy}, master at the {master})")
+            }
             Self::Quiver { function, driver, is_fused } => {
                 let function = match function {
                     Function::CrossConnect => "cross-connect",

@@ -36,6 +36,32 @@ pub fn attach(
     Ok(())
 }
 
+/// Starts one of two quiverd, attaches it to its end's `eth0` by a tap, and has it join the other by memif.
+pub fn end(
+    number: usize,
+    namespace: &Namespace,
+    end: &Namespace,
+    is_master: bool,
+    is_zero_copy: bool,
+    mtu: u16,
+) -> Result<Daemon, Error> {
+    let socket = if number == 0 { Daemon::SOCKET } else { "/run/quiver/cli2.sock" };
+    let shared: &[&str] = if is_zero_copy { &["--share-buffers", "--buffers-limit", "16384"] } else { &[] };
+    let daemon = Daemon::start_at(namespace, socket, shared)?;
+    let (role, copy) = (if is_master { "master" } else { "slave" }, if is_zero_copy { "" } else { "no-zero-copy" });
+    for command in [
+        format!("create tap id 0 host-ns {} host-if-name eth0 host-mtu-size {mtu}", end.name()),
+        format!("create interface memif id 7 {role} {copy}"),
+        "set interface state tap0 up".into(),
+        "set interface state memif0/7 up".into(),
+        "set interface l2 xconnect tap0 memif0/7".into(),
+        "set interface l2 xconnect memif0/7 tap0".into(),
+    ] {
+        daemon.command(&command)?;
+    }
+    Ok(daemon)
+}
+
 /// Makes quiverd carry packets between its two interfaces.
 pub fn configure(
     daemon: &Daemon,

@@ -15,14 +15,17 @@ const REACHABLE_WITHIN: Duration = Duration::from_secs(10);
 ///
 /// Only one site can stand at a time in a world, for its namespaces have fixed names.
 pub struct Site {
-    join: Join,
-    /// Stopped first, for it holds interfaces in the namespaces.
+    /// Stopped first, for they hold interfaces in the namespaces.
     daemon: Option<Daemon>,
+    /// The server's quiverd, where each end has one.
+    other: Option<Daemon>,
     client: Namespace,
     server: Namespace,
-    /// What joins the two, if it has a namespace of its own.
-    _between: Option<Namespace>,
+    /// What joins the two, where it has namespaces of its own.
+    between: Vec<Namespace>,
     addresses: Addresses,
+    join: Join,
+    mtu: u16,
 }
 
 /// The addresses of a site's two ends.
@@ -53,30 +56,38 @@ impl Site {
         let addresses = Addresses::of(join);
         let client = Namespace::add(world, "client")?;
         let server = Namespace::add(world, "server")?;
-        let (between, daemon) = match join {
+        let (between, daemon, other) = match join {
             Join::Veth => {
                 veth((&client, "eth0"), (&server, "eth0"), mtu)?;
-                (None, None)
+                (vec![], None, None)
             }
             Join::LinuxBridge => {
                 let switch = Namespace::add(world, "switch")?;
                 veth((&client, "eth0"), (&switch, "port1"), mtu)?;
                 veth((&server, "eth0"), (&switch, "port2"), mtu)?;
                 bridge(&switch, "br0", &["port1", "port2"], mtu)?;
-                (Some(switch), None)
+                (vec![switch], None, None)
             }
             Join::Quiver { function, driver, is_fused } => {
                 let quiver = Namespace::add(world, "quiver")?;
                 let daemon = Daemon::start(&quiver)?;
                 quiver::attach(&daemon, &quiver, driver, [&client, &server], mtu)?;
                 quiver::configure(&daemon, function, is_fused, driver, &addresses)?;
-                (Some(quiver), Some(daemon))
+                (vec![quiver], Some(daemon), None)
+            }
+            Join::Memif { master_at_client, is_zero_copy } => {
+                let namespaces = [Namespace::add(world, "quiver")?, Namespace::add(world, "quiver2")?];
+                let start = |number: usize, end| {
+                    quiver::end(number, &namespaces[number], end, (number == 0) == master_at_client, is_zero_copy, mtu)
+                };
+                let (daemon, other) = (start(0, &client)?, start(1, &server)?);
+                (namespaces.into(), Some(daemon), Some(other))
             }
         };
         let gateways = addresses.gateways;
         address(&client, addresses.client, gateways.map(|(client_side, _)| client_side))?;
         address(&server, addresses.server, gateways.map(|(_, server_side)| server_side))?;
-        let site = Self { join, daemon, client, server, _between: between, addresses };
+        let site = Self { daemon, other, client, server, between, addresses, join, mtu };
         site.wait_until_reachable()?;
         Ok(site)
     }
@@ -104,6 +115,24 @@ impl Site {
     /// The quiverd between the two, if it is one that joins them.
     pub fn daemon(&self) -> Option<&Daemon> {
         self.daemon.as_ref()
+    }
+
+    /// The server's quiverd, where each end has one.
+    pub fn other_daemon(&self) -> Option<&Daemon> {
+        self.other.as_ref()
+    }
+
+    /// Kills a quiverd of two, the client's or the server's (1), starts another in its place, and waits until packets
+    /// cross the site again.
+    pub fn kill_and_restart(&mut self, number: usize) -> Result<(), Error> {
+        let Join::Memif { master_at_client, is_zero_copy } = self.join else { return Ok(()) };
+        let is_master = (number == 0) == master_at_client;
+        let (place, end) = if number == 0 { (&mut self.daemon, &self.client) } else { (&mut self.other, &self.server) };
+        // Killed first: its tap has the name that the next one's gets.
+        drop(place.take());
+        *place = Some(quiver::end(number, &self.between[number], end, is_master, is_zero_copy, self.mtu)?);
+        address(end, if number == 0 { self.addresses.client } else { self.addresses.server }, None)?;
+        self.wait_until_reachable()
     }
 
     /// The first packets may meet interfaces that are not yet up and neighbours that are not yet known.

@@ -6,8 +6,10 @@
 mod connections;
 mod file;
 mod fusion;
+mod memif;
 mod pings;
 mod streams;
+mod testpmd;
 
 use std::process::ExitCode;
 
@@ -47,8 +49,26 @@ fn main() -> ExitCode {
             Trial::test(format!("{join}: {name}"), move || traffic(&Site::build(world, join, mtu)?))
         })
     });
+    let memif = [true, false].into_iter().flat_map(|master_at_client| {
+        [true, false].map(|is_zero_copy| {
+            let join = Join::Memif { master_at_client, is_zero_copy };
+            Trial::test(join.to_string(), move || {
+                memif::carries_traffic(&Site::build(world, join, 9000)?, is_zero_copy)
+            })
+        })
+    });
     let narrow = Trial::test("pings notice a link that is too narrow", || pings_notice_a_narrow_link(world));
-    libtest_mimic::run(&arguments, trials.chain(fused).chain([narrow]).collect()).exit_code()
+    libtest_mimic::run(
+        &arguments,
+        trials
+            .chain(fused)
+            .chain(memif)
+            .chain(memif::outlives(world))
+            .chain(testpmd::trials(world))
+            .chain([narrow])
+            .collect(),
+    )
+    .exit_code()
 }
 
 /// The largest pings fit only links with the MTU that they are given elsewhere.
