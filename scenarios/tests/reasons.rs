@@ -12,7 +12,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
 
 /// Reasons that no scenario can reach, since its packets come from the generator: why, and the test that reaches them.
-const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 9] = [
+const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 11] = [
     ("interface-output", "bad-offload", "the generator makes no offloads", OFFLOAD),
     ("interface-output", "no-buffer", "the generator makes no offloads to be cut", OFFLOAD),
     ("interface-output", "tx-full", "the generator takes all that it is to send", OFFLOAD),
@@ -20,9 +20,12 @@ const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 9] = [
     ("pg-input", "truncated", "all receive queues have this reason, and the generator never cuts a packet", None),
     ("af-packet-input", "no-buffer", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),
     ("af-packet-input", "truncated", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),
+    ("memif-input", "no-buffer", "its packets come from another process", HOSTILE),
+    ("memif-input", "truncated", "its packets come from another process", HOSTILE),
     ("tap-input", "no-buffer", LINUX, Some("drivers/tap/tests/namespaces.rs")),
     ("tap-input", "truncated", "no Linux does so: a socket stands for it", Some("drivers/tap/src/queue.rs")),
 ];
+const HOSTILE: Option<&str> = Some("drivers/memif/tests/hostile.rs");
 const OFFLOAD: Option<&str> = Some("engine/core/tests/offload.rs");
 const LINUX: &str = "its packets come from Linux";
 

@@ -10,16 +10,20 @@ use quiver_memif_protocol::layout::SlaveMemory;
 use quiver_memif_protocol::link::{Offer, RingOffer};
 use quiver_memif_protocol::slave::Step;
 use quiver_memif_protocol::{Channel, Interrupt, Mode, Refusal, Request, Secret, Slave};
-use quiver_testkit::daemon::Daemon;
+use quiver_testkit::daemon::{Daemon, Setup};
 use rustix::fs::MemfdFlags;
-use site::{cross_connect, daemon, state};
+use site::{cross_connect, daemon_of, state};
 use tempfile::TempDir;
 
 /// A master, and the folder of its socket.
 fn master() -> (Daemon, TempDir, String) {
+    master_with(4096)
+}
+/// A master with so many buffers.
+fn master_with(buffers: u32) -> (Daemon, TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let filename = folder.path().join("memif.sock").display().to_string();
-    let mut master = daemon(1, false);
+    let mut master = daemon_of(Setup { buffers, ..Setup::default() });
     master.configure(&format!("create memif socket id 1 filename {filename}"));
     master.configure("create interface memif id 0 socket-id 1 master");
     cross_connect(&mut master);
@@ -116,6 +120,26 @@ fn packets_that_lie_nowhere_are_dropped_by_name() {
     master.advance(Duration::from_millis(1)).expect("it settles");
     assert_eq!(master.drops().get(&("memif-input", "truncated")), Some(&5));
     assert_eq!((state(&mut master).as_str(), ring.tail()), ("connected", 5));
+    drop(memory);
+    master.finish().expect("nothing has leaked");
+}
+
+#[test]
+fn packets_that_find_no_buffer_are_dropped_by_name() {
+    let (mut master, _folder, filename) = master_with(48);
+    let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+    let ring = &memory.link.transmit[0].ring;
+    // Two packets of 64 KB, each some thirty of the daemon's buffers.
+    for index in 0..64 {
+        let offset = memory.layout.buffer(true, 0, index).offset;
+        let has_next = index % 32 != 31;
+        let descriptor = quiver_memif_protocol::ring::Descriptor { has_next, region: 0, length: 2048, offset };
+        ring.set_descriptor(index, descriptor);
+    }
+    ring.set_head(64);
+    master.advance(Duration::from_millis(1)).expect("it settles");
+    assert_eq!(master.drops().get(&("memif-input", "no-buffer")), Some(&1));
+    assert_eq!((state(&mut master).as_str(), ring.tail()), ("connected", 64));
     drop(memory);
     master.finish().expect("nothing has leaked");
 }

@@ -151,10 +151,6 @@ impl Receiver {
             }
         }
     }
-    /// What the last burst has that was not released.
-    pub fn burst(&self) -> &[Fragment] {
-        &self.burst[..usize::from(self.taken)]
-    }
     /// Copies a fragment's bytes; `to` is as long as they are. False if they do not lie where they may.
     #[inline(always)]
     #[must_use]

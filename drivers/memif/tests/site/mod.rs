@@ -28,7 +28,12 @@ pub struct Site {
 
 /// A daemon with these workers, and with buffers that others may map or not.
 pub fn daemon(workers: usize, share_buffers: bool) -> Daemon {
-    Daemon::new(ROOMS, Setup { workers, buffers: 4096, share_buffers, ..Setup::default() }).expect("a daemon")
+    daemon_of(Setup { workers, buffers: 4096, share_buffers, ..Setup::default() })
+}
+
+/// A daemon that is made like this.
+pub fn daemon_of(setup: Setup) -> Daemon {
+    Daemon::new(ROOMS, setup).expect("a daemon")
 }
 
 impl Site {
