@@ -32,7 +32,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measure in release: `bench graph` for ticks per packet, which it also appends to bench/graph.csv
+    /// Measure in release: what `bench --help` lists; the rows are also appended to bench/*.csv
     #[command(disable_help_flag = true)]
     Bench {
         /// What to measure, and its options; `bench graph --help` lists them

@@ -38,7 +38,7 @@ pub(crate) struct Connection {
 /// What we are on a channel.
 pub(crate) enum Side {
     Master(Master<OwnedFd>),
-    Slave(Slave<Arc<OwnedFd>>, Option<SlaveMemory>),
+    Slave(Slave<Arc<OwnedFd>>, Option<Box<SlaveMemory>>),
 }
 
 /// Why a channel is closed.
@@ -159,7 +159,7 @@ impl Connection {
             self.peer = agreed.master.to_string();
             let memory = make(port, &agreed, buffers)?;
             step = slave.offer(&memory.offer);
-            *made = Some(memory);
+            *made = Some(Box::new(memory));
         }
         match step {
             slave::Step::Send(answer, file) => {
@@ -185,7 +185,7 @@ impl Connection {
         };
         let (link, layout) = match (mapped, made) {
             (Some(link), _) => (link, None),
-            (None, Some(SlaveMemory { link, layout, .. })) => (link, Some(layout)),
+            (None, Some(made)) => (made.link, Some(made.layout)),
             (None, None) => return Err(memory("there is no memory")),
         };
         let (receivers, senders) = if link.role == Role::Slave && link.regions.len() > 1 {
