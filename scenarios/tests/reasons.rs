@@ -12,7 +12,10 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
 
 /// Reasons that no scenario can reach, since its packets come from the generator: why, and the test that reaches them.
-const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 11] = [
+const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 14] = [
+    ("dispatch", "interface-gone", "workers of a scenario leave nothing in their rings", HANDOFF),
+    ("dispatch", "too-many-passes", "no configuration lets packets circle", HANDOFF),
+    ("worker-handoff", "handoff-full", "all workers of a scenario keep up", WORKERS),
     ("interface-output", "bad-offload", "the generator makes no offloads", OFFLOAD),
     ("interface-output", "no-buffer", "the generator makes no offloads to be cut", OFFLOAD),
     ("interface-output", "tx-full", "the generator takes all that it is to send", OFFLOAD),
@@ -25,6 +28,8 @@ const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 11] = [
     ("tap-input", "no-buffer", LINUX, Some("drivers/tap/tests/namespaces.rs")),
     ("tap-input", "truncated", "no Linux does so: a socket stands for it", Some("drivers/tap/src/queue.rs")),
 ];
+const HANDOFF: Option<&str> = Some("engine/core/tests/handoff.rs");
+const WORKERS: Option<&str> = Some("scenarios/tests/workers.rs");
 const HOSTILE: Option<&str> = Some("drivers/memif/tests/hostile.rs");
 const OFFLOAD: Option<&str> = Some("engine/core/tests/offload.rs");
 const LINUX: &str = "its packets come from Linux";

@@ -7,6 +7,7 @@ use std::error::Error;
 pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_interface::register(control)?;
     quiver_ethernet::register(control)?;
+    quiver_handoff::register(control)?;
     quiver_bridge::register(control)?;
     quiver_vlan::register(control)?;
     quiver_ip::register(control)?;

@@ -14,6 +14,7 @@ use crate::counters::Counters;
 use crate::graph::{
     Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
 };
+use crate::handoff::Generations;
 use crate::intake::{Place, QueueId};
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
@@ -153,6 +154,9 @@ pub struct Dataplane {
     bell: Doorbell,
     punted: Inbox<Punted>,
     attic: Attic,
+    generations: Generations,
+    /// Whether workers have rings to each other.
+    connected: bool,
 }
 
 impl Dataplane {
@@ -166,6 +170,7 @@ impl Dataplane {
         let (rx, tx, drops, tx_errors) = (counters(), counters(), counters(), counters());
         blueprint.discard("drop", drops.clone())?;
         blueprint.node(NodeSpec::new("done", &[], |_| Done))?;
+        blueprint.dispatcher()?;
         blueprint.node(NodeSpec::new("punt", &[], move |_| Punt(outbox.clone())))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
@@ -192,6 +197,8 @@ impl Dataplane {
             bell,
             punted,
             attic: Attic::default(),
+            generations: Generations::new(),
+            connected: false,
             settings,
         })
     }
@@ -319,6 +326,7 @@ impl Dataplane {
         }
         self.grow_counters(interface);
         self.ports.insert(interface);
+        self.generations.change(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
             let counters = self.tx.row(worker);
             self.post(worker, move |w| w.attach_tx(interface, queue, counters));
@@ -356,6 +364,7 @@ impl Dataplane {
     /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
+        self.generations.change(interface);
         self.grow_counters(interface);
         self.post_all(|worker| {
             let via = port.map(|port| (port, self.tx.row(worker)));
@@ -367,6 +376,7 @@ impl Dataplane {
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
         self.ports.remove(&interface);
+        self.generations.change(interface);
         let disabled = self.blueprint.disable_all(interface);
         let gone = Arc::new(gone);
         self.post_all(|_| {

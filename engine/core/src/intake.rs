@@ -10,11 +10,13 @@ use crate::capture::Point;
 use crate::counters::Row;
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
+use crate::handoff::Marks;
 use crate::isa::lap;
 use crate::mailbox::{Letter, Mailbox};
 use crate::product::Installed;
 use crate::rx::{RxContext, RxMode, RxQueue};
 use crate::worker::Worker;
+use std::any::Any;
 use std::sync::Arc;
 
 arcs! {
@@ -37,6 +39,14 @@ pub(crate) struct Harvest {
     pub bytes: u64,
 }
 
+/// What a queue waits for that is not polled.
+struct Held {
+    /// Until the rings to other workers are drained up to here.
+    until: Marks,
+    /// What is done then.
+    then: Option<Letter>,
+}
+
 /// A queue's place on a worker.
 pub(crate) struct Place {
     pub id: QueueId,
@@ -52,17 +62,32 @@ pub(crate) struct Place {
     raised: bool,
     /// Letters about a queue that is not here yet.
     waiting: Vec<Letter>,
+    /// Until when the queue is not polled, so that packets do not overtake those that were handed over before.
+    held: Option<Held>,
 }
 
 impl Place {
     /// The place of a queue that is on its way, as control knows it.
     pub fn new(id: QueueId, interface: u16, input: NodeId, counters: Arc<Row>, up: bool, mode: RxMode) -> Place {
-        Place { id, interface, input, counters, up, mode, queue: None, product: None, raised: true, waiting: vec![] }
+        Place {
+            id,
+            interface,
+            input,
+            counters,
+            up,
+            mode,
+            queue: None,
+            product: None,
+            raised: true,
+            waiting: vec![],
+            held: None,
+        }
     }
     /// Whether the queue is to be polled in a turn at this time.
     pub fn is_due(&self, now: u64) -> bool {
         let Some(queue) = &self.queue else { return false };
         self.up
+            && self.held.is_none()
             && (self.mode != RxMode::Interrupt || self.raised || queue.wake_at().is_some_and(|moment| moment <= now))
     }
     /// The queue, if packets can come by it.
@@ -82,6 +107,10 @@ impl Place {
         if let (Interrupt::Failed, Some(queue)) = (said, &mut self.queue) {
             queue.failed();
         }
+    }
+    /// Whether it is not polled for a while.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
     }
     pub fn set_up(&mut self, up: bool) {
         // What came while nobody looked has been announced before.
@@ -162,23 +191,57 @@ impl Worker {
         std::mem::take(&mut place.waiting).into_iter().for_each(|letter| letter(self));
         None
     }
-    /// Sends a queue to the worker of this mailbox, which expects it. What is left goes to whoever drops it.
+    /// Receives nothing of an interface until all packets that were handed to other workers are through. Whoever changes
+    /// which worker a flow goes to calls it before.
+    pub fn hold(&mut self, interface: u16) {
+        let Worker { places, .. } = self;
+        let ids: Vec<_> =
+            places.iter().filter(|p| p.interface == interface && p.held.is_none()).map(|p| p.id).collect();
+        ids.into_iter().for_each(|id| self.hold_until_drained(id, None));
+    }
+    fn hold_until_drained(&mut self, id: QueueId, then: Option<Letter>) {
+        let until = self.outbound().marks();
+        if let Some(place) = self.places.iter_mut().find(|place| place.id == id && place.queue.is_some()) {
+            place.held = Some(Held { until, then });
+        }
+    }
+    /// Lets queues be polled again, or go on, that have waited for the rings to drain.
+    pub(crate) fn let_go(&mut self) {
+        for at in (0..self.places.len()).rev() {
+            let Some(held) = self.places[at].held.take() else { continue };
+            match (self.outbound().is_drained(&held.until), held.then) {
+                (false, then) => self.places[at].held = Some(Held { then, ..held }),
+                (true, Some(then)) => then(self),
+                (true, None) => {}
+            }
+        }
+    }
+    /// Sends a queue to the worker of this mailbox, which expects it, as soon as nothing that it has received can be
+    /// overtaken. What is left goes to whoever drops it.
     pub(crate) fn depart(
         &mut self,
         id: QueueId,
-        to: &Mailbox,
-        refused: impl FnOnce(Box<dyn RxQueue>) + Send + 'static,
-    ) -> Option<Place> {
-        let at = self.places.iter().position(|place| place.id == id && place.queue.is_some())?;
+        to: Arc<Mailbox>,
+        left: impl Fn(Box<dyn Any + Send>) + Send + Clone + 'static,
+    ) {
+        let now = self.outbound().marks();
+        if !self.outbound().is_drained(&now) {
+            return self.hold_until_drained(id, Some(Box::new(move |worker: &mut Worker| worker.send(id, &to, left))));
+        }
+        self.send(id, &to, left);
+    }
+    fn send(&mut self, id: QueueId, to: &Mailbox, left: impl Fn(Box<dyn Any + Send>) + Send + Clone + 'static) {
+        let Some(at) = self.places.iter().position(|place| place.id == id && place.queue.is_some()) else { return };
         let mut place = self.places.remove(at);
         if let Some(queue) = place.queue.take() {
+            let refused = left.clone();
             to.post(move |worker| {
                 if let Some(queue) = worker.arrive(id, queue) {
-                    refused(queue);
+                    refused(Box::new(queue));
                 }
             });
         }
-        Some(place)
+        left(Box::new(place));
     }
     /// Runs a letter about a queue as soon as the queue is here. It finds none if the queue has gone for ever.
     pub(crate) fn when_here(&mut self, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {

@@ -6,6 +6,7 @@
 //! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it.
 //! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`, and its receive queues (`intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control.
+//! - `handoff`: packets that go on with another worker.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
 
@@ -17,6 +18,7 @@ pub mod counters;
 pub mod dataplane;
 pub mod frame;
 pub mod graph;
+mod handoff;
 mod intake;
 pub mod isa;
 pub mod mailbox;

@@ -1,7 +1,7 @@
 //! From control to a worker: work to be done between two turns. There is no barrier; a letter is read within one turn,
 //! and a sleeping worker is woken for it.
 
-use crate::sync::{AtomicBool, Event, Ordering, SegQueue, fence};
+use crate::sync::{AtomicBool, AtomicU8, Event, Ordering, SegQueue, fence};
 use crate::worker::Worker;
 use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,37 +10,54 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// elsewhere.
 pub type Letter = Box<dyn FnOnce(&mut Worker) + Send>;
 
+/// How a worker rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Rest {
+    /// Not at all.
+    Awake,
+    /// Until its time is over; only letters wake it.
+    Nap,
+    /// Until letters or packets come.
+    Sleep,
+}
+
 /// A worker's letters.
 pub struct Mailbox {
     letters: SegQueue<Letter>,
-    asleep: AtomicBool,
+    rest: AtomicU8,
     stop: AtomicBool,
     event: Event,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> Result<Mailbox, std::io::Error> {
-        let event = Event::new()?;
-        Ok(Mailbox { letters: SegQueue::new(), asleep: AtomicBool::new(false), stop: AtomicBool::new(false), event })
+        let (event, rest) = (Event::new()?, AtomicU8::new(Rest::Awake as u8));
+        Ok(Mailbox { letters: SegQueue::new(), rest, stop: AtomicBool::new(false), event })
     }
     /// Posts a letter, and wakes the worker if it sleeps.
     pub fn post(&self, letter: impl FnOnce(&mut Worker) + Send + 'static) {
         seam("about to post");
         self.letters.push(Box::new(letter));
         seam("a letter posted, its reader not woken");
-        self.wake();
+        self.wake(Rest::Nap);
     }
-    fn wake(&self) {
-        // Pairs with the exchange in `fall_asleep`: either we see the sleeper, or it sees the letter.
+    /// Wakes the worker if it sleeps: another one has handed packets over.
+    pub(crate) fn packets_came(&self) {
+        self.wake(Rest::Sleep);
+    }
+    /// Wakes the worker if it rests so deeply, or more.
+    fn wake(&self, least: Rest) {
+        // Pairs with the fence in `fall_asleep`: either we see the sleeper, or it sees the letter or the packets.
         fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) {
+        if self.rest.load(Ordering::SeqCst) >= least as u8 {
             self.event.signal();
         }
     }
     /// Asks the worker's thread to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.wake();
+        self.wake(Rest::Nap);
     }
     /// Whether the thread is to end.
     pub fn stopped(&self) -> bool {
@@ -57,9 +74,9 @@ impl Mailbox {
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
-    /// Announces sleep. False, and no sleep, if there is work.
-    pub(crate) fn fall_asleep(&self) -> bool {
-        self.asleep.store(true, Ordering::SeqCst);
+    /// Announces rest. False, and none is taken, if there are letters; whoever rests looks for handed-over packets then.
+    pub(crate) fn fall_asleep(&self, rest: Rest) -> bool {
+        self.rest.store(rest as u8, Ordering::SeqCst);
         seam("asleep announced, letters not looked for");
         fence(Ordering::SeqCst);
         if !self.letters.is_empty() || self.stopped() {
@@ -69,12 +86,12 @@ impl Mailbox {
         true
     }
     pub(crate) fn awake(&self) {
-        self.asleep.store(false, Ordering::SeqCst);
+        self.rest.store(Rest::Awake as u8, Ordering::SeqCst);
         self.event.clear();
     }
-    /// Whether the worker sleeps.
+    /// Whether the worker sleeps or naps.
     pub fn is_asleep(&self) -> bool {
-        self.asleep.load(Ordering::SeqCst)
+        self.rest.load(Ordering::SeqCst) != Rest::Awake as u8
     }
 }
 impl AsFd for Mailbox {

@@ -2,8 +2,8 @@
 
 use crate::intake::Interrupt;
 use crate::isa::ticks;
+use crate::mailbox::Rest;
 use crate::pace::{Pace, Step, Turn};
-use crate::rx::RxMode;
 use crate::worker::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::thread::{ClockId, CpuSet};
@@ -87,16 +87,15 @@ pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
         system.turned(&worker, done);
         let harvest = worker.harvest;
         let turn = Turn { packets: harvest.packets, bytes: harvest.bytes, busy: done > harvest.packets };
-        // Without queues there is nothing to poll.
-        let mode = worker.mode().unwrap_or(RxMode::Interrupt);
+        let mode = worker.mode();
         match pace.after(turn, mode, now, || system.cpu_time()) {
             Step::Turn => {}
-            Step::Nap(length) => rest(&mut worker, |worker| {
+            Step::Nap(length) => rest(&mut worker, Rest::Nap, |worker| {
                 worker.counters().naps.add(1);
                 let until = system.now() + length;
                 system.wait(&mut [PollFd::new(&worker.mailbox().clone(), PollFlags::IN)], Some(until));
             }),
-            Step::Sleep => rest(&mut worker, |worker| {
+            Step::Sleep => rest(&mut worker, Rest::Sleep, |worker| {
                 worker.counters().sleeps.add(1);
                 let until = worker.wake_at();
                 listen(worker, system, until);
@@ -108,13 +107,15 @@ pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
 }
 
 /// Lets the worker do nothing for a while, in which it holds no memory up and letters wake it.
-fn rest(worker: &mut Worker, resting: impl FnOnce(&mut Worker)) {
+fn rest(worker: &mut Worker, depth: Rest, resting: impl FnOnce(&mut Worker)) {
     let mailbox = worker.mailbox().clone();
-    if mailbox.fall_asleep() {
-        worker.offline();
-        resting(worker);
+    if mailbox.fall_asleep(depth) {
+        if depth == Rest::Nap || !worker.has_packets() {
+            worker.offline();
+            resting(worker);
+            worker.online();
+        }
         mailbox.awake();
-        worker.online();
     }
 }
 

@@ -5,6 +5,7 @@ use crate::capture::Capture;
 use crate::counters::{Counter, Row};
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
+use crate::handoff::{Generations, Inbound, Outbound, Pair};
 use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
 use crate::mailbox::Mailbox;
@@ -55,6 +56,8 @@ pub struct Worker {
     ports: Ports,
     pub(crate) places: Vec<Place>,
     emitted: Vec<(u16, Packet)>,
+    outbound: Outbound,
+    inbound: Inbound,
     mailbox: Arc<Mailbox>,
     counters: Arc<WorkerCounters>,
     now: u64,
@@ -74,21 +77,43 @@ impl Worker {
         mailbox: Arc<Mailbox>,
         counters: Arc<WorkerCounters>,
     ) -> Worker {
-        let (vector, places, emitted, harvest) = (VECTOR, vec![], vec![], Harvest::default());
-        Worker { id, vector, level, reader, pool, graph, ports, places, emitted, mailbox, counters, now: 0, harvest }
+        Worker {
+            id,
+            vector: VECTOR,
+            level,
+            reader,
+            pool,
+            graph,
+            ports,
+            places: vec![],
+            emitted: vec![],
+            outbound: Outbound::default(),
+            inbound: Inbound::default(),
+            mailbox,
+            counters,
+            now: 0,
+            harvest: Harvest::default(),
+        }
     }
     /// Reads the mail, receives at most one vector from each queue, and sees every packet through. Returns how many
     /// packets and letters there were; 0 is an idle turn. `now` is in nanoseconds of the engine's clock.
     pub fn turn(&mut self, now: u64) -> usize {
         self.now = now;
         let mail = self.read_mail();
+        self.let_go();
         let start = ticks();
         // One reading ends what came before and begins what comes next: at small vectors they are what a turn costs.
         let mut clock = start;
-        let Worker { id, vector, level, reader, pool, graph, ports, places, emitted, counters, .. } = self;
+        let Worker {
+            id, vector, level, reader, pool, graph, ports, places, emitted, counters, outbound, inbound, ..
+        } = self;
         let guard = reader.guard();
-        let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted };
+        let node = graph.dispatcher();
+        let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted, node, outbound };
         let mut harvest = Harvest::default();
+        if inbound.is_connected() {
+            harvest.packets = inbound.receive(graph, &mut cx);
+        }
         for place in places.iter_mut().filter(|place| place.is_due(now)) {
             seam("about to receive");
             let received = place.receive(graph, &mut cx, *vector, &mut clock);
@@ -99,6 +124,8 @@ impl Worker {
         if packets > 0 || mail > 0 {
             graph.dispatch(&mut cx, &mut clock);
             cx.output.flush(&mut TxContext::new(cx.pool, now));
+            cx.outbound.publish();
+            inbound.release();
         }
         counters.turns.add(1);
         if packets > 0 {
@@ -151,9 +178,25 @@ impl Worker {
         let watched = self.places.iter_mut().filter(|place| place.watched().is_some());
         watched.zip(said).for_each(|(place, said)| place.heard(*said));
     }
-    /// The most eager mode of the open queues; None without any.
-    pub(crate) fn mode(&self) -> Option<RxMode> {
-        self.places.iter().filter(|place| place.open().is_some()).map(|place| place.mode).min()
+    /// The most eager mode of the open queues; that of other workers' rings is adaptive.
+    pub(crate) fn mode(&self) -> RxMode {
+        let queues = self.places.iter().filter(|place| place.open().is_some()).map(|place| place.mode).min();
+        match self.inbound.is_connected() {
+            true => queues.unwrap_or_default().min(RxMode::Adaptive),
+            // Without queues there is nothing to poll.
+            false => queues.unwrap_or(RxMode::Interrupt),
+        }
+    }
+    /// Whether there is something to do that no descriptor tells.
+    pub(crate) fn has_packets(&mut self) -> bool {
+        !self.inbound.is_empty() || self.places.iter().any(Place::is_held)
+    }
+    /// Gives the worker its rings to and from the others.
+    pub(crate) fn connect(&mut self, pairs: Vec<Option<Pair>>, generations: &Generations) {
+        crate::handoff::connect(&mut self.outbound, &mut self.inbound, pairs, generations);
+    }
+    pub(crate) fn outbound(&self) -> &Outbound {
+        &self.outbound
     }
     /// Whether some queue is polled only after its descriptor has spoken.
     pub(crate) fn waits_for_interrupts(&self) -> bool {

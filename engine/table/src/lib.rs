@@ -6,6 +6,7 @@
 //! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
+//! - [`spsc`]: bounded rings from one thread to one other.
 //! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
 mod memory;
 mod sync;
@@ -18,6 +19,7 @@ pub mod pool;
 pub mod routes;
 pub mod simulation;
 pub mod snapshot;
+pub mod spsc;
 
 pub use epoch::{Domain, Guard, Reader};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};

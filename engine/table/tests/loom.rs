@@ -3,6 +3,7 @@
 #![cfg(loom)]
 use loom::cell::UnsafeCell;
 use loom::thread;
+use quiver_table::spsc;
 use quiver_table::{Domain, Publisher};
 
 /// Loom fails a run in which a read and the drop's write are not ordered, and so one in which a version is
@@ -66,5 +67,61 @@ fn a_reader_that_wakes_is_not_overlooked() {
         worker.join().unwrap();
         assert!(domain.reclaim() <= 1);
         assert_eq!(domain.pending(), 0);
+    });
+}
+
+#[test]
+fn a_slot_of_a_ring_is_one_sides_at_a_time() {
+    loom::model(|| {
+        let (mut writer, mut reader) = spsc::ring(2, || 0);
+        let sender = thread::spawn(move || {
+            // The third waits for a slot that is given back; loom fails the run in which both sides have one.
+            for number in 1..=3 {
+                while writer.fill(|slot| *slot += number).is_none() {
+                    thread::yield_now();
+                }
+                writer.publish();
+            }
+            writer
+        });
+        let mut seen = vec![];
+        while seen.len() < 3 {
+            match reader.take(std::mem::take) {
+                Some(number) => seen.push(number),
+                None => {
+                    reader.release();
+                    thread::yield_now();
+                }
+            }
+        }
+        reader.release();
+        let writer = sender.join().unwrap();
+        assert_eq!(seen, [1, 2, 3], "in order, and each slot was empty when it was filled");
+        assert!(writer.is_drained(writer.mark()));
+    });
+}
+
+/// How a worker falls asleep and another one hands it packets: either the sleeper sees them, or it is woken.
+#[test]
+fn a_reader_that_falls_asleep_is_woken_or_sees_what_came() {
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, Ordering, fence};
+    loom::model(|| {
+        let (mut writer, mut reader) = spsc::ring(2, || 0);
+        let (asleep, rung) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (theirs, bell) = (asleep.clone(), rung.clone());
+        let sender = thread::spawn(move || {
+            writer.fill(|slot| *slot = 1);
+            writer.publish();
+            fence(Ordering::SeqCst);
+            if theirs.load(Ordering::SeqCst) {
+                bell.store(true, Ordering::SeqCst);
+            }
+        });
+        asleep.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let saw = !reader.is_empty();
+        sender.join().unwrap();
+        assert!(saw || rung.load(Ordering::SeqCst), "it would sleep for ever");
     });
 }

@@ -1,8 +1,8 @@
 //! Which worker polls a receive queue, and when: changed while packets flow, without a stop and without loss.
 
-use super::{Attic, Dataplane, QueueInfo};
+use super::{Dataplane, QueueInfo};
 use crate::intake::{Place, QueueId};
-use crate::rx::{RxMode, RxQueue};
+use crate::rx::RxMode;
 use crate::worker::Worker;
 
 /// Why a receive queue stays as it is.
@@ -44,7 +44,8 @@ impl Dataplane {
         // In this order: the queue cannot arrive before it is expected.
         self.post(worker, move |w| w.expect(place));
         let (to, attic) = (self.workers[worker].mailbox.clone(), self.attic.clone());
-        self.post_where(from, id, move |w| depart(w, id, &to, attic));
+        // What is left on the way is dropped by control.
+        self.post_where(from, id, move |w| w.depart(id, to, move |left| attic.store(left)));
         self.plan();
         Ok(())
     }
@@ -65,14 +66,19 @@ impl Dataplane {
             self.post_where(queue.worker, id, letter);
         }
     }
+    /// Lets workers hand packets to each other: what [`Context::hand_off`](crate::Context::hand_off) needs. Until then it
+    /// costs them nothing.
+    pub fn connect_workers(&mut self) {
+        if std::mem::replace(&mut self.connected, true) {
+            return;
+        }
+        let mailboxes: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.clone()).collect();
+        for (worker, pairs) in crate::handoff::rings(&mailboxes, &self.buffers).into_iter().enumerate() {
+            let generations = self.generations.clone();
+            self.post(worker, move |w| w.connect(pairs, &generations));
+        }
+    }
     fn post_where(&self, worker: usize, id: QueueId, letter: impl FnOnce(&mut Worker) + Send + 'static) {
         self.post(worker, move |w| w.when_here(id, letter));
     }
-}
-
-/// Sends a queue on; control drops what is left of its place here, and the queue if its interface goes on the way.
-fn depart(worker: &mut Worker, id: QueueId, to: &crate::mailbox::Mailbox, attic: Attic) {
-    let late = attic.clone();
-    let left = worker.depart(id, to, move |queue: Box<dyn RxQueue>| late.store(queue));
-    attic.store(left);
 }

@@ -245,6 +245,10 @@ impl Blueprint {
     pub fn input(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
         self.node(NodeSpec::new(name, crate::intake::InputNext::ARCS, |_| Input))
     }
+    /// Registers the node in whose name dispatch drops packets; none come to it.
+    pub(crate) fn dispatcher(&mut self) -> Result<NodeId, GraphError> {
+        self.node(NodeSpec::new(super::DISPATCH, super::DispatchNext::ARCS, |_| Input))
+    }
     /// Registers an end of the graph that frees packets, and counts them by the interface that received them.
     pub(crate) fn discard(&mut self, name: &'static str, drops: Counters) -> Result<NodeId, GraphError> {
         self.node(NodeSpec::new(name, &[], move |seed| Discard(drops.row(seed.worker))))
@@ -346,7 +350,7 @@ impl Blueprint {
         let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker })).zip(counters.iter().cloned()).collect();
         debug_assert_eq!(self.counters.len(), worker);
         self.counters.push(counters);
-        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home))
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
     }
     /// The instance of a node registered after the workers started.
     pub(crate) fn instance(&self, id: NodeId, worker: usize) -> (Box<dyn Node>, Arc<NodeCounters>) {

@@ -2,6 +2,7 @@
 
 use super::wiring::{NodeId, Reason, Side, Target, Wiring};
 use super::{Context, Node};
+use crate::arcs;
 use crate::buffer::{Packet, Pool};
 use crate::counters::Counter;
 use crate::frame::{Frame, TAKEN, VECTOR, uniform};
@@ -10,6 +11,22 @@ use crate::trace::Tracer;
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
+
+/// The name of the node in whose name dispatch itself drops packets.
+pub(crate) const DISPATCH: &str = "dispatch";
+
+arcs! {
+    /// Why dispatch drops packets.
+    pub(crate) enum DispatchNext {
+        TooManyPasses => drop "too-many-passes",
+        InterfaceGone => drop "interface-gone",
+    }
+}
+
+/// Times that dispatch goes back to an earlier place of the nodes' order within one turn. What still moves then circles: a
+/// packet that is sent back, into a bridge domain or with an error to its sender, goes back a few times at most, and all
+/// packets of a turn go together.
+const PASSES_MAX: u32 = 64;
 
 /// What a node did, on one worker. A drop's reason is the arc it took, so no other reason counters exist.
 #[derive(Debug)]
@@ -50,17 +67,24 @@ pub struct Graph {
     /// Nodes with pending frames, a bit for each place in the wiring's order.
     ready: Vec<u64>,
     spare: Vec<Box<Frame>>,
+    /// The node in whose name dispatch drops.
+    dispatcher: NodeId,
     /// The pool whose packets the frames hold.
     home: usize,
     pub(crate) tracer: Tracer,
 }
 
 impl Graph {
-    pub(super) fn new(nodes: Vec<(Box<dyn Node>, Arc<NodeCounters>)>, wiring: Arc<Wiring>, home: usize) -> Graph {
+    pub(super) fn new(
+        nodes: Vec<(Box<dyn Node>, Arc<NodeCounters>)>,
+        wiring: Arc<Wiring>,
+        home: usize,
+        dispatcher: NodeId,
+    ) -> Graph {
         let entry = |(node, counters)| Entry { node, counters, pending: vec![] };
         let entries: Vec<_> = nodes.into_iter().map(entry).collect();
         let ready = vec![0; entries.len().div_ceil(64)];
-        Graph { entries, wiring, ready, spare: vec![], home, tracer: Tracer::default() }
+        Graph { entries, wiring, ready, spare: vec![], dispatcher, home, tracer: Tracer::default() }
     }
     /// Where every arc leads on this worker.
     pub fn wiring(&self) -> &Arc<Wiring> {
@@ -88,6 +112,9 @@ impl Graph {
     /// Replaces the instance of a node; its counters go on.
     pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
         Some(std::mem::replace(&mut self.entries.get_mut(id.index())?.node, node))
+    }
+    pub(crate) fn dispatcher(&self) -> NodeId {
+        self.dispatcher
     }
     pub(crate) fn counters(&self, id: NodeId) -> &NodeCounters {
         &self.entries[id.index()].counters
@@ -132,8 +159,18 @@ impl Graph {
     }
     /// Runs every pending frame to its end.
     pub(crate) fn dispatch(&mut self, cx: &mut Context, clock: &mut u64) {
+        let (mut last, mut passes) = (0, 0);
         while let Some(word) = self.ready.iter().position(|word| *word != 0) {
             let rank = word * 64 + self.ready[word].trailing_zeros() as usize;
+            if rank <= last {
+                passes += 1;
+                if passes > PASSES_MAX {
+                    self.drop_pending(cx);
+                    (last, passes) = (0, 0);
+                    continue;
+                }
+            }
+            last = rank;
             self.ready[word] &= self.ready[word] - 1;
             let at = self.wiring.shape.order[rank];
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
@@ -152,6 +189,7 @@ impl Graph {
     fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
         let n = frame.len();
         frame.next[..n].fill(0);
+        cx.node = at;
         let entry = &mut self.entries[at.index()];
         let traced = self.tracer.before(at, &mut frame, cx);
         entry.node.process(cx, &mut frame);
@@ -248,6 +286,21 @@ impl Graph {
             };
             self.entries[at.index()].counters.arc(arc, 1);
             self.room_at(to).push_from(frame, i);
+        }
+    }
+    /// Drops whatever is on its way to a node that would send it on.
+    #[cold]
+    fn drop_pending(&mut self, cx: &mut Context) {
+        for at in 0..self.entries.len() {
+            if self.wiring.shape.targets[at].is_empty() {
+                continue;
+            }
+            for mut frame in std::mem::take(&mut self.entries[at].pending) {
+                frame.next.fill(DispatchNext::TooManyPasses.into());
+                self.forward(cx, self.dispatcher, frame);
+            }
+            let rank = self.wiring.shape.rank[at];
+            self.ready[usize::from(rank / 64)] &= !(1 << (rank % 64));
         }
     }
     /// Frees what is pending: for a worker that ends.

@@ -9,6 +9,7 @@ mod wiring;
 
 pub use arc::{ArcSpec, To};
 pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
+pub(crate) use dispatch::{DISPATCH, DispatchNext};
 pub use dispatch::{Graph, NodeCounters};
 pub use wiring::{NodeId, Reason, Side, Wiring};
 
@@ -17,6 +18,7 @@ use crate::capture::Point;
 use crate::channel::Outbox;
 use crate::counters::Row;
 use crate::frame::Frame;
+use crate::handoff::Outbound;
 use crate::isa::Level;
 use crate::tx::Ports;
 use quiver_table::Guard;
@@ -38,6 +40,9 @@ pub struct Context<'t> {
     /// The interfaces' ways out; only the output node and fused products use them.
     pub output: &'t mut Ports,
     pub(crate) emitted: &'t mut Vec<(u16, Packet)>,
+    /// The node at work.
+    pub(crate) node: NodeId,
+    pub(crate) outbound: &'t mut Outbound,
 }
 impl Context<'_> {
     /// Sends a packet that is not a row of the frame by an arc of the current node: a reply, a copy.

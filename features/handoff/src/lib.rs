@@ -1,0 +1,37 @@
+//! Hand-off: the flows of an interface spread over workers in software, where it has fewer receive queues than there are
+//! workers (RSS without the hardware).
+//!
+//! - [`flow`]: the hash that tells flows apart.
+//! - [`node`]: the node `worker-handoff`, a feature of the arc in front of `ethernet-input`.
+//! - [`config`]: the objects of kind `handoffs`, and the commands.
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod flow;
+pub mod node;
+
+pub use config::Handoff;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeHandle, NodeSpec};
+use quiver_ethernet::DEVICE_INPUT;
+
+use crate::node::{NAME, Next, WorkerHandoff};
+
+/// The node, to reach its instances on the workers.
+struct Handoffs(NodeHandle<WorkerHandoff>);
+
+/// Registers the room. Ethernet is registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let node = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        let node = graph.node_of(NodeSpec::new(NAME, Next::ARCS, |_| WorkerHandoff::default()))?;
+        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        node
+    };
+    control.insert_room(Handoffs(node));
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    config::register(control);
+    Ok(())
+}

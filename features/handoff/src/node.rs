@@ -1,0 +1,68 @@
+//! `worker-handoff`: gives each packet to the worker that its flow belongs to. Those of this worker go on at once, the
+//! others on theirs, from here. A worker whose ring is full does not keep up; its packets are dropped as `handoff-full`.
+
+use std::sync::Arc;
+
+use quiver_engine::{Context, Frame, Node, arcs};
+
+use crate::flow;
+
+/// The node's name.
+pub(crate) const NAME: &str = "worker-handoff";
+
+arcs! {
+    /// Where packets go from `worker-handoff`.
+    pub enum Next {
+        Pass => next_feature,
+        Full => drop "handoff-full",
+    }
+}
+
+/// The workers that share what an interface receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Their numbers.
+    pub workers: Vec<usize>,
+    /// Whether both directions of a flow go to one of them.
+    pub is_symmetrical: bool,
+}
+
+impl Spread {
+    /// The worker of a frame's flow.
+    fn worker(&self, frame: &[u8]) -> Option<usize> {
+        let hash = u64::from(flow::hash(frame, self.is_symmetrical));
+        // As many hashes for each: the upper bits of a product.
+        self.workers.get((hash * self.workers.len() as u64 >> 32) as usize).copied()
+    }
+}
+
+/// The node, and what it knows of each interface.
+#[derive(Default)]
+pub struct WorkerHandoff {
+    spreads: Vec<Option<Arc<Spread>>>,
+}
+
+impl WorkerHandoff {
+    /// Spreads what an interface receives from now on; None keeps it here. Returns what was there.
+    pub(crate) fn set(&mut self, interface: u16, spread: Option<Arc<Spread>>) -> Option<Arc<Spread>> {
+        let at = usize::from(interface);
+        self.spreads.resize(self.spreads.len().max(at + 1), None);
+        std::mem::replace(&mut self.spreads[at], spread)
+    }
+}
+
+impl Node for WorkerHandoff {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let Some(Some(spread)) = self.spreads.get(usize::from(frame.rx[i])) else { continue };
+            match spread.worker(frame.bytes(cx.pool, i)) {
+                Some(worker) if worker != cx.worker => {
+                    if !cx.hand_off(frame, i, worker, Next::Pass) {
+                        frame.next[i] = Next::Full.into();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
