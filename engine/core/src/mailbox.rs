@@ -118,7 +118,7 @@ mod tests {
         loom::model(|| {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
-            let worker = thread::spawn(move || ours.fall_asleep());
+            let worker = thread::spawn(move || ours.fall_asleep(Rest::Sleep));
             mailbox.post(|_| {});
             has_not_overslept(&mailbox, worker.join().unwrap());
         });
@@ -130,11 +130,11 @@ mod tests {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
             let worker = thread::spawn(move || {
-                if ours.fall_asleep() {
+                if ours.fall_asleep(Rest::Sleep) {
                     ours.awake();
                 }
                 while ours.take().is_some() {}
-                ours.fall_asleep()
+                ours.fall_asleep(Rest::Sleep)
             });
             mailbox.post(|_| {});
             mailbox.post(|_| {});
@@ -147,7 +147,7 @@ mod tests {
         loom::model(|| {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
-            let worker = thread::spawn(move || ours.fall_asleep());
+            let worker = thread::spawn(move || ours.fall_asleep(Rest::Sleep));
             mailbox.stop();
             has_not_overslept(&mailbox, worker.join().unwrap());
         });

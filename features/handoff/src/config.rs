@@ -65,9 +65,10 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Handoff>) -> Result<()
         move |worker: &mut Worker| {
             // Flows may change their workers: what was handed over before must not be overtaken.
             worker.hold(interface);
-            let before = worker.graph().node_mut(node.id).map(|node: &mut crate::node::WorkerHandoff| {
-                node.set(interface, spread)
-            });
+            let before = worker
+                .graph()
+                .node_mut(node.id)
+                .map(|node: &mut crate::node::WorkerHandoff| node.set(interface, spread));
             domain.retire(before);
         }
     });
@@ -97,7 +98,8 @@ fn set(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     }
     let text: String = matches.get("workers")?;
     let workers = workers(&text).ok_or_else(|| {
-        CommandError::new(format!("'{text}' is no list of workers; write one such as 0-1,3")).at(matches.place("workers"))
+        CommandError::new(format!("'{text}' is no list of workers; write one such as 0-1,3"))
+            .at(matches.place("workers"))
     })?;
     control.put(Handoff { interface, workers, symmetrical: !matches.has("asymmetrical") })?;
     Ok(Reply::done())

@@ -44,7 +44,8 @@ fn ip4(packet: &[u8]) -> Option<(End, End, u64)> {
 fn ip6(packet: &[u8]) -> Option<(End, End, u64)> {
     let (header, rest) = Ip6Header::parse(packet)?;
     let (from, to) = ports(header.next_header, Some(rest));
-    let protocol = if matches!(header.next_header, IpProtocol::TCP | IpProtocol::UDP) { header.next_header.0 } else { 0 };
+    let protocol =
+        if matches!(header.next_header, IpProtocol::TCP | IpProtocol::UDP) { header.next_header.0 } else { 0 };
     let end = |address: [u8; 16], port| (u128::from_be_bytes(address), port);
     Some((end(header.source, from), end(header.destination, to), protocol.into()))
 }
@@ -84,7 +85,8 @@ mod tests {
     fn both_directions_have_one_hash_if_that_is_wanted() {
         let (mut differ, pairs) = (0, 200);
         for i in 0..pairs {
-            let (there, back) = (frame(0x0a00_0001 + i, 0x3000_0001, (7, 80)), frame(0x3000_0001, 0x0a00_0001 + i, (80, 7)));
+            let (there, back) =
+                (frame(0x0a00_0001 + i, 0x3000_0001, (7, 80)), frame(0x3000_0001, 0x0a00_0001 + i, (80, 7)));
             assert_eq!(hash(&there, true), hash(&back, true));
             differ += u32::from(hash(&there, false) != hash(&back, false));
         }
