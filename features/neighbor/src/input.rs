@@ -8,7 +8,7 @@ use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::Ingress;
 use quiver_wire::arp::{ArpOperation, ArpPacket};
-use quiver_wire::{Header, MacAddress};
+use quiver_wire::{Header, InterfaceAddress, MacAddress, V4};
 
 arcs! {
     /// Where ARP packets go from `arp-input`.
@@ -74,6 +74,13 @@ fn check(bytes: &[u8], ingress: &Ingress, interface: InterfaceId) -> Result<ArpP
     let addresses = ingress.addresses(interface);
     if addresses.is_empty() {
         return Err(Next::NotEnabled);
+    }
+    // Nor is what stands for a subnet.
+    let of_subnet = |own: &InterfaceAddress<V4>| {
+        own.length() < 31 && [own.prefix().address(), own.prefix().last_address()].contains(&packet.sender())
+    };
+    if addresses.iter().any(of_subnet) {
+        return Err(Next::BadSender);
     }
     // A probe (RFC 5227, 2.1.1) has no sender address yet. Others are believed on the sender's own link only; whoever
     // asks for our address may be elsewhere: networks whose addresses are /32 work so.

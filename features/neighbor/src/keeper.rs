@@ -24,8 +24,8 @@ const TRIES: u32 = 3;
 const AGE: Duration = Duration::from_secs(600);
 /// How long a flood of messages is left alone after a part of it, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
-/// How often it is reported that somebody claims an address of ours.
-const REPORT: Duration = Duration::from_secs(10);
+/// How often an address of ours that somebody claims is defended, and the claim reported: DEFEND_INTERVAL of RFC 5227, 1.1.
+const DEFEND: Duration = Duration::from_secs(10);
 /// Dynamic neighbours at most; further ones are not learned.
 const NEIGHBORS_MAX: usize = 100_000;
 
@@ -34,7 +34,10 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wan
     control.spawn("neighbour ageing", age(control.clone()));
     watch(control, |control, event| match event {
         // Configured neighbours go only if the interface is gone for good.
-        InterfaceEvent::Removed(id) => flush(control, id, Outcome::Gone, |_, _| true),
+        InterfaceEvent::Removed(id) => {
+            control.room_mut::<Neighbors>().defended.remove(&id);
+            flush(control, id, Outcome::Gone, |_, _| true);
+        }
         InterfaceEvent::AdminState(id) if !is_up(control, id) => {
             flush(control, id, Outcome::Gone, |_, n| is_learned(n))
         }
@@ -118,7 +121,7 @@ fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
     let (sender, target) = (packet.sender(), packet.target());
     let is_own = |address| control.room::<Ip4>().current().is_own(interface, address);
     if is_own(sender) {
-        return report_claim(control, interface, packet);
+        return defend(control, interface, packet);
     }
     let for_us = is_own(target);
     // RFC 826: who is known is updated by whatever it says; who asks us, or answers us, is added. Whoever claims an
@@ -137,14 +140,23 @@ fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
     }
 }
 
-/// Somebody has an address of ours. Said now and then: whoever floods us must not fill the log.
-fn report_claim(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
-    let (now, mut neighbors) = (control.now(), control.room_mut::<Neighbors>());
-    if neighbors.reported.is_none_or(|last| now.since(last) >= REPORT) {
-        neighbors.reported = Some(now);
-        let name = control.room::<Interfaces>().name(interface);
-        tracing::warn!("{name}: {} claims our address {}", packet.sender_mac, packet.sender());
+/// Somebody has an address of ours. A router keeps its address and says so (RFC 5227, 2.4 (c)); only now and then, since
+/// two that defend theirs would go on for ever, and whoever floods us must not fill the log.
+fn defend(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
+    let link = control.room::<Ip4>().fib.adjacencies.link(interface).cloned();
+    // What we said ourselves may come back.
+    if link.is_some_and(|link| MacAddress(link.mac) == packet.sender_mac) {
+        return;
     }
+    let (now, mut neighbors) = (control.now(), control.room_mut::<Neighbors>());
+    if neighbors.defended.get(&interface).is_some_and(|last| now.since(*last) < DEFEND) {
+        return;
+    }
+    neighbors.defended.insert(interface, now);
+    drop(neighbors);
+    let (name, address) = (control.room::<Interfaces>().name(interface), packet.sender());
+    tracing::warn!("{name}: {} claims our address {address}", packet.sender_mac);
+    send(control, interface, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
 }
 
 /// A worker has packets for a neighbour.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use quiver_control::{Control, Time};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, NodeHandle, Worker};
+use quiver_interface::InterfaceId;
 use quiver_ip::Ip4;
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_wire::{MacAddress, Prefix};
@@ -50,13 +51,13 @@ pub struct Neighbors {
     pub(crate) input: NodeId,
     /// Questions asked in this second.
     asked: (Time, u32),
-    /// When somebody was last reported who claims an address of ours.
-    pub(crate) reported: Option<Time>,
+    /// When an address of ours was last defended on a link.
+    pub(crate) defended: BTreeMap<InterfaceId, Time>,
 }
 
 impl Neighbors {
     pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
-        Neighbors { all: BTreeMap::new(), resolve, input, asked: (Time(0), 0), reported: None }
+        Neighbors { all: BTreeMap::new(), resolve, input, asked: (Time(0), 0), defended: BTreeMap::new() }
     }
     /// Whether one question more may be asked in this second; if so it is counted.
     pub(crate) fn may_ask(&mut self, now: Time) -> bool {
