@@ -20,7 +20,7 @@ const CAPTURED_MAX: u32 = 100_000;
 
 quiver_control::reference! {
     /// The name of a stream.
-    pub struct StreamName(String) in "pg-streams";
+    pub struct StreamName(String) in "pg-streams", "the name of a stream";
 }
 
 pub(crate) fn register(control: &Control) {

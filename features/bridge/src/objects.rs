@@ -8,12 +8,12 @@ use crate::bridges::{self, Bridges, Mode};
 
 quiver_control::reference! {
     /// The number of a bridge domain.
-    pub struct DomainId(u32) in "bridge-domains";
+    pub struct DomainId(u32) in "bridge-domains", "the number of a bridge domain";
 }
 
 quiver_control::reference! {
     /// The name of an interface of layer 2.
-    pub struct MemberName(String) in "layer2-interfaces";
+    pub struct MemberName(String) in "layer2-interfaces", "the name of an interface of layer 2";
 }
 
 /// A bridge domain: interfaces that form one broadcast domain.

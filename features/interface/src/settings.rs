@@ -8,7 +8,7 @@ use crate::interfaces::{Interface, InterfaceEvent, Interfaces, tell};
 
 quiver_control::reference! {
     /// The name of an interface.
-    pub struct InterfaceName(String) in "interface";
+    pub struct InterfaceName(String) in "interface", "the name of an interface";
 }
 
 quiver_control::choice! {

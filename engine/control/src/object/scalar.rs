@@ -184,10 +184,14 @@ impl Scalar for VlanId {
 ///
 /// `reference! { /// The name of an interface. pub struct InterfaceName(String) in "interface"; }` makes a newtype
 /// whose values must exist in the space `interface`: command lines complete and check them, files are checked for
-/// dangling ones, and objects that hold one are applied after the object that provides it.
+/// dangling ones, and objects that hold one are applied after the object that provides it. What is expected can be said in
+/// better words: `in "switches", "the number of a switch"`.
 #[macro_export]
 macro_rules! reference {
     ($(#[$meta:meta])* $vis:vis struct $name:ident($inner:ty) in $space:literal;) => {
+        $crate::reference! { $(#[$meta])* $vis struct $name($inner) in $space, concat!("the name of one ", $space); }
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident($inner:ty) in $space:literal, $expected:expr;) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis struct $name(pub $inner);
@@ -200,7 +204,7 @@ macro_rules! reference {
 
         impl $crate::object::Scalar for $name {
             const NAME: &'static str = $space;
-            const EXPECTED: &'static str = concat!("the name of one ", $space);
+            const EXPECTED: &'static str = $expected;
             const SPACE: Option<&'static str> = Some($space);
             fn parse(text: &str) -> Result<Self, String> {
                 <$inner as $crate::object::Scalar>::parse(text).map($name)
