@@ -26,7 +26,7 @@ impl Blueprint {
         let (at, node, interface) = key;
         let before = self.is_enabled(at, node);
         let changed = if on { self.enabled.insert(key) } else { self.enabled.remove(&key) };
-        if let (true, Some(mut wiring)) = (changed, self.wiring.take()) {
+        if changed && let Some(mut wiring) = self.wiring.take() {
             self.place(&mut wiring, at, interface);
             let same_shape = before == self.is_enabled(at, node);
             let shape = if same_shape { Ok(wiring.shape.clone()) } else { self.shape(&wiring).map(Arc::new) };
