@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::registry::{AnyKind, AnyObject};
+use super::registry::{AnyKind, AnyObject, natural};
 use super::{Object, ObjectError, ObjectRef};
 use crate::control::Control;
 
@@ -48,13 +48,10 @@ impl Control {
     pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
         let mut steps = vec![self.deletion::<O>(key)?];
         let mut gone: HashSet<ObjectRef> = steps.iter().flat_map(removed_names).collect();
-        // Each round finds the users of what the last one removes; without users nothing is scanned.
-        while gone.iter().any(|name| self.objects().names.borrow().uses.contains_key(name)) {
+        // Each round finds the users of what the last one removes.
+        loop {
             let planned: HashSet<_> = steps.iter().map(Step::id).collect();
-            let users = self.running_steps().filter(|step| !planned.contains(&step.id())).filter(|step| {
-                step.old.as_ref().is_some_and(|old| old.references().iter().any(|(_, name)| gone.contains(name)))
-            });
-            let users: Vec<Step> = users.collect();
+            let users = self.deletions_of_users(&gone, &planned);
             if users.is_empty() {
                 break;
             }
@@ -88,11 +85,22 @@ impl Control {
         }
     }
 
-    /// The deletion of every running object.
-    fn running_steps(&self) -> impl Iterator<Item = Step> {
-        self.objects().kinds().into_iter().flat_map(|kind| {
-            kind.running().into_iter().map(move |old| Step { kind: kind.clone(), old: Some(old), new: None })
-        })
+    /// The deletions of the running objects that refer to one of these names, but for those that are planned: by kind, in
+    /// the order in which kinds were registered, and by name.
+    fn deletions_of_users(&self, names: &HashSet<ObjectRef>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
+        let running = self.objects().names.borrow();
+        let kinds = self.objects().kinds();
+        let users = running.users_of(names).filter_map(|user| {
+            let id = user.id();
+            let place = kinds.iter().position(|kind| kind.name() == id.space)?;
+            (!planned.contains(&id)).then(|| (place, id, user.clone()))
+        });
+        let mut users: Vec<_> = users.collect();
+        users
+            .sort_by(|(a, one, _), (b, other, _)| a.cmp(b).then_with(|| natural(&one.name).cmp(&natural(&other.name))));
+        let deletion =
+            |(place, _, user): (usize, ObjectRef, _)| Step { kind: kinds[place].clone(), old: Some(user), new: None };
+        users.into_iter().map(deletion).collect()
     }
 
     /// Applies changes: checks them all, orders them, applies them; if one fails, undoes those before it.
@@ -171,7 +179,7 @@ impl Control {
             }
         }
         for name in removed.iter().filter(|name| !created.contains_key(*name)) {
-            let left = names.uses.get(name).map_or(0, |count| *count as isize) + uses.get(name).unwrap_or(&0);
+            let left = names.uses(name) as isize + uses.get(name).unwrap_or(&0);
             if left > 0 {
                 problems.push(self.still_used(name, steps).of(&names.providers[name].id()));
             }
@@ -201,14 +209,8 @@ impl Control {
 
     fn still_used(&self, name: &ObjectRef, steps: &[Step]) -> ObjectError {
         let planned: HashSet<ObjectRef> = steps.iter().map(Step::id).collect();
-        let users: Vec<String> = self
-            .running_steps()
-            .filter(|step| !planned.contains(&step.id()))
-            .filter(|step| {
-                step.old.as_ref().is_some_and(|old| old.references().iter().any(|(_, target)| target == name))
-            })
-            .map(|step| step.id().to_string())
-            .collect();
+        let users = self.deletions_of_users(&HashSet::from([name.clone()]), &planned);
+        let users: Vec<String> = users.iter().map(|step| step.id().to_string()).collect();
         ObjectError::whole(format!("it is still used by {}", shorten(&users))).remedy("delete that first")
     }
 
@@ -240,11 +242,8 @@ impl Control {
                 |step: &Step| step.old.is_some() && step.new.is_some() && (uses(&step.old) || uses(&step.new));
             let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
             // Running objects that no step touches, but that stand on something replaced, go and come back too.
-            let bystanders = self
-                .running_steps()
-                .filter(|step| !planned.contains(&step.id()) && uses(&step.old))
-                .map(|step| Step { new: step.old.clone(), ..step });
-            let mut more: Vec<Step> = bystanders.collect();
+            let bystanders = self.deletions_of_users(&replaced, &planned).into_iter();
+            let mut more: Vec<Step> = bystanders.map(|step| Step { new: step.old.clone(), ..step }).collect();
             let (updated, others): (Vec<Step>, Vec<Step>) = rest.into_iter().partition(affected);
             rest = others;
             more.extend(updated);

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
@@ -210,11 +210,19 @@ pub struct Objects {
     pub(crate) names: RefCell<Names>,
 }
 
-/// Which names exist, by which object, and how many references each has.
+/// Which names exist, by which object, and which objects refer to each.
 #[derive(Default)]
 pub(crate) struct Names {
     pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
-    pub uses: HashMap<ObjectRef, usize>,
+    users: HashMap<ObjectRef, Users>,
+}
+
+/// The references to a name.
+#[derive(Default)]
+struct Users {
+    references: usize,
+    /// The objects that they are of, by their places in memory, and how many each has.
+    objects: HashMap<*const (), (Rc<dyn AnyObject>, usize)>,
 }
 
 impl Names {
@@ -227,16 +235,35 @@ impl Names {
                 self.providers.remove(&name);
             }
         }
+        let place = Rc::as_ptr(object).cast();
         for (_, target) in object.references() {
             if present {
-                *self.uses.entry(target).or_default() += 1;
-            } else if let Some(count) = self.uses.get_mut(&target) {
-                *count -= 1;
+                let users = self.users.entry(target).or_default();
+                users.references += 1;
+                users.objects.entry(place).or_insert_with(|| (object.clone(), 0)).1 += 1;
+            } else if let Some(users) = self.users.get_mut(&target)
+                && let Some((_, count)) = users.objects.get_mut(&place)
+            {
+                (*count, users.references) = (*count - 1, users.references - 1);
                 if *count == 0 {
-                    self.uses.remove(&target);
+                    users.objects.remove(&place);
+                }
+                if users.references == 0 {
+                    self.users.remove(&target);
                 }
             }
         }
+    }
+    /// How many references a name has.
+    pub fn uses(&self, name: &ObjectRef) -> usize {
+        self.users.get(name).map_or(0, |users| users.references)
+    }
+    /// The objects that refer to one of these names, each once, in no order.
+    pub fn users_of<'a>(&'a self, names: &'a HashSet<ObjectRef>) -> impl Iterator<Item = &'a Rc<dyn AnyObject>> {
+        let users = names.iter().filter_map(|name| self.users.get(name));
+        let objects: HashMap<_, _> =
+            users.flat_map(|users| &users.objects).map(|(at, (user, _))| (*at, user)).collect();
+        objects.into_values()
     }
 }
 
@@ -296,7 +323,7 @@ impl Objects {
 }
 
 /// A key that sorts `tap2` before `tap10`.
-fn natural(name: &str) -> (String, u64, &str) {
+pub(super) fn natural(name: &str) -> (String, u64, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0), name)
 }
