@@ -62,7 +62,8 @@ fn is_learned(neighbor: &Neighbor) -> bool {
 /// Forgets those neighbours of an interface that `unwanted` says yes to.
 fn flush(control: &Control, id: InterfaceId, outcome: Outcome, unwanted: impl Fn(Ipv4Addr, &Neighbor) -> bool) {
     let mut neighbors = control.room_mut::<Neighbors>();
-    let of_it = neighbors.iter().filter(|(wanted, n)| wanted.0 == id && unwanted(wanted.1, n));
+    let all = (id, Ipv4Addr::UNSPECIFIED)..=(id, Ipv4Addr::BROADCAST);
+    let of_it = neighbors.all.range(all).filter(|(wanted, n)| unwanted(wanted.1, n));
     let gone: Vec<Wanted> = of_it.map(|(wanted, _)| *wanted).collect();
     neighbors.forget_all(control, &gone, outcome);
 }
