@@ -52,6 +52,11 @@ impl ArgumentKind {
         ArgumentKind { complete: Some(Rc::new(names)), ..self }
     }
 
+    /// Its name in grammars.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// What is expected, as it stands after "expected".
     pub fn expected(&self) -> &'static str {
         self.expected

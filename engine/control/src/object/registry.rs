@@ -305,6 +305,11 @@ impl Objects {
         self.names.borrow().providers.contains_key(name)
     }
 
+    /// Whether there is a kind of this name.
+    pub fn has_kind(&self, name: &str) -> bool {
+        self.kind_named(name).is_some()
+    }
+
     pub(crate) fn kind_named(&self, name: &str) -> Option<Rc<dyn AnyKind>> {
         self.kinds.borrow().iter().find(|kind| kind.name() == name).cloned()
     }

@@ -1,0 +1,146 @@
+use core::ffi::c_void;
+
+use crate::{
+    Answer, Call, Command, Context, Count, Counters, Feature, FeatureArc, Kind, Node, Object, Offload, Setting, Slice,
+    Status, Text, Value,
+};
+
+/// What `quiver_plugin_entry` returns: a static table. Its first two fields never change between versions.
+#[repr(C)]
+pub struct Plugin {
+    /// [`MAGIC`](crate::MAGIC).
+    pub magic: u64,
+    /// [`VERSION`](crate::VERSION) that the plugin was built for.
+    pub version: u32,
+    /// Not used.
+    pub reserved: u32,
+    /// The plugin's name, which no other loaded plugin has.
+    pub name: Text,
+    /// Its own version.
+    pub release: Text,
+    /// The compiler that built it.
+    pub built_by: Text,
+    /// Says what the plugin brings, by the functions that take a setup. If it fails, nothing of it is registered.
+    pub setup: Option<unsafe extern "C" fn(host: *const Host, setup: *mut Setup) -> Status>,
+}
+
+/// What a plugin brings, while it is being collected.
+#[repr(C)]
+pub struct Setup {
+    _opaque: [u8; 0],
+}
+
+/// The control side as the plugin may use it, valid until the call that got it returns.
+#[repr(C)]
+pub struct Control {
+    _opaque: [u8; 0],
+}
+
+/// An error, said loudly.
+pub const LOG_ERROR: u32 = 0;
+/// A warning.
+pub const LOG_WARNING: u32 = 1;
+/// News.
+pub const LOG_INFO: u32 = 2;
+
+/// The daemon's functions. The table is valid for as long as the process lives. None of them is null.
+#[repr(C)]
+pub struct Host {
+    /// [`VERSION`](crate::VERSION) of the daemon.
+    pub version: u32,
+    /// Not used.
+    pub reserved: u32,
+
+    /// Adds a node. `node` gets the number by which `publish` and others know it.
+    pub add_node: unsafe extern "C" fn(setup: *mut Setup, spec: *const Node, node: *mut u32) -> Status,
+    /// Adds a feature arc.
+    pub add_feature_arc: unsafe extern "C" fn(setup: *mut Setup, spec: *const FeatureArc) -> Status,
+    /// Puts a node on a feature arc.
+    pub add_feature: unsafe extern "C" fn(setup: *mut Setup, spec: *const Feature) -> Status,
+    /// Adds a vector of counters. `counters` gets its number.
+    pub add_counters: unsafe extern "C" fn(setup: *mut Setup, spec: *const Counters, counters: *mut u32) -> Status,
+    /// Adds a kind of config objects.
+    pub add_kind: unsafe extern "C" fn(setup: *mut Setup, spec: *const Kind) -> Status,
+    /// Adds a command.
+    pub add_command: unsafe extern "C" fn(setup: *mut Setup, spec: *const Command) -> Status,
+    /// Says why `setup` is about to fail.
+    pub refuse_setup: unsafe extern "C" fn(setup: *mut Setup, what: Text),
+
+    /// Enables or disables a feature of a feature arc on an interface.
+    pub enable: unsafe extern "C" fn(control: *mut Control, arc: Text, node: Text, interface: u16, on: bool) -> Status,
+    /// Lets a plugin's node stand for the one that it was added for, or takes it away from there.
+    pub stand_in: unsafe extern "C" fn(control: *mut Control, node: u32, on: bool) -> Status,
+    /// Lets an arc of any node lead to another node, or, with an empty `to`, where it was declared to lead.
+    pub rewire: unsafe extern "C" fn(control: *mut Control, node: Text, arc: Text, to: Text) -> Status,
+    /// Makes a value known to all instances of a plugin's node: their contexts' `published`. It must not change any more.
+    /// `free` is called once, when no worker can read it any more, on whatever thread lets go of it last; if the call
+    /// fails, before it returns.
+    pub publish: unsafe extern "C" fn(
+        control: *mut Control,
+        node: u32,
+        value: *mut c_void,
+        free: Option<unsafe extern "C" fn(value: *mut c_void)>,
+    ) -> Status,
+    /// The sum of a plugin's counter over all workers.
+    pub read_counter:
+        unsafe extern "C" fn(control: *mut Control, counters: u32, index: u32, count: *mut Count) -> Status,
+    /// The number of the interface of this name.
+    pub interface: unsafe extern "C" fn(control: *mut Control, name: Text, interface: *mut u16) -> Status,
+    /// Makes a config object run: changes these fields of the one with their key, or creates it. `answer` gets the refusal.
+    pub put: unsafe extern "C" fn(
+        control: *mut Control,
+        kind: Text,
+        settings: *const Setting,
+        setting_count: u32,
+        answer: *mut Answer,
+    ) -> Status,
+    /// Deletes the config object whose key the settings give. `answer` gets the refusal.
+    pub remove: unsafe extern "C" fn(
+        control: *mut Control,
+        kind: Text,
+        settings: *const Setting,
+        setting_count: u32,
+        answer: *mut Answer,
+    ) -> Status,
+
+    /// The value of an object's field, or item `index` of a list; `QUIVER_VALUE_NONE` if there is none. Text is valid until the
+    /// call that the object was given to returns.
+    pub field: unsafe extern "C" fn(object: *const Object, name: Text, index: u32, value: *mut Value) -> Status,
+    /// The value of a command's argument, the `index`th if it may stand several times; `QUIVER_VALUE_NONE` if it was not given.
+    pub argument: unsafe extern "C" fn(call: *const Call, name: Text, index: u32, value: *mut Value) -> Status,
+    /// Whether the line has this word of the grammar.
+    pub has_word: unsafe extern "C" fn(call: *const Call, word: Text) -> bool,
+
+    /// Adds lines to an answer.
+    pub answer_text: unsafe extern "C" fn(answer: *mut Answer, text: Text),
+    /// Makes the answer a table with these titles.
+    pub answer_columns: unsafe extern "C" fn(answer: *mut Answer, titles: *const Text, count: u32),
+    /// Adds a row to the table.
+    pub answer_row: unsafe extern "C" fn(answer: *mut Answer, cells: *const Value, count: u32),
+    /// Says why the call is about to fail: the field or argument (or none), what is wrong, and what would be right.
+    pub refuse: unsafe extern "C" fn(answer: *mut Answer, field: Text, what: Text, remedy: Text),
+
+    /// Part `part` of a row's packet, 0 being the first buffer's. Fails behind the last one.
+    pub segment: unsafe extern "C" fn(context: *mut Context, row: u32, part: u32, bytes: *mut Slice) -> Status,
+    /// What an offloading driver said of a row's packet. Fails if it said nothing.
+    pub offload: unsafe extern "C" fn(context: *mut Context, row: u32, offload: *mut Offload) -> Status,
+    /// Replaces it.
+    pub set_offload: unsafe extern "C" fn(context: *mut Context, row: u32, offload: *const Offload) -> Status,
+    /// Sends a packet with these bytes, taken to come from `rx`, by an arc of the node. Fails if there is no buffer.
+    pub emit: unsafe extern "C" fn(
+        context: *mut Context,
+        arc: u16,
+        bytes: *const u8,
+        length: usize,
+        rx: u16,
+        tx: u16,
+        hop: u32,
+    ) -> Status,
+    /// Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.
+    pub emit_copy: unsafe extern "C" fn(context: *mut Context, row: u32, arc: u16) -> Status,
+    /// Says why `process` is about to fail.
+    pub explain: unsafe extern "C" fn(context: *mut Context, what: Text),
+
+    /// Writes to the daemon's log, `QUIVER_LOG_...`. Not for workers.
+    pub log: unsafe extern "C" fn(level: u32, text: Text),
+}

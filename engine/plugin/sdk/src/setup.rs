@@ -1,0 +1,157 @@
+//! What a plugin brings.
+#![allow(unsafe_code)]
+
+use crate::arcs::Arc;
+use crate::command::Command;
+use crate::configuration::Kind;
+use crate::node::{self, Node};
+use quiver_plugin_abi as abi;
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Why a plugin is not registered.
+#[derive(Debug)]
+pub struct SetupError(pub String);
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for SetupError {}
+
+/// Collects what a plugin brings; the daemon takes it over when `register` has returned, as a whole or not at all.
+pub struct Setup<'s> {
+    host: &'static abi::Host,
+    setup: *mut abi::Setup,
+    call: PhantomData<&'s mut ()>,
+}
+
+/// A node that a plugin brings.
+pub struct NodeSpec<N: Node> {
+    name: String,
+    arcs: Vec<abi::Arc>,
+    stands_for: String,
+    make: Box<dyn Fn(usize) -> N>,
+}
+
+impl<N: Node> NodeSpec<N> {
+    /// A node of this name and these arcs; `make` makes its instance for each worker.
+    pub fn new(name: &str, arcs: &[Arc], make: impl Fn(usize) -> N + 'static) -> NodeSpec<N> {
+        let arcs = arcs.iter().map(|arc| arc.crossing()).collect();
+        NodeSpec { name: name.to_owned(), arcs, stands_for: String::new(), make: Box::new(make) }
+    }
+    /// Lets it stand for another node, once [`Control::stand_in`](crate::Control::stand_in) says so: what leads there leads
+    /// here instead, but for this node's own arcs.
+    #[must_use]
+    pub fn stands_for(mut self, node: &str) -> NodeSpec<N> {
+        node.clone_into(&mut self.stands_for);
+        self
+    }
+}
+
+/// A node that was added.
+pub struct NodeHandle<N> {
+    pub(crate) number: u32,
+    kind: PhantomData<fn() -> N>,
+}
+impl<N> Clone for NodeHandle<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<N> Copy for NodeHandle<N> {}
+
+/// A vector of counters that was added.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
+    pub(crate) number: u32,
+    pub(crate) length: u32,
+}
+
+/// Whose interface decides which features of an arc a packet meets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The one that received it.
+    Rx,
+    /// The one that is to send it.
+    Tx,
+}
+
+impl Setup<'_> {
+    pub(crate) fn new(host: &'static abi::Host, setup: *mut abi::Setup) -> Self {
+        Setup { host, setup, call: PhantomData }
+    }
+    pub(crate) fn refuse(&mut self, what: &str) {
+        // SAFETY: the daemon's function and handle, within its call.
+        unsafe { (self.host.refuse_setup)(self.setup, abi::Text::new(what)) }
+    }
+    fn accepted(status: abi::Status, what: &str) -> Result<(), SetupError> {
+        // The daemon has noted why, and its reason goes before this one.
+        if status == abi::OK { Ok(()) } else { Err(SetupError(format!("the daemon refused {what}"))) }
+    }
+    /// Adds a node.
+    pub fn node<N: Node>(&mut self, spec: NodeSpec<N>) -> Result<NodeHandle<N>, SetupError> {
+        // The daemon calls it for as long as the process lives.
+        let maker = Box::into_raw(Box::new(node::Maker { host: self.host, make: spec.make }));
+        let crossing = abi::Node {
+            name: abi::Text::new(&spec.name),
+            arcs: spec.arcs.as_ptr(),
+            arc_count: spec.arcs.len() as u32,
+            stands_for: abi::Text::new(&spec.stands_for),
+            user: maker.cast::<c_void>(),
+            make: Some(node::make::<N>),
+            process: Some(node::process::<N>),
+            free: Some(node::free::<N>),
+            describe: Some(node::describe::<N>),
+        };
+        let mut number = 0;
+        // SAFETY: the daemon's function and handle, within its call; what is given outlives it.
+        let status = unsafe { (self.host.add_node)(self.setup, &crossing, &mut number) };
+        Self::accepted(status, &spec.name)?;
+        Ok(NodeHandle { number, kind: PhantomData })
+    }
+    /// Adds a feature arc that ends at a node.
+    pub fn feature_arc(&mut self, name: &str, end: &str, side: Side) -> Result<(), SetupError> {
+        let side = if side == Side::Rx { abi::SIDE_RX } else { abi::SIDE_TX };
+        let crossing = abi::FeatureArc { name: abi::Text::new(name), end: abi::Text::new(end), side };
+        // SAFETY: as in `node`.
+        Self::accepted(unsafe { (self.host.add_feature_arc)(self.setup, &crossing) }, name)
+    }
+    /// Puts a node on a feature arc, before and after others; the node at the arc's end may be named in `before`, too.
+    pub fn feature(&mut self, arc: &str, node: &str, before: &[&str], after: &[&str]) -> Result<(), SetupError> {
+        let [before, after] =
+            [before, after].map(|names| names.iter().map(|name| abi::Text::new(name)).collect::<Vec<_>>());
+        let crossing = abi::Feature {
+            arc: abi::Text::new(arc),
+            node: abi::Text::new(node),
+            before: before.as_ptr(),
+            before_count: before.len() as u32,
+            after: after.as_ptr(),
+            after_count: after.len() as u32,
+        };
+        // SAFETY: as in `node`.
+        Self::accepted(unsafe { (self.host.add_feature)(self.setup, &crossing) }, node)
+    }
+    /// Adds a vector of counters, each of packets and bytes.
+    pub fn counters(&mut self, name: &str, help: &str, length: u32) -> Result<Counters, SetupError> {
+        let crossing = abi::Counters { name: abi::Text::new(name), help: abi::Text::new(help), length };
+        let mut number = 0;
+        // SAFETY: as in `node`.
+        Self::accepted(unsafe { (self.host.add_counters)(self.setup, &crossing, &mut number) }, name)?;
+        Ok(Counters { number, length })
+    }
+    /// Adds a kind of config objects.
+    pub fn kind(&mut self, kind: Kind) -> Result<(), SetupError> {
+        let (host, setup) = (self.host, self.setup);
+        // SAFETY: as in `node`.
+        kind.cross(host, |spec, name| Self::accepted(unsafe { (host.add_kind)(setup, spec) }, name))
+    }
+    /// Adds a command.
+    pub fn command(&mut self, command: Command) -> Result<(), SetupError> {
+        let (host, setup) = (self.host, self.setup);
+        // SAFETY: as in `node`.
+        command.cross(host, |spec, name| Self::accepted(unsafe { (host.add_command)(setup, spec) }, name))
+    }
+}

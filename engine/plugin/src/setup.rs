@@ -1,0 +1,185 @@
+//! What a plugin asks for while its `setup` runs: a draft, taken over as a whole when it has returned, or not at all.
+
+#![allow(unsafe_code)]
+
+use crate::calls::HOST;
+use crate::error::LoadError;
+use crate::library::Table;
+use crate::node::{Facts, PluginNode, Seeds};
+use crate::{Counted, Failure, Names, Placed, Plugins, command, object};
+use quiver_control::Control;
+use quiver_control::object::described::DescribedKind;
+use quiver_engine::channel::Outbox;
+use quiver_engine::graph::FeatureArcSpec;
+use quiver_engine::{ArcSpec, Blueprint, Counter, Dataplane, FeatureSpec, GraphError, NodeHandle, NodeSpec, To};
+use quiver_plugin_abi as abi;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The arc by which the packets of a node leave that has failed: a drop, and its reason.
+pub(crate) const FAILED_ARC: ArcSpec = ArcSpec { name: "plugin-failed", to: To::Drop };
+
+/// A node as it was asked for.
+pub(crate) struct DraftNode {
+    pub name: &'static str,
+    /// With [`FAILED_ARC`] as the last one.
+    pub arcs: Vec<ArcSpec>,
+    pub stands_for: Option<&'static str>,
+    pub process: abi_functions::Process,
+    pub seeds: Seeds,
+    pub describe: Option<crate::node::Describe>,
+}
+
+/// The types of a node's functions.
+pub(crate) mod abi_functions {
+    use super::abi::{Context, Frame, Status};
+    use std::ffi::c_void;
+
+    pub type Process = unsafe extern "C" fn(*mut c_void, *mut Context, *mut Frame) -> Status;
+    pub type Make = unsafe extern "C" fn(*mut c_void, u32) -> *mut c_void;
+    pub type Free = unsafe extern "C" fn(*mut c_void);
+}
+
+/// All of it.
+pub(crate) struct Draft {
+    pub names: Rc<Names>,
+    pub nodes: Vec<DraftNode>,
+    pub feature_arcs: Vec<FeatureArcSpec>,
+    pub features: Vec<FeatureSpec>,
+    pub counters: Vec<Counted>,
+    pub kinds: Vec<object::DraftKind>,
+    pub commands: Vec<command::DraftCommand>,
+    /// Why it cannot be taken over.
+    pub problems: Vec<String>,
+    /// Workers for which counters are made.
+    pub workers: usize,
+}
+
+impl Draft {
+    pub fn new(names: Rc<Names>, workers: usize) -> Draft {
+        Draft {
+            names,
+            nodes: vec![],
+            feature_arcs: vec![],
+            features: vec![],
+            counters: vec![],
+            kinds: vec![],
+            commands: vec![],
+            problems: vec![],
+            workers,
+        }
+    }
+
+    /// Lets the plugin say what it brings.
+    pub fn fill(&mut self, table: &Table) {
+        let setup = std::ptr::from_mut(self).cast::<abi::Setup>();
+        // SAFETY: the plugin's function, on the control thread; nobody else uses the draft meanwhile.
+        let status = unsafe { (table.setup)(&HOST, setup) };
+        if status != abi::OK && self.problems.is_empty() {
+            self.problems.push(format!("its `setup` returned status {status}"));
+        }
+    }
+
+    /// Takes everything over. `plugin` is the number that the plugin will have.
+    pub fn commit(
+        self,
+        control: &Control,
+        plugin: usize,
+        name: &str,
+        failures: Outbox<Failure>,
+    ) -> Result<(Vec<Placed>, Vec<Counted>), LoadError> {
+        let refused = |what: String| LoadError::Refused { name: name.to_owned(), what };
+        if let Some(what) = self.problems.into_iter().next() {
+            return Err(refused(what));
+        }
+        let mut kinds: Vec<(&'static str, DescribedKind)> = vec![];
+        for draft in self.kinds {
+            let kind = draft.name;
+            let of_kind = |error| LoadError::Kind { name: name.to_owned(), kind, error: Box::new(error) };
+            let twice = kinds.iter().any(|(other, _)| *other == kind) || control.objects().has_kind(kind);
+            let described = draft.describe(control, plugin).map_err(of_kind)?;
+            if twice {
+                return Err(refused(format!("there is a kind of objects '{kind}' already; rename one of them")));
+            }
+            kinds.push((kind, described));
+        }
+        let mut commands: Vec<command::DraftCommand> = vec![];
+        for mut draft in self.commands {
+            draft.arguments = control.commands().arguments_of(draft.grammar).map_err(refused)?;
+            if commands.iter().any(|other| other.grammar == draft.grammar) {
+                return Err(refused(format!("the command '{}' was registered twice", draft.grammar)));
+            }
+            commands.push(draft);
+        }
+        let counters = Rc::new(self.counters);
+        let (nodes, arcs, features) = (self.nodes, self.feature_arcs, self.features);
+        let shared = counters.clone();
+        let placed = control.room_mut::<Dataplane>().extend(|graph| {
+            arcs.into_iter().try_for_each(|arc| graph.feature_arc(arc))?;
+            let mut placed = vec![];
+            for (number, node) in nodes.into_iter().enumerate() {
+                placed.push(node.place(graph, plugin, number, &shared, &failures)?);
+            }
+            features.into_iter().try_for_each(|feature| graph.feature(feature))?;
+            Ok(placed)
+        });
+        let placed = placed.map_err(|error| LoadError::Graph { name: name.to_owned(), error })?;
+        for (_, kind) in kinds {
+            // It was looked for above.
+            control.objects().describe(kind).map_err(|error| refused(error.to_string()))?;
+        }
+        for draft in commands {
+            control.commands().try_add(draft.command(plugin)).map_err(refused)?;
+        }
+        Ok((placed, counters.to_vec()))
+    }
+}
+
+impl DraftNode {
+    fn place(
+        self,
+        graph: &mut Blueprint,
+        plugin: usize,
+        number: usize,
+        counters: &Rc<Vec<Counted>>,
+        failures: &Outbox<Failure>,
+    ) -> Result<Placed, GraphError> {
+        let onwards = |arc: &ArcSpec| matches!(arc.to, To::NextFeature | To::Node(_) | To::Features(_));
+        let pass = self.arcs.iter().position(onwards).map(|arc| arc as u16);
+        let arcs: &'static [ArcSpec] = self.arcs.leak();
+        let facts = Arc::new(Facts {
+            plugin,
+            node: number,
+            process: self.process,
+            arcs: arcs.len() as u16 - 1,
+            pass,
+            failures: failures.clone(),
+        });
+        let (seeds, counters) = (self.seeds, counters.clone());
+        let published = seeds.published.clone();
+        let mut spec = NodeSpec::new(self.name, arcs, move |seed| {
+            let rows = counters.iter().map(|counted| counted.workers[seed.worker].clone());
+            PluginNode::new(facts.clone(), &seeds, seed.worker, rows.collect())
+        });
+        if let Some(describe) = self.describe {
+            spec = spec.describe(move |record| describe.say(record));
+        }
+        let handle: NodeHandle<PluginNode> = graph.node_of(spec)?;
+        if let Some(of) = self.stands_for {
+            graph.stand_in(graph.find(of)?, handle.id)?;
+        }
+        Ok(Placed { handle, name: self.name, stands_for: self.stands_for, pass, published, failed: None })
+    }
+}
+
+/// Counters of a plugin for `workers` workers.
+pub(crate) fn counted(name: String, help: String, length: u32, workers: usize) -> Counted {
+    let row = || (0..length).map(|_| [Counter::default(), Counter::default()]).collect::<Vec<_>>();
+    Counted { name, help, workers: (0..workers).map(|_| Arc::from(row())).collect() }
+}
+
+impl Plugins {
+    pub(crate) fn draft(&self, control: &Control) -> Draft {
+        Draft::new(self.names.clone(), control.room::<Dataplane>().settings().workers)
+    }
+}
