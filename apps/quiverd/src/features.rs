@@ -14,6 +14,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_neighbor::register(control)?;
     quiver_icmp::register(control)?;
     quiver_runtime::register(control)?;
+    quiver_plugins::register(control)?;
     quiver_pg::register(control)?;
     quiver_tap::register(control)?;
     quiver_memif::register(control)?;

@@ -31,6 +31,9 @@ struct Arguments {
     /// A file of commands, run in order at start; `#` begins a comment.
     #[arg(long, value_name = "FILE")]
     exec: Option<PathBuf>,
+    /// A plugin, or a folder whose `.so` files are; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    plugin: Vec<PathBuf>,
     #[command(flatten)]
     dataplane: dataplane::DataplaneArguments,
 }
@@ -61,6 +64,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
     dataplane::insert(&control, &arguments.dataplane).map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
+    quiver_plugins::load(&control, &arguments.plugin);
     control.commands().check()?;
 
     let is_root = nix::unistd::geteuid().is_root();

@@ -1,0 +1,70 @@
+//! A router between two interfaces of the packet generator, for tests.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+use std::path::Path;
+
+const LINES: &str = "
+    create packet-generator interface a hw-addr 02:00:00:00:00:0a
+    create packet-generator interface b hw-addr 02:00:00:00:00:0b
+    set interface state a up
+    set interface state b up
+    set interface ip address a 10.0.0.1/24
+    set interface ip address b 10.0.1.1/24
+    ip neighbor b 10.0.1.2 02:00:00:00:01:02
+";
+
+/// The router, with a plugin loaded.
+pub fn with(plugin: &Path) -> Daemon {
+    let mut daemon = without(2);
+    daemon.configure(&format!("load plugin {}", plugin.display()));
+    daemon
+}
+
+/// The router, without plugins.
+pub fn without(workers: usize) -> Daemon {
+    let rooms = quiver_testkit::rooms![
+        quiver_interface,
+        quiver_ethernet,
+        quiver_bridge,
+        quiver_vlan,
+        quiver_ip,
+        quiver_neighbor,
+        quiver_icmp,
+        quiver_runtime,
+        quiver_plugins,
+        quiver_pg,
+    ];
+    let mut daemon = Daemon::new(rooms, Setup { workers, ..Setup::default() }).expect("the rooms fit together");
+    daemon.configure(LINES);
+    daemon
+}
+
+/// A packet that comes in by `a`, from its IP header on.
+pub fn packet(ip: &str) -> Vec<u8> {
+    let text =
+        format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:0a / ip4 10.0.0.2 > 10.0.1.2 {ip} / udp 1 > 2 / payload 100");
+    text.parse::<Packet>().expect("a packet").to_bytes()
+}
+
+/// Sends packets with these fields of their IP headers into `a` together; returns what left by `b`, as text from its IP
+/// header on.
+pub fn forward(daemon: &mut Daemon, packets: &[&str]) -> Vec<String> {
+    for ip in packets {
+        daemon.send("a", &packet(ip)).expect("a is up");
+    }
+    daemon.settle().expect("packets come to an end");
+    let sent = daemon.sent().into_iter().filter(|(name, _)| name == "b");
+    let text = |bytes: Vec<u8>| Packet::dissect(&bytes).to_string();
+    sent.map(|(_, bytes)| text(bytes).split(" / ").nth(1).expect("an IP header").to_owned()).collect()
+}
+
+/// What a command says.
+pub fn said(daemon: &mut Daemon, line: &str) -> String {
+    match daemon.run(line) {
+        Ok(reply) => reply.text,
+        Err(error) => format!("refused: {error}"),
+    }
+}
