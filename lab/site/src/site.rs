@@ -132,6 +132,9 @@ impl Site {
         drop(place.take());
         *place = Some(quiver::end(number, &self.between[number], end, is_master, is_zero_copy, self.mtu)?);
         address(end, if number == 0 { self.addresses.client } else { self.addresses.server }, None)?;
+        // The new tap has another MAC address; a real host would announce it.
+        let there = if number == 0 { &self.server } else { &self.client };
+        there.ip("neighbor flush dev eth0")?;
         self.wait_until_reachable()
     }
 

@@ -22,6 +22,13 @@ struct Peer {
     is_zero_copy: bool,
 }
 
+impl Peer {
+    /// Where the master listens. Each trial has its own: DPDK does not take over what a killed master has left.
+    fn socket(self) -> String {
+        format!("/run/testpmd-{}-{}.sock", self.is_client, self.is_zero_copy)
+    }
+}
+
 /// Both roles, and a slave that shares its buffers.
 pub fn trials(world: &'static World) -> impl Iterator<Item = Trial> {
     let peers = [(true, false), (true, true), (false, false)];
@@ -40,7 +47,7 @@ fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
     let role = if peer.is_client { "master" } else { "slave" };
     for command in [
         "create tap id 0 host-ns client host-if-name eth0 host-mtu-size 9000",
-        "create memif socket id 1 filename /run/testpmd.sock",
+        &format!("create memif socket id 1 filename {}", peer.socket()),
         &format!("create interface memif id 7 socket-id 1 {role}"),
         "set interface state tap0 up",
         "set interface state memif1/7 up",
@@ -76,7 +83,7 @@ fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
 fn testpmd(namespace: &Namespace, peer: Peer) -> std::process::Command {
     let role = if peer.is_client { "client" } else { "server" };
     let copy = if peer.is_zero_copy { ",zero-copy=yes" } else { "" };
-    let device = format!("--vdev=net_memif0,role={role},id=7,socket=/run/testpmd.sock,socket-abstract=no{copy}");
+    let device = format!("--vdev=net_memif0,role={role},id=7,socket={},socket-abstract=no{copy}", peer.socket());
     let mut command = namespace.command(PROGRAM);
     command.args(["--no-huge", "-m", "256", "--no-pci", "-l", "0-1"]);
     if peer.is_zero_copy {
