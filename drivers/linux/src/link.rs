@@ -52,6 +52,16 @@ impl Link {
         Ok(Link::of(&message))
     }
 
+    /// Deletes the interface, at once for all who look for it. One that is gone already is as good as deleted.
+    pub fn delete(&self, namespace: &Namespace) -> Result<(), LinuxError> {
+        with_netlink(namespace, |netlink| async move {
+            match netlink.0.link().del(self.index).execute().await {
+                Err(rtnetlink::Error::NetlinkError(error)) if error.raw_code() == -nix::libc::ENODEV => Ok(()),
+                deleted => deleted.map_err(|error| refused(format!("delete the interface {}", self.index), error)),
+            }
+        })
+    }
+
     pub(crate) fn of(message: &LinkMessage) -> Link {
         let running = LinkFlags::Up | LinkFlags::Running;
         let mut link = Link {

@@ -69,11 +69,15 @@ pub(crate) struct Taps {
     /// The node that stands for the receive queues.
     input: NodeId,
     devices: BTreeMap<String, Device>,
+    /// Addresses that were made up, by interface: one that goes and comes back keeps its own, so that its neighbours
+    /// need not learn a new one when a change is undone or replaces it.
+    made_up: BTreeMap<String, MacAddress>,
 }
 
 /// What was made for an object.
 pub(crate) struct Device {
     id: InterfaceId,
+    namespace: Namespace,
     watch: Watch,
     /// Linux's side as it was made.
     pub host: Link,
@@ -83,7 +87,7 @@ pub(crate) struct Device {
 
 impl Taps {
     pub fn new(input: NodeId) -> Taps {
-        Taps { input, devices: BTreeMap::new() }
+        Taps { input, devices: BTreeMap::new(), made_up: BTreeMap::new() }
     }
     /// What was made for an object, by its name.
     pub fn device(&self, name: &str) -> Option<&Device> {
@@ -159,8 +163,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), Ob
         // All fields are fixed: a change makes a new device.
         Change::Update { .. } => Ok(()),
         Change::Delete(tap) => {
-            let device = control.room_mut::<Taps>().devices.remove(&tap.name);
-            device.into_iter().for_each(|device| remove(control, device.id));
+            let Some(device) = control.room_mut::<Taps>().devices.remove(&tap.name) else { return Ok(()) };
+            remove(control, device.id);
+            // Workers let go of its queues a moment later, and another device may need the name at once.
+            if let Err(error) = device.host.delete(&device.namespace) {
+                tracing::warn!("{}: {error}; Linux deletes it when no worker uses it any more", tap.name);
+            }
             Ok(())
         }
     }
@@ -177,7 +185,8 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     // On an error the descriptors are closed, and the device is gone with them.
     tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
     let (watch, host) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
-    let mac = match tap.mac {
+    let made_up = control.room::<Taps>().made_up.get(&tap.name).copied();
+    let mac = match tap.mac.or(made_up) {
         Some(mac) => mac,
         None => random_mac().map_err(|e| e.of_field("mac"))?,
     };
@@ -194,7 +203,12 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
             queues: Some(queues),
         },
     )?;
-    control.room_mut::<Taps>().devices.insert(tap.name.clone(), Device { id, watch, host, state: LinkState::Running });
+    let mut taps = control.room_mut::<Taps>();
+    if tap.mac.is_none() {
+        taps.made_up.insert(tap.name.clone(), mac);
+    }
+    let device = Device { id, namespace, watch, host, state: LinkState::Running };
+    taps.devices.insert(tap.name.clone(), device);
     Ok(())
 }
 
