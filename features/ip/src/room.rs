@@ -190,6 +190,17 @@ impl Ip4 {
     }
     fn add_table(&mut self, id: TableId, size: Size, counted: bool) -> Result<(), FibError> {
         self.fib.add_table(id, size, counted)?;
+        let special = self.add_special_routes(id);
+        if special.is_err()
+            && let Ok(table) = self.fib.take_table(id)
+        {
+            // No worker has heard of it.
+            self.fib.discard(table);
+        }
+        self.publish_tables();
+        special
+    }
+    fn add_special_routes(&mut self, id: TableId) -> Result<(), FibError> {
         // RFC 1812, 5.3.7, and groups, which nobody here is in.
         for (prefix, special) in [
             ("0.0.0.0/8", Special::Drop),
@@ -202,7 +213,6 @@ impl Ip4 {
                 self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
             }
         }
-        self.publish_tables();
         Ok(())
     }
     /// Tells workers what has become of an interface.
@@ -241,8 +251,19 @@ impl Ip4 {
         let overlapping = above.chain(self.connected.range(first..=last));
         overlapping.map(|((_, prefix), (other, _))| (*other, *prefix)).find(|(other, _)| *other != id)
     }
-    /// Makes an interface's routes those of its addresses.
+    /// Gives an interface its addresses, with their routes; if a route finds no room, it has those that it had.
     fn set_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
+        let before = self.addresses(id).to_vec();
+        let done = self.replace_addresses(id, addresses);
+        if done.is_err()
+            && let Err(error) = self.replace_addresses(id, before)
+        {
+            tracing::error!("an interface's addresses could not be given back: {error}");
+        }
+        done
+    }
+    /// Makes an interface's routes those of its addresses, as far as there is room.
+    fn replace_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
         let configured = self.interfaces.entry(id).or_default();
         let (table, wanted) = (configured.table, routes_of(&addresses));
         let old = std::mem::replace(&mut configured.routes, wanted.clone());
