@@ -24,7 +24,7 @@ fn placement_is_saved_and_comes_back() {
     );
     let saved = first.control().save().text;
     let mut second = daemon(2);
-    second.control().apply("saved.yaml", &saved).expect("what was saved can be applied");
+    second.apply("saved.yaml", &saved).expect("what was saved can be applied");
     assert_eq!(second.control().save().text, saved);
     let shown = |daemon: &mut Daemon| daemon.run("show interface rx-placement").expect("it can be shown").json;
     assert_eq!(shown(&mut second), shown(&mut first));
@@ -34,7 +34,7 @@ fn placement_is_saved_and_comes_back() {
     second.control().delete::<RxQueueSettings>(&(InterfaceName("pg0".into()), 0)).expect("it has settings");
     assert_eq!((&shown(&mut second)[0]["mode"], &shown(&mut second)[0]["worker"]), (&"adaptive".into(), &0.into()));
     // A daemon with fewer workers says what does not fit.
-    let error = daemon(1).control().apply("saved.yaml", &saved).expect_err("there is no worker 1");
+    let error = daemon(1).apply("saved.yaml", &saved).expect_err("there is no worker 1");
     let error = format!("{error:?}");
     assert!(error.contains("there is no worker 1") && error.contains("worker"), "{error}");
 }

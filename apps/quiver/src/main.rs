@@ -40,7 +40,11 @@ struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Task {
     Apply(apply::Apply),
+    Confirm(apply::Confirm),
     Diff(apply::Diff),
+    History(apply::History),
+    Plan(apply::Plan),
+    Rollback(apply::Rollback),
     Save(apply::Save),
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
@@ -59,6 +63,10 @@ fn main() -> ExitCode {
         Some(Task::Doctor(doctor)) => return doctor::run(&doctor, &socket),
         Some(Task::Apply(apply)) => apply::apply(&socket, &apply),
         Some(Task::Diff(diff)) => apply::diff(&socket, &diff),
+        Some(Task::Plan(plan)) => apply::plan(&socket, &plan),
+        Some(Task::Confirm(confirm)) => apply::confirm(&socket, &confirm),
+        Some(Task::Rollback(rollback)) => apply::rollback(&socket, &rollback),
+        Some(Task::History(history)) => apply::history(&socket, &history),
         Some(Task::Save(save)) => apply::save(&socket, &save),
         Some(Task::Exec(exec)) => exec::file(&socket, &exec, arguments.json),
         Some(Task::Command(mut words)) => {

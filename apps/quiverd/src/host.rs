@@ -1,7 +1,7 @@
 //! tokio as the host of the control side: its clock, timers and tasks.
 
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use quiver_control::{Clock, Control, LocalFuture, Spawner, Time, Timer};
 
@@ -21,6 +21,9 @@ impl Clock for Host {
     fn now(&self) -> Time {
         Time::default() + self.start.elapsed()
     }
+    fn date(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 impl Timer for Host {
@@ -39,5 +42,9 @@ impl Spawner for Host {
                 tracing::error!(task = name, "a control task has failed: {error}");
             }
         });
+    }
+    fn yield_now(&self) -> LocalFuture<()> {
+        // Unlike a task that wakes itself, this also lets tokio look at sockets and timers.
+        Box::pin(tokio::task::yield_now())
     }
 }

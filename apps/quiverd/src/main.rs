@@ -5,13 +5,15 @@ mod host;
 #[cfg(test)]
 mod pages;
 mod server;
+mod state;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::Parser;
-use quiver_control::config::ConfigError;
+use quiver_control::transaction::Terms;
 use quiver_control::{Control, protocol};
 use quiverd::features;
 use server::Server;
@@ -25,7 +27,11 @@ struct Arguments {
     /// The command socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root.
     #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// A configuration file, applied at start; `quiver save` writes one.
+    /// The folder of the configuration's history, whose newest version quiverd starts with; by default /var/lib/quiver,
+    /// or below $XDG_STATE_HOME where not root. With a socket of its own, quiverd keeps none unless told where.
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// A configuration file to start with instead of the saved configuration; `quiver save` writes one.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A file of commands, run in order at start; `#` begins a comment.
@@ -68,14 +74,23 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     control.commands().check()?;
 
     let is_root = nix::unistd::geteuid().is_root();
-    let runtime_directory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let path = protocol::socket_path(arguments.socket, is_root, runtime_directory);
+    let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let state = arguments.state.or_else(|| state::standard(is_root, directory).filter(|_| arguments.socket.is_none()));
+    let path = protocol::socket_path(arguments.socket, is_root, directory("XDG_RUNTIME_DIR"));
     let server = Server::bind(&path).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
 
     let threads = dataplane::start(&control, &arguments.dataplane, start)?;
-    if let Some(file) = &arguments.config {
-        configure(&control, file)?;
+    match &state {
+        Some(path) => {
+            let folder = state::Folder::open(path).map_err(|error| error.to_string())?;
+            control.open_history(Rc::new(folder)).await.map_err(|error| error.to_string())?;
+        }
+        None => tracing::info!("the history of the configuration ends with this daemon: --state says where to keep it"),
+    }
+    match &arguments.config {
+        Some(file) => configure(&control, file).await?,
+        None => resume(&control).await,
     }
     if let Some(file) = &arguments.exec {
         exec(&control, file).await?;
@@ -87,17 +102,31 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+    if let Some(by) = control.unsaved_by() {
+        tracing::warn!("changes by commands of {by} were never saved, and are lost");
+    }
     tracing::info!("stopping");
     threads.stop(&control);
     Ok(())
 }
 
 /// Applies a configuration file; its mistakes are told all at once.
-fn configure(control: &Control, file: &Path) -> Result<(), String> {
+async fn configure(control: &Control, file: &Path) -> Result<(), String> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    let told = |errors: Vec<ConfigError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    control.apply(&name, &text).map(|_| ()).map_err(told)
+    control.apply(&name, &text, Terms::default()).await.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Starts with the saved configuration. One that does not fit this machine any more must not keep its operators out.
+async fn resume(control: &Control) {
+    match control.resume().await {
+        Ok(Some(version)) => tracing::info!("started with version {} ({})", version.number, version.what),
+        Ok(None) => {}
+        Err(error) => tracing::error!(
+            "the saved configuration does not run, so quiverd runs without any: {error}; mend what it says, then: \
+            quiver rollback 0"
+        ),
+    }
 }
 
 /// Runs the commands of a file; the first that fails ends it.

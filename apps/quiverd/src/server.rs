@@ -5,14 +5,17 @@
 //! place when another needs it.
 //!
 //! - [`client`]: one client, from its first byte to its last.
+//! - [`peer`]: as whom a client speaks.
 //! - [`places`]: who is connected, and who has to go.
 
 mod client;
+mod peer;
 mod places;
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::Control;
@@ -21,6 +24,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use client::Client;
+use peer::Users;
 use places::Places;
 
 /// Why the daemon has no command socket.
@@ -44,6 +48,7 @@ pub struct Server {
     listener: UnixListener,
     path: PathBuf,
     places: Places,
+    users: Rc<Users>,
 }
 
 impl Server {
@@ -68,7 +73,7 @@ impl Server {
         let listener = UnixListener::bind(path).map_err(refused)?;
         // Owner and group may command.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660)).map_err(refused)?;
-        Ok(Server { listener, path: path.to_owned(), places: Places::new(clients_max) })
+        Ok(Server { listener, path: path.to_owned(), places: Places::new(clients_max), users: Rc::default() })
     }
 
     /// Serves clients for ever.
@@ -79,7 +84,8 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match self.places.take() {
                         Some(place) => {
-                            clients.spawn_local(Client::new(stream, place).serve(control.clone()));
+                            let client = Client::new(stream, place);
+                            clients.spawn_local(client.serve(control.clone(), self.users.clone()));
                         }
                         None => turn_away(&stream, self.places.limit()),
                     },

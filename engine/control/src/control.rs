@@ -4,22 +4,28 @@ use std::any::{Any, TypeId, type_name};
 use std::cell::{OnceCell, Ref, RefCell, RefMut};
 use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::cli::Commands;
 use crate::object::Objects;
 use crate::time::{Clock, Spawner, Task, Time, Timer};
+use crate::transaction::{Author, Transactions};
 
 /// The control side of one daemon: rooms' state, config objects, commands, time and tasks.
 ///
 /// A cheap handle (`Rc`) for one thread. Two daemons of one process, as in tests, are two values.
 #[derive(Clone)]
-pub struct Control(Rc<Inner>);
+pub struct Control {
+    inner: Rc<Inner>,
+    /// For whom this handle changes things.
+    author: Author,
+}
 
 struct Inner {
     rooms: Rooms,
     objects: Objects,
     commands: Commands,
+    transactions: Transactions,
     clock: Rc<dyn Clock>,
     timer: Rc<dyn Timer>,
     spawner: Rc<dyn Spawner>,
@@ -28,15 +34,18 @@ struct Inner {
 impl Control {
     /// A control side without rooms, hosted by the given clock, timer and spawner.
     pub fn new(clock: Rc<dyn Clock>, timer: Rc<dyn Timer>, spawner: Rc<dyn Spawner>) -> Control {
-        let control = Control(Rc::new(Inner {
+        let inner = Rc::new(Inner {
             rooms: Rooms::default(),
             objects: Objects::default(),
             commands: Commands::default(),
+            transactions: Transactions::default(),
             clock,
             timer,
             spawner,
-        }));
+        });
+        let control = Control { inner, author: Author::default() };
         crate::cli::register(&control);
+        crate::transaction::register(&control);
         control
     }
 
@@ -45,7 +54,7 @@ impl Control {
     /// # Panics
     /// If there is one of this type already: a room was registered twice.
     pub fn insert_room<T: 'static>(&self, state: T) {
-        self.0.rooms.insert(state);
+        self.inner.rooms.insert(state);
     }
 
     /// The state of the room whose type is `T`, for reading.
@@ -53,7 +62,7 @@ impl Control {
     /// # Panics
     /// If no room of this type was registered, or if it is being written: programming errors, named.
     pub fn room<T: 'static>(&self) -> Ref<'_, T> {
-        match self.0.rooms.get::<T>().try_borrow() {
+        match self.inner.rooms.get::<T>().try_borrow() {
             Ok(state) => state,
             Err(_) => panic!("the room {} is being written further up the call stack", type_name::<T>()),
         }
@@ -64,7 +73,7 @@ impl Control {
     /// # Panics
     /// If no room of this type was registered, or if it is borrowed already: programming errors, named.
     pub fn room_mut<T: 'static>(&self) -> RefMut<'_, T> {
-        match self.0.rooms.get::<T>().try_borrow_mut() {
+        match self.inner.rooms.get::<T>().try_borrow_mut() {
             Ok(state) => state,
             Err(_) => panic!("the room {} is borrowed further up the call stack", type_name::<T>()),
         }
@@ -72,22 +81,47 @@ impl Control {
 
     /// Whether there is a room whose type is `T`.
     pub fn has_room<T: 'static>(&self) -> bool {
-        self.0.rooms.find::<T>().is_some()
+        self.inner.rooms.find::<T>().is_some()
     }
 
     /// The configuration: kinds of objects, and the objects that run.
     pub fn objects(&self) -> &Objects {
-        &self.0.objects
+        &self.inner.objects
     }
 
     /// The commands of all rooms.
     pub fn commands(&self) -> &Commands {
-        &self.0.commands
+        &self.inner.commands
+    }
+
+    /// Who changes the configuration, and what became of it.
+    pub(crate) fn transactions(&self) -> &Transactions {
+        &self.inner.transactions
+    }
+
+    /// This control side for somebody: what is changed by the handle, they have changed.
+    pub fn by(&self, author: Author) -> Control {
+        Control { inner: self.inner.clone(), author }
+    }
+
+    /// For whom this handle changes things.
+    pub fn author(&self) -> &Author {
+        &self.author
     }
 
     /// The time since the daemon's start.
     pub fn now(&self) -> Time {
-        self.0.clock.now()
+        self.inner.clock.now()
+    }
+
+    /// The date and time of day.
+    pub fn date(&self) -> SystemTime {
+        self.inner.clock.date()
+    }
+
+    /// Lets all others have their turn: tasks, timers, and what came in.
+    pub fn yield_now(&self) -> impl Future<Output = ()> + 'static {
+        self.inner.spawner.yield_now()
     }
 
     /// Waits for a while.
@@ -97,7 +131,7 @@ impl Control {
 
     /// Waits until a moment.
     pub fn sleep_until(&self, moment: Time) -> impl Future<Output = ()> + 'static {
-        self.0.timer.sleep_until(moment)
+        self.inner.timer.sleep_until(moment)
     }
 
     /// The output of `future`, or nothing if it is not there within `limit`.
@@ -108,7 +142,7 @@ impl Control {
     /// Starts a control task (VPP: a process node). It runs until it ends or its handle cancels it; dropping the
     /// handle lets it run on.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + 'static) -> Task {
-        Task::start(&*self.0.spawner, name, task)
+        Task::start(&*self.inner.spawner, name, task)
     }
 }
 

@@ -14,7 +14,7 @@
 //! - Everything is single-threaded (`Rc`, `RefCell`). A borrow of a room's state never lives across an `.await`,
 //!   and never across a call into another room that may come back.
 //! - Configuration changes only through [`Objects`](object::Objects): a command builds an object and puts it; what
-//!   the CLI made is therefore in `quiver save`.
+//!   the CLI made is therefore in `quiver save`. Whole configurations change in [`transaction`]s.
 //! - Time, timers and tasks come from [`Control`], so that a simulation can host them.
 #![forbid(unsafe_code)]
 
@@ -23,8 +23,10 @@ pub mod config;
 pub mod docs;
 pub mod object;
 pub mod protocol;
+pub mod transaction;
 
 mod control;
+mod pace;
 mod signal;
 mod time;
 

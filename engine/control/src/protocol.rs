@@ -1,7 +1,8 @@
 //! What clients and daemon say on the socket: one JSON object a line each way.
 //!
 //! A client sends [`Request`]s; each gets any number of [`Response::Part`]s and then one other [`Response`], in the
-//! order of the requests. A client that closes its side gives up the request that is being answered.
+//! order of the requests. A client that closes its side gives up the request that is being answered; what changes the
+//! whole configuration goes to its end all the same.
 //!
 //! ```text
 //! > {"command":{"line":"show version"}}
@@ -17,6 +18,7 @@ use serde_json::Value;
 use crate::cli::{CommandError, Completion, Output, Reply};
 use crate::config::ConfigError;
 use crate::control::Control;
+use crate::transaction::{Terms, TransactionError};
 
 /// A longer request is refused: room for a configuration file of some 100,000 routes.
 pub const REQUEST_LENGTH_MAX: usize = 16 * 1024 * 1024;
@@ -40,13 +42,18 @@ pub enum Request {
     },
     /// Say what a configuration file would change.
     Diff(File),
+    /// Say by which steps a file would be applied; it is the candidate from then on.
+    Plan(File),
     /// Make the running configuration that of a file.
     Apply(File),
-    /// Write the running configuration as a file.
+    /// Make what runs the saved configuration, and write it as a file.
     Save {
         /// Whether the answer shall be JSON instead of text.
         #[serde(default)]
         json: bool,
+        /// What to say about it in the history.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
     },
 }
 
@@ -60,13 +67,20 @@ pub struct File {
     /// Whether the answer shall be JSON instead of text.
     #[serde(default)]
     pub json: bool,
+    /// On what terms it is applied.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub terms: Terms,
+}
+
+fn is_default(terms: &Terms) -> bool {
+    *terms == Terms::default()
 }
 
 impl Request {
     fn wants_json(&self) -> bool {
         match self {
-            Request::Command { json, .. } | Request::Save { json } => *json,
-            Request::Diff(file) | Request::Apply(file) => file.json,
+            Request::Command { json, .. } | Request::Save { json, .. } => *json,
+            Request::Diff(file) | Request::Plan(file) | Request::Apply(file) => file.json,
             Request::Complete { .. } => true,
         }
     }
@@ -127,6 +141,10 @@ pub struct Refusal {
 pub enum Reason {
     /// The request is longer than requests may be.
     TooLong,
+    /// Somebody else changes the configuration.
+    Held,
+    /// What was applied last waits to be confirmed.
+    Unconfirmed,
     /// As many clients as there can be wait for answers.
     Crowded,
     /// The connection, which had been idle for longest, was closed for another client. Nothing that was sent since its
@@ -152,10 +170,15 @@ impl From<CommandError> for Refusal {
     }
 }
 
-impl From<Vec<ConfigError>> for Refusal {
-    fn from(problems: Vec<ConfigError>) -> Refusal {
-        let what: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        Refusal { what: what.join("\n"), problems, ..Refusal::default() }
+impl From<TransactionError> for Refusal {
+    fn from(error: TransactionError) -> Refusal {
+        let what = error.to_string();
+        match error {
+            TransactionError::Held { .. } => Refusal::because(Reason::Held, what),
+            TransactionError::Unconfirmed { .. } => Refusal::because(Reason::Unconfirmed, what),
+            TransactionError::Refused(problems) => Refusal { what, problems, ..Refusal::default() },
+            _ => Refusal::new(what),
+        }
     }
 }
 
@@ -192,9 +215,10 @@ pub fn answer(control: &Control, request: Request) -> (Answering, impl Future<Ou
                 let (start, words) = control.commands().complete(&control, &line);
                 return Response::Completions { start, words };
             }
-            Request::Diff(file) => control.diff(&file.name, &file.text).map_err(Refusal::from),
-            Request::Apply(file) => control.apply(&file.name, &file.text).map_err(Refusal::from),
-            Request::Save { .. } => Ok(control.save()),
+            Request::Diff(file) => control.diff(&file.name, &file.text).await.map_err(Refusal::from),
+            Request::Plan(file) => control.plan(&file.name, &file.text).await.map_err(Refusal::from),
+            Request::Apply(file) => control.apply(&file.name, &file.text, file.terms).await.map_err(Refusal::from),
+            Request::Save { comment, .. } => control.keep(comment).await.map_err(Refusal::from),
         };
         output.close();
         match result {

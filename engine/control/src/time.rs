@@ -8,7 +8,7 @@ use std::ops::{Add, Sub};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A future of the control thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -49,6 +49,11 @@ impl fmt::Display for Time {
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Time;
+    /// The date and time of day, for people; unlike [`Clock::now`] it may be set back. A clock that knows none began
+    /// in 1970.
+    fn date(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + self.now().since(Time::default())
+    }
 }
 
 /// What wakes a task at a moment.
@@ -61,6 +66,17 @@ pub trait Timer {
 pub trait Spawner {
     /// Runs `task` until it ends. Its name is for logs.
     fn spawn(&self, name: &'static str, task: LocalFuture<()>);
+    /// A future that is ready after all else that can run now had its turn: tasks, timers, and what came in.
+    fn yield_now(&self) -> LocalFuture<()> {
+        let mut yielded = false;
+        Box::pin(poll_fn(move |context| {
+            if std::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }))
+    }
 }
 
 /// A running control task. Dropping this handle lets the task run on; [`Task::cancel`] ends it.

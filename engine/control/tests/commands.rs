@@ -85,7 +85,7 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
         (
             "'intefrace' cannot stand here; did you mean 'interface'?".into(),
             "intefrace".into(),
-            words(&["commands", "configuration", "interface", "ip", "schema"])
+            words(&["commands", "configuration", "differences", "history", "interface", "ip", "schema", "transaction"])
         )
     );
     assert_eq!(
@@ -101,7 +101,7 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
         (
             "'rest' cannot stand here; did you mean 'reset'?".into(),
             "rest".into(),
-            words(&["create", "please", "reset", "set", "show"])
+            words(&["apply", "confirm", "create", "please", "reset", "rollback", "set", "show"])
         )
     );
     assert_eq!(
@@ -125,7 +125,10 @@ fn completion_knows_words_and_what_exists() {
         (start, words.into_iter().map(|completion| completion.word).collect::<Vec<_>>().join(" "))
     };
     assert_eq!(complete("s"), (0, "set show".into()));
-    assert_eq!(complete("show "), (5, "commands configuration interface ip schema".into()));
+    assert_eq!(
+        complete("show "),
+        (5, "commands configuration differences history interface ip schema transaction".into())
+    );
     assert_eq!(complete("sh inter"), (3, "interface".into()));
     assert_eq!(complete("set int st "), (11, "addr p1".into()));
     assert_eq!(complete("set int st p"), (11, "p1".into()));
@@ -145,7 +148,7 @@ fn help_comes_from_the_same_grammar() {
     );
     assert_eq!(run("help sh int").unwrap(), run("sh int?").unwrap());
     let all = run("?").unwrap();
-    assert!(all.contains("\nset     2 commands\n") && all.contains("\nreset   Tell.\n"), "{all}");
+    assert!(all.contains("\nset       2 commands\n") && all.contains("\nreset     Tell.\n"), "{all}");
     assert!(run("show interface ?").unwrap().contains("<enter>"));
 }
 

@@ -2,7 +2,7 @@
 
 mod ports;
 
-use ports::{Log, applied, control, port, switch};
+use ports::{Log, applied, apply_file, control, diff_file, port, switch};
 
 const FILE: &str = "\
 switches:
@@ -18,15 +18,15 @@ ports:
 ";
 
 fn errors(text: &str) -> Vec<String> {
-    let (_, control) = control();
-    let errors = control.diff("net.yaml", text).unwrap_err();
+    let (executor, control) = control();
+    let errors = diff_file(&executor, &control, "net.yaml", text).unwrap_err();
     errors.iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn a_file_is_applied_in_the_order_of_its_references_and_saved_as_it_was() {
-    let (_, control) = control();
-    let told = control.apply("net.yaml", FILE).unwrap();
+    let (executor, control) = control();
+    let told = apply_file(&executor, &control, "net.yaml", FILE).unwrap();
     assert_eq!(applied(&control), ["+ ports p1", "+ ports p2", "+ switches 1"]);
     let saved = control.save();
     assert_eq!(
@@ -35,25 +35,29 @@ fn a_file_is_applied_in_the_order_of_its_references_and_saved_as_it_was() {
     );
     assert_eq!(saved.json["ports"][0]["mtu"], 9000);
     // What was saved changes nothing; nor does it in JSON, which is YAML too.
-    assert_eq!(control.apply("saved", &saved.text).unwrap().text, "");
-    assert_eq!(control.apply("saved", &saved.json.to_string()).unwrap().text, "");
+    assert_eq!(apply_file(&executor, &control, "saved", &saved.text).unwrap().text, "");
+    assert_eq!(apply_file(&executor, &control, "saved", &saved.json.to_string()).unwrap().text, "");
     assert!(applied(&control).is_empty());
     assert!(told.text.starts_with("+ switches 1\n    members: ["), "{}", told.text);
     // An empty file is the wish for nothing.
-    control.apply("empty", "").unwrap();
+    apply_file(&executor, &control, "empty", "").unwrap();
     assert_eq!(applied(&control), ["- switches 1", "- ports p1", "- ports p2"]);
 }
 
 #[test]
 fn a_difference_names_objects_and_fields() {
-    let (_, control) = control();
+    let (executor, control) = control();
     control.put(port("p1")).unwrap();
     control.put(port("old")).unwrap();
     control.put(switch(1, &["p1"])).unwrap();
     applied(&control);
-    let reply = control
-        .diff("net.yaml", "ports:\n- {name: p1, mtu: 9000}\n- name: p2\n  line: b\nswitches:\n- id: 1\n")
-        .unwrap();
+    let reply = diff_file(
+        &executor,
+        &control,
+        "net.yaml",
+        "ports:\n- {name: p1, mtu: 9000}\n- name: p2\n  line: b\nswitches:\n- id: 1\n",
+    )
+    .unwrap();
     let expected = "\
 - ports old
 ~ ports p1
@@ -121,36 +125,36 @@ fn mistakes_between_objects_are_told_with_their_places() {
 #[test]
 fn a_failure_half_way_is_undone_at_every_step() {
     for step in 0..4 {
-        let (_, control) = control();
+        let (executor, control) = control();
         control.put(port("old")).unwrap();
         let before = control.save();
         control.room_mut::<Log>().fail_at = Some(step);
-        let errors = control.apply("net.yaml", FILE).unwrap_err();
+        let errors = apply_file(&executor, &control, "net.yaml", FILE).unwrap_err();
         assert_eq!(errors[0].error.what, "planted", "step {step}");
         assert_eq!(control.save(), before);
-        control.apply("net.yaml", FILE).unwrap();
+        apply_file(&executor, &control, "net.yaml", FILE).unwrap();
     }
 }
 
 #[test]
 fn what_fails_to_be_applied_is_found_in_the_file() {
-    let (_, control) = control();
+    let (executor, control) = control();
     control.room_mut::<Log>().fail_at = Some(2);
-    let errors = control.apply("net.yaml", FILE).unwrap_err();
+    let errors = apply_file(&executor, &control, "net.yaml", FILE).unwrap_err();
     assert_eq!(errors[0].to_string(), "net.yaml:2:5: switches 1: planted");
 }
 
 #[test]
 fn a_large_file_is_taken_in_time() {
-    let (_, control) = control();
+    let (executor, control) = control();
     let mut text = "leases:\n".to_owned();
     for number in 0..20_000u32 {
         text.push_str(&format!("- {{pool: 1, address: {}}}\n", std::net::Ipv4Addr::from(number)));
     }
     let start = std::time::Instant::now();
-    control.apply("large", &text).unwrap();
+    apply_file(&executor, &control, "large", &text).unwrap();
     let saved = control.save().text;
-    assert!(control.diff("large", &saved).unwrap().text.is_empty());
+    assert!(diff_file(&executor, &control, "large", &saved).unwrap().text.is_empty());
     // Some seconds, most of them of an unoptimised build: a quadratic step would take minutes.
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }

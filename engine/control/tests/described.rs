@@ -2,7 +2,7 @@
 
 mod ports;
 
-use ports::{PortName, applied, control, port};
+use ports::{PortName, applied, apply_file, control, diff_file, port};
 use quiver_control::object::described::{DescribedField, DescribedKind, Occurrence, Values};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_testkit::executor::Executor;
@@ -52,15 +52,15 @@ const FILE: &str = "ports:\n  - name: p1\nlamps:\n  - number: 2\n    port: p1\n 
 
 #[test]
 fn they_are_read_compared_applied_and_saved() {
-    let (_executor, control) = ready();
-    assert_eq!(control.diff("f", FILE).unwrap().text.lines().next(), Some("+ lamps 2"));
-    control.apply("f", FILE).unwrap();
+    let (executor, control) = ready();
+    assert_eq!(diff_file(&executor, &control, "f", FILE).unwrap().text.lines().next(), Some("+ lamps 2"));
+    apply_file(&executor, &control, "f", FILE).unwrap();
     let created = applied(&control);
     assert_eq!(created[0], r#"+ {"number":2,"watts":40,"port":"p1","address":null,"tags":["a","7"]}"#);
     assert_eq!(created.len(), 2);
     assert_eq!(control.save().text.split_once('\n').unwrap().1, FILE.trim_end(), "numbers sort as numbers");
-    assert_eq!(control.diff("f", FILE).unwrap().text, "", "what runs differs in nothing");
-    control.apply("f", &FILE.replace("watts: 60", "watts: 61")).unwrap();
+    assert_eq!(diff_file(&executor, &control, "f", FILE).unwrap().text, "", "what runs differs in nothing");
+    apply_file(&executor, &control, "f", &FILE.replace("watts: 60", "watts: 61")).unwrap();
     assert_eq!(applied(&control), ["~ 60 61"]);
     control
         .put_values("lamps", Values::from_iter([("number".into(), 10.into()), ("watts".into(), 62.into())]))
@@ -81,9 +81,9 @@ fn they_are_read_compared_applied_and_saved() {
 
 #[test]
 fn what_is_wrong_names_place_field_and_remedy() {
-    let (_executor, control) = ready();
+    let (executor, control) = ready();
     let told = |text: &str| {
-        let errors = control.apply("f", text).unwrap_err();
+        let errors = apply_file(&executor, &control, "f", text).unwrap_err();
         assert!(applied(&control).is_empty(), "nothing was applied");
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
@@ -140,16 +140,17 @@ struct Catalogue {
 
 #[test]
 fn kinds_that_others_bring_are_known_before_the_rest_is_read() {
-    let (_executor, control) = control();
+    let (executor, control) = control();
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<PortName>());
     control.objects().add(Kind::new(ports::apply::<Catalogue>).open(|control, catalogue| match &*catalogue.name {
         "lamps" => control.objects().describe(lamps(control)).or(Ok(())),
         name => Err(ObjectError::field("name", format!("there is no catalogue {name}"))),
     }));
-    let error = control.apply("f", "lamps:\n  - number: 1\ncatalogues:\n  - name: lights\n").unwrap_err();
+    let error =
+        apply_file(&executor, &control, "f", "lamps:\n  - number: 1\ncatalogues:\n  - name: lights\n").unwrap_err();
     let error: Vec<_> = error.iter().map(ToString::to_string).collect();
     assert!(error[0].starts_with("f:1:1: there is no kind of objects 'lamps'"), "{error:?}");
     assert_eq!(error[1], "f:4:11: catalogues lights: name: there is no catalogue lights");
-    control.apply("f", &format!("{FILE}catalogues:\n  - name: lamps\n")).unwrap();
+    apply_file(&executor, &control, "f", &format!("{FILE}catalogues:\n  - name: lamps\n")).unwrap();
     assert_eq!(applied(&control).len(), 4, "port, lamps, catalogue");
 }

@@ -5,10 +5,11 @@ mod ports;
 
 use std::time::{Duration, Instant};
 
-use ports::{PortName, Switch, control, port, switch};
+use ports::{PortName, Switch, apply_file, control, diff_file, port, switch};
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::protocol;
+use quiver_control::transaction::Version;
 use quiver_testkit::executor::Executor;
 
 /// A system with a command for each part of the notation.
@@ -115,9 +116,9 @@ fn command(line: &str) {
     for completion in words.iter().filter(|completion| completion.insert && !line.contains('?')) {
         let completed = format!("{}{} ", &line[..start], completion.word);
         // What was offered is taken: if anything is wrong, it is what is missing behind it.
-        if let Err(error) = run(&completed) {
-            let place = error.place.unwrap();
-            assert!(place.start >= start + completion.word.len(), "'{completed}': {}", error.what);
+        // An error that points nowhere is the command's own: the line fitted.
+        if let Err(CommandError { place: Some(place), what, .. }) = run(&completed) {
+            assert!(place.start >= start + completion.word.len(), "'{completed}': {what}");
         }
     }
 }
@@ -191,13 +192,13 @@ fn configuration_sentences() {
 }
 
 fn configuration(text: &str) {
-    let (_, control) = control();
-    match control.apply("file", text) {
+    let (executor, control) = control();
+    match apply_file(&executor, &control, "file", text) {
         Ok(_) => {
             let saved = control.save();
-            assert_eq!(control.diff("saved", &saved.text).unwrap().text, "", "{}", saved.text);
-            let (_, other) = ports::control();
-            other.apply("saved", &saved.text).unwrap();
+            assert_eq!(diff_file(&executor, &control, "saved", &saved.text).unwrap().text, "", "{}", saved.text);
+            let (executor, other) = ports::control();
+            apply_file(&executor, &other, "saved", &saved.text).unwrap();
             assert_eq!(other.save(), saved);
         }
         Err(errors) => {
@@ -220,6 +221,20 @@ fn requests() {
         if let Ok(request) = protocol::read_request(bytes) {
             let written = serde_json::to_vec(&request).unwrap();
             assert_eq!(protocol::read_request(&written), Ok(request));
+        }
+    });
+}
+
+/// Any text is a version or none, and a version is written as it is read.
+#[test]
+fn versions() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let Ok(text) = std::str::from_utf8(bytes) else { return };
+        if let Ok((version, configuration)) = Version::read(text) {
+            let written = version.write(configuration);
+            let (again, rest) = Version::read(&written).unwrap();
+            // Of a time, seconds are kept.
+            assert_eq!((again.write(rest), rest), (written.clone(), configuration), "{text}");
         }
     });
 }
@@ -248,7 +263,7 @@ fn long_lines_are_refused_in_time() {
 
 #[test]
 fn long_files_are_refused_in_time() {
-    let (_, control) = control();
+    let (executor, control) = control();
     for piece in [
         "[",
         "{",
@@ -282,7 +297,7 @@ fn long_files_are_refused_in_time() {
         for start in ["", "ports: [", "ports:\n", "ports: \""] {
             let text = format!("{start}{}", piece.repeat((1 << 18) / piece.len()));
             in_time(&format!("{start:?} {piece:?}"), || {
-                let _ = control.diff("long", &text);
+                let _ = diff_file(&executor, &control, "long", &text);
             });
         }
     }

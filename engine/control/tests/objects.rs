@@ -2,21 +2,26 @@
 
 mod ports;
 
-use ports::{Log, Port, PortName, Switch, SwitchId, applied, control, port, switch};
+use ports::{Log, Port, PortName, Switch, SwitchId, applied, apply_file, control, port, switch};
 use quiver_control::{Control, Object};
+use quiver_testkit::executor::Executor;
 
 fn refused(result: Result<(), quiver_control::ObjectError>) -> String {
     result.unwrap_err().to_string()
 }
 
 fn ready() -> Control {
-    let (_, control) = control();
+    ready_with_executor().1
+}
+
+fn ready_with_executor() -> (Executor, Control) {
+    let (executor, control) = control();
     for name in ["p1", "p2"] {
         control.put(port(name)).unwrap();
     }
     control.put(switch(1, &["p1"])).unwrap();
     applied(&control);
-    control
+    (executor, control)
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn a_failure_at_any_step_is_undone() {
 
 #[test]
 fn an_object_may_refer_to_itself_but_not_in_a_circle() {
-    let control = ready();
+    let (executor, control) = ready_with_executor();
     let up = |id, uplink| Switch { uplink: Some(SwitchId(uplink)), ..switch(id, &[]) };
     control.put(up(1, 1)).unwrap();
     control.put(up(2, 1)).unwrap();
@@ -108,18 +113,18 @@ fn an_object_may_refer_to_itself_but_not_in_a_circle() {
         leave out one of the references";
     assert_eq!(refused(control.put(up(1, 3))), circle);
     let text = "switches:\n- {id: 1, uplink: 2}\n- {id: 2, uplink: 1}\n";
-    let errors = control.apply("f", text).unwrap_err();
+    let errors = apply_file(&executor, &control, "f", text).unwrap_err();
     assert_eq!(errors[0].error.what, "these refer to each other in a circle: switches 1, switches 2");
 }
 
 #[test]
 fn a_long_chain_is_no_circle() {
-    let (_, control) = control();
+    let (executor, control) = control();
     let mut text = "switches:\n- id: 0\n".to_owned();
     for id in 1..20_000 {
         text.push_str(&format!("- {{id: {id}, uplink: {}}}\n", id - 1));
     }
-    control.apply("f", &text).unwrap();
+    apply_file(&executor, &control, "f", &text).unwrap();
     assert_eq!(applied(&control)[..2], ["+ switches 0", "+ switches 1"]);
     control.delete_with_users::<Switch>(&19_990).unwrap();
     assert_eq!(applied(&control).first().unwrap(), "- switches 19999");

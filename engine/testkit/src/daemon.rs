@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use quiver_control::cli::{CommandError, Output, Reply};
+use quiver_control::transaction::{Terms, TransactionError};
 use quiver_control::{Control, Time};
 use quiver_engine::capture::{Capture, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
@@ -279,20 +280,54 @@ impl Daemon {
                 }
             }
         });
+        let Some(reply) = self.answered(&answer) else {
+            return Err(CommandError::new(format!("nothing will ever end the command '{line}'")));
+        };
+        self.executor.run_ready();
+        let Reply { text, json } = reply?;
+        let texts: Vec<_> = parts.take().into_iter().chain([text]).filter(|text| !text.is_empty()).collect();
+        Ok(Reply { text: texts.join("\n"), json })
+    }
+
+    /// Applies a configuration file, while the workers take their turns.
+    pub fn apply(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
+        let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
+        self.answer_of(async move { control.apply(&file, &text, Terms::default()).await })
+    }
+
+    /// Compares a configuration file with what runs.
+    pub fn diff(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
+        let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
+        self.answer_of(async move { control.diff(&file, &text).await })
+    }
+
+    fn answer_of(
+        &mut self,
+        work: impl Future<Output = Result<Reply, TransactionError>> + 'static,
+    ) -> Result<Reply, TransactionError> {
+        let answer = Rc::new(RefCell::new(None));
+        let place = answer.clone();
+        self.control.spawn("transaction", async move {
+            let reply = work.await;
+            *place.borrow_mut() = Some(reply);
+        });
+        self.answered(&answer).unwrap_or(Err(TransactionError::Failed))
+    }
+
+    /// Lets the daemon run, and time pass, until there is an answer and the workers have read their letters; nothing if
+    /// there will never be one.
+    fn answered<T>(&mut self, answer: &RefCell<Option<T>>) -> Option<T> {
         loop {
             let busy = self.round();
             let mail = self.workers.iter().any(Worker::has_mail);
-            if let Some(reply) = answer.borrow_mut().take_if(|_| !mail) {
-                self.executor.run_ready();
-                let Reply { text, json } = reply?;
-                let texts: Vec<_> = parts.take().into_iter().chain([text]).filter(|text| !text.is_empty()).collect();
-                return Ok(Reply { text: texts.join("\n"), json });
+            if let Some(answer) = answer.borrow_mut().take_if(|_| !mail) {
+                return Some(answer);
             }
             match self.next_event() {
                 _ if busy => {}
                 _ if self.threads.is_some() => std::thread::sleep(PAUSE),
                 Some(moment) => self.executor.advance_to(moment),
-                None => return Err(CommandError::new(format!("nothing will ever end the command '{line}'"))),
+                None => return None,
             }
         }
     }

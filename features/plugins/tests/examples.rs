@@ -3,6 +3,7 @@
 mod built;
 mod router;
 
+use quiver_testkit::daemon::Daemon;
 use router::{forward, said};
 
 #[test]
@@ -50,14 +51,14 @@ fn what_plugins_configure_is_in_files_diffs_completion_and_schema() {
         control.save().text + "\n",
         plugin.display()
     );
-    let difference = control.diff("site.yaml", &file).unwrap().text;
+    let difference = daemon.diff("site.yaml", &file).unwrap().text;
     assert!(difference.contains("+ dscp-marks a 10.0.1.0/24\n    dscp: 8"), "{difference}");
     assert_eq!(forward(&mut daemon, &["ttl 9"]), ["ip4 10.0.0.2 > 10.0.1.2 ttl 8"], "comparing changes nothing");
-    control.apply("site.yaml", &file).unwrap();
+    daemon.apply("site.yaml", &file).unwrap();
     assert_eq!(forward(&mut daemon, &["ttl 9"]), ["ip4 10.0.0.2 > 10.0.1.2 ttl 8 dscp 8"]);
     let saved = control.save().text;
     assert!(saved.contains("dscp-marks:\n  - interface: a\n    to: 10.0.1.0/24\n    dscp: 8"), "{saved}");
-    assert_eq!(control.diff("saved.yaml", &saved).unwrap().text, "");
+    assert_eq!(daemon.diff("saved.yaml", &saved).unwrap().text, "");
 
     let (_, words) = control.commands().complete(&control, "set dscp-mark ");
     let words: Vec<_> = words.iter().map(|word| word.word.as_str()).collect();
@@ -66,10 +67,10 @@ fn what_plugins_configure_is_in_files_diffs_completion_and_schema() {
     let schema = quiver_control::docs::schema(&control);
     assert_eq!(schema["properties"]["dscp-marks"]["items"]["properties"]["dscp"]["default"], 46);
 
-    let told = |text: &str| control.apply("f", text).unwrap_err()[0].to_string();
-    let wrong = told(&saved.replace("dscp: 8", "dscp: 64"));
+    let told = |daemon: &mut Daemon, text: &str| daemon.apply("f", text).unwrap_err().to_string();
+    let wrong = told(&mut daemon, &saved.replace("dscp: 8", "dscp: 64"));
     assert!(wrong.ends_with("dscp-marks a 10.0.1.0/24: dscp: 64 has more than 6 bits; from 0 to 63"), "{wrong}");
-    let wrong = told(&saved.replace("  - interface: a\n    to:", "  - interface: c\n    to:"));
+    let wrong = told(&mut daemon, &saved.replace("  - interface: a\n    to:", "  - interface: c\n    to:"));
     assert!(wrong.contains("dscp-marks c 10.0.1.0/24: interface: there is no interface c"), "{wrong}");
     assert_eq!(
         said(&mut daemon, "set dscp-mark a 10.0.1.0/24 99"),
@@ -85,7 +86,7 @@ fn what_plugins_configure_is_in_files_diffs_completion_and_schema() {
         !ours
     });
     let without = sections.concat();
-    control.apply("f", &without).unwrap();
+    daemon.apply("f", &without).unwrap();
     assert_eq!(forward(&mut daemon, &["ttl 9"]), ["ip4 10.0.0.2 > 10.0.1.2 ttl 8"]);
     assert!(said(&mut daemon, "show plugins").contains("dscp-mark  1.0.0    dscp-mark  loaded"));
     daemon.finish().unwrap();
@@ -94,7 +95,7 @@ fn what_plugins_configure_is_in_files_diffs_completion_and_schema() {
 #[test]
 fn a_plugin_in_c_drops_counts_and_describes() {
     let mut daemon = router::with(&built::ttl_guard("cc"));
-    let configure = |daemon: &quiver_testkit::daemon::Daemon, least: u8| {
+    let configure = |daemon: &Daemon, least: u8| {
         let values = [("interface", "a".into()), ("least", least.into())];
         let values = values.map(|(name, value): (&str, serde_json::Value)| (name.to_owned(), value));
         daemon.control().put_values("ttl-guards", values.into_iter().collect())

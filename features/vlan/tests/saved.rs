@@ -30,14 +30,14 @@ fn layer_2_is_saved_and_comes_back() {
     first.configure(LINES);
     let saved = first.control().save().text;
     let mut second = Daemon::new(ROOMS, Setup::default()).unwrap();
-    second.control().apply("saved.yaml", &saved).unwrap();
+    second.apply("saved.yaml", &saved).unwrap();
     assert_eq!(second.control().save().text, saved);
     second.settle().unwrap();
     for line in ["show bridge-domain detail", "show l2fib verbose", "show mode pg0 pg1 pg0.10 pg0.20"] {
         assert_eq!(names(&mut second, line), names(&mut first, line), "{line}");
     }
     // Nothing at all is a configuration, too: everything goes, in the right order.
-    second.control().apply("empty.yaml", "{}").unwrap();
+    second.apply("empty.yaml", "{}").unwrap();
     second.settle().unwrap();
     assert_eq!(second.run("show l2fib").unwrap().json["total"], 0);
     assert_eq!(second.run("show interface").unwrap().json.as_array().unwrap().len(), 1);

@@ -36,7 +36,7 @@ pub fn request(random: &mut Rng, saved: &[String]) -> (Request, bool) {
         if !as_it_was {
             text = broken(random, &text);
         }
-        let file = File { name: "saved.yaml".into(), text, json: false };
+        let file = File { name: "saved.yaml".into(), text, json: false, terms: Default::default() };
         return (if random.u8(0..8) == 0 { Request::Diff(file) } else { Request::Apply(file) }, as_it_was);
     }
     (Request::Command { line: line(random), json: random.bool() }, true)

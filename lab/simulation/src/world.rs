@@ -385,7 +385,7 @@ impl World<'_> {
         let client = self.clients.swap_remove(self.random.usize(0..self.clients.len()));
         client.task.cancel();
         self.log.note(Event::Fault(format!("client {} hangs up", client.number)));
-        self.request(Request::Save { json: false });
+        self.request(Request::Save { json: false, comment: None });
     }
 
     /// Something goes wrong, or right again.

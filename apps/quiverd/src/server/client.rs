@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::Control;
@@ -9,6 +10,7 @@ use quiver_control::protocol::{self, REQUEST_LENGTH_MAX, Reason, Refusal, Respon
 use tokio::net::UnixStream;
 
 use super::line_of;
+use super::peer::Users;
 use super::places::{Doing, Place};
 
 /// A client that does not take its answer for this long is dropped.
@@ -67,7 +69,9 @@ impl Client {
     }
 
     /// Serves the client until it leaves, or has to go.
-    pub async fn serve(mut self, control: Control) {
+    pub async fn serve(mut self, control: Control, users: Rc<Users>) {
+        // What it changes, its user has changed.
+        let control = control.by(users.author_of(&self.stream).await);
         loop {
             self.place.is(Doing::Idle);
             let request = tokio::select! {

@@ -272,3 +272,68 @@ fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
         assert!(matches!(Server::bind(Path::new("/proc/none/x.sock")), Err(SocketError::Refused { .. })));
     });
 }
+
+/// Something to configure that takes a while.
+#[derive(quiver_control::Object, Clone, Debug, PartialEq)]
+#[object(kind = "numbers")]
+struct Number {
+    /// Which.
+    #[key]
+    value: u32,
+}
+
+#[test]
+fn others_are_answered_and_timers_run_while_a_large_file_is_applied() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cli.sock");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let control = crate::host::control();
+        control.objects().add(quiver_control::Kind::new(|_, _: quiver_control::Change<'_, Number>| {
+            let end = std::time::Instant::now() + Duration::from_micros(50);
+            while std::time::Instant::now() < end {}
+            Ok(())
+        }));
+        let server = Server::bind(&path).unwrap();
+        tokio::select! {
+            () = server.serve(&control) => {}
+            () = ask_meanwhile(&path, &control) => {}
+        }
+    });
+}
+
+async fn ask_meanwhile(path: &Path, control: &Control) {
+    const COUNT: u32 = 20_000;
+    let text: String = (0..COUNT).map(|value| format!("- {{value: {value}}}\n")).collect();
+    let request = serde_json::json!({"apply": {"name": "large.yaml", "text": format!("numbers:\n{text}")}});
+    let (mut applying, mut client) = (TestClient::connect(path).await, TestClient::connect(path).await);
+    let began = std::time::Instant::now();
+    applying.send(&format!("{request}\n")).await;
+    let (mut answers, mut timers, mut longest, mut amidst) = (0, 0, Duration::ZERO, 0);
+    let applied = applying.line();
+    tokio::pin!(applied);
+    let told = loop {
+        let asked = std::time::Instant::now();
+        tokio::select! {
+            told = &mut applied => break told,
+            () = tokio::time::sleep(Duration::from_millis(1)) => timers += 1,
+        }
+        let answer = client.ask("show transaction").await;
+        longest = longest.max(asked.elapsed());
+        answers += 1;
+        amidst += usize::from(answer.contains("is changing the configuration: apply large.yaml, step"));
+        let running = control.objects().all::<Number>().len() as u32;
+        if (1..COUNT).contains(&running) {
+            // Nobody else may change anything meanwhile, and is told who does.
+            let refused = client.0.get_mut();
+            refused.write_all(b"{\"apply\":{\"name\":\"empty\",\"text\":\"\"}}\n").await.unwrap();
+            let refused = client.line().await;
+            assert!(refused.contains(r#""reason":"held""#) || control.objects().all::<Number>().len() as u32 == COUNT);
+        }
+    };
+    assert!(told.contains("+ numbers 0"), "{}", &told[..200.min(told.len())]);
+    let whole = began.elapsed();
+    println!("{answers} answers and {timers} timers in {whole:?}; the longest took {longest:?}");
+    assert!(answers > 100 && timers > 100 && amidst > 50, "{answers} answers, {timers} timers, {amidst} amidst");
+    assert!(longest < whole / 5, "one answer took {longest:?} of {whole:?}");
+}

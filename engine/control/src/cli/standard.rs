@@ -8,7 +8,6 @@ use crate::docs;
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add(Command::new("show commands", "Show the grammars of all commands.", show_commands));
-    commands.add(Command::new("show configuration", "Show the running configuration as a file.", show_configuration));
     commands.add(Command::new("show schema", "Show the JSON schema of the configuration file.", show_schema));
 }
 
@@ -18,10 +17,6 @@ fn show_commands(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
         table.row([Cell::from(grammar), Cell::from(help)]);
     }
     Ok(table.into())
-}
-
-fn show_configuration(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    Ok(control.save())
 }
 
 fn show_schema(control: &Control, _: &Matches) -> Result<Reply, CommandError> {

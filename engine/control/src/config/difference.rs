@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::write;
 use crate::cli::Reply;
 use crate::object::{AnyObject, Step};
+use crate::pace::Pace;
 
 /// The differences that these steps make.
 ///
@@ -18,10 +19,11 @@ use crate::object::{AnyObject, Step};
 ///   + learn: false
 /// - taps tap0
 /// ```
-pub(super) fn describe(steps: &[Step]) -> Reply {
+pub(crate) async fn describe(steps: &[Step], pace: &mut Pace) -> Reply {
     let mut text = String::new();
     let mut list = Vec::new();
     for step in steps {
+        pace.step().await;
         let all = step.kind.fields();
         let values = |object: &Rc<dyn AnyObject>| super::concise(object.values(), &all);
         let (old, new) = (step.old.as_ref().map(values), step.new.as_ref().map(values));

@@ -6,6 +6,8 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
+use crate::pace::Pace;
+
 /// Deeper trees are no configuration.
 const DEPTH_MAX: usize = 32;
 
@@ -106,7 +108,7 @@ enum Open {
 
 /// Reads a file: its tree, or nothing if it is empty, and what is wrong with it. A file with duplicate names has a
 /// tree nevertheless, so that the rest can be checked.
-pub(super) fn read(text: &str) -> (Option<Node>, Vec<Malformed>) {
+pub(super) async fn read(text: &str, pace: &mut Pace) -> (Option<Node>, Vec<Malformed>) {
     let mut problems = Vec::new();
     let mut open: Vec<(Position, Open)> = Vec::new();
     let mut root = None;
@@ -114,6 +116,7 @@ pub(super) fn read(text: &str) -> (Option<Node>, Vec<Malformed>) {
     let end = end_of(text);
     let place = |marker: Marker| if marker.line() > end.line { end } else { marker.into() };
     for event in Parser::new_from_str(text) {
+        pace.step().await;
         let (event, span) = match event {
             Ok(event) => event,
             Err(error) => {
@@ -236,6 +239,11 @@ pub(super) fn resolve(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::at_once;
+
+    fn read(text: &str) -> (Option<Node>, Vec<Malformed>) {
+        at_once(super::read(text, &mut Pace::at_once()))
+    }
 
     fn value(text: &str) -> Value {
         let (node, problems) = read(text);

@@ -4,13 +4,15 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Writes a list of records as the value of `name`.
-pub(super) fn section(out: &mut String, name: &str, records: &[Map<String, Value>]) {
+/// Begins the list of records that is the value of `name`.
+pub(super) fn section(out: &mut String, name: &str) {
     out.push_str(name);
     out.push_str(":\n");
-    for record in records {
-        item(out, &Value::Object(record.clone()), 2);
-    }
+}
+
+/// Writes a record of the list.
+pub(super) fn record(out: &mut String, record: &Value) {
+    item(out, record, 2);
 }
 
 /// `- value` at this indentation.
@@ -78,6 +80,7 @@ fn is_plain(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::tree;
+    use crate::pace::{Pace, at_once};
 
     #[test]
     fn what_is_written_is_read_back() {
@@ -88,8 +91,10 @@ mod tests {
             "nested": {"list": [{"a": 1, "b": [1]}, {"c": {"d": "e"}}], "more": [[1, 2], []]},
         });
         let mut text = String::new();
-        section(&mut text, "things", &[record.as_object().unwrap().clone(), Map::from_iter([("a".into(), 1.into())])]);
-        let (node, problems) = tree::read(&text);
+        section(&mut text, "things");
+        super::record(&mut text, &record);
+        super::record(&mut text, &serde_json::json!({"a": 1}));
+        let (node, problems) = at_once(tree::read(&text, &mut Pace::at_once()));
         assert!(problems.is_empty(), "{problems:?}\n{text}");
         assert_eq!(node.unwrap().to_value(), serde_json::json!({"things": [record, {"a": 1}]}), "{text}");
     }
@@ -98,7 +103,8 @@ mod tests {
     fn it_looks_as_people_write_it() {
         let record = serde_json::json!({"name": "tap0", "paths": [{"via": "192.0.2.1", "weight": 2}], "tags": ["a"]});
         let mut text = String::new();
-        section(&mut text, "taps", &[record.as_object().unwrap().clone()]);
+        section(&mut text, "taps");
+        super::record(&mut text, &record);
         let expected =
             "taps:\n  - name: tap0\n    paths:\n      - via: 192.0.2.1\n        weight: 2\n    tags:\n      - a\n";
         assert_eq!(text, expected);

@@ -3,22 +3,25 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::apply::{Step, shorten};
 use super::registry::AnyObject;
-use super::{ObjectError, ObjectRef};
+use super::{ObjectError, ObjectRef, Step, shorten};
+use crate::control::Control;
+use crate::pace::Pace;
 
 /// A circle that the steps would close, if any. What runs has none, so only what the steps bring is followed.
-pub(super) fn find(steps: &[Step], providers: &HashMap<ObjectRef, Rc<dyn AnyObject>>) -> Option<ObjectError> {
+pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> Option<ObjectError> {
     let brought = steps.iter().filter_map(|step| step.new.clone());
     let brought: HashMap<ObjectRef, Rc<dyn AnyObject>> =
         brought.flat_map(|object| object.provides().into_iter().map(move |name| (name, object.clone()))).collect();
     let targets = |object: &Rc<dyn AnyObject>| -> Vec<Rc<dyn AnyObject>> {
+        let running = &control.objects().names.borrow().providers;
         let names = object.references();
-        names.iter().filter_map(|(_, name)| brought.get(name).or_else(|| providers.get(name)).cloned()).collect()
+        names.iter().filter_map(|(_, name)| brought.get(name).or_else(|| running.get(name)).cloned()).collect()
     };
     // A walk without recursion, since chains may be long: each object on the path has the targets still to be seen.
     let mut seen: HashSet<ObjectRef> = HashSet::new();
     for start in steps.iter().filter_map(|step| step.new.as_ref()) {
+        pace.step().await;
         if seen.contains(&start.id()) {
             continue;
         }
@@ -26,6 +29,7 @@ pub(super) fn find(steps: &[Step], providers: &HashMap<ObjectRef, Rc<dyn AnyObje
         let mut on_path = HashSet::from([start.id()]);
         seen.insert(start.id());
         while let Some((id, left)) = path.last_mut() {
+            pace.step().await;
             let Some(target) = left.pop() else {
                 on_path.remove(id);
                 path.pop();

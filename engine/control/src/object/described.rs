@@ -300,9 +300,9 @@ impl Control {
         let mut wanted = find(&*kind, &values).map(|old| old.values()).unwrap_or_default();
         wanted.extend(values);
         let new =
-            kind.read(&wanted).map_err(|errors| super::apply::first(errors).of(&ObjectRef::new(kind.name(), "")))?;
+            kind.read(&wanted).map_err(|errors| super::change::first(errors).of(&ObjectRef::new(kind.name(), "")))?;
         let old = kind.find(&*new);
-        self.apply_steps(vec![super::Step { kind, old, new: Some(new) }]).map_err(super::apply::first)
+        self.change(vec![super::Step { kind, old, new: Some(new) }])
     }
 
     /// Deletes the object of the named kind whose key these values have.
@@ -313,7 +313,7 @@ impl Control {
             ObjectError::whole("it does not exist").of(&ObjectRef::new(kind.name(), key.join(" ")))
         };
         let old = Some(find(&*kind, &values).ok_or_else(missing)?);
-        self.apply_steps(vec![super::Step { kind, old, new: None }]).map_err(super::apply::first)
+        self.change(vec![super::Step { kind, old, new: None }])
     }
 
     fn kind_for(&self, name: &str) -> Result<Rc<dyn AnyKind>, ObjectError> {

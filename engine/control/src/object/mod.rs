@@ -4,22 +4,28 @@
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
 //! - [`described`]: kinds that are described by data, those of plugins.
-//! - `registry`: [`Objects`], the kinds and the objects that run, and how changes are applied in order.
+//! - `registry`: [`Objects`], the kinds and the objects that run.
+//! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
+//!   checked whole, ordered, made one by one, and taken back when one fails.
 
 mod apply;
+mod change;
+mod check;
 mod circle;
 pub mod described;
 pub mod field;
+mod order;
 pub mod registry;
 pub mod scalar;
+mod step;
 
 use std::fmt;
 
-pub(crate) use apply::Step;
 pub use field::{Field, FieldInfo, Problems, Record};
 pub(crate) use registry::{AnyKind, AnyObject};
 pub use registry::{Kind, Objects};
 pub use scalar::Scalar;
+pub(crate) use step::Step;
 
 /// A record with a kind and a key: one thing that can be configured. Derive it:
 ///
@@ -181,4 +187,14 @@ impl ObjectError {
     pub(crate) fn is_unknown_field(&self) -> bool {
         self.what == field::UNKNOWN
     }
+}
+
+/// The first names of a list, for messages.
+fn shorten(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
 }

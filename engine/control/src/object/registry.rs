@@ -203,11 +203,15 @@ impl<O: Object> AnyKind for Kind<O> {
     }
 }
 
+/// Refuses changes as if their rooms did.
+type Fault = Rc<dyn Fn(&ObjectRef) -> Result<(), ObjectError>>;
+
 /// The kinds, and which names exist.
 #[derive(Default)]
 pub struct Objects {
     kinds: RefCell<Vec<Rc<dyn AnyKind>>>,
     pub(crate) names: RefCell<Names>,
+    fault: RefCell<Option<Fault>>,
 }
 
 /// Which names exist, by which object, and which objects refer to each.
@@ -279,6 +283,17 @@ impl Objects {
 
     pub(super) fn push(&self, kind: Rc<dyn AnyKind>) {
         self.kinds.borrow_mut().push(kind);
+    }
+
+    /// Asks `fault` before every change of an object; what it refuses is refused as if the room had. For tests and
+    /// simulations: a change may fail at any of its steps.
+    pub fn inject(&self, fault: impl Fn(&ObjectRef) -> Result<(), ObjectError> + 'static) {
+        *self.fault.borrow_mut() = Some(Rc::new(fault));
+    }
+
+    pub(super) fn fault(&self, object: &ObjectRef) -> Result<(), ObjectError> {
+        let fault = self.fault.borrow().clone();
+        fault.map_or(Ok(()), |fault| fault(object))
     }
 
     /// The running object of this key.

@@ -3,6 +3,9 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use quiver_control::cli::Reply;
+use quiver_control::config::ConfigError;
+use quiver_control::transaction::{Terms, TransactionError};
 use quiver_control::{Change, Control, Kind, Object, ObjectError, Record, reference};
 use quiver_testkit::executor::Executor;
 
@@ -72,6 +75,8 @@ pub struct Lease {
 pub struct Log {
     pub applied: Vec<String>,
     pub fail_at: Option<usize>,
+    /// Whether to panic there instead.
+    pub panics: bool,
 }
 
 pub fn apply<O: Object>(control: &Control, change: Change<'_, O>) -> Result<(), ObjectError> {
@@ -84,6 +89,7 @@ pub fn apply<O: Object>(control: &Control, change: Change<'_, O>) -> Result<(), 
     match log.fail_at {
         Some(0) => {
             log.fail_at = None;
+            assert!(!log.panics, "planted");
             return Err(ObjectError::whole("planted"));
         }
         Some(steps) => log.fail_at = Some(steps - 1),
@@ -119,4 +125,21 @@ pub fn switch(id: u32, ports: &[&str]) -> Switch {
 /// What was applied since the last call.
 pub fn applied(control: &Control) -> Vec<String> {
     std::mem::take(&mut control.room_mut::<Log>().applied)
+}
+
+/// Applies a file that needs no confirmation.
+pub fn apply_file(executor: &Executor, control: &Control, file: &str, text: &str) -> Result<Reply, Vec<ConfigError>> {
+    problems(executor.block_on(control.apply(file, text, Terms::default())))
+}
+
+/// Compares a file with what runs.
+pub fn diff_file(executor: &Executor, control: &Control, file: &str, text: &str) -> Result<Reply, Vec<ConfigError>> {
+    problems(executor.block_on(control.diff(file, text)))
+}
+
+fn problems(result: Result<Reply, TransactionError>) -> Result<Reply, Vec<ConfigError>> {
+    result.map_err(|error| match error {
+        TransactionError::Refused(problems) => problems,
+        other => panic!("{other}"),
+    })
 }

@@ -1,0 +1,120 @@
+//! A file's objects: read kind by kind, with all that is wrong told at once.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::tree::{Data, Entry, Node, Position};
+use super::{ConfigError, Wanted, write};
+use crate::control::Control;
+use crate::object::{AnyKind, ObjectError, ObjectRef};
+use crate::pace::Pace;
+
+pub(super) struct Reader<'a> {
+    pub file: &'a str,
+    pub errors: Vec<ConfigError>,
+    pub objects: Vec<Wanted>,
+}
+
+impl Reader<'_> {
+    /// More problems than this help nobody.
+    const ERRORS_MAX: usize = 100;
+
+    pub fn add(&mut self, at: Position, error: ObjectError) {
+        if self.errors.len() < Self::ERRORS_MAX {
+            self.errors.push(ConfigError { file: self.file.to_owned(), at, error });
+        }
+    }
+
+    pub async fn sections(&mut self, control: &Control, root: Node, pace: &mut Pace) {
+        let sections = match root.data {
+            Data::Mapping(sections) => sections,
+            Data::Scalar(Value::Null) => return,
+            _ => {
+                let remedy = "write sections such as 'taps:', each with a list of objects";
+                return self.add(root.at, ObjectError::whole("the file is no mapping of sections").remedy(remedy));
+            }
+        };
+        self.open(control, &sections);
+        let kinds = control.objects().kinds();
+        let names = || kinds.iter().map(|kind| kind.name());
+        for section in sections {
+            let Some(kind) = kinds.iter().find(|kind| kind.name() == section.name) else {
+                let remedy = match crate::cli::nearest(&section.name, names()) {
+                    Some(near) => format!("did you mean '{near}'?"),
+                    None => format!("the kinds are: {}", names().collect::<Vec<_>>().join(", ")),
+                };
+                let error = ObjectError::whole(format!("there is no kind of objects '{}'", section.name));
+                self.add(section.at, error.remedy(remedy));
+                continue;
+            };
+            match section.value.data {
+                Data::List(items) => self.objects(kind, items, pace).await,
+                Data::Scalar(Value::Null) => {}
+                _ => {
+                    let error = ObjectError::whole(format!("'{}' is no list", section.name));
+                    self.add(section.value.at, error.remedy("write each object behind '- '"));
+                }
+            }
+        }
+    }
+
+    /// Opens the objects that bring further kinds into being. What is wrong with them otherwise is told when they are read.
+    fn open(&mut self, control: &Control, sections: &[Entry]) {
+        let kinds: Vec<_> = control.objects().kinds().into_iter().filter(|kind| kind.opens()).collect();
+        for section in sections {
+            let Some(kind) = kinds.iter().find(|kind| kind.name() == section.name) else { continue };
+            let Data::List(items) = &section.value.data else { continue };
+            for item in items {
+                let Value::Object(values) = item.to_value() else { continue };
+                if let Err(error) = kind.read(&values).map_or(Ok(()), |object| kind.open(control, &*object)) {
+                    self.add(item.position_of(&error.field, true), error);
+                }
+            }
+        }
+    }
+
+    async fn objects(&mut self, kind: &Rc<dyn AnyKind>, items: Vec<Node>, pace: &mut Pace) {
+        let mut first_lines: HashMap<String, usize> = HashMap::new();
+        for item in items {
+            pace.step().await;
+            let Value::Object(values) = item.to_value() else {
+                let error = ObjectError::whole(format!("{}: this is no object", kind.name()));
+                self.add(item.at, error.remedy("write its fields as 'name: value' behind '- '"));
+                continue;
+            };
+            match kind.read(&values) {
+                Ok(object) => {
+                    let name = object.id();
+                    match first_lines.get(&name.name) {
+                        Some(line) => {
+                            let error = ObjectError::whole(format!("it stands here again, first in line {line}"));
+                            self.add(item.at, error.remedy("give it another key, or leave it out").of(&name));
+                        }
+                        None => {
+                            first_lines.insert(name.name.clone(), item.at.line);
+                            self.objects.push(Wanted { kind: kind.clone(), object, node: item });
+                        }
+                    }
+                }
+                Err(problems) => {
+                    // The key may be what is wrong: the object is named by as much of it as is there.
+                    let key: Vec<String> = kind
+                        .fields()
+                        .iter()
+                        .filter(|field| field.key)
+                        .filter_map(|field| values.get(field.name))
+                        .map(write::scalar)
+                        .collect();
+                    let name = ObjectRef::new(kind.name(), key.join(" "));
+                    for problem in problems {
+                        // A field that is unknown is pointed at by its name, one that is wrong by its value.
+                        let at = item.position_of(&problem.field, !problem.is_unknown_field());
+                        self.add(at, problem.of(&name));
+                    }
+                }
+            }
+        }
+    }
+}

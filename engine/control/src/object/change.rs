@@ -1,0 +1,111 @@
+//! How commands change the configuration: one object at a time, in one go.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::registry::{AnyKind, AnyObject, natural};
+use super::{Object, ObjectError, ObjectRef, Step, shorten};
+use crate::control::Control;
+use crate::pace::{Pace, at_once};
+
+impl Control {
+    /// Makes `object` run: creates it, or updates the one with its key. Nothing happens if it runs already.
+    pub fn put<O: Object>(&self, object: O) -> Result<(), ObjectError> {
+        let kind = self.kind_of::<O>();
+        let old = self.objects().get::<O>(&object.key()).map(|old| old as Rc<dyn AnyObject>);
+        self.change(vec![Step { kind, old, new: Some(Rc::new(object)) }])
+    }
+
+    /// Changes the running object that has the key of `base`; if none runs, creates `base` with the change.
+    pub fn edit<O: Object>(&self, base: O, change: impl FnOnce(&mut O)) -> Result<(), ObjectError> {
+        let mut object = self.objects().get::<O>(&base.key()).map_or(base, |old| O::clone(&old));
+        change(&mut object);
+        self.put(object)
+    }
+
+    /// Deletes an object. An error if it does not run, or if others refer to it.
+    pub fn delete<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
+        self.change(vec![self.deletion::<O>(key)?])
+    }
+
+    /// Deletes an object, and all objects that refer to it, directly or not.
+    pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
+        let mut steps = vec![self.deletion::<O>(key)?];
+        let mut gone: HashSet<ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
+        // Each round finds the users of what the last one removes.
+        loop {
+            let planned: HashSet<_> = steps.iter().map(Step::id).collect();
+            let users = self.deletions_of_users(&gone, &planned);
+            if users.is_empty() {
+                break;
+            }
+            gone = users.iter().flat_map(Step::removed_names).collect();
+            steps.extend(users);
+        }
+        self.change(steps)
+    }
+
+    /// Makes changes that belong together, in one go: all of them or none.
+    pub(super) fn change(&self, steps: Vec<Step>) -> Result<(), ObjectError> {
+        self.check_free()?;
+        let steps: Vec<Step> = steps.into_iter().filter(Step::changes_something).collect();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let changed = at_once(async {
+            let mut pace = Pace::at_once();
+            let steps = self.planned(steps, &mut pace).await?;
+            self.run_steps(&steps, &mut pace, &mut |_, _| {}).await
+        });
+        changed.map_err(first)?;
+        self.transactions().note_unsaved(self.author());
+        Ok(())
+    }
+
+    fn deletion<O: Object>(&self, key: &O::Key) -> Result<Step, ObjectError> {
+        match self.objects().get::<O>(key) {
+            Some(old) => Ok(Step { kind: self.kind_of::<O>(), old: Some(old), new: None }),
+            None => {
+                let there = self.objects().names_in(O::KIND);
+                let remedy = if there.is_empty() {
+                    "there is none".to_owned()
+                } else {
+                    format!("there are: {}", shorten(&there))
+                };
+                Err(ObjectError::whole("it does not exist")
+                    .remedy(remedy)
+                    .of(&ObjectRef::new(O::KIND, O::key_text(key))))
+            }
+        }
+    }
+
+    fn kind_of<O: Object>(&self) -> Rc<dyn AnyKind> {
+        match self.objects().kind_named(O::KIND) {
+            Some(kind) => kind,
+            None => panic!("the kind of objects '{}' was not registered", O::KIND),
+        }
+    }
+
+    /// The deletions of the running objects that refer to one of these names, but for those that are planned: by kind, in
+    /// the order in which kinds were registered, and by name.
+    pub(super) fn deletions_of_users(&self, names: &HashSet<ObjectRef>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
+        let running = self.objects().names.borrow();
+        let kinds = self.objects().kinds();
+        let users = running.users_of(names).filter_map(|user| {
+            let id = user.id();
+            let place = kinds.iter().position(|kind| kind.name() == id.space)?;
+            (!planned.contains(&id)).then(|| (place, id, user.clone()))
+        });
+        let mut users: Vec<_> = users.collect();
+        users
+            .sort_by(|(a, one, _), (b, other, _)| a.cmp(b).then_with(|| natural(&one.name).cmp(&natural(&other.name))));
+        let deletion =
+            |(place, _, user): (usize, ObjectRef, _)| Step { kind: kinds[place].clone(), old: Some(user), new: None };
+        users.into_iter().map(deletion).collect()
+    }
+}
+
+/// The one of several errors that is told where only one can be.
+pub(super) fn first(errors: Vec<ObjectError>) -> ObjectError {
+    errors.into_iter().next().unwrap_or_else(|| ObjectError::whole("refused"))
+}

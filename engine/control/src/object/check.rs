@@ -1,0 +1,97 @@
+//! Whether changes fit together and to what runs, before any is made.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{ObjectError, ObjectRef, Step, circle, shorten};
+use crate::control::Control;
+use crate::pace::Pace;
+
+impl Control {
+    /// Checks changes by themselves and together; nothing happens.
+    pub(crate) async fn check_steps(&self, steps: &[Step], pace: &mut Pace) -> Result<(), Vec<ObjectError>> {
+        let mut problems = Vec::new();
+        for step in steps {
+            pace.step().await;
+            problems.extend(step.new.as_ref().and_then(|new| step.kind.check(&**new).err()));
+        }
+        problems.extend(self.broken_references(steps, pace).await);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// References that would dangle after `steps`, and names that would be provided twice.
+    async fn broken_references(&self, steps: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
+        let mut problems = Vec::new();
+        let removed: HashSet<ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
+        let mut created: HashMap<ObjectRef, ObjectRef> = HashMap::new();
+        for step in steps {
+            pace.step().await;
+            for name in step.created_names() {
+                let names = self.objects().names.borrow();
+                let running = names.providers.get(&name).filter(|_| !removed.contains(&name));
+                if let Some(other) = created.get(&name).cloned().or(running.map(|object| object.id())) {
+                    let what = format!("{name} exists already, made by {other}");
+                    problems.push(ObjectError::whole(what).remedy("choose another name").of(&step.id()));
+                }
+                created.insert(name, step.id());
+            }
+        }
+        // How the steps change the number of references to each removed name.
+        let mut uses: HashMap<&ObjectRef, isize> = HashMap::new();
+        for step in steps {
+            pace.step().await;
+            for (_, target) in step.old.iter().flat_map(|old| old.references()) {
+                if let Some(name) = removed.get(&target) {
+                    *uses.entry(name).or_default() -= 1;
+                }
+            }
+            for (path, target) in step.new.iter().flat_map(|new| new.references()) {
+                if !created.contains_key(&target) && (!self.objects().exists(&target) || removed.contains(&target)) {
+                    problems.push(self.dangling(&path, &target, &created, &step.id()));
+                }
+            }
+        }
+        for name in removed.iter().filter(|name| !created.contains_key(*name)) {
+            pace.step().await;
+            let used = self.objects().names.borrow().uses(name) as isize;
+            if used + uses.get(name).unwrap_or(&0) > 0 {
+                problems.push(self.still_used(name, steps));
+            }
+        }
+        if problems.is_empty() {
+            problems.extend(circle::find(self, steps, pace).await);
+        }
+        problems
+    }
+
+    /// The error of a reference, at `path` of the object `of`, to what will not be there.
+    fn dangling(
+        &self,
+        path: &str,
+        target: &ObjectRef,
+        created: &HashMap<ObjectRef, ObjectRef>,
+        of: &ObjectRef,
+    ) -> ObjectError {
+        let mut there = self.objects().names_in(target.space);
+        let others = created.iter().filter(|(name, by)| name.space == target.space && *by != of);
+        there.extend(others.map(|(name, _)| name.name.clone()));
+        there.sort();
+        let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean '{near}'?"),
+            None if there.is_empty() => "none exists so far: create it first".to_owned(),
+            None => format!("there are: {}", shorten(&there)),
+        };
+        ObjectError::field(path, format!("there is no {target}")).remedy(remedy).of(of)
+    }
+
+    fn still_used(&self, name: &ObjectRef, steps: &[Step]) -> ObjectError {
+        let planned: HashSet<ObjectRef> = steps.iter().map(Step::id).collect();
+        let users = self.deletions_of_users(&HashSet::from([name.clone()]), &planned);
+        let users: Vec<String> = users.iter().map(|step| step.id().to_string()).collect();
+        let error = ObjectError::whole(format!("it is still used by {}", shorten(&users))).remedy("delete that first");
+        let names = self.objects().names.borrow();
+        match names.providers.get(name) {
+            Some(provider) => error.of(&provider.id()),
+            None => error.of(name),
+        }
+    }
+}

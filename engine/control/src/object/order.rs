@@ -1,0 +1,141 @@
+//! The order in which changes are made.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::registry::AnyObject;
+use super::{ObjectError, ObjectRef, Step, shorten};
+use crate::control::Control;
+use crate::pace::Pace;
+
+impl Control {
+    /// Checks changes as a whole, and gives the steps that make them, in order; nothing happens.
+    pub(crate) async fn planned(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<ObjectError>> {
+        self.check_steps(&steps, pace).await?;
+        let steps = self.with_replacements(steps, pace).await;
+        self.ordered(steps, pace).await.map_err(|error| vec![error])
+    }
+
+    /// Splits updates that need a new object into a deletion and a creation, and so with the objects that refer to
+    /// what goes and comes back under the same name.
+    async fn with_replacements(&self, steps: Vec<Step>, pace: &mut Pace) -> Vec<Step> {
+        let mut split: Vec<Step> = Vec::new();
+        let mut rest: Vec<Step> = Vec::new();
+        for step in steps {
+            match (&step.old, &step.new) {
+                (Some(old), Some(new)) if old.must_be_replaced_by(&**new) => split.extend(step.halves()),
+                _ => rest.push(step),
+            }
+        }
+        loop {
+            let both = || split.iter().chain(&rest);
+            let removed: HashSet<ObjectRef> = both().flat_map(Step::removed_names).collect();
+            let replaced: HashSet<ObjectRef> =
+                both().flat_map(Step::created_names).filter(|name| removed.contains(name)).collect();
+            if replaced.is_empty() {
+                return rest;
+            }
+            let uses = |object: &Option<Rc<dyn AnyObject>>| {
+                object
+                    .as_ref()
+                    .is_some_and(|object| object.references().iter().any(|(_, name)| replaced.contains(name)))
+            };
+            let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
+            // Running objects that no step touches, but that stand on something replaced, go and come back too.
+            pace.step().await;
+            let bystanders = self.deletions_of_users(&replaced, &planned).into_iter();
+            let mut more: Vec<Step> = bystanders.map(|step| Step { new: step.old.clone(), ..step }).collect();
+            let affected =
+                |step: &Step| step.old.is_some() && step.new.is_some() && (uses(&step.old) || uses(&step.new));
+            let (updated, others): (Vec<Step>, Vec<Step>) = rest.into_iter().partition(affected);
+            rest = others;
+            more.extend(updated);
+            if more.is_empty() {
+                return split.into_iter().chain(rest).collect();
+            }
+            split.extend(more.into_iter().flat_map(Step::halves));
+        }
+    }
+
+    /// Orders steps: what is referred to comes before its users and goes after them; a name goes before it comes back.
+    /// Where the references leave it open, deletions come first, last kinds first, then the other changes, first kinds
+    /// first: the order of a file's sections means nothing.
+    async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, ObjectError> {
+        if steps.len() < 2 {
+            return Ok(steps);
+        }
+        let kinds = self.objects().kinds();
+        let ranks: HashMap<&str, usize> = kinds.iter().enumerate().map(|(rank, kind)| (kind.name(), rank)).collect();
+        let rank = |step: &Step| ranks.get(step.kind.name()).copied().unwrap_or_default();
+        steps.sort_by_key(|step| match step.new {
+            None => (false, kinds.len() - rank(step)),
+            Some(_) => (true, rank(step)),
+        });
+        let mut order = Order::new(&steps);
+        for (index, step) in steps.iter().enumerate() {
+            pace.step().await;
+            order.add(index, step);
+        }
+        let mut ready: BTreeSet<usize> = (0..steps.len()).filter(|index| order.waits_for[*index] == 0).collect();
+        let mut sequence = Vec::with_capacity(steps.len());
+        while let Some(index) = ready.pop_first() {
+            pace.step().await;
+            sequence.push(steps[index].clone());
+            for then in &order.after[index] {
+                order.waits_for[*then] -= 1;
+                if order.waits_for[*then] == 0 {
+                    ready.insert(*then);
+                }
+            }
+        }
+        if sequence.len() < steps.len() {
+            let stuck = steps.iter().zip(&order.waits_for).filter(|(_, waits)| **waits > 0);
+            let stuck: Vec<String> = stuck.map(|(step, _)| step.id().to_string()).collect();
+            let what = format!("there is no order in which these can change: {}", shorten(&stuck));
+            return Err(ObjectError::whole(what).remedy("change them in two steps"));
+        }
+        Ok(sequence)
+    }
+}
+
+/// Which step comes before which others, by their places.
+struct Order {
+    removes: HashMap<ObjectRef, usize>,
+    creates: HashMap<ObjectRef, usize>,
+    after: Vec<Vec<usize>>,
+    waits_for: Vec<usize>,
+}
+
+impl Order {
+    fn new(steps: &[Step]) -> Order {
+        let mut order = Order {
+            removes: HashMap::new(),
+            creates: HashMap::new(),
+            after: vec![Vec::new(); steps.len()],
+            waits_for: vec![0; steps.len()],
+        };
+        for (index, step) in steps.iter().enumerate() {
+            order.removes.extend(step.removed_names().into_iter().map(|name| (name, index)));
+            order.creates.extend(step.created_names().into_iter().map(|name| (name, index)));
+        }
+        order
+    }
+
+    /// Notes what the step waits for, and what waits for it.
+    fn add(&mut self, index: usize, step: &Step) {
+        let mut edges: Vec<(usize, usize)> = Vec::new();
+        for (_, target) in step.new.iter().flat_map(|new| new.references()) {
+            edges.extend(self.creates.get(&target).map(|provider| (*provider, index)));
+        }
+        for (_, target) in step.old.iter().flat_map(|old| old.references()) {
+            edges.extend(self.removes.get(&target).map(|provider| (index, *provider)));
+        }
+        for name in step.created_names() {
+            edges.extend(self.removes.get(&name).map(|remover| (*remover, index)));
+        }
+        for (before, then) in edges.into_iter().filter(|(before, then)| before != then) {
+            self.after[before].push(then);
+            self.waits_for[then] += 1;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a change of the whole configuration was refused.
+
+use std::io;
+
+use super::Author;
+use crate::cli::CommandError;
+use crate::config::ConfigError;
+use crate::object::ObjectError;
+
+/// Why a change of the whole configuration was refused. What runs is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum TransactionError {
+    /// Somebody else is at it.
+    #[error("{by} is changing the configuration ({what}); try again when that is done")]
+    Held {
+        /// Who.
+        by: Author,
+        /// What they do, and how far they are.
+        what: String,
+    },
+    /// What was applied last may still be taken back.
+    #[error(
+        "what {by} has done ({what}) is taken back in {seconds} s unless it is confirmed; before anything else is \
+        changed, keep it with `quiver confirm` or take it back with `quiver rollback 1`"
+    )]
+    Unconfirmed {
+        /// Who.
+        by: Author,
+        /// What they did.
+        what: String,
+        /// How long it may still be confirmed.
+        seconds: u64,
+    },
+    /// The configuration is wrong, or a step of the change failed and those before it were undone.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Refused(Vec<ConfigError>),
+    /// The history cannot be kept or read.
+    #[error(
+        "the history of the configuration cannot be kept, so nothing was changed: {0}; make room, or mend the disk"
+    )]
+    History(#[from] io::Error),
+    /// There are not so many versions.
+    #[error("there is no version {asked} back; `quiver history` lists those that there are, from 0 to {last}")]
+    NoVersion {
+        /// How far back.
+        asked: usize,
+        /// The oldest.
+        last: usize,
+    },
+    /// There is no history at all.
+    #[error("there is no saved configuration yet: `quiver apply FILE` and `quiver save` make one")]
+    NoHistory,
+    /// Nothing waits to be confirmed.
+    #[error("nothing waits to be confirmed; `quiver history` says what became of it")]
+    NothingUnconfirmed,
+    /// Nothing was planned.
+    #[error("there is no candidate: `quiver plan FILE` makes one, and `quiver apply FILE` needs none")]
+    NoCandidate,
+    /// Somebody else planned.
+    #[error("the candidate is {by}'s ({file}): plan your own with `quiver plan FILE`")]
+    OthersCandidate {
+        /// Who.
+        by: Author,
+        /// What.
+        file: String,
+    },
+    /// What runs is not any more what was planned for.
+    #[error("what runs has changed since {file} was planned: plan it again with `quiver plan {file}`")]
+    StaleCandidate {
+        /// What was planned.
+        file: String,
+    },
+    /// Too long or too short a time.
+    #[error("{0} s is no time to confirm in: give 1 to 86400")]
+    ConfirmTime(u32),
+    /// The change was never finished.
+    #[error("this failed inside quiverd, whose log says why; `quiver diff` says what runs now")]
+    Failed,
+}
+
+impl From<Vec<ConfigError>> for TransactionError {
+    fn from(errors: Vec<ConfigError>) -> TransactionError {
+        TransactionError::Refused(errors)
+    }
+}
+
+impl From<TransactionError> for ObjectError {
+    fn from(error: TransactionError) -> ObjectError {
+        ObjectError::whole(error.to_string())
+    }
+}
+
+impl From<TransactionError> for CommandError {
+    fn from(error: TransactionError) -> CommandError {
+        CommandError::new(error.to_string())
+    }
+}

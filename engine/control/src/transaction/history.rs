@@ -1,0 +1,112 @@
+//! The history: what ran, newest last.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+
+use super::{Memory, Store, Version};
+
+/// Versions that are kept at most.
+const VERSIONS_MAX: usize = 50;
+/// Bytes of all of them at most, though the newest two are kept however long they are.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The versions that are kept.
+pub(super) struct History {
+    store: RefCell<Rc<dyn Store>>,
+    /// Newest last, each with the length of its text.
+    versions: RefCell<Vec<(Version, usize)>>,
+    /// The number of the next one.
+    next: Cell<u64>,
+}
+
+impl Default for History {
+    fn default() -> History {
+        let store: Rc<dyn Store> = Rc::new(Memory::default());
+        History { store: RefCell::new(store), versions: RefCell::default(), next: Cell::new(1) }
+    }
+}
+
+impl History {
+    /// Takes over what a store has. What is no version there is left alone, and told.
+    pub async fn open(&self, store: Rc<dyn Store>) -> io::Result<()> {
+        let mut numbers = store.list().await?;
+        numbers.sort_unstable();
+        let mut found = Vec::new();
+        for number in &numbers {
+            let text = store.read(*number).await?;
+            match Version::read(&text) {
+                Ok((version, _)) => found.push((Version { number: *number, ..version }, text.len())),
+                Err(error) => {
+                    tracing::error!("version {number} of the configuration's history cannot be read: {error}")
+                }
+            }
+        }
+        self.next.set(numbers.last().map_or(1, |last| last + 1));
+        *self.versions.borrow_mut() = found;
+        *self.store.borrow_mut() = store;
+        Ok(())
+    }
+
+    /// All versions, newest first.
+    pub fn versions(&self) -> Vec<Version> {
+        self.versions.borrow().iter().rev().map(|(version, _)| version.clone()).collect()
+    }
+
+    /// The saved configuration: the newest version that was confirmed.
+    pub fn saved(&self) -> Option<Version> {
+        self.versions().into_iter().find(|version| version.confirmed)
+    }
+
+    /// The configuration of a version.
+    pub async fn text(&self, number: u64) -> io::Result<String> {
+        let store = self.store.borrow().clone();
+        let text = store.read(number).await?;
+        match Version::read(&text) {
+            Ok((_, configuration)) => Ok(configuration.to_owned()),
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("version {number}: {error}"))),
+        }
+    }
+
+    /// Adds the newest version; its number is given here.
+    pub async fn record(&self, version: Version, configuration: &str) -> io::Result<Version> {
+        let version = Version { number: self.next.get(), ..version };
+        self.put(&version, configuration).await?;
+        self.next.set(version.number + 1);
+        self.forget_oldest().await;
+        Ok(version)
+    }
+
+    /// Notes that a version was confirmed.
+    pub async fn confirm(&self, version: &Version) -> io::Result<()> {
+        let configuration = self.text(version.number).await?;
+        self.put(&Version { confirmed: true, ..version.clone() }, &configuration).await
+    }
+
+    async fn put(&self, version: &Version, configuration: &str) -> io::Result<()> {
+        let text = version.write(configuration);
+        let (store, length) = (self.store.borrow().clone(), text.len());
+        store.write(version.number, text).await?;
+        let mut versions = self.versions.borrow_mut();
+        versions.retain(|(other, _)| other.number != version.number);
+        versions.push((version.clone(), length));
+        Ok(())
+    }
+
+    async fn forget_oldest(&self) {
+        loop {
+            let oldest = {
+                let versions = self.versions.borrow();
+                let bytes: usize = versions.iter().map(|(_, length)| length).sum();
+                let too_many = versions.len() > VERSIONS_MAX || versions.len() > 2 && bytes > BYTES_MAX;
+                let Some((oldest, _)) = versions.first().filter(|_| too_many) else { return };
+                oldest.number
+            };
+            let store = self.store.borrow().clone();
+            if let Err(error) = store.remove(oldest).await {
+                tracing::warn!("version {oldest} of the configuration's history cannot be removed: {error}");
+            }
+            self.versions.borrow_mut().retain(|(version, _)| version.number != oldest);
+        }
+    }
+}
