@@ -146,7 +146,9 @@ impl Lot {
     }
 }
 
-const WAYS: [Option<fn(u64) -> usize>; 4] =
+/// The worker of a flow.
+type Way = fn(u64) -> usize;
+const WAYS: [Option<Way>; 4] =
     [None, Some(|flow| flow as usize % 4), Some(|flow| 3 - flow as usize % 4), Some(|flow| flow as usize / 2 % 3)];
 
 #[test]

@@ -32,7 +32,7 @@ impl Spread {
     fn worker(&self, frame: &[u8]) -> Option<usize> {
         let hash = u64::from(flow::hash(frame, self.is_symmetrical));
         // As many hashes for each: the upper bits of a product.
-        self.workers.get((hash * self.workers.len() as u64 >> 32) as usize).copied()
+        self.workers.get(((hash * self.workers.len() as u64) >> 32) as usize).copied()
     }
 }
 
@@ -55,13 +55,11 @@ impl Node for WorkerHandoff {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
             let Some(Some(spread)) = self.spreads.get(usize::from(frame.rx[i])) else { continue };
-            match spread.worker(frame.bytes(cx.pool, i)) {
-                Some(worker) if worker != cx.worker => {
-                    if !cx.hand_off(frame, i, worker, Next::Pass) {
-                        frame.next[i] = Next::Full.into();
-                    }
-                }
-                _ => {}
+            if let Some(worker) = spread.worker(frame.bytes(cx.pool, i))
+                && worker != cx.worker
+                && !cx.hand_off(frame, i, worker, Next::Pass)
+            {
+                frame.next[i] = Next::Full.into();
             }
         }
     }
