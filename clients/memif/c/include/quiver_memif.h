@@ -2,7 +2,7 @@
  *
  * memif for C programs: packets to and from Quiver, VPP, or each other through shared memory.
  *
- * Link with libquiver_memif (`cargo build --release --package quiver-memif-c`). No threads are started. A client and
+ * Link with libquivermemif (`cargo build --release --package quiver-memif-c`). No threads are started. A client and
  * its interfaces are used by one thread at a time; a program may have several clients.
  *
  * Functions that can fail return a negative number; quiver_memif_error() then says why, in a sentence.

@@ -13,7 +13,7 @@ fn build(folder: &Path) -> PathBuf {
     // The test lies in target/PROFILE/deps, the library beside that or above it.
     let deps = std::env::current_exe().expect("a path").parent().expect("a folder").to_owned();
     let libraries = [deps.parent().expect("a folder").to_owned(), deps];
-    let library = libraries.iter().find(|at| at.join("libquiver_memif.so").exists()).expect("cargo builds the library");
+    let library = libraries.iter().find(|at| at.join("libquivermemif.so").exists()).expect("cargo builds the library");
     let program = folder.join("reflect");
     let rpath = format!("-Wl,-rpath,{}", library.display());
     let status = Command::new("cc")
@@ -24,7 +24,7 @@ fn build(folder: &Path) -> PathBuf {
         .arg(&program)
         .arg("-L")
         .arg(library)
-        .args(["-lquiver_memif", &rpath])
+        .args(["-lquivermemif", &rpath])
         .status()
         .expect("a C compiler");
     assert!(status.success(), "reflect.c does not compile");

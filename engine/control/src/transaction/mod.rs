@@ -9,7 +9,7 @@
 //! the history, at once or, if it was asked for, when it is confirmed in time; else what ran before comes back.
 //!
 //! Modules: `change` holds and makes; `confirm` waits for the operator; `history` keeps [`Version`]s in a [`Store`];
-//! `command` is how operators reach all this. Why so: docs/decisions/0007-transactions.md.
+//! `command` is how operators reach all this. Why so: docs/decisions/0008-transactions.md.
 
 mod author;
 mod change;
