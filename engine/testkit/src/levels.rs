@@ -47,7 +47,7 @@ pub fn main(tests: &[LevelTest]) -> ExitCode {
 }
 
 /// The `main` of a test file without harness (`harness = false`): runs each function, which takes a
-/// [`Level`](quiver_engine::Level), once for every instruction set.
+/// [`Level`], once for every instruction set.
 #[macro_export]
 macro_rules! level_tests {
     ($($test:ident),+ $(,)?) => {

@@ -118,7 +118,7 @@ fn line(random: &mut Rng) -> String {
             format!("set interface rx-placement p{port} queue {queue} worker {worker}")
         }
         32 => {
-            let mode = random.choice(["polling", "interrupt", "adaptive"]).unwrap_or("?");
+            let mode = random.choice(["interrupt", "adaptive"]).unwrap_or("?");
             format!("set interface rx-mode p{port} {mode}")
         }
         _ => {

@@ -27,6 +27,8 @@ use crate::wire::{Seen, Wire, lock};
 const CLIENTS_MAX: usize = 3;
 /// Configurations kept to be applied again.
 const SAVED_MAX: usize = 8;
+/// Rounds without anything to do after which time jumps to the next timer.
+const QUIET_ROUNDS: u32 = 4;
 /// How long everything has to come to rest: a neighbour that does not answer is waited for for some seconds.
 const REST: Duration = Duration::from_secs(8);
 
@@ -493,7 +495,11 @@ impl World<'_> {
     fn rest(&mut self) -> Result<(), String> {
         self.heal();
         let end = self.simulated.executor.time() + REST;
+        let mut quiet = 0;
         loop {
+            if self.simulated.executor.time() > end + REST {
+                return Err("it does not come to rest".into());
+            }
             self.log.step();
             for member in 0..self.simulated.members.len() {
                 self.run_worker(member)?;
@@ -501,13 +507,18 @@ impl World<'_> {
             self.run_control()?;
             (0..PORTS).for_each(|port| self.take(port));
             self.look()?;
-            let busy = self.simulated.members.iter().any(|member| member.coroutine.at != Pause::Asleep)
-                || self.simulated.thread.at != Pause::Done(0);
-            if busy {
+            // A worker that polls has nothing to do, turn after turn; time passes meanwhile.
+            let idle = |at: Pause| matches!(at, Pause::Asleep | Pause::Done(0));
+            let all_idle = self.simulated.members.iter().all(|member| idle(member.coroutine.at));
+            quiet = if all_idle && self.simulated.thread.at == Pause::Done(0) { quiet + 1 } else { 0 };
+            let now = self.simulated.executor.time();
+            if quiet < QUIET_ROUNDS {
+                self.simulated.executor.advance_to(now + Duration::from_micros(1));
                 continue;
             }
+            quiet = 0;
             match self.next_event() {
-                Some(moment) if moment <= end => self.simulated.executor.advance_to(moment),
+                Some(moment) if moment <= end => self.simulated.executor.advance_to(moment.max(now)),
                 _ => break,
             }
         }
