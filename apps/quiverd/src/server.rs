@@ -13,7 +13,7 @@ mod peer;
 mod places;
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -33,6 +33,9 @@ pub enum SocketError {
     /// Somebody serves there.
     #[error("another quiverd serves {0}: stop it, or give this one another socket with --socket")]
     InUse(PathBuf),
+    /// It is somebody's file.
+    #[error("{0} is not a socket, and stays as it is: choose another path with --socket")]
+    Taken(PathBuf),
     /// The system refused.
     #[error("the command socket {path}: {error}; choose another with --socket")]
     Refused {
@@ -65,14 +68,28 @@ impl Server {
         }
         match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => return Err(SocketError::InUse(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Nobody listens, or it is something that nobody can listen on.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(refused)?;
+                if !std::fs::symlink_metadata(path).map_err(refused)?.file_type().is_socket() {
+                    return Err(SocketError::Taken(path.to_owned()));
+                }
             }
-            Err(_) => {}
+            Err(error) => return Err(refused(error)),
         }
-        let listener = UnixListener::bind(path).map_err(refused)?;
+        // The file gets its name when it listens and is protected: whoever sees it can connect, if they may. A dead
+        // daemon's file is replaced by that.
+        let mut unnamed = path.as_os_str().to_owned();
+        unnamed.push(format!(".{}", std::process::id()));
+        let unnamed = Path::new(&unnamed);
+        let listener = UnixListener::bind(unnamed).map_err(refused)?;
         // Owner and group may command.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660)).map_err(refused)?;
+        let named = std::fs::set_permissions(unnamed, std::fs::Permissions::from_mode(0o660))
+            .and_then(|()| std::fs::rename(unnamed, path));
+        if let Err(error) = named {
+            let _ = std::fs::remove_file(unnamed);
+            return Err(refused(error));
+        }
         Ok(Server { listener, path: path.to_owned(), places: Places::new(clients_max), users: Rc::default() })
     }
 

@@ -67,10 +67,10 @@ impl Daemon {
              IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:0a UDP: 10.0.0.2 -> 10.0.1.2 UDP: 1 -> 2 }} }}
              packet-generator enable-stream {name}"
         ));
-        self.wait_for("the end of the stream", || {
-            let stream = &self.ask(&format!("show packet-generator {name}")).unwrap()[0];
-            (stream["sent"] == packets && self.is_idle()).then(|| stream["received"].as_u64().unwrap())
-        })
+        let stream = || self.ask(&format!("show packet-generator {name}")).unwrap()[0].clone();
+        self.wait_for("the end of the stream", || (stream()["sent"] == packets && self.is_idle()).then_some(()));
+        // Only now: what was read before may lack the last vector.
+        stream()["received"].as_u64().unwrap()
     }
     /// Whether nothing moves any more.
     fn is_idle(&self) -> bool {

@@ -269,6 +269,10 @@ fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
         drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
         assert!(dead.exists());
         Server::bind(&dead).unwrap();
+        let file = path.with_file_name("notes.txt");
+        std::fs::write(&file, "mine").unwrap();
+        assert!(matches!(Server::bind(&file), Err(SocketError::Taken(_))));
+        assert_eq!(std::fs::read(&file).unwrap(), b"mine");
         assert!(matches!(Server::bind(Path::new("/proc/none/x.sock")), Err(SocketError::Refused { .. })));
     });
 }
