@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use quiver_memif_protocol::layout::{Layout, SlaveMemory};
 use quiver_memif_protocol::message::{Init, Message};
-use quiver_memif_protocol::{
-    Channel, ChannelError, Interrupt, Link, Master, Offer, Refusal, Request, Slave, Terms, master, slave,
-};
+use quiver_memif_protocol::{Channel, ChannelError, Link, Master, Refusal, Request, Slave, Terms, master, slave};
 
 use crate::{Peer, Settings};
 
@@ -91,7 +89,6 @@ impl Handshake {
                 match master.received(message, file, admit)? {
                     master::Step::Send(answer) => self.channel.send(&answer, None)?,
                     master::Step::Map { offer, mode, interface } => {
-                        check_interrupts(&offer)?;
                         let link = Link::map(offer, mode).map_err(|error| Refusal::Memory(error.to_string()))?;
                         if let Some(answer) = master.connected(&self.interface) {
                             self.channel.send(&answer, None)?;
@@ -138,10 +135,4 @@ impl Handshake {
         // It may be gone already.
         let _ = self.channel.send(&message, None);
     }
-}
-
-/// A file that is no eventfd could stop whoever writes to it.
-fn check_interrupts(offer: &Offer<OwnedFd>) -> Result<(), Refusal> {
-    let are_eventfds = offer.s2m.iter().chain(&offer.m2s).all(|ring| Interrupt::is_one(&ring.interrupt));
-    if are_eventfds { Ok(()) } else { Err(Refusal::Memory("a ring's interrupt is no eventfd".into())) }
 }

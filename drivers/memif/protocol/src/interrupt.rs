@@ -17,7 +17,8 @@ impl Interrupt {
     }
     /// Whether a peer's file is an eventfd, and will not make us wait: a pipe, or a file that the peer has opened to
     /// wait, would stop whoever writes to it. A peer can still undo this later on; then it waits with us.
-    pub fn is_one(file: &OwnedFd) -> bool {
+    pub fn is_one(file: impl AsFd) -> bool {
+        let file = file.as_fd();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let is_eventfd = std::fs::read_link(path).is_ok_and(|link| link.as_os_str() == "anon_inode:[eventfd]");
         let flags = rustix::fs::fcntl_getfl(file);
@@ -46,7 +47,7 @@ mod tests {
             let mut poll = [PollFd::new(&*interrupt, PollFlags::IN)];
             rustix::event::poll(&mut poll, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
         };
-        assert!(!is_readable() && Interrupt::is_one(&interrupt));
+        assert!(!is_readable() && Interrupt::is_one(&*interrupt));
         Interrupt::notify(&*interrupt);
         assert!(is_readable());
         Interrupt::clear(&*interrupt);

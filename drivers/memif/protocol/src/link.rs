@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use crate::interrupt::Interrupt;
 use crate::message::{AddRing, Mode};
 use crate::region::{Region, RegionError, Regions};
 use crate::ring::{HEAD_LENGTH, Ring};
@@ -91,6 +92,9 @@ pub enum LinkError {
         /// Its number.
         index: usize,
     },
+    /// A file that could stop whoever writes to it.
+    #[error("a ring's file is no eventfd")]
+    Interrupt,
 }
 
 /// One direction of traffic: a ring and what wakes its receiver.
@@ -119,6 +123,9 @@ pub struct Link<F> {
 impl<F: AsFd> Link<F> {
     /// Maps the regions of a slave, and begins its rings anew: a master's part when CONNECT comes.
     pub fn map(offer: Offer<F>, mode: Mode) -> Result<Link<F>, LinkError> {
+        if !offer.s2m.iter().chain(&offer.m2s).all(|ring| Interrupt::is_one(&ring.interrupt)) {
+            return Err(LinkError::Interrupt);
+        }
         let map = |(index, (file, size)): (usize, &(F, u64))| {
             Region::map(file.as_fd(), *size).map_err(|source| LinkError::Region { index, source })
         };
@@ -149,5 +156,27 @@ impl<F> Link<F> {
         let (s2m, m2s) = (rings(offer.s2m, "tx")?, rings(offer.m2s, "rx")?);
         let (receive, transmit) = if role == Role::Master { (s2m, m2s) } else { (m2s, s2m) };
         Ok(Link { role, mode, regions, receive, transmit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    #[test]
+    fn a_ring_whose_file_is_no_eventfd_is_refused() {
+        let (region, file) = Region::create("test", ring_bytes(4)).expect("memory");
+        let regions = Arc::new(Regions::new(vec![region]));
+        Ring::at(&regions, 0, 0, 4).expect("it fits").initialise();
+        let file = Arc::new(file);
+        let map = |interrupt: Arc<OwnedFd>| {
+            let ring = RingOffer { region: 0, offset: 0, log2_size: 4, interrupt };
+            let offer = Offer { regions: vec![(file.clone(), ring_bytes(4) as u64)], m2s: vec![ring], s2m: vec![] };
+            Link::map(offer, Mode::Ethernet).map(|link| link.transmit.len())
+        };
+        assert!(matches!(map(file.clone()), Err(LinkError::Interrupt)), "memory is no eventfd");
+        assert_eq!(map(Interrupt::make().expect("an eventfd")).ok(), Some(1));
     }
 }
