@@ -6,13 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quiver_memif_protocol::{Address, Channel, ChannelError, Credentials, Interrupt, Listener, Refusal, Role, Terms};
+use quiver_memif_protocol::{
+    Address, Channel, ChannelError, End, Established, Handshake, Interrupt, Listener, Peer, Progress, Refusal, Role,
+    Terms,
+};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
-use crate::handshake::{End, Established, Handshake};
 use crate::queue::{QueueError, RxQueue, Shared, TxQueue};
 use crate::{Settings, SettingsError};
 
@@ -22,6 +24,9 @@ const STRANGERS_MAX: usize = 64;
 /// What became readable: an eventfd of a queue, or anything else.
 const QUEUE: u64 = 1;
 const CONTROL: u64 = 0;
+
+/// What peers of an interface are told that its program does not want any more.
+const CLOSED: &str = "interface closed";
 
 /// Why a client or an interface cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -62,17 +67,6 @@ fn system(what: &'static str) -> impl Fn(Errno) -> ClientError {
 /// An interface of a client. Numbers are not used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct InterfaceId(pub u32);
-
-/// The other end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// What the program calls itself.
-    pub name: String,
-    /// What it calls the interface.
-    pub interface: String,
-    /// Its process and user, where the system tells.
-    pub credentials: Option<Credentials>,
-}
 
 /// What happened to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,7 +173,9 @@ impl Client {
     /// Closes an interface and tells the peer. False if there is none.
     pub fn close(&mut self, interface: InterfaceId) -> bool {
         let Some(mut gone) = self.interfaces.remove(&interface) else { return false };
-        gone.end(&self.epoll, &Refusal::ByPeer("interface closed".into()));
+        if let Some(handshake) = gone.end(&self.epoll) {
+            handshake.disconnect(CLOSED);
+        }
         let socket = &gone.settings.socket;
         if !self
             .interfaces
@@ -266,11 +262,9 @@ impl Client {
         let now = Instant::now();
         for (id, interface) in &mut self.interfaces {
             if let Err(end) = interface.advance(&self.epoll, &self.bell, now, *id, events) {
-                let refusal = match &end {
-                    End::Refused(refusal) => refusal.clone(),
-                    End::Channel(error) => Refusal::Memory(error.to_string()),
-                };
-                interface.end(&self.epoll, &refusal);
+                if let Some(handshake) = interface.end(&self.epoll) {
+                    handshake.refuse(&end);
+                }
                 interface.state = State::Waiting(now + interface.settings.retry);
                 events.push(interface.event(*id, What::Disconnected(end.to_string())));
             }
@@ -285,7 +279,7 @@ impl Client {
             {
                 watch(&self.epoll, &channel, CONTROL)?;
                 if self.strangers.len() == STRANGERS_MAX {
-                    self.strangers.remove(0).1.refuse(&Refusal::ByPeer("others wait".into()));
+                    self.strangers.remove(0).1.disconnect("others wait");
                 }
                 let mut masters = self.interfaces.values().filter(|i| i.settings.socket == *socket);
                 let name = masters.next().map_or("", |interface| &interface.settings.name);
@@ -306,22 +300,20 @@ impl Client {
                 let (id, interface) =
                     all.find(|(_, i)| i.is_master_of(&socket, init.id.get())).ok_or(Refusal::UnknownId)?;
                 let Settings { mode, secret, .. } = interface.settings;
+                let terms = Terms { mode, secret, interface: interface.settings.interface.clone() };
                 let is_free = matches!(interface.state, State::Waiting(_));
                 chosen = Some((*id, interface, is_free));
-                if is_free { Ok(Terms { mode, secret }) } else { Err(Refusal::AlreadyConnected) }
+                if is_free { Ok(terms) } else { Err(Refusal::AlreadyConnected) }
             });
             match (answered, chosen) {
-                (Ok(None), _) => self.strangers.push((socket, stranger)),
-                (Ok(Some(_)), Some((_, interface, _))) => {
-                    stranger.set_interface(&interface.settings.interface);
-                    interface.state = State::Shaking(stranger);
-                }
-                (Ok(Some(_)), None) | (Err(End::Channel(_)), _) => {}
-                (Err(End::Refused(refusal)), chosen) => {
-                    if let Some((id, interface, true)) = chosen {
-                        events.push(interface.event(id, What::Disconnected(refusal.to_string())));
+                (Ok(Progress::Quiet), _) => self.strangers.push((socket, stranger)),
+                (Ok(_), Some((_, interface, _))) => interface.state = State::Shaking(stranger),
+                (Ok(_), None) => {}
+                (Err(end), chosen) => {
+                    if let (End::Refused(_), Some((id, interface, true))) = (&end, chosen) {
+                        events.push(interface.event(id, What::Disconnected(end.to_string())));
                     }
-                    stranger.refuse(&refusal);
+                    stranger.refuse(&end);
                 }
             }
         }
@@ -351,7 +343,9 @@ impl AsFd for Client {
 impl Drop for Client {
     fn drop(&mut self) {
         for interface in self.interfaces.values_mut() {
-            interface.end(&self.epoll, &Refusal::ByPeer("interface closed".into()));
+            if let Some(handshake) = interface.end(&self.epoll) {
+                handshake.disconnect(CLOSED);
+            }
         }
     }
 }
@@ -387,7 +381,7 @@ impl Interface {
             let Some(channel) = Channel::connect(&self.settings.socket)? else { return Ok(()) };
             // Without being watched it would be looked at when something else happens: no reason to give up.
             let _ = watch(epoll, &channel, CONTROL);
-            self.state = State::Shaking(Handshake::slave(channel, &self.settings));
+            self.state = State::Shaking(self.settings.handshake(channel));
         }
         if let State::Connected(_, queues) = &self.state
             && let Some(QueueError::Broken(broken)) = queues.shared.end()
@@ -400,10 +394,13 @@ impl Interface {
                 State::Shaking(handshake) | State::Connected(handshake, _) => handshake,
             };
             // Which interface the slave has was said before it came here.
-            let Some(answered) = handshake.advance(|_| Err(Refusal::Unexpected("INIT")))? else { return Ok(()) };
-            if let Some(established) = answered {
-                events.push(self.event(id, What::Connected(established.peer.clone())));
-                self.connected(established, epoll, bell);
+            match handshake.advance(|_| Err(Refusal::Unexpected("INIT")))? {
+                Progress::Quiet => return Ok(()),
+                Progress::Answered => {}
+                Progress::Established(established) => {
+                    events.push(self.event(id, What::Connected(established.peer.clone())));
+                    self.connected(*established, epoll, bell);
+                }
             }
         }
     }
@@ -422,15 +419,15 @@ impl Interface {
             self.state = State::Connected(handshake, Queues { shared, rx, tx });
         }
     }
-    /// Ends the connection and tells the peer why.
-    fn end(&mut self, epoll: &OwnedFd, why: &Refusal) {
+    /// Ends the connection. What is returned can still tell the peer why.
+    fn end(&mut self, epoll: &OwnedFd) -> Option<Handshake> {
         match std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
-            State::Waiting(_) => {}
-            State::Shaking(handshake) => handshake.refuse(why),
+            State::Waiting(_) => None,
+            State::Shaking(handshake) => Some(handshake),
             State::Connected(handshake, queues) => {
                 queues.shared.close(QueueError::Disconnected);
                 queues.rx.iter().for_each(|rx| unwatch(epoll, rx));
-                handshake.refuse(why);
+                Some(handshake)
             }
         }
     }

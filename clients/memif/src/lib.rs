@@ -27,13 +27,12 @@
 //! - [`Packets`]: received packets, copied out of the shared memory before anybody looks at them.
 
 mod client;
-mod handshake;
 mod queue;
 mod settings;
 
-pub use client::{Client, ClientError, Event, InterfaceId, Peer, What};
+pub use client::{Client, ClientError, Event, InterfaceId, What};
 pub use queue::{PACKET_MAX, Packets, QueueError, RxQueue, TxQueue};
 pub use quiver_memif_protocol::address::AddressError;
 pub use quiver_memif_protocol::message::SecretError;
-pub use quiver_memif_protocol::{Address, Broken, Credentials, Mode, Role, Secret};
+pub use quiver_memif_protocol::{Address, Broken, Credentials, Mode, Peer, Role, Secret};
 pub use settings::{Settings, SettingsError};

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use quiver_memif_protocol::layout::BUFFER_MAX;
-use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
+use quiver_memif_protocol::{
+    Address, Channel, Handshake, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Request, Role, Secret, Storage,
+};
 
 /// What an interface is. [`Settings::master`] and [`Settings::slave`] fill in what is usual.
 #[derive(Clone, Debug)]
@@ -55,6 +57,20 @@ impl Settings {
     /// A slave: one queue each way of 1,024 descriptors with buffers of 2,048 bytes, Ethernet, no secret.
     pub fn slave(socket: Address, id: u32) -> Settings {
         Settings { role: Role::Slave, ..Settings::master(socket, id) }
+    }
+    /// A slave's connection to its master, from the first message on.
+    pub(crate) fn handshake(&self, channel: Channel) -> Handshake {
+        let request = Request {
+            id: self.id,
+            mode: self.mode,
+            secret: self.secret,
+            name: self.name.clone(),
+            interface: self.interface.clone(),
+            s2m_rings: self.tx_queues,
+            m2s_rings: self.rx_queues,
+            log2_ring_size: self.log2_ring_size,
+        };
+        Handshake::slave(channel, request, Storage { buffer: self.buffer, shared: None })
     }
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         if let Address::Abstract { namespace: Some(_), .. } = &self.socket {

@@ -204,13 +204,13 @@ fn one_socket_has_many_interfaces_and_refuses_in_words() {
     for (id, mode, secret, refusal) in cases {
         let mut slave = App::open(Settings { id, mode, secret, ..slave(&socket) });
         until(&mut masters, &mut slave, refusal, |_, slave| !slave.said.is_empty());
-        assert_eq!(slave.said[0], What::Disconnected(refusal.into()));
+        assert_eq!(slave.said[0], What::Disconnected(format!("the peer says: {refusal}")));
     }
     let mut first = App::open(Settings { id: 1, secret: secret("right"), ..slave(&socket) });
     connected(&mut masters, &mut first);
     let mut second = App::open(Settings { id: 1, secret: secret("right"), ..slave(&socket) });
     until(&mut masters, &mut second, "taken", |_, second| !second.said.is_empty());
-    assert_eq!(second.said[0], What::Disconnected("already connected".into()));
+    assert_eq!(second.said[0], What::Disconnected("the peer says: already connected".into()));
     assert!(first.is_connected());
 }
 

@@ -12,7 +12,7 @@ use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, NewInterface, create, remove, set_link, set_point_to_point};
 use quiver_linux::{Namespace, random_mac};
 use quiver_memif_protocol::interrupt::Interrupt;
-use quiver_memif_protocol::{Address, Channel, Credentials, Link, Listener, Mode, Role};
+use quiver_memif_protocol::{Address, Channel, Link, Listener, Mode, Peer, Role};
 use quiver_wire::MacAddress;
 use rustix::event::epoll;
 
@@ -65,7 +65,7 @@ pub(crate) struct Port {
     /// The control channel that has it.
     pub connection: Option<ConnectionId>,
     /// What packets pass by.
-    pub link: Option<Established>,
+    pub link: Option<Attached>,
     /// How rings come to the receive queues, each with what it is waited for by, and to the workers' transmit queues.
     pub rx: Vec<(Giver<RxRings>, Arc<OwnedFd>)>,
     pub tx: Vec<Giver<SharedRing>>,
@@ -76,15 +76,11 @@ pub(crate) struct Port {
 }
 
 /// A connection that stands.
-pub(crate) struct Established {
+pub(crate) struct Attached {
     pub link: Link<Arc<OwnedFd>>,
     /// The rings that we send by.
     pub senders: Vec<SharedRing>,
-    /// Who the peer says it is, and how it calls its interface.
-    pub peer: String,
-    pub interface: String,
-    /// Who the peer is, as the system says.
-    pub credentials: Option<Credentials>,
+    pub peer: Peer,
 }
 
 /// The room.
@@ -98,9 +94,9 @@ pub(crate) struct Memifs {
     next_connection: u32,
 }
 
-impl fmt::Display for Established {
+impl fmt::Display for Attached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.interface, self.peer)
+        write!(f, "{} ({})", self.peer.interface, self.peer.name)
     }
 }
 
@@ -274,9 +270,9 @@ pub(crate) fn remove_interface(control: &Control, name: &str) {
     let mut room = control.room_mut::<Memifs>();
     let Some(mut port) = room.ports.remove(name) else { return };
     if let Some(id) = port.connection
-        && let Some(mut connection) = room.connections.remove(&id)
+        && let Some(connection) = room.connections.remove(&id)
     {
-        connection.say_goodbye("interface deleted");
+        connection.handshake.disconnect("interface deleted");
     }
     port.disconnect(String::new());
     if port.config.role() == Role::Master {
@@ -310,6 +306,6 @@ fn remove_master(room: &mut Memifs, number: u32) {
     if socket.masters == 0 {
         socket.listener = None;
         // Slaves that have not said which interface they want have none to ask for any more.
-        room.connections.retain(|_, connection| !connection.is_undecided_on(number));
+        room.connections.retain(|_, connection| connection.socket != number || !connection.handshake.awaits_init());
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceId, set_link};
-use quiver_memif_protocol::message::{Init, Message};
-use quiver_memif_protocol::{Refusal, Role, Terms};
+use quiver_memif_protocol::message::Init;
+use quiver_memif_protocol::{End, Established, Progress, Refusal, Role, Terms};
 use rustix::event::{Timespec, epoll};
 
-use crate::connection::{Connection, End, Side};
+use crate::connection::Connection;
 use crate::room::{ConnectionId, Memifs, Watched, connect, wake_workers};
 
 /// How often control channels are looked at, and how often while one is being set up, which takes a dozen messages.
@@ -53,13 +53,13 @@ fn look(control: &Control) -> bool {
             }
         }
         notice_broken(room, &mut changes);
-        let late = |connection: &Connection| !connection.is_connected() && connection.deadline <= now;
+        let late = |connection: &Connection| !connection.handshake.is_connected() && connection.deadline <= now;
         let late: Vec<_> = room.connections.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
         for id in late {
             close(room, id, &End::Refused(Refusal::Memory("it took too long".into())), &mut changes);
         }
         retry(room, workers, now);
-        room.connections.values().any(|connection| !connection.is_connected())
+        room.connections.values().any(|connection| !connection.handshake.is_connected())
     };
     if !changes.0.is_empty() {
         wake_workers(control);
@@ -78,7 +78,7 @@ fn ready(room: &Memifs) -> Vec<Watched> {
 }
 
 fn accept(room: &mut Memifs, number: u32, deadline: quiver_control::Time) {
-    let pending = room.connections.values().filter(|connection| !connection.is_connected()).count();
+    let pending = room.connections.values().filter(|connection| !connection.handshake.is_connected()).count();
     for _ in pending..PENDING_MAX {
         let listener = room.sockets.get(&number).and_then(|socket| socket.listener.as_ref());
         let Some(Ok(Some(channel))) = listener.map(|listener| listener.accept()) else { return };
@@ -89,7 +89,7 @@ fn accept(room: &mut Memifs, number: u32, deadline: quiver_control::Time) {
 
 fn keep(room: &mut Memifs, connection: Connection) -> Option<ConnectionId> {
     let id = room.number();
-    if let Err(error) = room.watch(&connection.channel, Watched::Connection(id)) {
+    if let Err(error) = room.watch(&connection, Watched::Connection(id)) {
         tracing::warn!("memif: a control channel cannot be watched: {error}");
         return None;
     }
@@ -100,60 +100,33 @@ fn keep(room: &mut Memifs, connection: Connection) -> Option<ConnectionId> {
 /// Takes what a peer has said.
 fn listen(room: &mut Memifs, id: ConnectionId, changes: &mut Changes) {
     for _ in 0..MESSAGES_MAX {
-        // The connection is taken out, since its interface is changed meanwhile.
+        // The connection is taken out, since interfaces are changed meanwhile.
         let Some(mut connection) = room.connections.remove(&id) else { return };
-        let received = match connection.channel.receive() {
-            Ok(Some((message, file))) => take(room, id, &mut connection, &message, file, changes).map(|()| true),
-            Ok(None) => Ok(false),
-            Err(error) => Err(End::Channel(error)),
-        };
+        let socket = connection.socket;
+        let progress = connection.handshake.advance(|init| {
+            forget_dead(room, socket, init.id.get(), changes);
+            admit(room, socket, id, init)
+        });
         room.connections.insert(id, connection);
-        match received {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(end) => return close(room, id, &end, changes),
+        let ended = match progress {
+            Ok(Progress::Quiet) => return,
+            Ok(Progress::Answered) => Ok(()),
+            Ok(Progress::Established(established)) => attach(room, id, *established, changes),
+            Err(end) => Err(end),
+        };
+        if let Err(end) = ended {
+            return close(room, id, &end, changes);
         }
     }
 }
 
-fn take(
-    room: &mut Memifs,
-    id: ConnectionId,
-    connection: &mut Connection,
-    message: &Message,
-    file: Option<std::os::fd::OwnedFd>,
-    changes: &mut Changes,
-) -> Result<(), End> {
-    let socket = connection.socket;
-    let (mapped, interface) = match (&connection.side, message) {
-        (Side::Master(_), message) => {
-            if let Message::Init(init) = message {
-                forget_dead(room, socket, init.id.get(), changes);
-            }
-            let interface = match message {
-                Message::Connect(interface) => interface.to_string(),
-                _ => String::new(),
-            };
-            let mapped = connection.master_takes(message, file, |init| admit(room, socket, id, init))?;
-            let Some(mapped) = mapped else { return Ok(()) };
-            (Some(mapped), interface)
-        }
-        (Side::Slave(..), message) => {
-            let buffers = room.buffers.clone();
-            let port = room.port_of(id).ok_or(Refusal::UnknownId)?;
-            let Some(interface) = connection.slave_takes(message, port, &buffers)? else { return Ok(()) };
-            (None, interface)
-        }
-    };
+/// Packets may pass.
+fn attach(room: &mut Memifs, id: ConnectionId, established: Established, changes: &mut Changes) -> Result<(), End> {
     let buffers = room.buffers.clone();
     let port = room.port_of(id).ok_or(Refusal::UnknownId)?;
-    connection.master_is_ready(&port.config.name)?;
-    connection.establish(id, port, mapped, interface, &buffers)?;
-    tracing::info!(
-        "{}: connected to {}",
-        port.config.name,
-        port.link.as_ref().map_or(String::new(), |l| l.to_string())
-    );
+    port.attach(id, established, &buffers)?;
+    let name = &port.config.name;
+    tracing::info!("{name}: connected to {}", port.link.as_ref().map_or(String::new(), |link| link.to_string()));
     changes.0.push((port.id, true));
     Ok(())
 }
@@ -165,7 +138,8 @@ fn admit(room: &mut Memifs, socket: u32, id: ConnectionId, init: &Init) -> Resul
         return Err(Refusal::AlreadyConnected);
     }
     port.connection = Some(id);
-    Ok(Terms { mode: port.config.mode(), secret: port.config.secret() })
+    let config = &port.config;
+    Ok(Terms { mode: config.mode(), secret: config.secret(), interface: config.name.clone() })
 }
 
 /// Closes the connection that has an interface if its peer is gone: a slave that was killed and started again comes
@@ -179,8 +153,8 @@ fn forget_dead(room: &mut Memifs, socket: u32, number: u32, changes: &mut Change
 
 /// Ends a connection. Its interface is free for the next one.
 fn close(room: &mut Memifs, id: ConnectionId, end: &End, changes: &mut Changes) {
-    let Some(mut connection) = room.connections.remove(&id) else { return };
-    connection.refuse(end);
+    let Some(connection) = room.connections.remove(&id) else { return };
+    connection.handshake.refuse(end);
     let Some(port) = room.port_of(id) else { return };
     if port.link.is_some() {
         tracing::info!("{}: disconnected: {end}", port.config.name);
@@ -223,7 +197,7 @@ fn retry(room: &mut Memifs, workers: usize, now: quiver_control::Time) {
         let Some(address) = room.sockets.get(&port.config.socket()).map(|socket| &socket.address) else { continue };
         let trouble = match connect(address) {
             Ok(Some(channel)) => {
-                let connection = Connection::connected(channel, port, workers, now + READY_WITHIN);
+                let connection = Connection::connected(channel, port, workers, &room.buffers, now + READY_WITHIN);
                 let id = keep(room, connection);
                 room.ports.get_mut(&name).into_iter().for_each(|port| port.connection = id);
                 continue;

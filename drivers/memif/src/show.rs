@@ -5,7 +5,7 @@ use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::InterfaceName;
 use quiver_memif_protocol::{Queue, Role, Store};
 
-use crate::room::{Established, Memifs, Port};
+use crate::room::{Attached, Memifs, Port};
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
@@ -75,14 +75,14 @@ fn interfaces<'p>(ports: impl Iterator<Item = &'p Port>) -> Table {
             None if port.trouble.is_empty() => "waiting".to_owned(),
             None => format!("waiting: {}", port.trouble),
         };
-        let credentials = link.and_then(|link| link.credentials);
+        let credentials = link.and_then(|link| link.peer.credentials);
         table.row([
             Cell::from(port.config.name.clone()),
             Cell::of(port.config.role),
             Cell::of(port.config.mode),
             Cell::from(state),
-            Cell::from(link.map(|link| link.peer.clone())),
-            Cell::from(link.map(|link| link.interface.clone())),
+            Cell::from(link.map(|link| link.peer.name.clone())),
+            Cell::from(link.map(|link| link.peer.interface.clone())),
             credentials.map_or_else(Cell::empty, |peer| Cell::of(peer.pid)),
             Cell::from(credentials.map(|peer| peer.uid)),
             Cell::from(credentials.map(|peer| peer.gid)),
@@ -95,9 +95,7 @@ fn interfaces<'p>(ports: impl Iterator<Item = &'p Port>) -> Table {
 }
 
 /// The rings of a connection: our direction, which of the protocol's, number, ring.
-fn all(
-    link: &Established,
-) -> impl Iterator<Item = (&'static str, usize, &Queue<std::sync::Arc<std::os::fd::OwnedFd>>)> {
+fn all(link: &Attached) -> impl Iterator<Item = (&'static str, usize, &Queue<std::sync::Arc<std::os::fd::OwnedFd>>)> {
     let receive = link.link.receive.iter().enumerate().map(|(index, queue)| ("rx", index, queue));
     receive.chain(link.link.transmit.iter().enumerate().map(|(index, queue)| ("tx", index, queue)))
 }

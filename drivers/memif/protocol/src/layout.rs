@@ -67,6 +67,10 @@ impl Layout {
         let bytes = layout.bytes();
         if bytes as u64 > u64::from(u32::MAX) { Err(LayoutError::TooLarge(bytes as u64)) } else { Ok(layout) }
     }
+    /// Whether there are buffers behind the rings; else they are elsewhere.
+    pub fn has_buffers(&self) -> bool {
+        self.buffer > 0
+    }
     fn rings(&self) -> usize {
         self.s2m_rings + self.m2s_rings
     }

@@ -3,7 +3,8 @@
 //!
 //! - [`message`]: the control messages, 128 bytes each.
 //! - [`master`], [`slave`]: what either role does with them, as values without I/O; [`link`] is what they agree on.
-//! - [`channel`]: the control channel over a real socket; [`address`]: its name.
+//! - [`channel`]: the control channel over a real socket; [`address`]: its name. [`handshake`]: all of these together, a
+//!   connection from the greeting to mapped rings.
 //! - [`region`]: shared memory, and what becomes of it when a peer truncates it; [`guard`] survives that.
 //! - [`ring`]: a ring of descriptors; [`receiver`] and [`transmitter`] move packets through it, in either role.
 //! - [`layout`]: where a slave puts its rings and slots.
@@ -11,6 +12,7 @@
 pub mod address;
 pub mod channel;
 pub mod guard;
+pub mod handshake;
 pub mod interrupt;
 pub mod layout;
 pub mod link;
@@ -25,6 +27,7 @@ pub mod transmitter;
 
 pub use address::Address;
 pub use channel::{Channel, ChannelError, Credentials, Listener};
+pub use handshake::{End, Established, Handshake, Peer, Progress, Storage};
 pub use interrupt::Interrupt;
 pub use link::{Link, LinkError, Offer, Queue, RingOffer};
 pub use master::{Master, Terms};

@@ -11,6 +11,8 @@ pub struct Terms {
     pub mode: Mode,
     /// What the slave must know; [`Secret::NONE`] lets everybody in.
     pub secret: Secret,
+    /// What our interface is called, for the slave to show.
+    pub interface: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,6 +48,8 @@ pub enum Step<F> {
 pub struct Master<F> {
     state: State,
     offer: Offer<F>,
+    /// What our interface is called.
+    interface: Text<32>,
 }
 
 impl<F> Master<F> {
@@ -60,7 +64,12 @@ impl<F> Master<F> {
             max_s2m_ring: (RINGS_MAX as u16 - 1).into(),
             max_log2_ring_size: LOG2_RING_SIZE_MAX,
         };
-        (Master { state: State::Greeted, offer: Offer::default() }, Message::Hello(hello))
+        let master = Master { state: State::Greeted, offer: Offer::default(), interface: Text::new("") };
+        (master, Message::Hello(hello))
+    }
+    /// Whether the slave has not said yet which interface it wants.
+    pub fn awaits_init(&self) -> bool {
+        self.state == State::Greeted
     }
     /// Takes a message and the file that came with it. `admit` is asked which terms hold for the slave's INIT, and
     /// takes the interface for this connection. On an error send [`Master::refuse`]'s message, and close.
@@ -73,7 +82,8 @@ impl<F> Master<F> {
         match (self.state, message) {
             (_, Message::Disconnect(end)) => Err(Refusal::ByPeer(end.reason.to_string())),
             (State::Greeted, Message::Init(init)) => {
-                let mode = check(init, admit)?;
+                let Terms { mode, interface, .. } = check(init, admit)?;
+                self.interface = Text::new(&interface);
                 self.state = State::Telling(mode);
                 Ok(Step::Send(Message::Ack))
             }
@@ -96,10 +106,10 @@ impl<F> Master<F> {
         }
     }
     /// What was offered is mapped, and packets may pass: what to send. None unless [`Step::Map`] came before.
-    pub fn connected(&mut self, interface: &str) -> Option<Message> {
+    pub fn connected(&mut self) -> Option<Message> {
         matches!(self.state, State::Mapping(_)).then(|| {
             self.state = State::Connected;
-            Message::Connected(Text::new(interface))
+            Message::Connected(self.interface)
         })
     }
     /// Whether packets may pass.
@@ -113,7 +123,7 @@ impl<F> Master<F> {
     }
 }
 
-fn check(init: &Init, admit: impl FnOnce(&Init) -> Result<Terms, Refusal>) -> Result<Mode, Refusal> {
+fn check(init: &Init, admit: impl FnOnce(&Init) -> Result<Terms, Refusal>) -> Result<Terms, Refusal> {
     if init.version.get() != VERSION {
         return Err(Refusal::Version);
     }
@@ -124,7 +134,7 @@ fn check(init: &Init, admit: impl FnOnce(&Init) -> Result<Terms, Refusal>) -> Re
     match (terms.secret.is_none(), init.secret.is_none()) {
         (false, true) => Err(Refusal::SecretRequired),
         (false, false) if !init.secret.matches(&terms.secret) => Err(Refusal::SecretWrong),
-        _ => Ok(terms.mode),
+        _ => Ok(terms),
     }
 }
 
@@ -136,7 +146,7 @@ mod tests {
 
     fn terms(secret: &str) -> Terms {
         let secret = if secret.is_empty() { Secret::NONE } else { Secret::new(secret).expect("short enough") };
-        Terms { mode: Mode::Ethernet, secret }
+        Terms { mode: Mode::Ethernet, secret, interface: "memif1/1".into() }
     }
     fn init(mode: Mode, secret: &str) -> Message {
         let Terms { secret, .. } = terms(secret);

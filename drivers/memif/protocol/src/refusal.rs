@@ -47,7 +47,7 @@ pub enum Refusal {
     /// What was agreed on cannot be mapped, or the rings are not initialised.
     #[error("{0}")]
     Memory(String),
-    /// The peer said so.
-    #[error("{0}")]
+    /// The peer said so, and needs not be told.
+    #[error("the peer says: {0}")]
     ByPeer(String),
 }

@@ -192,7 +192,7 @@ mod tests {
         loop {
             let Step::Send(message, file) = step else { panic!("{step:?} before everything is told") };
             assert!(!slave.is_connected());
-            let terms = Terms { mode: Mode::Ethernet, secret: Secret::NONE };
+            let terms = Terms { mode: Mode::Ethernet, secret: Secret::NONE, interface: "memif1/3".into() };
             let answer = master.received(&message, file, |_| Ok(terms));
             step = match answer.expect("everything is in order") {
                 master::Step::Send(answer) => slave.received(&answer).expect("it is an answer"),
@@ -202,7 +202,7 @@ mod tests {
                 }
             }
         }
-        let connected = master.connected("memif1/3").expect("it was mapped");
+        let connected = master.connected().expect("it was mapped");
         assert_eq!(slave.received(&connected), Ok(Step::Connected(Text::new("memif1/3"))));
         assert!(master.is_connected() && slave.is_connected());
     }

@@ -73,7 +73,7 @@ fn masters() {
         let (mut master, _) = Master::<u8>::new("quiver");
         let mut acknowledged = 0;
         for (message, file) in conversation(bytes) {
-            let terms = || Terms { mode: Mode::Ethernet, secret: Secret::NONE };
+            let terms = || Terms { mode: Mode::Ethernet, secret: Secret::NONE, interface: "x".into() };
             match master.received(&message, file, |_| Ok(terms())) {
                 Ok(master::Step::Send(Message::Ack)) => acknowledged += 1,
                 Ok(master::Step::Send(other)) => panic!("a master answers by ACK only: {other:?}"),
@@ -83,7 +83,7 @@ fn masters() {
                         let (_, size) = offer.regions[usize::from(ring.region)];
                         assert!(u64::from(ring.offset) + ring_bytes(ring.log2_size) as u64 <= size);
                     }
-                    assert!(master.connected("x").is_some() && master.is_connected());
+                    assert!(master.connected().is_some() && master.is_connected());
                 }
                 Err(refusal) => {
                     assert!(matches!(master.refuse(&refusal), Message::Disconnect(_)) && !master.is_connected());

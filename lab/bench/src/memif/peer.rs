@@ -1,13 +1,10 @@
 //! What sends and receives at the other end: slaves without an engine.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-
-use quiver_memif_protocol::layout::SlaveMemory;
 use quiver_memif_protocol::receiver::packets;
-use quiver_memif_protocol::slave::Step;
 use quiver_memif_protocol::transmitter::Sent;
-use quiver_memif_protocol::{Channel, Mode, Receiver, Request, Secret, Slave, Transmitter};
+use quiver_memif_protocol::{
+    Channel, Established, Handshake, Mode, Progress, Receiver, Refusal, Request, Secret, Storage, Transmitter,
+};
 
 use super::pin;
 
@@ -16,10 +13,7 @@ const LOG2_RING: u8 = 11;
 
 /// One slave with a ring in each direction.
 pub struct Peer {
-    channel: Channel,
-    slave: Slave<Arc<OwnedFd>>,
-    /// Keeps the rings' memory.
-    memory: Option<SlaveMemory>,
+    handshake: Handshake,
     ends: Option<(Receiver, Transmitter)>,
 }
 
@@ -28,7 +22,7 @@ impl Peer {
     pub fn connect(socket: &str, id: u32) -> Result<Peer, String> {
         let address = socket.parse().map_err(|error| format!("{socket}: {error}"))?;
         let channel = Channel::connect(&address).map_err(|error| error.to_string())?;
-        let slave = Slave::new(Request {
+        let request = Request {
             id,
             mode: Mode::Ethernet,
             secret: Secret::NONE,
@@ -37,34 +31,28 @@ impl Peer {
             s2m_rings: 1,
             m2s_rings: 1,
             log2_ring_size: LOG2_RING,
-        });
-        Ok(Peer { channel: channel.ok_or("nobody listens")?, slave, memory: None, ends: None })
+        };
+        let storage = Storage { buffer: 2048, shared: None };
+        let handshake = Handshake::slave(channel.ok_or("nobody listens")?, request, storage);
+        Ok(Peer { handshake, ends: None })
     }
     /// Takes what the master has said. Whether packets may pass.
     pub fn poll(&mut self) -> Result<bool, String> {
-        while let Some((message, _)) = self.channel.receive().map_err(|error| error.to_string())? {
-            let mut step = self.slave.received(&message).map_err(|refusal| refusal.to_string())?;
-            if let Step::Make(agreed) = step {
-                let made = SlaveMemory::make(&agreed, Some(2048), Mode::Ethernet, vec![]);
-                let made = made.map_err(|error| error.to_string())?;
-                step = self.slave.offer(&made.offer);
-                self.memory = Some(made);
-            }
-            match (step, &self.memory) {
-                (Step::Send(answer, file), _) => {
-                    let sent = self.channel.send(&answer, file.as_ref().map(|file| file.as_fd()));
-                    sent.map_err(|error| error.to_string())?;
-                }
-                (Step::Connected(_), Some(memory)) => {
-                    let layout = Some(&memory.layout);
-                    let (rx, tx) = (memory.link.receivers(layout).pop(), memory.link.transmitters(layout).pop());
+        loop {
+            // A slave is asked for nothing.
+            let progress = self.handshake.advance(|_| Err(Refusal::UnknownId)).map_err(|end| end.to_string())?;
+            match progress {
+                Progress::Quiet => break,
+                Progress::Answered => {}
+                Progress::Established(established) => {
+                    let Established { link, layout, .. } = *established;
+                    let (rx, tx) = (link.receivers(layout.as_ref()).pop(), link.transmitters(layout.as_ref()).pop());
                     self.ends = rx.zip(tx);
                     self.ends.iter_mut().for_each(|(rx, _)| {
                         rx.ring().set_interrupt(false);
                         rx.start();
                     });
                 }
-                _ => {}
             }
         }
         Ok(self.ends.is_some())

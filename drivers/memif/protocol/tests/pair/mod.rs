@@ -1,12 +1,12 @@
 //! A master and a slave of one process that have come to terms.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use quiver_memif_protocol::layout::SlaveMemory;
-use quiver_memif_protocol::master::Step as MasterStep;
-use quiver_memif_protocol::slave::Step as SlaveStep;
-use quiver_memif_protocol::{Channel, Link, Master, Mode, Receiver, Request, Secret, Slave, Terms, Transmitter};
+use quiver_memif_protocol::{
+    Channel, Established, Handshake, Link, Mode, Progress, Receiver, Refusal, Request, Secret, Storage, Terms,
+    Transmitter,
+};
 
 /// One end.
 pub struct End {
@@ -38,41 +38,30 @@ pub fn pair(s2m_rings: u16, m2s_rings: u16, log2_ring_size: u8, buffer: u32) -> 
         m2s_rings,
         log2_ring_size,
     };
-    let (mut master, hello) = Master::<OwnedFd>::new("test");
-    let mut slave = Slave::<Arc<OwnedFd>>::new(request);
-    at_master.send(&hello, None).expect("sent");
-    let (mut memory, mut link) = (None, None);
-    loop {
-        let (message, _) = at_slave.receive().expect("a message").expect("one came");
-        let mut step = slave.received(&message).expect("in order");
-        if let SlaveStep::Make(agreed) = step {
-            let made = SlaveMemory::make(&agreed, Some(buffer), Mode::Ethernet, vec![]).expect("memory");
-            step = slave.offer(&made.offer);
-            memory = Some(made);
+    let mut master = Handshake::master(at_master, "test").expect("greeted");
+    let mut slave = Handshake::slave(at_slave, request, Storage { buffer, shared: None });
+    let (mut at_master, mut at_slave) = (None, None);
+    while at_slave.is_none() {
+        at_slave = established(&mut slave, Err(Refusal::UnknownId));
+        // The last word is the master's.
+        if at_master.is_none() {
+            let terms = Terms { mode: Mode::Ethernet, secret: Secret::NONE, interface: "master".into() };
+            at_master = established(&mut master, Ok(terms));
         }
-        match step {
-            SlaveStep::Send(message, file) => {
-                at_slave.send(&message, file.as_ref().map(|file| file.as_fd())).expect("sent");
-            }
-            SlaveStep::Connected(_) => break,
-            other => panic!("{other:?}"),
-        }
-        let (message, file) = at_master.receive().expect("a message").expect("one came");
-        let terms = Terms { mode: Mode::Ethernet, secret: Secret::NONE };
-        let answer = match master.received(&message, file, |_| Ok(terms)).expect("in order") {
-            MasterStep::Send(answer) => answer,
-            MasterStep::Map { offer, mode, .. } => {
-                link = Some(Link::map(offer, mode).expect("mapped"));
-                master.connected("master").expect("mapped")
-            }
-        };
-        at_master.send(&answer, None).expect("sent");
     }
-    let (memory, link) = (memory.expect("made"), link.expect("mapped").shared());
-    let master = End { rx: link.receivers(None), tx: link.transmitters(None), link };
-    let layout = Some(&memory.layout);
-    let (rx, tx) = (memory.link.receivers(layout), memory.link.transmitters(layout));
-    let mut slave = End { rx, tx, link: memory.link };
+    let [master, mut slave] = [at_master, at_slave].map(|end| {
+        let Established { link, layout, .. } = end.expect("both are connected");
+        End { rx: link.receivers(layout.as_ref()), tx: link.transmitters(layout.as_ref()), link }
+    });
     slave.rx.iter_mut().for_each(Receiver::start);
     Pair { master, slave }
+}
+
+/// What came of the next message.
+fn established(end: &mut Handshake, terms: Result<Terms, Refusal>) -> Option<Established> {
+    match end.advance(|_| terms).expect("in order") {
+        Progress::Established(established) => Some(*established),
+        Progress::Answered => None,
+        Progress::Quiet => panic!("nothing is said, and nobody is connected"),
+    }
 }
