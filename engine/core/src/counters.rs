@@ -30,9 +30,18 @@ impl Counter {
     }
 }
 
+/// What passed somewhere.
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traffic {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 /// Packets and bytes.
 #[derive(Default, Debug)]
-pub struct Pair {
+struct Pair {
     packets: Counter,
     bytes: Counter,
 }
@@ -108,10 +117,14 @@ impl Counters {
     pub fn row(&self, worker: usize) -> Arc<Row> {
         self.rows[worker.min(self.rows.len() - 1)].clone()
     }
-    /// (packets, bytes) over all workers.
-    pub fn sum(&self, index: u32) -> (u64, u64) {
-        let pairs = self.rows.iter().filter_map(|row| row.pair(index));
-        pairs.fold((0, 0), |(p, b), pair| (p + pair.packets.get(), b + pair.bytes.get()))
+    /// What all workers counted.
+    pub fn sum(&self, index: u32) -> Traffic {
+        let mut sum = Traffic::default();
+        for pair in self.rows.iter().filter_map(|row| row.pair(index)) {
+            sum.packets += pair.packets.get();
+            sum.bytes += pair.bytes.get();
+        }
+        sum
     }
     /// Sets an index back to zero. Counts that workers add at the same moment may be lost.
     pub fn clear(&self, index: u32) {
@@ -139,15 +152,16 @@ mod tests {
     #[test]
     fn counts_survive_growth_and_add_up_over_workers() {
         let counters = Counters::new(2);
+        let of = |packets, bytes| Traffic { packets, bytes };
         counters.row(0).add(5, 1, 100);
-        assert_eq!(counters.sum(5), (0, 0), "no room yet: nothing is counted");
+        assert_eq!(counters.sum(5), of(0, 0), "no room yet: nothing is counted");
         counters.grow(6);
         counters.row(0).add(5, 1, 100);
         counters.grow(1000);
         counters.row(1).add(5, 2, 50);
         counters.row(1).add(999, 7, 7);
-        assert_eq!((counters.sum(5), counters.sum(999)), ((3, 150), (7, 7)));
+        assert_eq!((counters.sum(5), counters.sum(999)), (of(3, 150), of(7, 7)));
         counters.clear(5);
-        assert_eq!(counters.sum(5), (0, 0));
+        assert_eq!(counters.sum(5), of(0, 0));
     }
 }

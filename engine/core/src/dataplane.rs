@@ -10,7 +10,7 @@ pub use placement::PlacementError;
 use crate::buffer::{Buffers, Packet, PoolError};
 use crate::capture::Capture;
 use crate::channel::{Doorbell, Inbox, channel};
-use crate::counters::Counters;
+use crate::counters::{Counters, Traffic};
 use crate::graph::{
     Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
 };
@@ -80,6 +80,19 @@ pub enum DataplaneError {
         /// Workers.
         workers: usize,
     },
+}
+
+/// What an interface counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// What it received.
+    pub rx: Traffic,
+    /// What it sent.
+    pub tx: Traffic,
+    /// Packets that it received and a node dropped.
+    pub drops: u64,
+    /// Packets that its queues did not take.
+    pub tx_errors: u64,
 }
 
 /// A receive queue as control sees it.
@@ -396,13 +409,15 @@ impl Dataplane {
         self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }
-    /// Received and sent (packets, bytes) of an interface.
-    pub fn interface_counters(&self, interface: u16) -> ((u64, u64), (u64, u64)) {
-        (self.rx.sum(interface.into()), self.tx.sum(interface.into()))
-    }
-    /// Packets that an interface received and a node dropped, and packets that its queue had no room for.
-    pub fn interface_drops(&self, interface: u16) -> (u64, u64) {
-        (self.drops.sum(interface.into()).0, self.tx_errors.sum(interface.into()).0)
+    /// What an interface counted since it was made or cleared.
+    pub fn interface_counters(&self, interface: u16) -> InterfaceCounters {
+        let interface = interface.into();
+        InterfaceCounters {
+            rx: self.rx.sum(interface),
+            tx: self.tx.sum(interface),
+            drops: self.drops.sum(interface).packets,
+            tx_errors: self.tx_errors.sum(interface).packets,
+        }
     }
     /// The counters of received packets by interface; nodes add those of sub-interfaces.
     pub fn rx_counters(&self) -> &Counters {

@@ -34,8 +34,8 @@ pub mod tx;
 pub mod worker;
 
 pub use buffer::{Backing, Buffers, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
-pub use counters::{Counter, Counters, Row};
-pub use dataplane::{Dataplane, DataplaneError, Injected, PlacementError, Settings};
+pub use counters::{Counter, Counters, Row, Traffic};
+pub use dataplane::{Dataplane, DataplaneError, Injected, InterfaceCounters, PlacementError, Settings};
 pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,

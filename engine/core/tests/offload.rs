@@ -115,7 +115,7 @@ fn a_port_that_does_not_gets_whole_packets_in_order() {
     assert_eq!(joined, packets[0].0[54..]);
     assert_eq!((payload(&sent[600].0), payload(&sent[601].0)), (&packets[1].0[54..], &packets[2].0[54..]));
     assert_eq!(sent[602].0, plain.0);
-    assert_eq!((net.arc("sent"), net.dataplane.interface_counters(1).1.0), (603, 603));
+    assert_eq!((net.arc("sent"), net.dataplane.interface_counters(1).tx.packets), (603, 603));
     drop(net);
     assert_eq!(buffers.stored(), buffers.count() as usize, "a buffer leaked");
 }
@@ -131,7 +131,7 @@ fn what_cannot_be_sent_is_dropped_by_name() {
     assert_eq!(sent.len(), 1, "there is room for the first segment behind the long packet");
     let counts = ["sent", "tx-refused", "tx-full", "bad-offload", "no-buffer"].map(|name| net.arc(name));
     assert_eq!(counts, [1, 1, 4, 2, 0]);
-    assert_eq!(net.dataplane.interface_counters(1).1, (1, 154));
+    assert_eq!(net.dataplane.interface_counters(1).tx, Traffic { packets: 1, bytes: 154 });
     // Buffers run out in the middle of a packet.
     let mut held = vec![];
     while let Some(packet) = net.worker.pool().packet(&[0]) {

@@ -112,7 +112,7 @@ fn whatever_the_interleaving_every_packet_leaves_once_and_in_order() {
         }
         assert!(seen.iter().copied().eq(0..4000), "seed {seed}: lost, doubled or reordered");
         assert!(moves > 20 && by.iter().all(|packets| *packets > 0), "seed {seed}: {moves} moves, packets {by:?}");
-        let counted = bench.dataplane.interface_counters(0).0.0;
+        let counted = bench.dataplane.interface_counters(0).rx.packets;
         assert_eq!(counted, 4000, "seed {seed}: all workers' counts together");
     }
 }

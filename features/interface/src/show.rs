@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
-use quiver_engine::Dataplane;
+use quiver_engine::{Dataplane, InterfaceCounters};
 use serde_json::{Map, Value, json};
 
 use crate::interfaces::{Interface, Interfaces, LOCAL};
@@ -64,13 +64,12 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
 }
 
 fn counts(dataplane: &Dataplane, interface: &Interface) -> [(&'static str, u64); 6] {
-    let ((rx_packets, rx_bytes), (tx_packets, tx_bytes)) = dataplane.interface_counters(interface.id.0);
-    let (drops, tx_errors) = dataplane.interface_drops(interface.id.0);
+    let InterfaceCounters { rx, tx, drops, tx_errors } = dataplane.interface_counters(interface.id.0);
     [
-        ("rx packets", rx_packets),
-        ("rx bytes", rx_bytes),
-        ("tx packets", tx_packets),
-        ("tx bytes", tx_bytes),
+        ("rx packets", rx.packets),
+        ("rx bytes", rx.bytes),
+        ("tx packets", tx.packets),
+        ("tx bytes", tx.bytes),
         ("drops", drops),
         ("tx-error", tx_errors),
     ]

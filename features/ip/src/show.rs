@@ -121,7 +121,7 @@ fn route(
         }
     }
     let Some(group) = fib.groups.get(entry.group) else { return };
-    let counted = table.counts(prefix).map(|(packets, bytes)| format!(" to:[{packets}:{bytes}]")).unwrap_or_default();
+    let counted = table.counts(prefix).map(|to| format!(" to:[{}:{}]", to.packets, to.bytes)).unwrap_or_default();
     if detail {
         let _ = writeln!(text, "  forwarding: group {} shared by {} routes{counted}", entry.group, group.routes);
     } else {
@@ -185,7 +185,7 @@ fn route_json(fib: &Fib<V4>, names: &Names, table: &Table<V4>, prefix: &Prefix<V
     let group: Option<&Group<V4>> = fib.groups.get(entry.group);
     let buckets = group.map(|group| runs(&group.hops)).unwrap_or_default();
     let bucket = |(first, last, hop): &(usize, usize, u32)| json!({"first": first, "last": last, "to": hop_json(fib, names, *hop)});
-    let counts = table.counts(prefix).map(|(packets, bytes)| json!({"packets": packets, "bytes": bytes}));
+    let counts = table.counts(prefix).map(|to| json!({"packets": to.packets, "bytes": to.bytes}));
     json!({
         "table": table.id.0,
         "prefix": prefix.to_string(),
@@ -258,7 +258,7 @@ fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, Command
         if wanted.as_ref().is_some_and(|wanted| *wanted != interface) {
             continue;
         }
-        let (packets, bytes) = ip.fib.adjacencies.counters().sum(hop);
+        let sent = ip.fib.adjacencies.counters().sum(hop);
         columns.row([
             hop.into(),
             interface.into(),
@@ -266,8 +266,8 @@ fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, Command
             state_text(&ip.fib, hop).into(),
             adjacency.mac.map(|mac| mac.to_string()).into(),
             adjacency.users.into(),
-            packets.into(),
-            bytes.into(),
+            sent.packets.into(),
+            sent.bytes.into(),
         ]);
     }
     Ok(columns.into())

@@ -6,7 +6,7 @@ mod ends;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use quiver_engine::Level;
+use quiver_engine::{Level, Traffic};
 use quiver_interface::Interfaces;
 use quiver_ip::{Ip4, flow};
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -255,8 +255,8 @@ fn next_hop(second_table: bool, to: Ipv4Addr, bucket: u32, protocol: IpProtocol,
 struct Outcome {
     sent: Vec<Vec<u8>>,
     arcs: BTreeMap<Arc, u64>,
-    counted: Option<(u64, u64)>,
-    by_neighbour: Vec<(u64, u64)>,
+    counted: Option<Traffic>,
+    by_neighbour: Vec<Traffic>,
 }
 
 fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
@@ -331,8 +331,8 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     }
     assert_eq!(reference.sent.len(), expected.len());
     assert!(reference.sent == expected, "the packets sent are the naive router's");
-    assert!(reference.counted.is_some_and(|(packets, _)| packets > 1000), "{:?}", reference.counted);
-    assert_eq!(reference.by_neighbour.iter().map(|(packets, _)| *packets as usize).sum::<usize>(), expected.len());
+    assert!(reference.counted.is_some_and(|counted| counted.packets > 1000), "{:?}", reference.counted);
+    assert_eq!(reference.by_neighbour.iter().map(|sent| sent.packets as usize).sum::<usize>(), expected.len());
 
     for fusion in [false, true] {
         let outcome = run(level, fusion, &packets);

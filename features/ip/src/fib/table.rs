@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot};
+use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot, Traffic};
 use quiver_wire::Prefix;
 
 use super::path::{Source, TableId};
@@ -196,8 +196,8 @@ impl<F: Forwarding> Table<F> {
         let (prefix, leaf) = self.trie.find(address)?;
         Some((prefix, self.counted.as_ref().map_or(leaf, |counted| counted.group(leaf))))
     }
-    /// Packets and bytes that took the route of exactly this prefix, if the table counts them.
-    pub fn counts(&self, prefix: &Prefix<F>) -> Option<(u64, u64)> {
+    /// What took the route of exactly this prefix, if the table counts that.
+    pub fn counts(&self, prefix: &Prefix<F>) -> Option<Traffic> {
         let counted = self.counted.as_ref()?;
         self.trie.leaf(prefix).map(|route| counted.counters.sum(route))
     }
