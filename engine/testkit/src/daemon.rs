@@ -423,9 +423,7 @@ impl Daemon {
         for node in graph.nodes() {
             for counters in graph.counters(node) {
                 for (arc, counter) in graph.arcs(node).iter().zip(&counters.arcs) {
-                    // What was sent is declared as a drop arc so that nothing is wired behind it.
-                    let sent = (graph.name(node), arc.name) == (quiver_engine::tx::OUTPUT, "sent");
-                    if counter.get() > 0 && wanted(if sent { To::Node("") } else { arc.to }) {
+                    if counter.get() > 0 && wanted(arc.to) {
                         *counts.entry((graph.name(node), arc.name)).or_default() += counter.get();
                     }
                 }
