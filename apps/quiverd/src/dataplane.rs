@@ -22,10 +22,10 @@ pub struct DataplaneArguments {
     #[arg(long, value_delimiter = ',', value_name = "CORE,...")]
     cores: Vec<usize>,
     /// Packet buffers made at start.
-    #[arg(long, default_value_t = 16_384, value_name = "N")]
+    #[arg(long, default_value_t = Settings::default().buffers, value_name = "N")]
     buffers: u32,
     /// Packet buffers at most; the pool grows up to it when needed.
-    #[arg(long, default_value_t = 262_144, value_name = "N")]
+    #[arg(long, default_value_t = Settings::default().buffers_limit, value_name = "N")]
     buffers_limit: u32,
     /// Make all buffers at start in memory that other processes can map: memif interfaces then let their masters read and
     /// write packets in place. Trust those: they see all packets, whatever interface these come by.

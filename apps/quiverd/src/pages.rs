@@ -45,7 +45,7 @@ fn graph(control: &Control) -> String {
         if at != arc(spec.name) || spec.name != spec.end {
             line(&at, &end);
         }
-        if features.len() > 1 || !features.is_empty() {
+        if !features.is_empty() {
             line(&arc(spec.name), &end);
         }
     }

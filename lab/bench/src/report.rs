@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::graph::Row;
 use crate::machine::Machine;
 
-const COLUMNS: [&str; 12] =
-    ["date", "revision", "path", "way", "vector", "ticks", "least", "goal", "vpp", "cpu", "tsc_mhz", "pages"];
+const COLUMNS: [&str; 13] =
+    ["date", "revision", "path", "way", "vector", "ticks", "least", "goal", "vpp", "cpu", "tsc_mhz", "pages", "level"];
 
 /// For people.
 pub fn table(machine: &Machine, rows: &[Row]) -> String {
@@ -71,7 +71,7 @@ pub fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String
         ];
         fields.join(",")
     };
-    append_lines(path, &format!("{},level", COLUMNS.join(",")), rows.iter().map(line))
+    append_lines(path, &COLUMNS.join(","), rows.iter().map(line))
 }
 
 /// Adds lines to a file, which gets a head line if it is new.

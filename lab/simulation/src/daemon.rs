@@ -141,7 +141,7 @@ impl Simulated {
     pub fn drops_lost(&self) -> u64 {
         self.drops.lost()
     }
-    /// Packets on all arcs of all nodes.
+    /// The daemon, whose counters may be looked at.
     pub fn daemon(&self) -> &Daemon {
         &self.daemon
     }
