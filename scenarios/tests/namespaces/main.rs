@@ -1,7 +1,8 @@
 //! Real programs talk across quiverd, and across a veth pair as the proof that the tests themselves work.
 //!
 //! Every trial is one kind of traffic on one site. They run one after the other, for they share the machine's cores
-//! and the names of a world's namespaces. Nothing is skipped: a missing program or right fails with its remedy.
+//! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
+//! testpmd are ignored where that is missing.
 
 mod connections;
 mod file;
