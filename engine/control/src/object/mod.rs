@@ -1,6 +1,7 @@
 //! Config objects: what a daemon is told to be.
 //!
-//! - `scalar`: values that are one word, and types for them ([`Scalar`], [`reference!`](crate::reference)).
+//! - `scalar`: values that are one word ([`Scalar`]); `types`: macros that make types for them
+//!   ([`reference!`](crate::reference), [`choice!`](crate::choice)).
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
 //! - [`described`]: kinds that are described by data, those of plugins.
@@ -18,6 +19,7 @@ mod order;
 pub mod registry;
 pub mod scalar;
 mod step;
+mod types;
 
 use std::fmt;
 
