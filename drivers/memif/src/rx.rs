@@ -90,11 +90,13 @@ impl Rx {
 impl RxQueue for Rx {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
         let (before, most) = (frame.len(), cx.most.min(frame.room()));
-        if self.holder.is_stale() {
+        // Before a look at what control gives: it gives first and notifies then, so what is cleared here has been given.
+        let was_armed = self.is_armed.take();
+        if was_armed || self.holder.is_stale() {
             Interrupt::clear(&*self.changed);
         }
         let Some(held) = self.holder.get() else { return 0 };
-        if self.is_armed.take() {
+        if was_armed {
             held.disarm();
         }
         let count = held.rings.len();
@@ -120,8 +122,8 @@ impl RxQueue for Rx {
         frame.len() - before
     }
     fn fd(&self) -> Option<BorrowedFd<'_>> {
-        let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
         self.is_armed.set(true);
+        let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
         held.arm();
         Some(held.interrupts.as_fd())
     }
@@ -159,15 +161,20 @@ fn take_ip(
 ) -> Result<(), Broken> {
     receiver.receive(most)?;
     for packet in packets(receiver.burst()) {
-        let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
-        let rows = frame.len();
-        gather(receiver, packet, cx, frame, header.as_bytes());
-        if frame.len() > rows {
-            tell_version(cx, frame, rows);
-        }
+        gather_ip(receiver, packet, cx, frame, mac);
     }
     receiver.release();
     Ok(())
+}
+
+/// Receives an IP packet behind the header that it would have on Ethernet.
+fn gather_ip(receiver: &Receiver, packet: &[Fragment], cx: &mut RxContext, frame: &mut Frame, mac: MacAddress) {
+    let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
+    let row = frame.len();
+    gather(receiver, packet, cx, frame, header.as_bytes());
+    if frame.len() > row {
+        tell_version(cx, frame, row);
+    }
 }
 
 /// Corrects the header in front of an IP packet of version 6.
@@ -179,6 +186,10 @@ fn tell_version(cx: &mut RxContext, frame: &mut Frame, row: usize) {
         start[12..14].copy_from_slice(&[0x86, 0xdd]);
     }
 }
+
+/// Nodes look for headers in so many bytes of a packet's first buffer: one that has more is received where it is only if
+/// they are there.
+const HEADERS: u32 = 64;
 
 /// Receives packets where they are: in buffers of ours that the master has written to. Others are lent in their places.
 fn take_in_place(
@@ -196,7 +207,13 @@ fn take_in_place(
         let length = packets(&receiver.burst()[at..]).next().map_or(1, <[Fragment]>::len);
         let packet = &receiver.burst()[at..at + length];
         let bytes = packet.iter().fold(0, |sum: usize, part| sum.saturating_add(part.place.length as usize));
-        if is_sane(packet, bytes) {
+        if packet.len() > 1 && packet[0].place.length < HEADERS {
+            // Its buffers stay where they are.
+            match ip {
+                Some(mac) => gather_ip(receiver, packet, cx, frame, mac),
+                None => gather(receiver, packet, cx, frame, &[]),
+            }
+        } else if is_sane(packet, bytes) {
             parts.clear();
             parts.extend(packet.iter().enumerate().map(|(i, part)| (receiver.slot(at + i), part.place.length)));
             let replace = |slot, span| replaced.push((slot, span));

@@ -47,7 +47,6 @@ impl TxRing {
     fn send_in_place(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
         let TxRing { transmitter, lent: Some(lent), parts, .. } = self else { return Ok(0) };
         transmitter.reclaim()?.for_each(|slot| lent.give_back(slot, cx.pool));
-        transmitter.begin()?;
         let mut done = 0;
         for i in 0..batch.len() {
             parts.clear();

@@ -132,7 +132,7 @@ impl Transmitter {
         Ok(Sent::Yes)
     }
     /// Of a slave: sends a packet from where it is, in these places. They are the peer's until [`Transmitter::reclaim`]
-    /// has counted them.
+    /// has counted them; only places that it has counted are used again.
     #[inline]
     pub fn send_in_place(&mut self, places: &[Place]) -> Sent {
         if places.len() > usize::from(self.free) {
@@ -144,13 +144,16 @@ impl Transmitter {
         }
         Sent::Yes
     }
-    /// Of a slave: the places in the ring that the master has given back since the last call, the oldest first.
+    /// Of a slave: the places in the ring that the master has given back since the last call, the oldest first. They may
+    /// be filled now, and others may not, even if the master gives them back meanwhile: what is in them is still lent. So
+    /// this takes the place of [`Transmitter::begin`] where packets are sent in place.
     pub fn reclaim(&mut self) -> Result<impl Iterator<Item = usize> + use<>, Broken> {
         let (next, tail, ring) = (self.next, self.ring.tail(), &self.ring);
         let (mut from, mut count) = (0, 0);
         if let Kind::Slave { oldest, .. } = &mut self.kind {
             count = ring.distance(*oldest, tail, next.wrapping_sub(*oldest).min(ring.size()))?;
             from = std::mem::replace(oldest, tail);
+            self.free = ring.size() - next.wrapping_sub(tail);
         }
         let last = ring.size() - 1;
         Ok((0..count).map(move |i| usize::from(from.wrapping_add(i) & last)))

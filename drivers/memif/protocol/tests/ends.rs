@@ -3,7 +3,7 @@
 mod pair;
 
 use pair::{Pair, pair};
-use quiver_memif_protocol::receiver::packets;
+use quiver_memif_protocol::receiver::{Place, packets};
 use quiver_memif_protocol::transmitter::Sent;
 use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
 
@@ -105,4 +105,28 @@ fn an_index_that_cannot_be_is_no_packet() {
     assert_eq!(master.tx[0].begin(), Err(Broken::Distance { distance: 40, size: 16 }));
     master.rx[0].ring().set_tail(1);
     assert_eq!(slave.tx[0].begin(), Err(Broken::Distance { distance: 0xffff, size: 16 }));
+}
+
+/// The master reads on while the slave counts what came back: what it gives back meanwhile is for the next time.
+#[test]
+fn only_places_that_came_back_are_filled_again() {
+    let Pair { mut master, mut slave } = pair(1, 1, 6, 64);
+    let (lender, reader) = (&mut slave.tx[0], &mut master.rx[0]);
+    let place = Place { region: 0, offset: 0, length: 60 };
+    let mut read = |most| {
+        let count = reader.receive(most).expect("honest").len();
+        reader.release();
+        count
+    };
+    assert_eq!(lender.reclaim().expect("honest").count(), 0);
+    assert!((0..64).all(|_| lender.send_in_place(&[place]) == Sent::Yes));
+    lender.publish();
+    assert_eq!(read(10), 10);
+    let back = lender.reclaim().expect("honest");
+    assert_eq!(read(20), 20);
+    assert!(back.eq(0..10));
+    assert!((0..10).all(|_| lender.send_in_place(&[place]) == Sent::Yes));
+    assert_eq!(lender.send_in_place(&[place]), Sent::Full);
+    lender.publish();
+    assert!(lender.reclaim().expect("honest").eq(10..30));
 }

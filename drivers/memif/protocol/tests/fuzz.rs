@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use pair::{End, Pair, pair};
 use quiver_memif_protocol::link::{Offer, ring_bytes};
 use quiver_memif_protocol::message::{AddRegion, AddRing, Disconnect, Hello, Init, Message};
-use quiver_memif_protocol::receiver::{BURST, packets};
+use quiver_memif_protocol::receiver::{BURST, Place, packets};
 use quiver_memif_protocol::slave::Step;
-use quiver_memif_protocol::{Master, Mode, Request, Secret, Slave, Store, Terms, master};
+use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::{Master, Mode, Request, Role, Secret, Slave, Store, Terms, master};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Any bytes are a message or an error, and a message is written as it was read, up to what lies behind its fields.
@@ -165,6 +166,11 @@ fn turn(end: &mut End, packet: &[u8]) {
         }
         if let Ok(back) = tx.reclaim() {
             assert!(back.count() <= usize::from(tx.ring().size()));
+            if tx.role() == Role::Slave {
+                let place = Place { region: 0, offset: 0, length: packet.len() as u32 };
+                let sent = (0..=tx.ring().size()).take_while(|_| tx.send_in_place(&[place]) == Sent::Yes);
+                assert!(sent.count() <= usize::from(tx.ring().size()));
+            }
         }
         tx.publish();
     }
