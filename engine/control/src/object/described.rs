@@ -2,14 +2,13 @@
 //! schema, documentation and references treat both alike.
 
 use std::any::Any;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
 use super::field::{FieldInfo, Problems, derived, describe};
 use super::registry::{AnyKind, AnyObject};
+use super::running::Running;
 use super::{Change, ObjectError, ObjectRef, Objects};
 use crate::cli::{ArgumentKind, nearest};
 use crate::control::Control;
@@ -57,7 +56,7 @@ pub struct DescribedKind {
     infos: Vec<FieldInfo>,
     apply: Apply,
     check: Check,
-    running: RefCell<BTreeMap<Vec<KeyPart>, Rc<DescribedObject>>>,
+    running: Running<Vec<KeyPart>, DescribedObject>,
 }
 
 impl DescribedKind {
@@ -80,7 +79,8 @@ impl DescribedKind {
             }
         }
         let (apply, check) = (Box::new(apply), Box::new(check));
-        Ok(DescribedKind { name, doc, fields: fields.into(), infos, apply, check, running: RefCell::default() })
+        let running = Running::new(DescribedObject::key);
+        Ok(DescribedKind { name, doc, fields: fields.into(), infos, apply, check, running })
     }
 }
 
@@ -211,10 +211,6 @@ impl AnyObject for DescribedObject {
     }
 }
 
-fn described(object: Option<Rc<dyn AnyObject>>) -> Option<Rc<DescribedObject>> {
-    object.and_then(|object| object.as_any_rc().downcast().ok())
-}
-
 impl AnyKind for DescribedKind {
     fn name(&self) -> &'static str {
         self.name
@@ -255,11 +251,10 @@ impl AnyKind for DescribedKind {
         (self.check)(&object.values()).map_err(|error| error.of(&object.id()))
     }
     fn running(&self) -> Vec<Rc<dyn AnyObject>> {
-        self.running.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
+        self.running.any()
     }
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>> {
-        let key = like.as_any().downcast_ref::<DescribedObject>()?.key();
-        self.running.borrow().get(&key).map(|object| object.clone() as Rc<dyn AnyObject>)
+        self.running.find(like)
     }
     fn apply(
         &self,
@@ -267,14 +262,12 @@ impl AnyKind for DescribedKind {
         old: Option<Rc<dyn AnyObject>>,
         new: Option<Rc<dyn AnyObject>>,
     ) -> Result<(), ObjectError> {
-        let (old, new) = (described(old), described(new));
-        let (before, after) = (old.as_ref().map(|old| &old.values), new.as_ref().map(|new| &new.values));
-        let Some(change) = Change::between(before, after) else { return Ok(()) };
-        (self.apply)(control, change)?;
-        let mut running = self.running.borrow_mut();
-        old.iter().for_each(|old| drop(running.remove(&old.key())));
-        new.into_iter().for_each(|new| drop(running.insert(new.key(), new)));
-        Ok(())
+        self.running.change(old, new, |old, new| {
+            match Change::between(old.map(|old| &old.values), new.map(|new| &new.values)) {
+                Some(change) => (self.apply)(control, change),
+                None => Ok(()),
+            }
+        })
     }
     fn as_any(&self) -> &dyn Any {
         self

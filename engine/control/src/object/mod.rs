@@ -5,7 +5,7 @@
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
 //! - [`described`]: kinds that are described by data, those of plugins.
-//! - `registry`: [`Objects`], the kinds and the objects that run.
+//! - `registry`: [`Objects`], the kinds and which names exist; `running`: the objects of a kind that run.
 //! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
 //!   checked whole, ordered, made one by one, and taken back when one fails.
 
@@ -17,6 +17,7 @@ pub mod described;
 pub mod field;
 mod order;
 pub mod registry;
+mod running;
 pub mod scalar;
 mod step;
 mod types;

@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
 use super::field::{FieldInfo, Problems};
+use super::running::Running;
 use super::{Change, Object, ObjectError, ObjectRef};
 use crate::control::Control;
 
@@ -26,14 +27,14 @@ pub struct Kind<O: Object> {
     apply: Apply<O>,
     check: Option<Check<O>>,
     open: Option<Open<O>>,
-    running: RefCell<BTreeMap<O::Key, Rc<O>>>,
+    running: Running<O::Key, O>,
 }
 
 impl<O: Object> Kind<O> {
     /// A kind whose changes `apply` makes real. It is called once for each change, after what the object refers to
     /// was applied; when it returns an error, nothing must have changed.
     pub fn new(apply: impl Fn(&Control, Change<'_, O>) -> Result<(), ObjectError> + 'static) -> Kind<O> {
-        Kind { apply: Box::new(apply), check: None, open: None, running: RefCell::default() }
+        Kind { apply: Box::new(apply), check: None, open: None, running: Running::new(O::key) }
     }
 
     /// Adds what must hold of an object by itself: checked for all objects before any is applied.
@@ -129,12 +130,6 @@ pub(crate) trait AnyKind: Any {
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<O: Object> Kind<O> {
-    fn typed(object: Rc<dyn AnyObject>) -> Option<Rc<O>> {
-        object.as_any_rc().downcast().ok()
-    }
-}
-
 impl<O: Object> AnyKind for Kind<O> {
     fn name(&self) -> &'static str {
         O::KIND
@@ -174,11 +169,10 @@ impl<O: Object> AnyKind for Kind<O> {
         }
     }
     fn running(&self) -> Vec<Rc<dyn AnyObject>> {
-        self.running.borrow().values().map(|object| object.clone() as Rc<dyn AnyObject>).collect()
+        self.running.any()
     }
     fn find(&self, like: &dyn AnyObject) -> Option<Rc<dyn AnyObject>> {
-        let key = like.as_any().downcast_ref::<O>()?.key();
-        self.running.borrow().get(&key).map(|object| object.clone() as Rc<dyn AnyObject>)
+        self.running.find(like)
     }
     fn apply(
         &self,
@@ -186,17 +180,10 @@ impl<O: Object> AnyKind for Kind<O> {
         old: Option<Rc<dyn AnyObject>>,
         new: Option<Rc<dyn AnyObject>>,
     ) -> Result<(), ObjectError> {
-        let old = old.and_then(Self::typed);
-        let new = new.and_then(Self::typed);
-        let Some(change) = Change::between(old.as_deref(), new.as_deref()) else { return Ok(()) };
-        (self.apply)(control, change)?;
-        let mut running = self.running.borrow_mut();
-        match (old, new) {
-            (_, Some(new)) => running.insert(new.key(), new),
-            (Some(old), None) => running.remove(&old.key()),
-            (None, None) => None,
-        };
-        Ok(())
+        self.running.change(old, new, |old, new| match Change::between(old, new) {
+            Some(change) => (self.apply)(control, change),
+            None => Ok(()),
+        })
     }
     fn as_any(&self) -> &dyn Any {
         self
@@ -298,12 +285,12 @@ impl Objects {
 
     /// The running object of this key.
     pub fn get<O: Object>(&self, key: &O::Key) -> Option<Rc<O>> {
-        self.with(|kind: &Kind<O>| kind.running.borrow().get(key).cloned())
+        self.with(|kind: &Kind<O>| kind.running.get(key))
     }
 
     /// All running objects of a kind, by key.
     pub fn all<O: Object>(&self) -> Vec<Rc<O>> {
-        self.with(|kind: &Kind<O>| kind.running.borrow().values().cloned().collect())
+        self.with(|kind: &Kind<O>| kind.running.all())
     }
 
     /// The names that exist in a space, sorted: what references to it can say.
