@@ -1,7 +1,7 @@
 //! Config objects: what a daemon is told to be.
 //!
 //! - `scalar`: values that are one word ([`Scalar`]); `types`: macros that make types for them
-//!   ([`reference!`](crate::reference), [`choice!`](crate::choice)).
+//!   ([`reference!`](crate::reference), [`choice!`](crate::choice), [`number!`](crate::number)).
 //! - `field`: how structs of scalars, options, lists and records read and write JSON-like values ([`Record`]).
 //! - this module: [`Object`], a record with a kind and a key; [`Change`]; [`ObjectError`].
 //! - [`described`]: kinds that are described by data, those of plugins.
