@@ -15,7 +15,7 @@ quiver_control::reference! {
 
 quiver_control::choice! {
     /// Which end of a memif interface we are.
-    pub enum MemifRole {
+    pub enum MemifRole of Role {
         /// Listens.
         Master = "master",
         /// Connects, and owns the memory.
@@ -25,7 +25,7 @@ quiver_control::choice! {
 
 quiver_control::choice! {
     /// What a memif interface carries.
-    pub enum MemifMode {
+    pub enum MemifMode of Mode {
         /// Ethernet frames.
         Ethernet = "ethernet",
         /// IP packets.
@@ -117,14 +117,10 @@ impl Memif {
         (plain(socket)? == self.socket()).then(|| plain(number))?
     }
     pub(crate) fn role(&self) -> Role {
-        if self.role == MemifRole::Master { Role::Master } else { Role::Slave }
+        self.role.into()
     }
     pub(crate) fn mode(&self) -> Mode {
-        match self.mode {
-            MemifMode::Ethernet => Mode::Ethernet,
-            MemifMode::Ip => Mode::Ip,
-            MemifMode::Punt => Mode::Punt,
-        }
+        self.mode.into()
     }
     pub(crate) fn log2_ring_size(&self) -> u8 {
         self.ring_size.trailing_zeros() as u8

@@ -13,7 +13,7 @@ use crate::settings::InterfaceName;
 
 quiver_control::choice! {
     /// When a worker looks at a receive queue.
-    pub enum Mode {
+    pub enum Mode of RxMode {
         /// In every turn: the worker never sleeps.
         Polling = "polling",
         /// When the driver says that packets wait.
@@ -21,24 +21,6 @@ quiver_control::choice! {
         /// Whichever costs less at the load that there is.
         Adaptive = "adaptive",
     } as "rx-mode", "polling, interrupt or adaptive";
-}
-
-impl From<Mode> for RxMode {
-    fn from(mode: Mode) -> RxMode {
-        match mode {
-            Mode::Polling => RxMode::Polling,
-            Mode::Interrupt => RxMode::Interrupt,
-            Mode::Adaptive => RxMode::Adaptive,
-        }
-    }
-}
-
-fn word(mode: RxMode) -> &'static str {
-    match mode {
-        RxMode::Polling => "polling",
-        RxMode::Interrupt => "interrupt",
-        RxMode::Adaptive => "adaptive",
-    }
 }
 
 /// How a receive queue is served; queues without such an object are served adaptively, by a worker chosen in turn.
@@ -168,8 +150,8 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             let _ = writeln!(text, " node {node}:");
             for queue in of_node {
                 let name = interfaces.name(crate::InterfaceId(queue.interface));
-                let _ = writeln!(text, "    {name} queue {} ({})", queue.index, word(queue.mode));
-                let (index, mode) = (queue.index, word(queue.mode));
+                let (index, mode) = (queue.index, Mode::from(queue.mode).to_string());
+                let _ = writeln!(text, "    {name} queue {index} ({mode})");
                 list.push(json!({"interface": name, "queue": index, "worker": worker, "mode": mode, "node": node}));
             }
         }
