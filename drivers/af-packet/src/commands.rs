@@ -69,7 +69,7 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Cell::from(host.namespace.clone()),
             Cell::from(device.map(|device| device.link.mac.to_string())),
             Cell::from(device.map(|device| device.link.mtu)),
-            Cell::from(host.rx_queues),
+            Cell::from(host.rx_queues.get()),
             Cell::from(state),
             Cell::from(statistics.map(|(packets, _)| packets)),
             Cell::from(statistics.map(|(_, lost)| lost)),

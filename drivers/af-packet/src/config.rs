@@ -12,11 +12,16 @@ use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
 use quiver_linux::{Link, LinkState, LinuxError, Namespace, Watch};
-use quiver_wire::MacAddress;
+use quiver_wire::UnicastMac;
 
 use crate::queue::Rx;
 use crate::send::Tx;
 use crate::socket;
+
+quiver_control::number! {
+    /// How many receive queues a host interface has: each has a ring of 8 MB.
+    pub struct HostQueues(u16) in 1..=16 as "host-queues";
+}
 
 /// An interface of Linux, used through an AF_PACKET socket. Linux goes on using it, too.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -30,17 +35,15 @@ pub struct HostInterface {
     pub namespace: Option<String>,
     /// Our address; without it, that which Linux has.
     #[fixed]
-    pub mac: Option<MacAddress>,
+    pub mac: Option<UnicastMac>,
     /// Queues for receiving, served by different workers.
     #[fixed]
-    #[default(1)]
-    pub rx_queues: u16,
+    #[default(HostQueues::MIN)]
+    pub rx_queues: HostQueues,
 }
 
 /// What a name begins with.
 const PREFIX: &str = "host-";
-/// Receive queues at most: each has a ring of 8 MB.
-const QUEUES_MAX: u16 = 16;
 
 impl HostInterface {
     /// The object for an interface of Linux.
@@ -102,14 +105,6 @@ pub(crate) fn check(host: &HostInterface) -> Result<(), ObjectError> {
         let what = format!("'{}' is no name of a host interface", host.name);
         return Err(ObjectError::field("name", what).remedy("host- and the name in Linux, such as host-eth0"));
     }
-    if host.rx_queues == 0 || host.rx_queues > QUEUES_MAX {
-        let what = format!("{} are not possible", host.rx_queues);
-        return Err(ObjectError::field("rx-queues", what).remedy(format!("1 to {QUEUES_MAX}")));
-    }
-    if let Some(mac) = host.mac.filter(|mac| !mac.is_unicast()) {
-        let what = format!("{mac} is no address of a single station");
-        return Err(ObjectError::field("mac", what).remedy("choose one whose first octet is even, and not all zeros"));
-    }
     Ok(())
 }
 
@@ -147,7 +142,7 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     let new = NewInterface {
         name: host.name.clone(),
         kind: "af-packet",
-        mac: host.mac.unwrap_or(link.mac),
+        mac: host.mac.map_or(link.mac, UnicastMac::get),
         mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
         parent: None,
         queues: Some(Queues { input, rx, tx: tx.collect() }),
@@ -165,7 +160,7 @@ type Sockets = (Vec<(OwnedFd, crate::ring::Ring)>, Vec<OwnedFd>);
 /// Sockets for the receive queues, and one for sending for each worker.
 fn sockets(host: &HostInterface, link: &Link, workers: usize) -> Result<Sockets, LinuxError> {
     let senders = (0..workers).map(|_| socket::sender(host.linux(), link.index)).collect::<Result<_, _>>()?;
-    Ok((socket::receivers(host.linux(), link.index, host.rx_queues.into())?, senders))
+    Ok((socket::receivers(host.linux(), link.index, host.rx_queues.get().into())?, senders))
 }
 
 /// How often Linux's interfaces are looked at.
@@ -198,13 +193,7 @@ mod tests {
     fn wrong_fields_are_named_with_what_would_be_right() {
         let host = || HostInterface::of("eth0");
         assert_eq!((check(&host()), host().name.as_str()), (Ok(()), "host-eth0"));
-        let wrong = [
-            HostInterface { rx_queues: 0, ..host() },
-            HostInterface { rx_queues: 17, ..host() },
-            HostInterface { name: "eth0".into(), ..host() },
-            HostInterface { name: "host-".into(), ..host() },
-            HostInterface { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..host() },
-        ];
+        let wrong = [HostInterface { name: "eth0".into(), ..host() }, HostInterface { name: "host-".into(), ..host() }];
         for host in wrong {
             let error = check(&host).expect_err("it is wrong");
             assert!(!error.field.is_empty() && !error.remedy.is_empty(), "{error}");

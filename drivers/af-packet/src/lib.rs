@@ -14,7 +14,7 @@ mod ring;
 mod send;
 mod socket;
 
-pub use config::HostInterface;
+pub use config::{HostInterface, HostQueues};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};

@@ -228,10 +228,7 @@ fn mistakes(world: &World) -> Result<(), Failed> {
             "create host-interface name x netns nowhere",
             "host-interfaces host-x: namespace: there is no network namespace nowhere",
         ),
-        (
-            "create host-interface name x num-rx-queues 0",
-            "host-interfaces host-x: rx-queues: 0 are not possible; 1 to 16",
-        ),
+        ("create host-interface name x num-rx-queues 0", "'0' is not a number from 1 to 16"),
         ("create host-interface name a netns mistakes-m", "there is an interface host-a already; delete it first"),
         ("delete host-interface name c", "c is not used; `show af-packet` tells what is"),
     ];

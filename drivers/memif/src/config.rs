@@ -4,7 +4,7 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_interface::Interfaces;
 use quiver_memif_protocol::layout::BUFFER_MAX;
 use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
-use quiver_wire::MacAddress;
+use quiver_wire::UnicastMac;
 
 use crate::room;
 
@@ -34,6 +34,12 @@ quiver_control::choice! {
         Punt = "punt",
     } as "memif-mode", "ethernet, ip or punt";
 }
+
+quiver_control::number! {
+    /// How many rings a memif interface has in one direction.
+    pub struct MemifQueues(u16) in 1..=256 as "memif-queues";
+}
+const _: () = assert!(MemifQueues::MAX.get() as usize == RINGS_MAX);
 
 /// A socket on which memif masters listen and to which slaves connect.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -73,11 +79,11 @@ pub struct Memif {
     /// Queues for receiving, served by different workers. A slave makes as many rings; what a master is given is spread
     /// over them.
     #[fixed]
-    #[default(1)]
-    pub rx_queues: u16,
+    #[default(MemifQueues::MIN)]
+    pub rx_queues: MemifQueues,
     /// Rings for sending that a slave makes; without it, one for each worker.
     #[fixed]
-    pub tx_queues: Option<u16>,
+    pub tx_queues: Option<MemifQueues>,
     /// Bytes of a slave's buffers. Longer packets take several.
     #[fixed]
     #[default(2048)]
@@ -91,7 +97,7 @@ pub struct Memif {
     pub secret: Option<String>,
     /// Our address; without it, one is made up.
     #[fixed]
-    pub mac: Option<MacAddress>,
+    pub mac: Option<UnicastMac>,
 }
 
 /// The default socket.
@@ -174,21 +180,12 @@ pub(crate) fn check(memif: &Memif) -> Result<(), ObjectError> {
         let what = format!("rings of {} descriptors are not possible", memif.ring_size);
         return wrong("ring-size", what, format!("a power of two up to {}", 1 << LOG2_RING_SIZE_MAX));
     }
-    for (field, queues) in [("rx-queues", memif.rx_queues), ("tx-queues", memif.tx_queues.unwrap_or(1))] {
-        if queues == 0 || usize::from(queues) > RINGS_MAX {
-            return wrong(field, format!("{queues} are not possible"), format!("1 to {RINGS_MAX}"));
-        }
-    }
     if !(64..=BUFFER_MAX).contains(&memif.buffer_size) {
         let what = format!("buffers of {} bytes are not possible", memif.buffer_size);
         return wrong("buffer-size", what, format!("64 to {BUFFER_MAX}"));
     }
     if let Some(Err(error)) = memif.secret.as_deref().map(Secret::new) {
         return wrong("secret", error.to_string(), "take a shorter one, or leave it out".into());
-    }
-    if let Some(mac) = memif.mac.filter(|mac| !mac.is_unicast()) {
-        let remedy = "choose one whose first octet is even, and not all zeros";
-        return wrong("mac", format!("{mac} is no address of a single station"), remedy.into());
     }
     Ok(())
 }
@@ -227,11 +224,8 @@ mod tests {
             Memif { ring_size: 1000, ..memif() },
             Memif { ring_size: 1 << 15, ..memif() },
             Memif { ring_size: 0, ..memif() },
-            Memif { rx_queues: 0, ..memif() },
-            Memif { tx_queues: Some(257), ..memif() },
             Memif { buffer_size: 63, ..memif() },
             Memif { secret: Some("a secret that is too long".into()), ..memif() },
-            Memif { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..memif() },
         ];
         for memif in wrong {
             let error = check(&memif).expect_err("it is wrong");

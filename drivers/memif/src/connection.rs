@@ -12,6 +12,7 @@ use quiver_memif_protocol::{
     Storage, Transmitter,
 };
 
+use crate::config::MemifQueues;
 use crate::room::{Attached, ConnectionId, Port};
 use crate::rx::{RxRing, RxRings, place};
 use crate::tx::{SharedRing, TxRing};
@@ -49,8 +50,8 @@ impl Connection {
             secret: config.secret(),
             name: name(),
             interface: config.name.clone(),
-            s2m_rings: config.tx_queues.unwrap_or(u16::try_from(workers).unwrap_or(u16::MAX)),
-            m2s_rings: config.rx_queues,
+            s2m_rings: config.tx_queues.map_or(u16::try_from(workers).unwrap_or(u16::MAX), MemifQueues::get),
+            m2s_rings: config.rx_queues.get(),
             log2_ring_size: config.log2_ring_size(),
         };
         let shared = buffers.shared_file().filter(|_| config.zero_copy);

@@ -18,7 +18,7 @@ mod show;
 mod store;
 mod tx;
 
-pub use config::{Memif, MemifSocket};
+pub use config::{Memif, MemifQueues, MemifSocket};
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};

@@ -209,7 +209,7 @@ pub(crate) fn remove_socket(control: &Control, id: u32) {
 pub(crate) fn add_interface(control: &Control, config: &Memif) -> Result<(), ObjectError> {
     let number = config.number().ok_or_else(|| ObjectError::field("name", "it has no number"))?;
     let mac = match config.mac {
-        Some(mac) => mac,
+        Some(mac) => mac.get(),
         None => random_mac().map_err(|error| error.of_field("mac"))?,
     };
     if config.role() == Role::Master {
@@ -226,7 +226,7 @@ fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Resu
     let input = control.room::<Memifs>().input;
     let is_ip = config.mode() == Mode::Ip;
     let (mut rx, mut rx_queues) = (vec![], vec![]);
-    for _ in 0..config.rx_queues {
+    for _ in 0..config.rx_queues.get() {
         let (giver, holder) = handover();
         let changed = Interrupt::make().map_err(|error| ObjectError::whole(format!("no eventfd: {error}")))?;
         rx.push((giver, changed.clone()));

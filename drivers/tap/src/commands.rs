@@ -114,7 +114,7 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Cell::from(tap.host_namespace.clone()),
             Cell::from(device.map(|device| device.host.mac.to_string())),
             Cell::from(device.map(|device| device.host.mtu)),
-            Cell::from(tap.rx_queues),
+            Cell::from(tap.rx_queues.get()),
             Cell::from(tap.gso),
             Cell::from(state),
         ]);

@@ -12,10 +12,20 @@ use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
 use quiver_linux::{HostSide, Link, LinkState, LinuxError, Namespace, Watch, WriteQueue, random_mac};
-use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
+use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
 use crate::device::{self, Request};
 use crate::queue::Rx;
+
+quiver_control::number! {
+    /// How many queues a TAP device has; 256 are the most that Linux gives one.
+    pub struct TapQueues(u16) in 1..=256 as "tap-queues";
+}
+
+quiver_control::number! {
+    /// The MTU of a TAP device, within Linux's limits; below 1280 there is no IPv6, which is Linux's business.
+    pub struct TapMtu(u16) in 68..=65521 as "tap-mtu";
+}
 
 /// A TAP interface: an Ethernet device of Linux whose other end is the daemon. Its Linux side disappears with it.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -26,11 +36,11 @@ pub struct Tap {
     pub name: String,
     /// Our address; without it, one is made up.
     #[fixed]
-    pub mac: Option<MacAddress>,
+    pub mac: Option<UnicastMac>,
     /// Queues for receiving, served by different workers.
     #[fixed]
-    #[default(1)]
-    pub rx_queues: u16,
+    #[default(TapQueues::MIN)]
+    pub rx_queues: TapQueues,
     /// Whether long packets to be cut later and packets without checksums pass, which is much faster for TCP.
     #[fixed]
     #[default(true)]
@@ -43,10 +53,10 @@ pub struct Tap {
     pub host_interface: Option<String>,
     /// The address of the Linux side.
     #[fixed]
-    pub host_mac: Option<MacAddress>,
+    pub host_mac: Option<UnicastMac>,
     /// The MTU of both sides; without it, 1500.
     #[fixed]
-    pub host_mtu: Option<u16>,
+    pub host_mtu: Option<TapMtu>,
     /// The Linux bridge to make the Linux side a port of.
     #[fixed]
     pub host_bridge: Option<String>,
@@ -102,8 +112,8 @@ impl Tap {
     }
     fn host_side(&self) -> HostSide {
         HostSide {
-            mac: self.host_mac,
-            mtu: self.host_mtu,
+            mac: self.host_mac.map(UnicastMac::get),
+            mtu: self.host_mtu.map(TapMtu::get),
             queue_length: Some(QUEUE_LENGTH),
             bridge: self.host_bridge.clone(),
             ip4: self.host_ip4_address,
@@ -117,10 +127,6 @@ impl Tap {
 /// Packets that Linux keeps for us in each queue. Its default of 500 is full after some milliseconds of small packets in
 /// which the worker had no core.
 const QUEUE_LENGTH: u32 = 2048;
-/// The most queues that Linux gives a TAP device.
-const QUEUES_MAX: u16 = 256;
-/// Linux's limits for the MTU of a TAP device; below 1280 there is no IPv6, which is Linux's business.
-const MTU: std::ops::RangeInclusive<u16> = 68..=65521;
 
 /// What holds of a TAP by itself.
 pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
@@ -136,22 +142,6 @@ pub(crate) fn check(tap: &Tap) -> Result<(), ObjectError> {
             let what = format!("'{name}' is no name of a Linux interface");
             return Err(ObjectError::field("host-interface", what)
                 .remedy("1 to 15 characters without spaces, slashes and colons"));
-        }
-    }
-    if tap.rx_queues == 0 || tap.rx_queues > QUEUES_MAX {
-        let what = format!("{} are not possible", tap.rx_queues);
-        return Err(ObjectError::field("rx-queues", what).remedy(format!("1 to {QUEUES_MAX}")));
-    }
-    if let Some(mtu) = tap.host_mtu.filter(|mtu| !MTU.contains(mtu)) {
-        let what = format!("{mtu} is not possible");
-        return Err(ObjectError::field("host-mtu", what).remedy(format!("{} to {}", MTU.start(), MTU.end())));
-    }
-    for (field, mac) in [("mac", tap.mac), ("host-mac", tap.host_mac)] {
-        if let Some(mac) = mac.filter(|mac| !mac.is_unicast()) {
-            let what = format!("{mac} is no address of a single station");
-            return Err(
-                ObjectError::field(field, what).remedy("choose one whose first octet is even, and not all zeros")
-            );
         }
     }
     Ok(())
@@ -180,13 +170,13 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
             .remedy("choose another number"));
     }
     let namespace = Namespace::find(tap.host_namespace.as_deref()).map_err(|e| e.of_field("host-namespace"))?;
-    let request = Request { name: tap.host_name(), queues: tap.rx_queues.into(), offload: tap.gso };
+    let request = Request { name: tap.host_name(), queues: tap.rx_queues.get().into(), offload: tap.gso };
     let descriptors = device::create(&namespace, &request).map_err(|e| e.of_field("host-interface"))?;
     // On an error the descriptors are closed, and the device is gone with them.
     tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
     let (watch, host) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
     let made_up = control.room::<Taps>().made_up.get(&tap.name).copied();
-    let mac = match tap.mac.or(made_up) {
+    let mac = match tap.mac.map(UnicastMac::get).or(made_up) {
         Some(mac) => mac,
         None => random_mac().map_err(|e| e.of_field("mac"))?,
     };
@@ -260,12 +250,8 @@ mod tests {
         let tap = || Tap::new("tap0".into());
         assert_eq!(check(&tap()), Ok(()));
         let wrong = [
-            Tap { rx_queues: 0, ..tap() },
-            Tap { rx_queues: 257, ..tap() },
-            Tap { host_mtu: Some(67), ..tap() },
             Tap { host_interface: Some("a-name-too-long-for-it".into()), ..tap() },
             Tap { host_interface: Some("a/b".into()), ..tap() },
-            Tap { mac: Some(MacAddress([1, 0, 0, 0, 0, 0])), ..tap() },
             Tap { name: "tap".into(), ..tap() },
             Tap { name: "eth0".into(), ..tap() },
         ];

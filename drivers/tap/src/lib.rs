@@ -10,7 +10,7 @@ mod config;
 mod device;
 mod queue;
 
-pub use config::Tap;
+pub use config::{Tap, TapMtu, TapQueues};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};

@@ -272,7 +272,7 @@ fn mistakes(world: &World) -> Result<(), Failed> {
             "host-ns mistakes host-bridge br9",
             "taps tap0: host-bridge: there is no Linux interface br9 in namespace mistakes",
         ),
-        ("host-ns mistakes num-rx-queues 300", "taps tap0: rx-queues: 300 are not possible; 1 to 256"),
+        ("host-ns mistakes num-rx-queues 300", "'300' is not a number from 1 to 256"),
         ("host-ns mistakes host-ip4-gw 10.1.1.1", "taps tap0: make 10.1.1.1 the default gateway"),
     ];
     for (what, expected) in refused {

@@ -35,6 +35,7 @@ pub mod segment;
 pub mod tcp;
 mod text;
 pub mod udp;
+pub mod unicast;
 pub mod vlan;
 
 pub use arp::{ArpOperation, ArpPacket};
@@ -51,6 +52,7 @@ pub use protocol::IpProtocol;
 pub use segment::Segments;
 pub use tcp::{TcpFlags, TcpHeader};
 pub use udp::UdpHeader;
+pub use unicast::UnicastMac;
 pub use vlan::{Tci, VlanId, VlanTag};
 /// Integers in network byte order, as the fields of headers hold them.
 pub use zerocopy::big_endian;

@@ -6,7 +6,8 @@ use quiver_wire::segment::Segments;
 use quiver_wire::vlan::TaggedFrame;
 use quiver_wire::{
     ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, InterfaceAddress, Ip4Header, Ip6Header, IpFamily,
-    IpHeader, IpProtocol, MacAddress, Prefix, TcpFlags, TcpHeader, UdpHeader, V4, V6, VirtioNetHeader, VlanId, VlanTag,
+    IpHeader, IpProtocol, MacAddress, Prefix, TcpFlags, TcpHeader, UdpHeader, UnicastMac, V4, V6, VirtioNetHeader,
+    VlanId, VlanTag,
 };
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -176,6 +177,7 @@ fn texts() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         same::<MacAddress>(text);
+        same::<UnicastMac>(text);
         same::<EtherType>(text);
         same::<IpProtocol>(text);
         same::<TcpFlags>(text);

@@ -3,7 +3,7 @@
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces, NewInterface, create, remove};
-use quiver_wire::MacAddress;
+use quiver_wire::{MacAddress, UnicastMac};
 
 /// The kind of these interfaces.
 pub(crate) const KIND: &str = "loopback";
@@ -18,7 +18,7 @@ pub struct Loopback {
     pub name: String,
     /// Its address; without it, one made of its number.
     #[fixed]
-    pub mac: Option<MacAddress>,
+    pub mac: Option<UnicastMac>,
 }
 
 /// The two families of names, and the first octets of the addresses that follow from their numbers.
@@ -54,23 +54,17 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn check(loopback: &Loopback) -> Result<(), ObjectError> {
-    if mac_of(&loopback.name).is_none() {
-        let what = format!("'{}' is no name of a loopback", loopback.name);
-        return Err(ObjectError::field("name", what).remedy("choose one such as loop0 or bvi0"));
-    }
-    match loopback.mac {
-        Some(mac) if !mac.is_unicast() => {
-            Err(ObjectError::field("mac", format!("{mac} is no address of a single station"))
-                .remedy("choose one whose first octet is even, and not all zeros"))
-        }
-        _ => Ok(()),
+    match mac_of(&loopback.name) {
+        Some(_) => Ok(()),
+        None => Err(ObjectError::field("name", format!("'{}' is no name of a loopback", loopback.name))
+            .remedy("choose one such as loop0 or bvi0")),
     }
 }
 
 fn apply(control: &Control, change: Change<'_, Loopback>) -> Result<(), ObjectError> {
     match change {
         Change::Create(loopback) => {
-            let mac = loopback.mac.or_else(|| mac_of(&loopback.name)).unwrap_or_default();
+            let mac = loopback.mac.map(UnicastMac::get).or_else(|| mac_of(&loopback.name)).unwrap_or_default();
             let name = loopback.name.clone();
             create(control, NewInterface { name, kind: KIND, mac, mtu: MTU, parent: None, queues: None }).map(|_| ())
         }

@@ -2,7 +2,7 @@
 
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
-use quiver_wire::MacAddress;
+use quiver_wire::UnicastMac;
 
 use crate::bridges::{self, Bridges, Mode};
 
@@ -74,7 +74,7 @@ pub struct StaticMac {
     pub domain: DomainId,
     /// The address.
     #[key]
-    pub mac: MacAddress,
+    pub mac: UnicastMac,
     /// The member behind which it is; without one, frames to it are dropped.
     pub interface: Option<MemberName>,
 }
@@ -85,7 +85,7 @@ const DOMAIN_ID_MAX: u32 = 0xff_ffff;
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply_domain).check(check_domain));
     control.objects().add(Kind::new(apply_interface).check(check_interface));
-    control.objects().add(Kind::new(apply_mac).check(check_mac));
+    control.objects().add(Kind::new(apply_mac));
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<DomainId>());
 }
 
@@ -111,14 +111,6 @@ fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectError> {
         (None, Some(_)) => Ok(()),
         _ => Err(ObjectError::whole("an interface of layer 2 has either a domain or a peer")
             .remedy("give one of 'domain' and 'connect'")),
-    }
-}
-
-fn check_mac(mac: &StaticMac) -> Result<(), ObjectError> {
-    match mac.mac.is_unicast() {
-        true => Ok(()),
-        false => Err(ObjectError::field("mac", format!("{} is no address of a single station", mac.mac))
-            .remedy("groups are flooded; give the address of a station")),
     }
 }
 
@@ -160,10 +152,10 @@ fn apply_mac(control: &Control, change: Change<'_, StaticMac>) -> Result<(), Obj
     match change {
         Change::Create(new) | Change::Update { new, .. } => {
             let interface = interface(new)?;
-            control.room_mut::<Bridges>().set_static(new.domain.0, new.mac, interface)
+            control.room_mut::<Bridges>().set_static(new.domain.0, new.mac.get(), interface)
         }
         Change::Delete(old) => {
-            control.room_mut::<Bridges>().remove_mac(old.domain.0, old.mac);
+            control.room_mut::<Bridges>().remove_mac(old.domain.0, old.mac.get());
             Ok(())
         }
     }

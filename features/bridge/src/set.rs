@@ -3,6 +3,7 @@
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
 use quiver_interface::{InterfaceName, Interfaces};
+use quiver_wire::UnicastMac;
 
 use crate::bridges::Bridges;
 use crate::objects::{BridgeDomain, DomainId, Layer2Interface, MemberName, StaticMac};
@@ -138,7 +139,7 @@ fn layer3(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 }
 
 fn add_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (mac, domain): (_, DomainId) = (matches.get("mac")?, matches.get("domain")?);
+    let (mac, domain): (UnicastMac, DomainId) = (matches.get("mac")?, matches.get("domain")?);
     let interface: Option<InterfaceName> = matches.find("interface")?;
     match interface {
         Some(interface) if !matches.has("static") => {
@@ -151,7 +152,7 @@ fn add_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
                 let what = format!("{interface} is no member of bridge domain {domain}");
                 return Err(CommandError::new(what).at(matches.place("interface")));
             }
-            bridges.macs.put(Station { mac, domain: index }, Place::learned(id))?;
+            bridges.macs.put(Station { mac: mac.get(), domain: index }, Place::learned(id))?;
         }
         interface => {
             let interface = interface.map(|InterfaceName(name)| MemberName(name));
@@ -162,13 +163,13 @@ fn add_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
 }
 
 fn delete_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let (mac, domain): (_, DomainId) = (matches.get("mac")?, matches.get("domain")?);
+    let (mac, domain): (UnicastMac, DomainId) = (matches.get("mac")?, matches.get("domain")?);
     let key = (domain.clone(), mac);
     if control.objects().get::<StaticMac>(&key).is_some() {
         control.delete::<StaticMac>(&key)?;
         return Ok(Reply::done());
     }
-    match control.room_mut::<Bridges>().remove_learned(domain.0, mac) {
+    match control.room_mut::<Bridges>().remove_learned(domain.0, mac.get()) {
         true => Ok(Reply::done()),
         false => {
             let what = format!("bridge domain {domain} has learned no address {mac}");

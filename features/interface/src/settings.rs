@@ -2,7 +2,7 @@
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::Dataplane;
-use quiver_wire::MacAddress;
+use quiver_wire::UnicastMac;
 
 use crate::interfaces::{Interface, InterfaceEvent, Interfaces, tell};
 
@@ -34,7 +34,7 @@ pub struct InterfaceSettings {
     /// Bytes of a packet at most, from the layer 3 header on; without it, as the driver says.
     pub mtu: Option<u16>,
     /// Its address; without it, as the driver says.
-    pub mac: Option<MacAddress>,
+    pub mac: Option<UnicastMac>,
 }
 
 const MTU_MIN: u16 = 64;
@@ -43,10 +43,6 @@ const MTU_MIN: u16 = 64;
 pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
     if let Some(mtu) = settings.mtu.filter(|mtu| *mtu < MTU_MIN) {
         return Err(ObjectError::field("mtu", format!("{mtu} is too little")).remedy(format!("at least {MTU_MIN}")));
-    }
-    if let Some(mac) = settings.mac.filter(|mac| !mac.is_unicast()) {
-        let what = format!("{mac} is no address of a single station");
-        return Err(ObjectError::field("mac", what).remedy("choose one whose first octet is even, and not all zeros"));
     }
     Ok(())
 }
@@ -92,7 +88,7 @@ fn take(interface: &mut Interface, wanted: &InterfaceSettings) -> Result<Vec<Int
                 .remedy("set the address of the parent"));
         }
         Some(_) => interface.mac,
-        None => wanted.mac.unwrap_or(made_mac),
+        None => wanted.mac.map_or(made_mac, UnicastMac::get),
     };
     let (up, mtu) = (wanted.state == AdminState::Up, wanted.mtu.unwrap_or(made_mtu));
     let (id, mut events) = (interface.id, vec![]);

@@ -123,10 +123,7 @@ fn what_cannot_be_is_refused_by_name() {
     for (line, error) in [
         ("set interface state dumy0 up", "there is no interface 'dumy0'; did you mean 'dummy0'?"),
         ("set interface mtu 63 dummy0", "interfaces dummy0: mtu: 63 is too little; at least 64"),
-        (
-            "set interface mac address dummy0 01:00:00:00:00:00",
-            "interfaces dummy0: mac: 01:00:00:00:00:00 is no address",
-        ),
+        ("set interface mac address dummy0 01:00:00:00:00:00", "01:00:00:00:00:00 is no address of a single station"),
         ("set interface mac address dummy0.1 02:00:00:00:00:00", "mac: a sub-interface has the address of its parent"),
     ] {
         let refused = house.run(line).unwrap_err();

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
-use quiver_wire::MacAddress;
+use quiver_wire::UnicastMac;
 
 use crate::resolve::{Outcome, Wanted};
 use crate::table::{Neighbors, State};
@@ -20,14 +20,10 @@ pub struct NeighborObject {
     #[key]
     pub address: Ipv4Addr,
     /// Its MAC address.
-    pub mac: MacAddress,
+    pub mac: UnicastMac,
 }
 
 pub(crate) fn check(neighbor: &NeighborObject) -> Result<(), ObjectError> {
-    if neighbor.mac.is_multicast() || neighbor.mac == MacAddress::ZERO {
-        let what = format!("{} is not one host's", neighbor.mac);
-        return Err(ObjectError::field("mac", what).remedy("give the neighbour's own address"));
-    }
     if neighbor.address.is_multicast() || neighbor.address.is_unspecified() || neighbor.address.is_broadcast() {
         let what = format!("{} is not one host's", neighbor.address);
         return Err(ObjectError::field("address", what).remedy("give the neighbour's own address"));
@@ -42,7 +38,7 @@ pub(crate) fn apply(control: &Control, change: Change<'_, NeighborObject>) -> Re
     match change {
         Change::Create(new) | Change::Update { new, .. } => {
             let wanted = wanted(new)?;
-            control.room_mut::<Neighbors>().learn(control, wanted, new.mac, State::Static);
+            control.room_mut::<Neighbors>().learn(control, wanted, new.mac.get(), State::Static);
         }
         Change::Delete(old) => {
             let wanted = wanted(old)?;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_wire::{InterfaceAddress, MacAddress, Prefix, V4, V6, VlanId};
+use quiver_wire::{InterfaceAddress, MacAddress, Prefix, UnicastMac, V4, V6, VlanId};
 use serde_json::{Value, json};
 
 /// A value that is one word: a number, an address, a name. The same type serves as an argument of commands and as a
@@ -141,6 +141,7 @@ macro_rules! scalar {
 
 scalar! {
     MacAddress, "mac", "a MAC address such as 42:01:0a:0a:01:01";
+    UnicastMac, "unicast-mac", "the MAC address of a station such as 42:01:0a:0a:01:01";
     Prefix<V4>, "ip4-prefix", "an IPv4 prefix such as 10.0.0.0/8";
     Prefix<V6>, "ip6-prefix", "an IPv6 prefix such as 2001:db8::/32";
     InterfaceAddress<V4>, "ip4-address", "an IPv4 address with its prefix length, such as 192.0.2.1/24";
