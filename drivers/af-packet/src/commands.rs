@@ -57,18 +57,18 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(titles);
     let room = control.room::<HostInterfaces>();
     for host in control.objects().all::<HostInterface>() {
-        let device = room.device(&host.name);
-        let state = match device.map(|device| device.state) {
+        let linked = room.links.get(&host.name);
+        let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
             Some(LinkState::Down) => "down",
             Some(LinkState::Gone) | None => "error: Linux has it no more; delete it here, too",
         };
-        let statistics = device.map(|device| device.statistics());
+        let statistics = linked.map(|linked| linked.kept.statistics());
         table.row([
             Cell::from(host.name.clone()),
             Cell::from(host.namespace.clone()),
-            Cell::from(device.map(|device| device.link.mac.to_string())),
-            Cell::from(device.map(|device| device.link.mtu)),
+            Cell::from(linked.map(|linked| linked.link.mac.to_string())),
+            Cell::from(linked.map(|linked| linked.link.mtu)),
             Cell::from(host.rx_queues.get()),
             Cell::from(state),
             Cell::from(statistics.map(|(packets, _)| packets)),

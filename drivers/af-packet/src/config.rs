@@ -1,17 +1,15 @@
 //! The object `HostInterface`, and what becomes of it: sockets on an interface of Linux, and an interface of ours.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
-use quiver_linux::{Link, LinkState, LinuxError, Namespace, Watch};
+use quiver_linux::{Link, LinkState, Linked, Links, LinuxError, Namespace, Watch, watch_links};
 use quiver_wire::UnicastMac;
 
 use crate::queue::Rx;
@@ -60,37 +58,28 @@ impl HostInterface {
 pub(crate) struct HostInterfaces {
     /// The node that stands for the receive queues.
     input: NodeId,
-    devices: BTreeMap<String, Device>,
+    /// What was made for each object, with Linux's interface as it was found.
+    pub links: Links<InterfaceId, Receivers>,
 }
 
-/// What was made for an object.
-pub(crate) struct Device {
-    id: InterfaceId,
-    watch: Watch,
-    receivers: Vec<Arc<OwnedFd>>,
+/// The sockets of an object's receive queues.
+pub(crate) struct Receivers {
+    sockets: Vec<Arc<OwnedFd>>,
     /// Packets, and packets lost, as far as the kernel was asked: it forgets when it answers.
     counted: Cell<(u64, u64)>,
-    /// Linux's interface as it was found.
-    pub link: Link,
-    /// Linux's interface as it is.
-    pub state: LinkState,
 }
 
 impl HostInterfaces {
     pub fn new(input: NodeId) -> HostInterfaces {
-        HostInterfaces { input, devices: BTreeMap::new() }
-    }
-    /// What was made for an object, by its name.
-    pub fn device(&self, name: &str) -> Option<&Device> {
-        self.devices.get(name)
+        HostInterfaces { input, links: Links::default() }
     }
 }
 
-impl Device {
+impl Receivers {
     /// Packets that reached the rings, and those that found them full.
     pub fn statistics(&self) -> (u64, u64) {
         let (mut packets, mut lost) = self.counted.get();
-        for socket in &self.receivers {
+        for socket in &self.sockets {
             let (more, more_lost) = socket::statistics(socket).unwrap_or_default();
             (packets, lost) = (packets + u64::from(more), lost + u64::from(more_lost));
         }
@@ -114,8 +103,8 @@ pub(crate) fn apply(control: &Control, change: Change<'_, HostInterface>) -> Res
         // All fields are fixed: a change opens new sockets.
         Change::Update { .. } => Ok(()),
         Change::Delete(host) => {
-            let device = control.room_mut::<HostInterfaces>().devices.remove(&host.name);
-            device.into_iter().for_each(|device| remove(control, device.id));
+            let linked = control.room_mut::<HostInterfaces>().links.remove(&host.name);
+            linked.into_iter().for_each(|linked| remove(control, linked.id));
             Ok(())
         }
     }
@@ -132,10 +121,10 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     let sockets = namespace.within(|| sockets(host, &link, workers)).and_then(|sockets| sockets);
     let (receivers, senders) = sockets.map_err(|e| e.of_field("name"))?;
     let mut rx: Vec<Box<dyn RxQueue>> = vec![];
-    let mut watched = vec![];
+    let mut sockets = vec![];
     for (socket, ring) in receivers {
         let socket = Arc::new(socket);
-        watched.push(socket.clone());
+        sockets.push(socket.clone());
         rx.push(Box::new(Rx::new(socket, ring)));
     }
     let tx = senders.into_iter().map(|fd| Box::new(Tx::new(fd)) as Box<dyn TxQueue>);
@@ -149,8 +138,8 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     };
     let state = if link.running { LinkState::Running } else { LinkState::Down };
     let id = create(control, new)?;
-    let device = Device { id, watch, receivers: watched, counted: Cell::default(), link, state };
-    control.room_mut::<HostInterfaces>().devices.insert(host.name.clone(), device);
+    let kept = Receivers { sockets, counted: Cell::default() };
+    control.room_mut::<HostInterfaces>().links.insert(&host.name, Linked { id, link, state, watch, kept });
     set_link(control, id, state == LinkState::Running);
     Ok(())
 }
@@ -163,26 +152,9 @@ fn sockets(host: &HostInterface, link: &Link, workers: usize) -> Result<Sockets,
     Ok((socket::receivers(host.linux(), link.index, host.rx_queues.get().into())?, senders))
 }
 
-/// How often Linux's interfaces are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// Starts the task that notes what happens to Linux's interfaces.
-pub(crate) fn watch_links(control: &Control) {
-    let task = control.clone();
-    control.spawn("af-packet-links", async move {
-        loop {
-            task.sleep(LOOK_EVERY).await;
-            let mut hosts = task.room_mut::<HostInterfaces>();
-            let changed = hosts.devices.values_mut().filter_map(|device| {
-                let state = device.watch.poll();
-                let changed = std::mem::replace(&mut device.state, state) != state;
-                changed.then_some((device.id, state == LinkState::Running))
-            });
-            let changed: Vec<_> = changed.collect();
-            drop(hosts);
-            changed.into_iter().for_each(|(id, running)| set_link(&task, id, running));
-        }
-    });
+/// Notes from now on what happens to Linux's interfaces.
+pub(crate) fn watch(control: &Control) {
+    watch_links(control, "af-packet-links", |hosts: &mut HostInterfaces| &mut hosts.links, set_link);
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("af-packet-input")?;
     control.insert_room(config::HostInterfaces::new(input));
     control.objects().add(Kind::new(config::apply).check(config::check));
-    config::watch_links(control);
+    config::watch(control);
     commands::register(control);
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod error;
 mod link;
+mod links;
 mod mac;
 mod namespace;
 mod receive;
@@ -11,6 +12,7 @@ mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
+pub use links::{Linked, Links, watch_links};
 pub use mac::random_mac;
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};

@@ -102,8 +102,8 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(titles);
     let room = control.room::<Taps>();
     for tap in taps {
-        let device = room.device(&tap.name);
-        let state = match device.map(|device| device.state) {
+        let linked = room.links.get(&tap.name);
+        let state = match linked.map(|linked| linked.state) {
             Some(LinkState::Running) => "running",
             Some(LinkState::Down) => "down",
             Some(LinkState::Gone) | None => "gone: delete the tap and create it again",
@@ -112,8 +112,8 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Cell::from(tap.name.clone()),
             Cell::from(tap.host_name()),
             Cell::from(tap.host_namespace.clone()),
-            Cell::from(device.map(|device| device.host.mac.to_string())),
-            Cell::from(device.map(|device| device.host.mtu)),
+            Cell::from(linked.map(|linked| linked.link.mac.to_string())),
+            Cell::from(linked.map(|linked| linked.link.mtu)),
             Cell::from(tap.rx_queues.get()),
             Cell::from(tap.gso),
             Cell::from(state),

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
-use quiver_linux::{HostSide, Link, LinkState, LinuxError, Namespace, Watch, WriteQueue, random_mac};
+use quiver_linux::{
+    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, random_mac, watch_links,
+};
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
 use crate::device::{self, Request};
@@ -78,30 +79,16 @@ pub struct Tap {
 pub(crate) struct Taps {
     /// The node that stands for the receive queues.
     input: NodeId,
-    devices: BTreeMap<String, Device>,
+    /// What was made for each object, with Linux's side; in which namespace that is.
+    pub links: Links<InterfaceId, Namespace>,
     /// Addresses that were made up, by interface: one that goes and comes back keeps its own, so that its neighbours
     /// need not learn a new one when a change is undone or replaces it.
     made_up: BTreeMap<String, MacAddress>,
 }
 
-/// What was made for an object.
-pub(crate) struct Device {
-    id: InterfaceId,
-    namespace: Namespace,
-    watch: Watch,
-    /// Linux's side as it was made.
-    pub host: Link,
-    /// Linux's side as it is.
-    pub state: LinkState,
-}
-
 impl Taps {
     pub fn new(input: NodeId) -> Taps {
-        Taps { input, devices: BTreeMap::new(), made_up: BTreeMap::new() }
-    }
-    /// What was made for an object, by its name.
-    pub fn device(&self, name: &str) -> Option<&Device> {
-        self.devices.get(name)
+        Taps { input, links: Links::default(), made_up: BTreeMap::new() }
     }
 }
 
@@ -153,10 +140,10 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Tap>) -> Result<(), Ob
         // All fields are fixed: a change makes a new device.
         Change::Update { .. } => Ok(()),
         Change::Delete(tap) => {
-            let Some(device) = control.room_mut::<Taps>().devices.remove(&tap.name) else { return Ok(()) };
-            remove(control, device.id);
+            let Some(linked) = control.room_mut::<Taps>().links.remove(&tap.name) else { return Ok(()) };
+            remove(control, linked.id);
             // Workers let go of its queues a moment later, and another device may need the name at once.
-            if let Err(error) = device.host.delete(&device.namespace) {
+            if let Err(error) = linked.link.delete(&linked.kept) {
                 tracing::warn!("{}: {error}; Linux deletes it when no worker uses it any more", tap.name);
             }
             Ok(())
@@ -174,7 +161,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     let descriptors = device::create(&namespace, &request).map_err(|e| e.of_field("host-interface"))?;
     // On an error the descriptors are closed, and the device is gone with them.
     tap.host_side().apply(&namespace, request.name).map_err(|e| e.of_field(field_of(&e)))?;
-    let (watch, host) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
+    let (watch, link) = Watch::start(&namespace, request.name).map_err(|e| e.of_field(""))?;
     let made_up = control.room::<Taps>().made_up.get(&tap.name).copied();
     let mac = match tap.mac.map(UnicastMac::get).or(made_up) {
         Some(mac) => mac,
@@ -188,7 +175,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
             name: tap.name.clone(),
             kind: "tap",
             mac,
-            mtu: u16::try_from(host.mtu).unwrap_or(u16::MAX),
+            mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
             parent: None,
             queues: Some(queues),
         },
@@ -197,8 +184,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     if tap.mac.is_none() {
         taps.made_up.insert(tap.name.clone(), mac);
     }
-    let device = Device { id, namespace, watch, host, state: LinkState::Running };
-    taps.devices.insert(tap.name.clone(), device);
+    taps.links.insert(&tap.name, Linked { id, link, state: LinkState::Running, watch, kept: namespace });
     Ok(())
 }
 
@@ -219,26 +205,9 @@ fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -
     Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
 }
 
-/// How often Linux's side is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// Starts the task that notes what happens to Linux's sides.
-pub(crate) fn watch_links(control: &Control) {
-    let task = control.clone();
-    control.spawn("tap-links", async move {
-        loop {
-            task.sleep(LOOK_EVERY).await;
-            let mut taps = task.room_mut::<Taps>();
-            let changed = taps.devices.values_mut().filter_map(|device| {
-                let state = device.watch.poll();
-                let changed = std::mem::replace(&mut device.state, state) != state;
-                changed.then_some((device.id, state == LinkState::Running))
-            });
-            let changed: Vec<_> = changed.collect();
-            drop(taps);
-            changed.into_iter().for_each(|(id, running)| set_link(&task, id, running));
-        }
-    });
+/// Notes from now on what happens to Linux's sides.
+pub(crate) fn watch(control: &Control) {
+    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links, set_link);
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("tap-input")?;
     control.insert_room(config::Taps::new(input));
     control.objects().add(Kind::new(config::apply).check(config::check));
-    config::watch_links(control);
+    config::watch(control);
     commands::register(control);
     Ok(())
 }
