@@ -1,5 +1,6 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
+mod captures;
 mod dataplane;
 mod host;
 #[cfg(test)]
@@ -70,6 +71,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
     dataplane::insert(&control, &arguments.dataplane).map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
+    quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     quiver_plugins::load(&control, &arguments.plugin);
     control.commands().check()?;
 

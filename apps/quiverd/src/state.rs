@@ -74,7 +74,9 @@ impl Folder {
 }
 
 /// Disks are slow: control goes on while one works.
-fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> LocalFuture<io::Result<T>> {
+pub(crate) fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> LocalFuture<io::Result<T>> {
     let working = tokio::task::spawn_blocking(work);
     Box::pin(async move { working.await.unwrap_or_else(|failed| Err(io::Error::other(failed))) })
 }

@@ -1,28 +1,60 @@
 //! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap file.
 
 use crate::Runtime;
-use pcap_file::pcap::{PcapPacket, PcapWriter};
-use quiver_control::Control;
+use crate::files::CaptureFile;
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::{Control, Task};
 use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_interface::Interfaces;
 use serde_json::json;
-use std::fs::File;
+use std::cell::RefCell;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Copies that may wait to be written; more are lost, and counted.
 const QUEUE: usize = 16_384;
 
+/// How often copies are written.
+const EVERY: Duration = Duration::from_millis(10);
+/// What the file says of the longest packet in it: readers take that for a bound (tcpdump says the same). Packets that are
+/// still to be cut are longer than 65,535 bytes.
+const LONGEST: u32 = 262_144;
+
 /// A running capture.
 pub(crate) struct Running {
     inbox: Inbox<Captured>,
-    writer: PcapWriter<File>,
+    writer: PcapWriter<Unwritten>,
+    unwritten: Unwritten,
+    file: Rc<dyn CaptureFile>,
     path: PathBuf,
+    /// Packets in the file.
     written: u64,
+    /// Packets in the file and in `unwritten`.
+    taken: u64,
     most: u64,
+    /// Why the file does not grow any more.
+    failed: Option<String>,
+    is_ending: bool,
+    /// The task that writes, alone.
+    task: Task,
+}
+
+/// The part of a file that was made but not written yet.
+#[derive(Clone, Default)]
+struct Unwritten(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Unwritten {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub(crate) fn register(control: &Control) {
@@ -62,27 +94,50 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     // As in VPP, a bare name is a file in /tmp.
     let path = if file.contains('/') { PathBuf::from(file) } else { PathBuf::from("/tmp").join(file) };
     let refused = |error: String| CommandError::new(format!("{}: {error}", path.display())).at(matches.place("file"));
-    let writer = File::create(&path).map_err(|e| refused(e.to_string()))?;
-    let writer = PcapWriter::new(writer).map_err(|e| refused(e.to_string()))?;
+    let file = control.room::<Runtime>().files.create(&path).map_err(|e| refused(e.to_string()))?;
+    let (unwritten, header) = (Unwritten::default(), PcapHeader { snaplen: LONGEST, ..PcapHeader::default() });
+    let writer = PcapWriter::with_header(unwritten.clone(), header).map_err(|e| refused(e.to_string()))?;
     let dataplane = control.room::<Dataplane>();
     let (to, inbox) = channel(QUEUE, dataplane.bell());
     let points = chosen.iter().map(|(_, point)| Capture::bit(*point)).sum();
     let snap = matches.find::<u32>("snap")?.unwrap_or(512) as usize;
     dataplane.capture(Some(Capture { points, interface, snap, to }));
     let most = matches.find("packets")?.unwrap_or(1000);
-    control.room_mut::<Runtime>().capture = Some(Running { inbox, writer, path, written: 0, most });
-    control.spawn("pcap", write(control.clone()));
+    let task = control.spawn("pcap", write(control.clone()));
+    control.room_mut::<Runtime>().capture = Some(Running {
+        inbox,
+        writer,
+        unwritten,
+        file,
+        path,
+        written: 0,
+        taken: 0,
+        most,
+        failed: None,
+        is_ending: false,
+        task,
+    });
     Ok(Reply::done())
 }
 
 /// Writes what workers copied, until the capture ends or has its packets.
 async fn write(control: Control) {
     loop {
-        control.sleep(Duration::from_millis(10)).await;
+        control.sleep(EVERY).await;
+        let (file, bytes, taken) = {
+            let mut runtime = control.room_mut::<Runtime>();
+            let Some(running) = &mut runtime.capture else { return };
+            running.take();
+            (running.file.clone(), running.unwritten.0.take(), running.taken)
+        };
+        let done = if bytes.is_empty() { Ok(()) } else { file.append(bytes).await };
         let mut runtime = control.room_mut::<Runtime>();
         let Some(running) = &mut runtime.capture else { return };
-        running.drain();
-        if running.written >= running.most {
+        match done {
+            Ok(()) => running.written = taken,
+            Err(error) => running.failed = Some(error.to_string()),
+        }
+        if running.is_ending || running.taken >= running.most || running.failed.is_some() {
             control.room::<Dataplane>().capture(None);
             return;
         }
@@ -90,26 +145,28 @@ async fn write(control: Control) {
 }
 
 impl Running {
-    fn drain(&mut self) {
-        while self.written < self.most
+    /// Takes what workers copied into the part that is to be written.
+    fn take(&mut self) {
+        while self.taken < self.most
             && let Some(copy) = self.inbox.receive()
         {
             let packet = PcapPacket::new(Duration::from_nanos(copy.time), copy.length, &copy.bytes);
-            // A disk that is full ends the capture's growth; the count shows how far it came.
-            if self.writer.write_packet(&packet).is_err() {
-                self.most = self.written;
-                return;
+            match self.writer.write_packet(&packet) {
+                Ok(_) => self.taken += 1,
+                Err(error) => self.failed = Some(error.to_string()),
             }
-            self.written += 1;
         }
     }
     fn report(&self) -> Reply {
         let (path, lost) = (self.path.display().to_string(), self.inbox.lost());
-        let text = format!(
+        let mut text = format!(
             "Write {} packets to {path}, {lost} lost because the file was slower than the packets",
             self.written
         );
-        Reply::new(text, json!({"file": path, "packets": self.written, "lost": lost}))
+        if let Some(failed) = &self.failed {
+            text.push_str(&format!("; then the file failed: {failed}"));
+        }
+        Reply::new(text, json!({"file": path, "packets": self.written, "lost": lost, "failed": self.failed}))
     }
 }
 
@@ -120,11 +177,19 @@ async fn off(control: Control, _: Matches, _: Output) -> Result<Reply, CommandEr
         dataplane.settled()
     };
     settled.await;
-    let Some(mut running) = control.room_mut::<Runtime>().capture.take() else {
-        return Err(CommandError::new("no capture is running; `pcap trace rx` starts one"));
-    };
-    running.drain();
-    Ok(running.report())
+    loop {
+        {
+            let capture = &mut control.room_mut::<Runtime>().capture;
+            let Some(running) = capture else {
+                return Err(CommandError::new("no capture is running; `pcap trace rx` starts one"));
+            };
+            running.is_ending = true;
+            if let Some(ended) = capture.take_if(|running| running.task.has_ended()) {
+                return Ok(ended.report());
+            }
+        }
+        control.sleep(EVERY).await;
+    }
 }
 
 fn status(control: &Control, _: &Matches) -> Result<Reply, CommandError> {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+pub mod files;
 mod fusion;
 mod graph;
 mod nodes;
@@ -9,24 +10,32 @@ mod punt;
 mod trace;
 mod workers;
 
+use files::{CaptureFiles, MemoryFiles};
 use quiver_control::Control;
 use quiver_engine::{DataplaneError, NodeId};
 use quiver_interface::{InterfaceId, Interfaces};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// What the room keeps: the values of counters when they were last cleared, and the running capture.
-#[derive(Default)]
 pub struct Runtime {
     /// (node, worker) to (calls, packets, clocks).
     cleared: HashMap<(NodeId, usize), [u64; 3]>,
     /// (node, arc) to packets.
     errors_cleared: HashMap<(NodeId, usize), u64>,
     capture: Option<capture::Running>,
+    /// Where captures are written.
+    files: Rc<dyn CaptureFiles>,
 }
 
 /// Registers the room.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    control.insert_room(Runtime::default());
+    control.insert_room(Runtime {
+        cleared: HashMap::new(),
+        errors_cleared: HashMap::new(),
+        capture: None,
+        files: Rc::new(MemoryFiles::default()),
+    });
     nodes::register(control);
     workers::register(control);
     fusion::register(control);
@@ -35,6 +44,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     capture::register(control);
     punt::register(control);
     Ok(())
+}
+
+/// Lets captures be written there from now on; without a host that says so, they end with the daemon.
+pub fn capture_to(control: &Control, files: Rc<dyn CaptureFiles>) {
+    control.room_mut::<Runtime>().files = files;
 }
 
 /// The name of an interface, for people.

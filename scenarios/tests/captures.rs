@@ -1,0 +1,124 @@
+//! `pcap trace`: what is written, to where the host says.
+
+use std::future::ready;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+
+use pcap_file::pcap::PcapReader;
+use quiver_control::LocalFuture;
+use quiver_runtime::files::{CaptureFile, CaptureFiles, MemoryFiles};
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
+
+const FILE: &str = "/tmp/seen.pcap";
+
+fn daemon(files: Rc<dyn CaptureFiles>) -> Daemon {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
+    quiver_runtime::capture_to(daemon.control(), files);
+    daemon.configure(
+        "create packet-generator interface pg0
+         create packet-generator interface pg1
+         set interface l2 xconnect pg0 pg1
+         set interface l2 xconnect pg1 pg0
+         set interface state pg0 up
+         set interface state pg1 up",
+    );
+    daemon
+}
+
+/// Frames of growing length.
+fn send(daemon: &mut Daemon, frames: impl Iterator<Item = u8>) {
+    for number in frames {
+        daemon.send("pg0", &vec![number; 60 + usize::from(number)]).expect("pg0 is up");
+    }
+    daemon.settle().expect("nothing circles");
+}
+
+fn packets(file: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let mut reader = PcapReader::new(file).expect("the file has a header");
+    let mut packets = vec![];
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.expect("a whole packet");
+        packets.push((packet.orig_len, packet.data.into_owned()));
+    }
+    packets
+}
+
+#[test]
+fn packets_are_written_as_they_come_and_whole_when_the_capture_ends() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure("pcap trace rx tx intfc any max-bytes-per-pkt 62 file seen.pcap");
+    let error = daemon.run("pcap trace drop").expect_err("one at a time").to_string();
+    assert_eq!(error, "a capture to /tmp/seen.pcap is running; `pcap trace off` ends it");
+    send(&mut daemon, 0..3);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    let seen = packets(&files.read(FILE).expect("it was begun"));
+    assert_eq!(seen.len(), 6, "received and sent: {seen:?}");
+    send(&mut daemon, 3..5);
+    let said = daemon.run("pcap trace off").expect("it runs");
+    assert_eq!(said.text, "Write 10 packets to /tmp/seen.pcap, 0 lost because the file was slower than the packets");
+    let seen = packets(&files.read(FILE).expect("it was begun"));
+    let expected = |number: u8| (60 + u32::from(number), vec![number; 60 + usize::from(number.min(2))]);
+    let mut expected: Vec<_> = (0..5).chain(0..5).map(expected).collect();
+    expected.sort();
+    let mut sorted = seen.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+    let error = daemon.run("pcap trace off").expect_err("it has ended").to_string();
+    assert_eq!(error, "no capture is running; `pcap trace rx` starts one");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn a_capture_ends_by_itself_when_it_has_its_packets() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure("pcap trace rx max 3 file seen.pcap");
+    send(&mut daemon, 0..9);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    send(&mut daemon, 0..9);
+    let said = daemon.run("pcap trace off").expect("it is told of still");
+    assert_eq!((packets(&files.read(FILE).expect("begun")).len(), said.json["packets"].as_u64()), (3, Some(3)));
+    // The next one begins anew.
+    daemon.configure("pcap trace rx file seen.pcap");
+    send(&mut daemon, 0..1);
+    daemon.configure("pcap trace off");
+    assert_eq!(packets(&files.read(FILE).expect("begun")).len(), 1);
+    daemon.finish().expect("nothing leaks");
+}
+
+/// A disk with room for two times, or with none at all.
+struct Full(bool);
+
+impl CaptureFiles for Full {
+    fn create(&self, _: &Path) -> io::Result<Rc<dyn CaptureFile>> {
+        if self.0 { Ok(Rc::new(Full(true))) } else { Err(io::ErrorKind::StorageFull.into()) }
+    }
+}
+
+impl CaptureFile for Full {
+    fn append(&self, bytes: Vec<u8>) -> LocalFuture<io::Result<()>> {
+        // The file's header alone has 24 bytes.
+        Box::pin(ready(if bytes.len() < 200 { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }))
+    }
+}
+
+#[test]
+fn a_file_that_fails_ends_the_capture_and_is_told() {
+    let mut daemon = daemon(Rc::new(Full(true)));
+    daemon.configure("pcap trace rx");
+    send(&mut daemon, 0..1);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    send(&mut daemon, 0..9);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    let said = daemon.run("pcap trace off").expect("it is told of still").text;
+    assert!(said.starts_with("Write 1 packets to /tmp/rx.pcap, "), "{said}");
+    assert!(said.contains("then the file failed: "), "{said}");
+    daemon.finish().expect("nothing leaks");
+    let mut daemon = self::daemon(Rc::new(Full(false)));
+    let error = daemon.run("pcap trace rx").expect_err("no file").to_string();
+    assert!(error.starts_with("/tmp/rx.pcap: "), "{error}");
+    daemon.finish().expect("nothing leaks");
+}
