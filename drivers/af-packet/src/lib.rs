@@ -2,13 +2,13 @@
 //!
 //! - `config`: the object `HostInterface`, and what becomes of it.
 //! - `socket`: the socket and its options.
-//! - `ring`: the memory that the kernel fills; `frame`: what it writes there.
+//! - `ring`: the memory that the kernel fills; [`frame`]: what it writes there.
 //! - `queue`: receiving; `send`: sending.
 //! - `commands`: `create host-interface`, `delete host-interface`, `show af-packet`.
 
 mod commands;
 mod config;
-mod frame;
+pub mod frame;
 mod queue;
 mod ring;
 mod send;

@@ -4,7 +4,7 @@
 //! - [`queue`]: their receive and transmit queues.
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold.
 //! - `generator` makes their packets on a worker, `sequence` numbers them and tells what became of them, `running` is
-//!   control's part, `capture` keeps copies, `commands` and `text` are the command line.
+//!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ pub mod queue;
 mod running;
 mod sequence;
 pub mod stream;
-mod text;
+pub mod text;
 pub mod values;
 pub mod wire;
 

@@ -16,8 +16,8 @@ use serde_json::json;
 use crate::stream::PgStream;
 use crate::values::{Value, Values};
 
-/// The stream that these words describe.
-pub(crate) fn stream(words: &[String]) -> Result<PgStream, String> {
+/// The stream that these words describe, braces included; the error says what is wrong with them.
+pub fn stream(words: &[String]) -> Result<PgStream, String> {
     // Braces may touch what they hold.
     let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
     let mut words = Words(spaced.split_whitespace().peekable());
