@@ -166,6 +166,10 @@ fn on_threads_the_result_is_that_of_one() {
             seen.take(&mut daemon);
         }
         assert!(seen == expected, "{workers} workers: lost, doubled, changed or reordered");
+        // The generator's own counts say the same, by however many workers its packets left.
+        let counts = daemon.run("show packet-generator x").expect("it can be shown").json;
+        let counts = ["received", "lost", "duplicated", "reordered"].map(|column| counts[0][column].as_u64());
+        assert_eq!(counts, [Some(PACKETS as u64), Some(0), Some(0), Some(0)], "{workers} workers");
         let dataplane = daemon.control().room::<quiver_engine::Dataplane>();
         let busy = (0..workers).filter(|w| dataplane.worker_counters(*w).is_some_and(|c| c.busy_turns.get() > 0));
         assert_eq!(busy.count(), workers, "all of them have worked");

@@ -99,8 +99,9 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             row.push(Cell::from(score.sent.load(Relaxed)));
             // Packets of a file carry no numbers: what became of them is not known.
             let numbered = |count: u64| if stream.pcap.is_none() { Cell::from(count) } else { Cell::empty() };
-            let counts = [&score.received, &score.lost, &score.duplicated, &score.reordered];
-            row.extend(counts.map(|count| numbered(count.load(Relaxed))));
+            let [received, duplicated, reordered] =
+                [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
+            row.extend([received, score.lost(), duplicated, reordered].map(numbered));
         }
         table.row(row);
     }

@@ -1,13 +1,13 @@
 //! Sequence numbers: each packet of a stream ends with its number, so that whoever receives it tells loss, duplication
 //! and reordering apart.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Streams at most.
 pub(crate) const STREAMS_MAX: usize = 32;
 /// Numbers that are remembered behind the highest one: an older one counts as a duplicate, so that no loss is hidden.
 const REMEMBERED: u64 = 2048;
-const WORDS: usize = REMEMBERED as usize / 64;
 const MAGIC: [u8; 4] = *b"QvPg";
 
 /// The last bytes of a packet. The end, because headers in front come and go on the way.
@@ -59,26 +59,55 @@ pub(crate) struct Score {
     pub run: AtomicU64,
     pub sent: AtomicU64,
     pub received: AtomicU64,
-    /// Numbers passed over and not seen since.
-    pub lost: AtomicU64,
     pub duplicated: AtomicU64,
     pub reordered: AtomicU64,
+    /// One more than the highest number received.
+    next: AtomicU64,
+    /// The highest number received of those that share a place, by [`mark`]. Made with the first run.
+    seen: OnceLock<Box<[AtomicU64]>>,
 }
 
 impl Score {
     /// Starts a run with counts of zero.
     pub fn begin(&self, run: u16) {
+        // Marks of earlier runs are known by their run.
+        self.seen.get_or_init(|| (0..REMEMBERED).map(|_| AtomicU64::new(0)).collect());
         self.run.store(run.into(), Relaxed);
-        for count in [&self.sent, &self.received, &self.lost, &self.duplicated, &self.reordered] {
+        for count in [&self.sent, &self.received, &self.duplicated, &self.reordered, &self.next] {
             count.store(0, Relaxed);
         }
+    }
+    /// Numbers passed over and not seen since, whichever worker saw the others. For a moment, while a worker has not sent
+    /// yet what is before the last packet of another one, it counts that, too.
+    pub fn lost(&self) -> u64 {
+        self.next.load(Relaxed).saturating_sub(self.arrived())
     }
     /// Packets sent that have not arrived, on their way or lost.
     #[inline]
     pub fn missing(&self) -> u64 {
-        let arrived = self.received.load(Relaxed).saturating_sub(self.duplicated.load(Relaxed));
-        self.sent.load(Relaxed).saturating_sub(arrived)
+        self.sent.load(Relaxed).saturating_sub(self.arrived())
     }
+    fn arrived(&self) -> u64 {
+        self.received.load(Relaxed).saturating_sub(self.duplicated.load(Relaxed))
+    }
+    /// Notes a number. Whether it is here for the first time, as far as is remembered.
+    fn see(&self, tag: Tag) -> bool {
+        self.next.fetch_max(tag.number.saturating_add(1), Relaxed);
+        let Some(place) = self.seen.get().and_then(|seen| seen.get((tag.number % REMEMBERED) as usize)) else {
+            return true;
+        };
+        let (mark, of_this_run) = (mark(tag), |mark: u64| mark >> RUN_SHIFT == u64::from(tag.run));
+        let noted = place.fetch_update(Relaxed, Relaxed, |old| (!of_this_run(old) || old < mark).then_some(mark));
+        noted.is_ok()
+    }
+}
+
+/// Where a mark has its run.
+const RUN_SHIFT: u32 = 48;
+
+/// A number and its run. Runs are never zero, so zero is none. Any number may come with a packet.
+fn mark(tag: Tag) -> u64 {
+    u64::from(tag.run) << RUN_SHIFT | tag.number.wrapping_add(1) & ((1 << RUN_SHIFT) - 1)
 }
 
 /// The scores of all streams, by slot.
@@ -93,71 +122,34 @@ impl Default for Scoreboard {
     }
 }
 
-/// What the receiving end of one queue remembers of one stream.
-#[derive(Clone)]
+/// What the receiving end of one queue remembers of one stream: the order. Packets that different workers send have none
+/// between them.
+#[derive(Clone, Default)]
 pub(crate) struct Tracker {
     run: u16,
-    /// One more than the highest number seen.
+    /// One more than the highest number that this queue has sent.
     next: u64,
-    /// A bit for each of the last numbers.
-    seen: [u64; WORDS],
-}
-
-impl Default for Tracker {
-    fn default() -> Tracker {
-        Tracker { run: 0, next: 0, seen: [0; WORDS] }
-    }
 }
 
 impl Tracker {
     /// Notes a packet and counts it.
+    #[inline]
     pub fn note(&mut self, tag: Tag, score: &Score) {
         if score.run.load(Relaxed) != u64::from(tag.run) {
             return;
         }
         if self.run != tag.run {
-            *self = Tracker { run: tag.run, ..Tracker::default() };
+            *self = Tracker { run: tag.run, next: 0 };
+        }
+        let is_late = tag.number < self.next;
+        self.next = self.next.max(tag.number.saturating_add(1));
+        if !score.see(tag) {
+            score.duplicated.fetch_add(1, Relaxed);
+        } else if is_late {
+            score.reordered.fetch_add(1, Relaxed);
         }
         score.received.fetch_add(1, Relaxed);
-        if tag.number >= self.next {
-            let skipped = tag.number - self.next;
-            if skipped > 0 {
-                score.lost.fetch_add(skipped, Relaxed);
-            }
-            self.forget(skipped);
-            self.next = tag.number + 1;
-            self.mark(tag.number);
-        } else if self.next - tag.number > REMEMBERED || self.has(tag.number) {
-            score.duplicated.fetch_add(1, Relaxed);
-        } else {
-            self.mark(tag.number);
-            score.reordered.fetch_add(1, Relaxed);
-            score.lost.fetch_sub(1, Relaxed);
-        }
     }
-    /// Clears the bits of the numbers skipped, and of the one behind them.
-    fn forget(&mut self, skipped: u64) {
-        if skipped >= REMEMBERED {
-            self.seen = [0; WORDS];
-            return;
-        }
-        for number in self.next..=self.next + skipped {
-            let (word, bit) = place(number);
-            self.seen[word] &= !bit;
-        }
-    }
-    fn mark(&mut self, number: u64) {
-        let (word, bit) = place(number);
-        self.seen[word] |= bit;
-    }
-    fn has(&self, number: u64) -> bool {
-        let (word, bit) = place(number);
-        self.seen[word] & bit != 0
-    }
-}
-
-fn place(number: u64) -> (usize, u64) {
-    ((number % REMEMBERED / 64) as usize, 1 << (number % 64))
 }
 
 #[cfg(test)]
@@ -169,7 +161,12 @@ mod tests {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(3);
         numbers.into_iter().for_each(|number| tracker.note(Tag { slot: 0, run: 3, number }, &score));
-        [&score.received, &score.lost, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed))
+        told(&score)
+    }
+    fn told(score: &Score) -> [u64; 4] {
+        let [received, duplicated, reordered] =
+            [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
+        [received, score.lost(), duplicated, reordered]
     }
 
     #[test]
@@ -192,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_that_leaves_by_several_queues_is_one_stream() {
+        /// Counts after these numbers, each sent by the queue beside it.
+        fn counts(sent: impl IntoIterator<Item = (usize, u64)>) -> [u64; 4] {
+            let (mut queues, score) = ([Tracker::default(), Tracker::default()], Score::default());
+            score.begin(3);
+            sent.into_iter().for_each(|(queue, number)| queues[queue].note(Tag { slot: 0, run: 3, number }, &score));
+            told(&score)
+        }
+        assert_eq!(counts((0..9000).map(|number| ((number % 2) as usize, number))), [9000, 0, 0, 0]);
+        assert_eq!(counts([(0, 0), (0, 2), (1, 1), (1, 3)]), [4, 0, 0, 0], "neither queue's packets overtake");
+        assert_eq!(counts([(0, 0), (1, 3), (0, 1)]), [3, 1, 0, 0], "one is lost, whoever should have had it");
+        assert_eq!(counts([(0, 0), (1, 1), (0, 1)]), [3, 0, 1, 0], "sent by both");
+        assert_eq!(counts([(0, 0), (0, 2), (0, 1), (1, 3)]), [4, 0, 0, 1], "overtaken within a queue");
+    }
+
+    #[test]
     fn tags_stand_at_the_end_of_whatever_came_before() {
         let tag = Tag { slot: 3, run: 9, number: 1 << 40 };
         let packet = [&[0xff; 50][..], &tag.to_bytes()].concat();
@@ -210,6 +223,11 @@ mod tests {
         score.begin(2);
         tracker.note(Tag { slot: 0, run: 1, number: 1 }, &score);
         tracker.note(Tag { slot: 0, run: 2, number: 0 }, &score);
-        assert_eq!((score.received.load(Relaxed), score.lost.load(Relaxed)), (1, 0));
+        assert_eq!(told(&score), [1, 0, 0, 0]);
+        // Nor do their marks, where they had a higher number.
+        (0..5000).for_each(|number| tracker.note(Tag { slot: 0, run: 2, number }, &score));
+        score.begin(3);
+        (0..10).for_each(|number| tracker.note(Tag { slot: 0, run: 3, number }, &score));
+        assert_eq!(told(&score), [10, 0, 0, 0]);
     }
 }
