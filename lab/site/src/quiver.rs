@@ -44,10 +44,15 @@ pub fn end(
     is_master: bool,
     is_zero_copy: bool,
     mtu: u16,
+    workers: usize,
 ) -> Result<Daemon, Error> {
     let socket = if number == 0 { Daemon::SOCKET } else { "/run/quiver/cli2.sock" };
-    let shared: &[&str] = if is_zero_copy { &["--share-buffers", "--buffers-limit", "16384"] } else { &[] };
-    let daemon = Daemon::start_at(namespace, socket, shared)?;
+    let workers = workers.to_string();
+    let mut arguments = vec!["--workers", &workers];
+    if is_zero_copy {
+        arguments.extend(["--share-buffers", "--buffers-limit", "16384"]);
+    }
+    let daemon = Daemon::start_at(namespace, socket, &arguments)?;
     let (role, copy) = (if is_master { "master" } else { "slave" }, if is_zero_copy { "" } else { "no-zero-copy" });
     for command in [
         format!("create tap id 0 host-ns {} host-if-name eth0 host-mtu-size {mtu}", end.name()),

@@ -26,6 +26,7 @@ pub struct Site {
     addresses: Addresses,
     join: Join,
     mtu: u16,
+    workers: usize,
 }
 
 /// The addresses of a site's two ends.
@@ -53,6 +54,11 @@ impl Addresses {
 impl Site {
     /// Builds a site whose links have this layer-3 MTU, and waits until packets cross it.
     pub fn build(world: &World, join: Join, mtu: u16) -> Result<Self, Error> {
+        Self::build_with_workers(world, join, mtu, 0)
+    }
+
+    /// The same, with so many workers in each quiverd; 0 is its default.
+    pub fn build_with_workers(world: &World, join: Join, mtu: u16, workers: usize) -> Result<Self, Error> {
         let addresses = Addresses::of(join);
         let client = Namespace::add(world, "client")?;
         let server = Namespace::add(world, "server")?;
@@ -70,7 +76,7 @@ impl Site {
             }
             Join::Quiver { function, driver, is_fused } => {
                 let quiver = Namespace::add(world, "quiver")?;
-                let daemon = Daemon::start(&quiver)?;
+                let daemon = Daemon::start_at(&quiver, Daemon::SOCKET, &["--workers", &workers.to_string()])?;
                 quiver::attach(&daemon, &quiver, driver, [&client, &server], mtu)?;
                 quiver::configure(&daemon, function, is_fused, driver, &addresses)?;
                 (vec![quiver], Some(daemon), None)
@@ -78,7 +84,8 @@ impl Site {
             Join::Memif { master_at_client, is_zero_copy } => {
                 let namespaces = [Namespace::add(world, "quiver")?, Namespace::add(world, "quiver2")?];
                 let start = |number: usize, end| {
-                    quiver::end(number, &namespaces[number], end, (number == 0) == master_at_client, is_zero_copy, mtu)
+                    let is_master = (number == 0) == master_at_client;
+                    quiver::end(number, &namespaces[number], end, is_master, is_zero_copy, mtu, workers)
                 };
                 let (daemon, other) = (start(0, &client)?, start(1, &server)?);
                 (namespaces.into(), Some(daemon), Some(other))
@@ -87,7 +94,7 @@ impl Site {
         let gateways = addresses.gateways;
         address(&client, addresses.client, gateways.map(|(client_side, _)| client_side))?;
         address(&server, addresses.server, gateways.map(|(_, server_side)| server_side))?;
-        let site = Self { daemon, other, client, server, between, addresses, join, mtu };
+        let site = Self { daemon, other, client, server, between, addresses, join, mtu, workers };
         site.wait_until_reachable()?;
         Ok(site)
     }
@@ -130,7 +137,8 @@ impl Site {
         let (place, end) = if number == 0 { (&mut self.daemon, &self.client) } else { (&mut self.other, &self.server) };
         // Killed first: its tap has the name that the next one's gets.
         drop(place.take());
-        *place = Some(quiver::end(number, &self.between[number], end, is_master, is_zero_copy, self.mtu)?);
+        *place =
+            Some(quiver::end(number, &self.between[number], end, is_master, is_zero_copy, self.mtu, self.workers)?);
         address(end, if number == 0 { self.addresses.client } else { self.addresses.server }, None)?;
         // The new tap has another MAC address; a real host would announce it.
         let there = if number == 0 { &self.server } else { &self.client };

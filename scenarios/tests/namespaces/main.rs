@@ -11,6 +11,7 @@ mod memif;
 mod pings;
 mod streams;
 mod testpmd;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
             .chain(memif)
             .chain(memif::outlives(world))
             .chain(testpmd::trials(world))
+            .chain(workers::trials(world))
             .chain([narrow])
             .collect(),
     )
