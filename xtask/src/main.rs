@@ -65,9 +65,17 @@ fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for (what, file) in [("graph", "bench/graph.csv"), ("control", "bench/control.csv"), ("memif", "bench/memif.csv")] {
+    for what in ["graph", "load", "control", "memif"] {
         if given(what) && !given("--csv") {
-            command.args(["--csv", file]);
+            command.args(["--csv", &format!("bench/{what}.csv")]);
+        }
+    }
+    if given("load") {
+        // It measures the program itself.
+        let mut daemon = cargo(root);
+        daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);
+        if finish("bench", daemon) != ExitCode::SUCCESS {
+            return ExitCode::FAILURE;
         }
     }
     finish("bench", command)

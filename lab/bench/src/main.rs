@@ -1,7 +1,8 @@
-//! How many ticks a packet costs, and what changes of the configuration cost. `cargo xtask bench` runs it in release.
+//! How many ticks a packet costs, what a daemon costs over load, and what changes of the configuration cost. `cargo xtask bench` runs it in release.
 
 mod control;
 mod graph;
+mod load;
 mod machine;
 mod memif;
 mod path;
@@ -30,6 +31,12 @@ enum Bench {
         /// The instruction set; the best one if none is named
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
+    },
+    /// CPU time of a quiverd, and the latency that it adds, over load from idle on
+    Load {
+        /// Append the rows to this file, and draw them beside it; nothing is written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
     },
     /// CPU time of changes to a large configuration: thousands of sub-interfaces, a hundred thousand neighbours
     Control {
@@ -67,6 +74,7 @@ fn main() -> ExitCode {
         true => Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench`".into()),
         false => match bench {
             Bench::Graph { json, csv, only, isa } => graph(json, csv, &only, isa.unwrap_or_else(Level::best)),
+            Bench::Load { csv } => load::run(csv.as_deref()),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Memif { json, csv, isa } => memif::run(json, csv, isa.unwrap_or_else(Level::best)),
             // It ends when the daemon closes the connection, which is no error.

@@ -207,7 +207,7 @@ fn between_processes(level: Level, bytes: usize) -> Result<Row, String> {
 }
 
 /// Keeps this thread on a core; where that is not allowed, the figures say so by their spread.
-fn pin(core: usize) {
+pub fn pin(core: usize) {
     let mut cores = CpuSet::new();
     cores.set(core);
     let _ = sched_setaffinity(None, &cores);

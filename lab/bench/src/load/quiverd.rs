@@ -1,0 +1,142 @@
+//! The quiverd that is measured: the program itself, as users start it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use quiver_control::protocol::{Request, Response};
+use tempfile::TempDir;
+
+use super::peer::{DESTINATION, GATEWAY_MAC, NEXT_HOP_MAC};
+
+/// How long quiverd may take to answer.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+/// The name of the worker's thread.
+const WORKER: &str = "quiver-0";
+
+/// A running quiverd; killed when this value is dropped.
+pub struct Quiverd {
+    child: Child,
+    folder: TempDir,
+}
+
+/// What quiverd has used up to some moment, or between two.
+pub struct Usage {
+    /// The moment on a clock that starts with the first use, or the time between.
+    pub time: Duration,
+    /// CPU time of the worker's thread.
+    pub worker: Duration,
+    /// CPU time of all other threads.
+    pub others: Duration,
+    pub naps: u64,
+    pub sleeps: u64,
+}
+
+impl Usage {
+    pub fn since(self, before: &Usage) -> Usage {
+        Usage {
+            time: self.time - before.time,
+            worker: self.worker - before.worker,
+            others: self.others - before.others,
+            naps: self.naps - before.naps,
+            sleeps: self.sleeps - before.sleeps,
+        }
+    }
+}
+
+impl Quiverd {
+    /// Starts one that routes from its first memif interface to its second one.
+    pub fn start() -> Result<Quiverd, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("quiverd");
+        let folder = TempDir::with_prefix("quiver-bench-").map_err(|error| error.to_string())?;
+        let configuration = folder.path().join("configuration");
+        fs::write(&configuration, commands(&memif(folder.path()))).map_err(|error| error.to_string())?;
+        let mut command = Command::new(&program);
+        command.arg("--socket").arg(folder.path().join("cli")).arg("--exec").arg(&configuration);
+        command.args(["--workers", "1"]).env("RUST_LOG", "error").stdin(Stdio::null());
+        let child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
+        let mut quiverd = Quiverd { child, folder };
+        let start = Instant::now();
+        while let Err(error) = quiverd.ask("show version") {
+            if let Ok(Some(status)) = quiverd.child.try_wait() {
+                return Err(format!("quiverd ended with {status}"));
+            }
+            if start.elapsed() > READY_WITHIN {
+                return Err(error);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(quiverd)
+    }
+    /// Where files of this run may lie.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+    /// The socket of its memif interfaces, numbers 0 and 1.
+    pub fn memif(&self) -> PathBuf {
+        memif(self.folder())
+    }
+    /// What it has used so far.
+    pub fn usage(&self) -> Result<Usage, String> {
+        let threads = self.ask("show threads")?;
+        let counted = |column: &str| threads[0][column].as_u64().ok_or(format!("`show threads` has no {column}"));
+        let (naps, sleeps) = (counted("naps")?, counted("sleeps")?);
+        let (mut worker, mut others) = (Duration::ZERO, Duration::ZERO);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        for task in fs::read_dir(&tasks).map_err(|error| format!("{tasks}: {error}"))?.flatten() {
+            let read = |file: &str| {
+                let path = task.path().join(file);
+                fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+            };
+            // The first word is the thread's CPU time in nanoseconds.
+            let used = read("schedstat")?.split(' ').next().and_then(|word| word.parse().ok());
+            let used = Duration::from_nanos(used.ok_or("the kernel does not count CPU time in schedstat")?);
+            if read("comm")?.trim() == WORKER { worker += used } else { others += used }
+        }
+        let time = Duration::from_nanos(quiver_engine::thread::monotonic());
+        Ok(Usage { time, worker, others, naps, sleeps })
+    }
+    /// Asks a command, and returns its answer as JSON.
+    fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
+        let broken = |error: std::io::Error| format!("quiverd does not answer: {error}");
+        let mut stream = UnixStream::connect(self.folder().join("cli")).map_err(broken)?;
+        let request = Request::Command { line: line.into(), json: true };
+        let request = serde_json::to_string(&request).map_err(|error| error.to_string())?;
+        writeln!(stream, "{request}").map_err(broken)?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
+        match serde_json::from_str(&answer).map_err(|error| format!("{error}: {answer}"))? {
+            Response::Done(answer) => Ok(answer.json),
+            other => Err(format!("`{line}`: {other:?}")),
+        }
+    }
+}
+
+impl Drop for Quiverd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn memif(folder: &Path) -> PathBuf {
+    folder.join("memif")
+}
+
+fn commands(memif: &Path) -> String {
+    format!(
+        "create memif socket id 1 filename {}
+         create interface memif id 0 socket-id 1 master hw-addr {GATEWAY_MAC}
+         create interface memif id 1 socket-id 1 master
+         set interface state memif1/0 up
+         set interface state memif1/1 up
+         set interface ip address memif1/0 10.0.0.1/24
+         set interface ip address memif1/1 10.0.1.1/24
+         ip neighbor memif1/1 {DESTINATION} {NEXT_HOP_MAC} static
+        ",
+        memif.display()
+    )
+}
