@@ -13,8 +13,10 @@ use rustix::event::{Timespec, epoll};
 use crate::connection::Connection;
 use crate::room::{ConnectionId, Memifs, Watched, connect, wake_workers};
 
-/// How often control channels are looked at, and how often while one is being set up, which takes a dozen messages.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often control channels are looked at: while nobody waits for a peer, while somebody does, and while a connection is
+/// being set up, which takes a dozen messages.
+const LOOK_RARELY: Duration = Duration::from_millis(100);
+const LOOK_OFTEN: Duration = Duration::from_millis(20);
 const LOOK_SOON: Duration = Duration::from_millis(1);
 /// How often a slave tries to connect.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -30,8 +32,8 @@ pub(crate) fn start(control: &Control) {
     let task = control.clone();
     control.spawn("memif", async move {
         loop {
-            let is_busy = look(&task);
-            task.sleep(if is_busy { LOOK_SOON } else { LOOK_EVERY }).await;
+            let pause = look(&task);
+            task.sleep(pause).await;
         }
     });
 }
@@ -40,11 +42,11 @@ pub(crate) fn start(control: &Control) {
 #[derive(Default)]
 struct Changes(Vec<(InterfaceId, bool)>);
 
-/// Looks at everything once. Whether a connection is being set up.
-fn look(control: &Control) -> bool {
+/// Looks at everything once. Says when to look again.
+fn look(control: &Control) -> Duration {
     let mut changes = Changes::default();
     let (now, workers) = (control.now(), control.room::<Dataplane>().workers());
-    let is_busy = {
+    let pause = {
         let room = &mut *control.room_mut::<Memifs>();
         for watched in ready(room) {
             match watched {
@@ -59,13 +61,19 @@ fn look(control: &Control) -> bool {
             close(room, id, &End::Refused(Refusal::Memory("it took too long".into())), &mut changes);
         }
         retry(room, workers, now);
-        room.connections.values().any(|connection| !connection.handshake.is_connected())
+        if room.connections.values().any(|connection| !connection.handshake.is_connected()) {
+            LOOK_SOON
+        } else if room.ports.values().any(|port| port.connection.is_none()) {
+            LOOK_OFTEN
+        } else {
+            LOOK_RARELY
+        }
     };
     if !changes.0.is_empty() {
         wake_workers(control);
     }
     changes.0.into_iter().for_each(|(id, link)| set_link(control, id, link));
-    is_busy
+    pause
 }
 
 /// What has something to say.
