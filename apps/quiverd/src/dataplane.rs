@@ -34,6 +34,11 @@ pub struct DataplaneArguments {
     /// The instruction set of the hot paths: the best that the CPU has, or a lower one.
     #[arg(long, value_name = "baseline|avx2|avx512")]
     isa: Option<Level>,
+    /// Let workers run before all ordinary threads as soon as packets come (SCHED_RR; needs CAP_SYS_NICE): for low latency
+    /// where other programs keep the cores busy. A worker that is never out of work leaves these, and quiverd's control
+    /// thread, next to nothing of its core.
+    #[arg(long)]
+    realtime: bool,
 }
 
 /// The running threads; dropping it without [`Threads::stop`] leaves them running until the process ends.
@@ -68,6 +73,14 @@ pub fn start(control: &Control, arguments: &DataplaneArguments, start: u64) -> R
         thread::spawn(worker, core, start).map_err(|e| format!("a worker's thread cannot start: {e}"))
     });
     let threads = spawned.collect::<Result<Vec<_>, _>>()?;
+    if arguments.realtime
+        && let Err(error) = crate::realtime::prefer(&threads)
+    {
+        tracing::error!(
+            "--realtime is refused ({error}), so workers run as ordinary threads: give quiverd CAP_SYS_NICE, say by `setcap \
+             cap_sys_nice+ep`, or start it without --realtime"
+        );
+    }
     control.spawn("doorbell", answer(control.clone())?);
     control.spawn("upkeep", upkeep(control.clone()));
     Ok(Threads(threads))

@@ -5,6 +5,7 @@ mod dataplane;
 mod host;
 #[cfg(test)]
 mod pages;
+mod realtime;
 mod server;
 mod state;
 
