@@ -12,7 +12,7 @@ use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
 use rustix::thread::ClockId;
 use serde::Serialize;
 
-use crate::path::Path;
+use crate::path::{self, Path};
 
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
@@ -42,39 +42,61 @@ pub struct Row {
     pub vpp: Option<u32>,
 }
 
-/// Measures a path with nodes, and fused where a product serves it.
-pub fn measure(path: &Path, level: Level) -> Result<(Vec<Row>, Backing), String> {
-    let mut bench = Bench::new(path, level)?;
-    let mut rows = vec![];
-    for fusion in [false, true] {
-        let way = bench.set_fusion(fusion)?;
-        let Some(way) = way else { continue };
-        for vector in VECTORS {
-            let mut windows = vec![];
-            // One more, unseen, warms up caches and branch predictors.
-            for window in 0..=WINDOWS {
-                let ticks = bench.window(vector)?;
-                if window > 0 {
-                    windows.push(ticks);
-                }
+/// Which rows are measured.
+pub struct Choice {
+    /// A part of the path's name.
+    pub path: String,
+    /// A part of the way's name.
+    pub way: String,
+    /// Packets in a vector; all sizes if it is None.
+    pub vector: Option<usize>,
+}
+
+/// A row, and what its windows have shown so far.
+struct Measured {
+    row: Row,
+    bench: usize,
+    fusion: bool,
+    windows: Vec<f64>,
+}
+
+/// Measures paths with nodes, and fused where a product serves them. The rows take turns, window by window, so that a
+/// machine that is fast now and slow then is so for all of them.
+pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), String> {
+    let (mut benches, mut rows) = (vec![], vec![]);
+    for path in path::all().iter().filter(|path| path.name.contains(&choice.path)) {
+        eprintln!("{} ...", path.name);
+        let mut bench = Bench::new(path, level)?;
+        for fusion in [false, true] {
+            let way = bench.set_fusion(fusion)?.filter(|way| way.contains(&choice.way));
+            let Some(way) = way else { continue };
+            for vector in VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)) {
+                // Goals and VPP's figures are for full vectors.
+                let full = vector == 256;
+                let goal = if fusion { path.goal.1 } else { path.goal.0 }.filter(|_| full);
+                let (way, vpp) = (way.clone(), path.vpp.filter(|_| full));
+                let row = Row { path: path.name, vector, way, ticks: 0.0, least: 0.0, goal, vpp };
+                rows.push(Measured { row, bench: benches.len(), fusion, windows: vec![] });
             }
-            windows.sort_by(f64::total_cmp);
-            let goal = if fusion { path.goal.1 } else { path.goal.0 };
-            let (ticks, least) = (windows[WINDOWS / 2], windows[0]);
-            // Goals and VPP's figures are for full vectors.
-            let full = vector == 256;
-            rows.push(Row {
-                path: path.name,
-                vector,
-                way: way.clone(),
-                ticks,
-                least,
-                goal: goal.filter(|_| full),
-                vpp: path.vpp.filter(|_| full),
-            });
+        }
+        benches.push(bench);
+    }
+    for window in 1..=WINDOWS {
+        eprintln!("window {window} of {WINDOWS} ...");
+        for Measured { row, bench, fusion, windows } in &mut rows {
+            let bench = &mut benches[*bench];
+            bench.set_fusion(*fusion)?;
+            // The first one is unseen: others have used caches and branch predictors meanwhile.
+            bench.window(row.vector)?;
+            windows.push(bench.window(row.vector)?);
         }
     }
-    Ok((rows, bench.backing))
+    let backing = benches.first().ok_or("no path has such a name")?.backing;
+    let done = rows.into_iter().map(|Measured { row, mut windows, .. }| {
+        windows.sort_by(f64::total_cmp);
+        Row { ticks: windows[WINDOWS / 2], least: windows[0], ..row }
+    });
+    Ok((done.collect(), backing))
 }
 
 struct Bench {

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use graph::Choice;
 use quiver_engine::Level;
 
 #[derive(Parser)]
@@ -28,6 +29,12 @@ enum Bench {
         /// Only the paths whose names contain this
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
+        /// Only the ways whose names contain this: `nodes`, `fused`
+        #[arg(long, value_name = "WORD", default_value = "")]
+        way: String,
+        /// Only vectors of this size
+        #[arg(long, value_name = "8|32|256")]
+        vector: Option<usize>,
         /// The instruction set; the best one if none is named
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
@@ -73,7 +80,9 @@ fn main() -> ExitCode {
     let done = match cfg!(debug_assertions) {
         true => Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench`".into()),
         false => match bench {
-            Bench::Graph { json, csv, only, isa } => graph(json, csv, &only, isa.unwrap_or_else(Level::best)),
+            Bench::Graph { json, csv, only, way, vector, isa } => {
+                graph(json, csv, &Choice { path: only, way, vector }, isa.unwrap_or_else(Level::best))
+            }
             Bench::Load { csv } => load::run(csv.as_deref()),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Memif { json, csv, isa } => memif::run(json, csv, isa.unwrap_or_else(Level::best)),
@@ -90,15 +99,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn graph(json: bool, csv: Option<PathBuf>, only: &str, level: Level) -> Result<(), String> {
-    let (mut rows, mut pages) = (vec![], None);
-    for path in path::all().iter().filter(|path| path.name.contains(only)) {
-        eprintln!("{} ...", path.name);
-        let (more, backing) = graph::measure(path, level)?;
-        rows.extend(more);
-        pages = Some(backing);
-    }
-    let machine = machine::Machine::here(pages.ok_or("no path has such a name")?, level);
+fn graph(json: bool, csv: Option<PathBuf>, choice: &Choice, level: Level) -> Result<(), String> {
+    let (rows, backing) = graph::measure(choice, level)?;
+    let machine = machine::Machine::here(backing, level);
     match json {
         true => println!("{}", report::json(&machine, &rows)?),
         false => println!("{}", report::table(&machine, &rows)),
