@@ -1,6 +1,7 @@
 //! A vector of packets: their metadata in columns, their bytes in buffers.
 
 use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
+use crate::column;
 
 /// Packets in a frame at most.
 pub const VECTOR: usize = 256;
@@ -109,6 +110,7 @@ impl Frame {
         self.len == 0
     }
     /// Rows still free.
+    #[inline]
     pub fn room(&self) -> usize {
         VECTOR - self.len()
     }
@@ -150,22 +152,30 @@ impl Frame {
         self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
-    /// Appends packets by their columns, as many as fit.
+    /// Appends packets by their columns: the first `n` rows of each, or as many as fit.
     #[inline(always)]
-    pub(crate) fn push_columns(&mut self, buffer: &[u32], offset: &[u16], length: &[u32], flags: &[u16], rx: u16) {
-        let (at, n) = (self.len(), buffer.len().min(self.room()));
-        self.buffer[at..at + n].copy_from_slice(&buffer[..n]);
-        self.offset[at..at + n].copy_from_slice(&offset[..n]);
-        self.length[at..at + n].copy_from_slice(&length[..n]);
-        self.flags[at..at + n].copy_from_slice(&flags[..n]);
+    pub(crate) fn push_columns(
+        &mut self,
+        n: usize,
+        buffer: &[u32],
+        offset: &[u16],
+        length: &[u32],
+        flags: &[u16],
+        rx: u16,
+    ) {
+        let (at, n) = (self.len(), n.min(self.room()));
+        column::copy(&mut self.buffer[at..], buffer, n);
+        column::copy(&mut self.offset[at..], offset, n);
+        column::copy(&mut self.length[at..], length, n);
+        column::copy(&mut self.flags[at..], flags, n);
         let mut any = 0;
         for flag in &flags[..n] {
             any |= flag;
         }
-        self.rx[at..at + n].fill(rx);
-        self.tx[at..at + n].fill(0);
-        self.hop[at..at + n].fill(0);
-        self.next[at..at + n].fill(0);
+        column::fill(&mut self.rx[at..], rx, n);
+        column::fill(&mut self.tx[at..], 0, n);
+        column::fill(&mut self.hop[at..], 0, n);
+        column::fill(&mut self.next[at..], 0, n);
         self.any = self.any.with(Flags(any));
         self.len = at + n;
     }
@@ -249,14 +259,20 @@ impl Frame {
         self.flags[to] = self.flags[from];
         self.hop[to] = self.hop[from];
     }
-    /// Rows up to the next multiple of 16 refer to the null buffer, so that whole groups can be loaded.
+    /// Rows up to the next multiple of 16 refer to the null buffer, so that whole groups can be loaded. Their interfaces
+    /// are those of the first row, so that a group whose packets have one interface in common is seen to.
     #[inline(always)]
     pub(crate) fn pad(&mut self, null: u32) {
-        for i in self.len()..self.len().next_multiple_of(16) {
-            self.buffer[i] = null;
-            self.offset[i] = HEADROOM as u16;
-            self.flags[i] = 0;
+        let len = self.len();
+        if len.is_multiple_of(16) {
+            return;
         }
+        let (rx, tx) = (self.rx[0], self.tx[0]);
+        column::pad(&mut self.buffer, len, null);
+        column::pad(&mut self.offset, len, HEADROOM as u16);
+        column::pad(&mut self.flags, len, 0);
+        column::pad(&mut self.rx, len, rx);
+        column::pad(&mut self.tx, len, tx);
     }
     /// Bytes of row `i` in its first buffer; all of them unless the packet is chained.
     #[inline(always)]
@@ -317,15 +333,4 @@ impl Frame {
     pub(crate) fn clear(&mut self) {
         (self.len, self.taken, self.any) = (0, 0, Flags::NONE);
     }
-}
-
-/// Whether the first `n` values are equal.
-#[inline(always)]
-pub(crate) fn uniform(column: &[u16; VECTOR], n: usize) -> bool {
-    let first = column[0];
-    let mut differ = 0;
-    for value in &column[..n] {
-        differ |= value ^ first;
-    }
-    differ == 0
 }

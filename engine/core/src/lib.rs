@@ -13,6 +13,7 @@
 pub mod buffer;
 pub mod capture;
 pub mod channel;
+mod column;
 pub mod complete;
 pub mod counters;
 pub mod dataplane;

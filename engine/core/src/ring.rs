@@ -57,6 +57,7 @@ impl PacketRing {
         self.len += 1;
         Ok(())
     }
+    #[inline]
     fn check(&self, pool: &Pool) {
         assert!(pool.home() == self.home.home(), "the ring is of other buffers");
     }
@@ -80,11 +81,15 @@ impl PacketRing {
         self.check(pool);
         let n = most.min(frame.room()).min(self.len);
         for span in self.spans(0, n) {
-            for at in span.clone() {
+            let (from, n) = (span.start, span.len());
+            if n == 0 {
+                break;
+            }
+            for at in span {
                 crate::isa::prefetch(pool.window(self.buffer[at], self.offset[at].into()));
             }
-            let (buffer, offset) = (&self.buffer[span.clone()], &self.offset[span.clone()]);
-            frame.push_columns(buffer, offset, &self.length[span.clone()], &self.flags[span], rx);
+            let (buffer, offset) = (&self.buffer[from..], &self.offset[from..]);
+            frame.push_columns(n, buffer, offset, &self.length[from..], &self.flags[from..], rx);
         }
         (self.head, self.len) = (self.place(n), self.len - n);
         n
@@ -100,7 +105,11 @@ impl PacketRing {
             return n;
         }
         let mut from = 0;
-        for span in self.spans(self.len, n) {
+        // All of the room, of which the batch may fill a part.
+        for span in self.spans(self.len, self.room()) {
+            if from == n {
+                break;
+            }
             let (buffer, offset) = (&mut self.buffer[span.clone()], &mut self.offset[span.clone()]);
             let (length, flags) = (&mut self.length[span.clone()], &mut self.flags[span]);
             from += batch.take_columns(pool, from, buffer, offset, length, flags);
@@ -109,11 +118,13 @@ impl PacketRing {
         n
     }
     /// The place of the packet that comes after `after` others.
+    #[inline]
     fn place(&self, after: usize) -> usize {
         let at = self.head + after;
         if at < self.buffer.len() { at } else { at - self.buffer.len() }
     }
     /// The places of `n` packets that come after `after` others: up to the end of the columns, and from their start on.
+    #[inline]
     fn spans(&self, after: usize, n: usize) -> [Range<usize>; 2] {
         let at = if n == 0 { 0 } else { self.place(after) };
         let first = n.min(self.buffer.len() - at);

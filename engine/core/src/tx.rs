@@ -3,9 +3,10 @@
 use crate::arcs;
 use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
 use crate::capture::{Capture, Point};
+use crate::column;
 use crate::complete::{Completion, Incomplete};
 use crate::counters::Row;
-use crate::frame::{Frame, VECTOR, uniform};
+use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
 use quiver_table::simulation::seam;
@@ -112,10 +113,10 @@ impl Batch {
     #[inline(always)]
     fn push_rows(&mut self, frame: &Frame, from: usize) -> usize {
         let (at, n) = (self.len(), (frame.len() - from).min(VECTOR - self.len()));
-        self.buffer[at..at + n].copy_from_slice(&frame.buffer[from..from + n]);
-        self.offset[at..at + n].copy_from_slice(&frame.offset[from..from + n]);
-        self.length[at..at + n].copy_from_slice(&frame.length[from..from + n]);
-        self.flags[at..at + n].copy_from_slice(&frame.flags[from..from + n]);
+        column::copy(&mut self.buffer[at..], &frame.buffer[from..], n);
+        column::copy(&mut self.offset[at..], &frame.offset[from..], n);
+        column::copy(&mut self.length[at..], &frame.length[from..], n);
+        column::copy(&mut self.flags[at..], &frame.flags[from..], n);
         self.any = self.any.with(frame.any);
         self.len = at + n;
         n
@@ -185,14 +186,18 @@ impl Batch {
         flags: &mut [u16],
     ) -> usize {
         let n = buffer.len().min(self.len() - from);
-        buffer[..n].copy_from_slice(&self.buffer[from..from + n]);
-        offset[..n].copy_from_slice(&self.offset[from..from + n]);
-        length[..n].copy_from_slice(&self.length[from..from + n]);
-        for (to, flags) in flags[..n].iter_mut().zip(&self.flags[from..from + n]) {
-            *to = flags & !Flags::TRACED.0;
+        // No packet is traced any more when it is in other hands.
+        if self.any.has(Flags::TRACED) {
+            self.flags[from..from + n].iter_mut().for_each(|flags| *flags &= !Flags::TRACED.0);
         }
-        self.buffer[from..from + n].fill(pool.null);
-        self.flags[from..from + n].fill(0);
+        column::copy(buffer, &self.buffer[from..], n);
+        column::copy(offset, &self.offset[from..], n);
+        column::copy(length, &self.length[from..], n);
+        column::copy(flags, &self.flags[from..], n);
+        // Behind the last packet nothing is lost.
+        let end = if from + n == self.len() { VECTOR } else { from + n };
+        column::fill(&mut self.buffer[from..end], pool.null, n);
+        column::fill(&mut self.flags[from..end], 0, n);
         self.taken += n;
         n
     }
@@ -522,7 +527,7 @@ impl Node for Output {
         let first = frame.tx[0];
         // The usual case, but a trace wants to see each row.
         if !frame.any.has(Flags::TRACED)
-            && uniform(&frame.tx, frame.len())
+            && column::uniform(&frame.tx, frame.len())
             && !cx.output.is_via(first)
             && cx.output.refusal(first).is_none()
         {

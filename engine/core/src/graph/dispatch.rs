@@ -4,8 +4,9 @@ use super::wiring::{NodeId, Reason, Side, Target, Wiring};
 use super::{Context, Node};
 use crate::arcs;
 use crate::buffer::{Packet, Pool};
+use crate::column;
 use crate::counters::Counter;
-use crate::frame::{Frame, TAKEN, VECTOR, uniform};
+use crate::frame::{Frame, TAKEN, VECTOR};
 use crate::isa::lap;
 use crate::trace::Tracer;
 use quiver_table::simulation::seam;
@@ -188,7 +189,7 @@ impl Graph {
     #[inline]
     fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
         let n = frame.len();
-        frame.next[..n].fill(0);
+        column::fill(&mut frame.next, 0, n);
         cx.node = at;
         let entry = &mut self.entries[at.index()];
         let traced = self.tracer.before(at, &mut frame, cx);
@@ -234,21 +235,21 @@ impl Graph {
         let first = frame.next[0];
         if n > 0
             && frame.taken == 0
-            && uniform(&frame.next, n)
+            && column::uniform(&frame.next, n)
             && let Some(target) = self.wiring.shape.targets[at.index()].get(usize::from(first)).copied()
         {
             self.entries[at.index()].counters.arc(first, n as u64);
             match target {
                 Target::Node(to) => return self.enqueue(to, frame),
                 Target::End(to) => {
-                    frame.hop[..n].fill(Reason::new(at, first).0);
+                    column::fill(&mut frame.hop, Reason::new(at, first).0, n);
                     return self.enqueue(to, frame);
                 }
                 Target::Features { arc, position } => {
                     let table = &self.wiring.features[usize::from(arc)];
-                    let column = if table.side == Side::Rx { &frame.rx } else { &frame.tx };
-                    if uniform(column, n) {
-                        let to = table.next(position, column[0]);
+                    let interfaces = if table.side == Side::Rx { &frame.rx } else { &frame.tx };
+                    if column::uniform(interfaces, n) {
+                        let to = table.next(position, interfaces[0]);
                         return self.enqueue(to, frame);
                     }
                 }
