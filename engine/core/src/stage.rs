@@ -32,6 +32,11 @@ pub struct Header<I: Isa> {
     words: [Lanes<I>; 16],
 }
 impl<I: Isa> Header<I> {
+    /// What stands for windows that nobody looks at.
+    #[inline(always)]
+    fn unread(isa: I) -> Self {
+        Header { words: [Lanes::splat(isa, 0); 16] }
+    }
     #[inline(always)]
     fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
         // Columns that the stages do not read are dead code, and vanish.
@@ -185,6 +190,12 @@ pub trait Body {
     const BACK: u32 = 0;
     /// The columns that the body changes.
     const WRITES: Columns;
+    /// Whether the windows of packets that these interfaces received are looked at. If not, they are not even loaded.
+    #[inline(always)]
+    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
+        let _ = rx;
+        true
+    }
     /// Changes the lanes, and lets odd ones leave.
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>);
     /// Has the effects for the lanes that stayed.
@@ -220,6 +231,10 @@ impl<A: Stage, const ARC: u16, B: Stage> Stage for Chain<A, ARC, B> {
 impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
     const BACK: u32 = A::BACK;
     const WRITES: Columns = A::WRITES.and(B::WRITES);
+    #[inline(always)]
+    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
+        self.0.reads(rx) || self.1.reads(rx)
+    }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let before = p.live;
@@ -273,16 +288,30 @@ impl<S: Stage> Stage for Last<S> {
 }
 
 impl Frame {
-    /// The sixteen packets from row `base` on, with their windows transposed into columns.
+    /// The sixteen packets from row `base` on, as a body wants them.
     #[inline(always)]
-    pub(crate) fn lanes<I: Isa>(&self, isa: I, base: usize, back: u32, pool: &Pool) -> PacketLanes<I> {
+    fn lanes<I: Isa, B: Body>(&self, isa: I, base: usize, body: &B, pool: &Pool) -> PacketLanes<I> {
+        let mut p = self.columns(isa, base);
+        if B::WRITES.has(Columns::HEADER) || body.reads(p.rx) {
+            p.header = self.header(isa, base, B::BACK, pool);
+        }
+        p
+    }
+    /// The windows of sixteen packets, transposed into columns.
+    #[inline(always)]
+    fn header<I: Isa>(&self, isa: I, base: usize, back: u32, pool: &Pool) -> Header<I> {
         let mut windows = [pool.window(self.buffer[base], 0); 16];
         for lane in 0..16 {
             let at = usize::from(self.offset[base + lane]).saturating_sub(back as usize);
             windows[lane] = pool.window(self.buffer[base + lane], at);
         }
+        Header::load(isa, &windows)
+    }
+    /// What the frame says of sixteen packets.
+    #[inline(always)]
+    fn columns<I: Isa>(&self, isa: I, base: usize) -> PacketLanes<I> {
         PacketLanes {
-            header: Header::load(isa, &windows),
+            header: Header::unread(isa),
             offset: widen(isa, &self.offset, base),
             length: long(isa, &self.length, base),
             rx: widen(isa, &self.rx, base),
@@ -297,22 +326,22 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
         if writes.has(Columns::FLAGS) && p.flags.ne(flags) != Mask16(0) {
-            narrow(p.flags, &mut self.flags, base);
+            narrow(p.flags, &mut self.flags[base..base + 16]);
             for flags in &self.flags[base..base + 16] {
                 self.any = self.any.with(Flags(*flags));
             }
         }
         if writes.has(Columns::TX) {
-            narrow(p.tx, &mut self.tx, base);
+            narrow(p.tx, &mut self.tx[base..base + 16]);
         }
         if writes.has(Columns::RX) {
-            narrow(p.rx, &mut self.rx, base);
+            narrow(p.rx, &mut self.rx[base..base + 16]);
         }
         if writes.has(Columns::HOP) {
             self.hop[base..base + 16].copy_from_slice(&p.hop.array());
         }
         if writes.has(Columns::OFFSET) {
-            narrow(p.offset, &mut self.offset, base);
+            narrow(p.offset, &mut self.offset[base..base + 16]);
             self.length[base..base + 16].copy_from_slice(&p.length.array());
         }
     }
@@ -349,8 +378,8 @@ fn long<I: Isa>(isa: I, column: &[u32; VECTOR], base: usize) -> Lanes<I> {
     Lanes::new(isa, &a)
 }
 #[inline(always)]
-fn narrow<I: Isa>(lanes: Lanes<I>, column: &mut [u16; VECTOR], base: usize) {
-    for (x, y) in column[base..base + 16].iter_mut().zip(lanes.array()) {
+pub(crate) fn narrow<I: Isa>(lanes: Lanes<I>, column: &mut [u16]) {
+    for (x, y) in column.iter_mut().zip(lanes.array()) {
         *x = y as u16;
     }
 }
@@ -381,11 +410,11 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
-            let mut p = frame.lanes(isa, base, B::BACK, pool);
+            let mut p = frame.lanes(isa, base, &body, pool);
             let (before, flags) = (p.offset, p.flags);
             body.step(&mut p);
             body.commit(&p);
-            narrow(p.next, &mut frame.next, base);
+            narrow(p.next, &mut frame.next[base..base + 16]);
             frame.keep(base, &p, flags, B::WRITES);
             if B::WRITES.has(Columns::HEADER) {
                 frame.keep_header(base, B::BACK, &p, before, pool);
@@ -433,7 +462,7 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
-            let mut p = frame.lanes(isa, base, B::BACK, pool);
+            let mut p = frame.lanes(isa, base, &body, pool);
             let (present, before) = (p.live, p.offset);
             body.step(&mut p);
             p.live = p.live & output.accepts(p.tx);
@@ -441,8 +470,7 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
             if B::WRITES.has(Columns::HEADER) {
                 frame.keep_header(base, B::BACK, &p, before, pool);
             }
-            let (tx, offsets, lengths) = (p.tx.array(), p.offset.array(), p.length.array());
-            output.push_group(&mut TxContext::new(pool, now), frame, base, p.live, &tx, &offsets, &lengths);
+            output.push_group(&mut TxContext::new(pool, now), frame, base, &p);
             for lane in present & !p.live {
                 frame.shift(odd, base + lane);
                 odd += 1;

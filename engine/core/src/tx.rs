@@ -9,6 +9,7 @@ use crate::counters::Row;
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
+use crate::stage::{PacketLanes, narrow};
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
@@ -201,18 +202,11 @@ impl Batch {
         self.taken += n;
         n
     }
-    /// Takes the live rows of a group of a frame if they are its first ones, in the order that they have there. False,
-    /// and nothing taken, if not or if the batch has too little room for a whole group.
+    /// Takes the first `n` rows of a group of a frame, with the offsets and lengths that its lanes have by now. False, and
+    /// nothing taken, if the batch has too little room for a whole group.
     #[inline(always)]
-    fn push_first(
-        &mut self,
-        frame: &Frame,
-        base: usize,
-        live: Mask16,
-        offsets: &[u32; 16],
-        lengths: &[u32; 16],
-    ) -> bool {
-        let (n, at) = (live.0.count_ones() as usize, self.len);
+    fn push_first<I: Isa>(&mut self, frame: &Frame, base: usize, n: usize, p: &PacketLanes<I>) -> bool {
+        let at = self.len;
         let (Some(buffer), Some(offset), Some(length), Some(flags)) = (
             self.buffer.get_mut(at..at + 16),
             self.offset.get_mut(at..at + 16),
@@ -221,14 +215,9 @@ impl Batch {
         ) else {
             return false;
         };
-        if live != Mask16::first(n) {
-            return false;
-        }
         buffer.copy_from_slice(&frame.buffer[base..base + 16]);
-        for (to, from) in offset.iter_mut().zip(offsets) {
-            *to = *from as u16;
-        }
-        length.copy_from_slice(lengths);
+        narrow(p.offset, offset);
+        length.copy_from_slice(&p.length.array());
         flags.copy_from_slice(&frame.flags[base..base + 16]);
         // Rows behind the live ones are stale, and overwritten by the next.
         self.any = self.any.with(frame.any);
@@ -332,30 +321,18 @@ impl Ports {
     }
     /// Takes the live rows of a group; all of them are accepted ones.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn push_group(
-        &mut self,
-        cx: &mut TxContext,
-        frame: &Frame,
-        base: usize,
-        live: Mask16,
-        tx: &[u32; 16],
-        offsets: &[u32; 16],
-        lengths: &[u32; 16],
-    ) {
-        let first = live.0.trailing_zeros() as usize & 15;
-        let interface = tx[first] as u16;
-        let mut differ = 0;
-        for lane in 0..16 {
-            differ |= u16::from(tx[lane] != tx[first]) << lane;
-        }
-        if differ & live.0 == 0
+    pub(crate) fn push_group<I: Isa>(&mut self, cx: &mut TxContext, frame: &Frame, base: usize, p: &PacketLanes<I>) {
+        let tx = p.tx.array();
+        let (n, interface) = (p.live.0.count_ones() as usize, tx[0] as u16);
+        // The usual case: the first packets of the group, by one port.
+        if p.live == Mask16::first(n)
+            && p.tx.ne(tx[0]) & p.live == Mask16(0)
             && let Some(Some(port)) = self.ports.get_mut(usize::from(interface))
         {
             let was_empty = port.batch.is_empty();
-            if port.batch.push_first(frame, base, live, offsets, lengths) {
+            if port.batch.push_first(frame, base, n, p) {
                 let full = port.batch.len() == VECTOR;
-                if was_empty && live.0 != 0 {
+                if was_empty && n != 0 {
                     self.waiting.push(interface);
                 }
                 if full {
@@ -364,7 +341,8 @@ impl Ports {
                 return;
             }
         }
-        for lane in live {
+        let (offsets, lengths) = (p.offset.array(), p.length.array());
+        for lane in p.live {
             let flags = Flags(frame.flags[base + lane]);
             let (offset, length) = (offsets[lane] as u16, lengths[lane]);
             self.push(cx, tx[lane] as u16, Raw { buffer: frame.buffer[base + lane], offset, length, flags });

@@ -2,7 +2,7 @@
 //! number and rules they carry in `hop` from here on. An interface that has left layer 2 with a frame on its way is in
 //! no domain, which floods nothing and knows nobody: `l2-fwd` drops the frame.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, PacketLanes, Snapshot, Stage, arcs};
 
 use crate::layer2::{Layer2, Port};
 
@@ -36,6 +36,10 @@ pub struct InputBody<'f> {
 
 impl Body for InputBody<'_> {
     const WRITES: Columns = Columns::TX.and(Columns::HOP);
+    #[inline(always)]
+    fn reads<I: Isa>(&self, _: Lanes<I>) -> bool {
+        false
+    }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let word = p.rx.map_uniform(|rx| self.layer2.word(rx));

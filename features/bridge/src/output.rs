@@ -2,7 +2,7 @@
 //!
 //! Drops: `split-horizon`, between interfaces of one group; `reflected`, when a frame would go back where it came from.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, PacketLanes, Snapshot, Stage, arcs};
 
 use crate::layer2::{Layer2, Port};
 
@@ -36,6 +36,10 @@ pub struct OutputBody<'f> {
 
 impl Body for OutputBody<'_> {
     const WRITES: Columns = Columns::NONE;
+    #[inline(always)]
+    fn reads<I: Isa>(&self, _: Lanes<I>) -> bool {
+        false
+    }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let from = p.rx.map_uniform(|rx| self.layer2.word(rx)) & Port::GROUP;

@@ -5,7 +5,7 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Mask16, PacketLanes, Paged, Snapshot, Stage, arcs,
+    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Paged, Snapshot, Stage, arcs,
 };
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
@@ -59,18 +59,36 @@ pub struct EthernetBody<'f> {
     ports: &'f Paged<Port>,
 }
 
+impl EthernetBody<'_> {
+    /// The second words of the ports.
+    #[inline(always)]
+    fn low<I: Isa>(&self, rx: Lanes<I>) -> Lanes<I> {
+        rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.low))
+    }
+}
+
+/// The lanes of interfaces that belong to layer 2 with all their frames, whatever these are.
+#[inline(always)]
+fn wholly_layer2<I: Isa>(low: Lanes<I>) -> Mask16 {
+    (low & (Port::LAYER2 | Port::TAGS | Port::UNTAGGED)).eq(Port::LAYER2)
+}
+
 impl Body for EthernetBody<'_> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::FLAGS);
     #[inline(always)]
+    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
+        wholly_layer2(self.low(rx)) != Mask16::ALL
+    }
+    #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
-        let low = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.low));
+        let low = self.low(p.rx);
         p.leave(p.length.lt(LENGTH), Next::TooShort);
-        let layer2 = (low & Port::LAYER2).ne(0);
-        p.leave(layer2 & (low & (Port::TAGS | Port::UNTAGGED)).eq(0), Next::Layer2);
+        p.leave(wholly_layer2(low), Next::Layer2);
         if p.live == Mask16(0) {
-            return; // Whole interfaces of layer 2 are told by their mode: the frames are not even read.
+            return;
         }
+        let layer2 = (low & Port::LAYER2).ne(0);
+        let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
         let ethertype = p.header.get(TYPE);
         let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
         let expected = tagged & (low & Port::TAGS).ne(0) | !tagged & (low & Port::UNTAGGED).ne(0);
