@@ -4,6 +4,7 @@
 //! worker. Rows grow in segments that double, so a counter never moves while its writer runs; control grows them before
 //! it hands out an index, and a worker that counts an index without a segment counts nothing.
 
+use crate::isa::Mask16;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -76,6 +77,23 @@ impl Row {
         if let Some(pair) = self.pair(index) {
             pair.packets.add(packets);
             pair.bytes.add(bytes);
+        }
+    }
+    /// Counts a packet of so many bytes at the index of each lane.
+    #[inline(always)]
+    pub fn add_lanes(&self, lanes: Mask16, indexes: &[u32; 16], bytes: &[u32; 16]) {
+        // Indexes are near each other more often than not: a segment is looked up when it changes.
+        let (mut last, mut pairs) = (SEGMENTS, &[][..]);
+        for lane in lanes {
+            let (segment, at) = place(indexes[lane]);
+            if segment != last {
+                let found = self.segments.get(segment).and_then(OnceLock::get);
+                (last, pairs) = (segment, found.map_or(&[][..], |pairs| &**pairs));
+            }
+            if let Some(pair) = pairs.get(at) {
+                pair.packets.add(1);
+                pair.bytes.add(bytes[lane].into());
+            }
         }
     }
     /// Asks for the line of a counter to be brought near.
@@ -163,5 +181,10 @@ mod tests {
         assert_eq!((counters.sum(5), counters.sum(999)), (of(3, 150), of(7, 7)));
         counters.clear(5);
         assert_eq!(counters.sum(5), of(0, 0));
+        let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000, 1, 2, 3, 4, 5, 6, 7, 8];
+        counters.row(0).add_lanes(Mask16(0b1111_1111), &indexes, &[10; 16]);
+        assert_eq!([5, 64, 999].map(|index| counters.sum(index)), [of(2, 20), of(1, 10), of(8, 17)]);
+        let others = [8, 1_000_000].map(|index| counters.sum(index));
+        assert_eq!(others, [of(0, 0); 2], "a lane that is not counted, and one without room");
     }
 }

@@ -152,11 +152,7 @@ impl LookupBody<'_> {
     fn count(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
         let leaves = self.leaves.get();
         match self.row.get() {
-            Some(row) => {
-                for lane in live {
-                    row.add(leaves[lane], 1, lengths[lane].into());
-                }
-            }
+            Some(row) => row.add_lanes(live, &leaves, lengths),
             None => self.count_several(live, rx, lengths),
         }
     }

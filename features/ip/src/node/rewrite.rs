@@ -91,8 +91,6 @@ impl Body for RewriteBody<'_> {
             }
             return self.sent.add(hops[0], 16, bytes);
         }
-        for lane in p.live {
-            self.sent.add(hops[lane], 1, lengths[lane].into());
-        }
+        self.sent.add_lanes(p.live, &hops, &lengths);
     }
 }
