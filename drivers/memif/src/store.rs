@@ -2,7 +2,8 @@
 //!
 //! A line that the peer has read on another core must be fetched back before it can be written through the caches, which
 //! costs 15 to 90 ticks; past them it costs 7 to 20. On one core it is the other way round. What is true changes with
-//! where the system puts the two, so it is measured over and over: some batches each way, then many the better way.
+//! where the system puts the two, so it is measured over and over: some batches each way, then many the better way. Of a
+//! way's batches the cheapest counts: others may have been interrupted, and one that was would outweigh all the rest.
 
 use quiver_engine::isa::ticks;
 use quiver_memif_protocol::Store;
@@ -25,9 +26,9 @@ enum Phase {
 pub(crate) struct Chooser {
     phase: Phase,
     left: u32,
-    /// Ticks and lines written in this phase.
-    spent: (u64, u64),
-    /// Ticks for a line through the caches.
+    /// Ticks for a line in this phase's cheapest batch.
+    least: f64,
+    /// The same, of the batches that went through the caches.
     plain: f64,
     /// What was chosen last.
     chosen: Store,
@@ -36,7 +37,8 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     pub fn new() -> Chooser {
-        Chooser { phase: Phase::Plain, left: TRIED, spent: (0, 0), plain: 0.0, chosen: Store::Plain, started: 0 }
+        let (phase, chosen) = (Phase::Plain, Store::Plain);
+        Chooser { phase, left: TRIED, least: f64::INFINITY, plain: 0.0, chosen, started: 0 }
     }
     /// How the batch that begins now is to be stored.
     #[inline]
@@ -62,13 +64,12 @@ impl Chooser {
         self.note(took, lines);
     }
     fn note(&mut self, took: u64, lines: u64) {
-        self.spent = (self.spent.0 + took, self.spent.1 + lines);
+        self.least = self.least.min(took as f64 / lines.max(1) as f64);
         self.left -= 1;
         if self.left > 0 {
             return;
         }
-        let (spent, lines) = std::mem::take(&mut self.spent);
-        let each = spent as f64 / lines.max(1) as f64;
+        let each = std::mem::replace(&mut self.least, f64::INFINITY);
         (self.phase, self.left) = match self.phase {
             Phase::Plain => {
                 self.plain = each;
@@ -106,6 +107,18 @@ mod tests {
         for (plain, streaming, chosen) in [(25, 7, Store::Streaming), (4, 7, Store::Plain), (10, 9, Store::Plain)] {
             assert_eq!(choice(&mut chooser, plain, streaming), chosen);
         }
+    }
+
+    #[test]
+    fn a_batch_that_was_interrupted_tells_nothing() {
+        let mut chooser = Chooser::new();
+        chooser.note(1_000_000, 256);
+        assert_eq!(choice(&mut chooser, 4, 7), Store::Plain);
+        while chooser.phase != Phase::Streaming {
+            chooser.note(25 * 256, 256);
+        }
+        chooser.note(1_000_000, 256);
+        assert_eq!(choice(&mut chooser, 25, 7), Store::Streaming);
     }
 
     #[test]
