@@ -53,6 +53,9 @@ enum Bench {
     },
     /// Ticks per packet through memif, by length, in one process and between two
     Memif {
+        /// Only packets of this length
+        #[arg(long)]
+        bytes: Option<usize>,
         /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
@@ -85,9 +88,8 @@ fn main() -> ExitCode {
             }
             Bench::Load { csv } => load::run(csv.as_deref()),
             Bench::Control { csv } => control::run(csv.as_deref()),
-            Bench::Memif { json, csv, isa } => memif::run(json, csv, isa.unwrap_or_else(Level::best)),
-            // It ends when the daemon closes the connection, which is no error.
-            Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core).or(Ok(())),
+            Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
+            Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),
         },
     };
     match done {

@@ -31,7 +31,7 @@ const WINDOWS: usize = 9;
 /// Packets that are in the ring at once.
 const FILL: usize = 256;
 /// Fillings in a window of one process.
-const FILLS: usize = 200;
+const FILLS: usize = 400;
 /// A window of two processes.
 const WINDOW: Duration = Duration::from_millis(150);
 /// The cores of the daemon and of its peer.
@@ -54,20 +54,15 @@ pub struct Row {
     pub round_trip: Option<(u64, u64)>,
 }
 
-/// Measures everything, prints it, and appends it to a file.
-pub fn run(json: bool, csv: Option<PathBuf>, level: Level) -> Result<(), String> {
-    let mut rows = vec![];
-    let mut backing = Backing::Plain;
-    for bytes in SIZES {
-        eprintln!("{bytes} bytes ...");
-        for fusion in [false, true] {
-            let mut bench = Bench::new(level, fusion)?;
-            backing = bench.daemon.control().room::<Dataplane>().buffers().backing();
-            rows.push(bench.in_one_process(bytes)?);
-        }
-        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
-            rows.push(between_processes(level, bytes)?);
-        }
+/// Measures everything, or one length only, prints it, and appends it to a file.
+pub fn run(only: Option<usize>, json: bool, csv: Option<PathBuf>, level: Level) -> Result<(), String> {
+    let sizes: Vec<_> = only.map_or(SIZES.to_vec(), |bytes| vec![bytes]);
+    // Asked for first: later this thread stays on one core.
+    let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    let (mut rows, backing) = in_one_process(&sizes, level)?;
+    for bytes in sizes.into_iter().filter(|_| has_cores) {
+        eprintln!("two processes, {bytes} bytes ...");
+        rows.push(between_processes(level, bytes)?);
     }
     let machine = Machine::here(backing, level);
     match json {
@@ -114,40 +109,59 @@ impl Bench {
     fn advance(&mut self) -> Result<(), String> {
         self.daemon.advance(Duration::from_millis(1)).map_err(|error| error.to_string())
     }
-    fn in_one_process(&mut self, bytes: usize) -> Result<Row, String> {
+    /// Connects the peers that send and receive.
+    fn peers(&mut self) -> Result<(Peer, Peer), String> {
         let (mut from, mut to) = (Peer::connect(&self.socket, 0)?, Peer::connect(&self.socket, 1)?);
         for _ in 0..2000 {
             self.advance()?;
             if from.poll()? & to.poll()? {
-                break;
+                return Ok((from, to));
             }
         }
-        let tick = quiver_engine::thread::tick_length();
-        let mut windows = vec![];
-        // One more, unseen, warms up caches and branch predictors.
-        for window in 0..=WINDOWS {
-            let (mut nanoseconds, reading) = (0, reading());
-            for _ in 0..FILLS {
-                from.fill(bytes, FILL)?;
-                let (start, mut left) = (cpu(), FILL);
-                while left > 0 {
-                    match self.daemon.workers()[0].turn(0) {
-                        0 => return Err(format!("{left} of {FILL} packets were not received")),
-                        done => left = left.saturating_sub(done),
-                    }
-                }
-                nanoseconds += (cpu() - start).saturating_sub(reading);
-                let came = to.drain()?;
-                if came != FILL {
-                    return Err(format!("{came} of {FILL} packets came out; drops: {:?}", self.daemon.drops()));
-                }
-            }
-            if window > 0 {
-                windows.push(nanoseconds as f64 / tick / (FILL * FILLS) as f64);
-            }
-        }
-        Ok(row("one process", bytes, self.way.clone(), windows, None))
+        Err("the peers found no connection".into())
     }
+    /// Ticks per packet over one window.
+    fn window(&mut self, (from, to): &mut (Peer, Peer), bytes: usize) -> Result<f64, String> {
+        let (mut nanoseconds, reading) = (0, reading());
+        for _ in 0..FILLS {
+            from.fill(bytes, FILL)?;
+            let (start, mut left) = (cpu(), FILL);
+            while left > 0 {
+                match self.daemon.workers()[0].turn(0) {
+                    0 => return Err(format!("{left} of {FILL} packets were not received")),
+                    done => left = left.saturating_sub(done),
+                }
+            }
+            nanoseconds += (cpu() - start).saturating_sub(reading);
+            let came = to.drain()?;
+            if came != FILL {
+                return Err(format!("{came} of {FILL} packets came out; drops: {:?}", self.daemon.drops()));
+            }
+        }
+        Ok(nanoseconds as f64 / quiver_engine::thread::tick_length() / (FILL * FILLS) as f64)
+    }
+}
+
+/// All lengths and ways, which take turns window by window: where the machine is slow for a while, it is so for all.
+fn in_one_process(sizes: &[usize], level: Level) -> Result<(Vec<Row>, Backing), String> {
+    let (mut benches, mut backing) = (vec![], Backing::Plain);
+    for (bytes, fusion) in sizes.iter().flat_map(|&bytes| [(bytes, false), (bytes, true)]) {
+        let mut bench = Bench::new(level, fusion)?;
+        backing = bench.daemon.control().room::<Dataplane>().buffers().backing();
+        let peers = bench.peers()?;
+        benches.push((bench, peers, bytes, vec![]));
+    }
+    for window in 1..=WINDOWS {
+        eprintln!("one process, window {window} of {WINDOWS} ...");
+        for (bench, peers, bytes, windows) in &mut benches {
+            // The first one is unseen: others have used caches and branch predictors meanwhile.
+            bench.window(peers, *bytes)?;
+            windows.push(bench.window(peers, *bytes)?);
+        }
+    }
+    let rows =
+        benches.into_iter().map(|(bench, _, bytes, windows)| row("one process", bytes, bench.way, windows, None));
+    Ok((rows.collect(), backing))
 }
 
 fn row(
@@ -180,7 +194,7 @@ fn between_processes(level: Level, bytes: usize) -> Result<Row, String> {
     let _peer = Running(peer.spawn().map_err(|error| format!("the peer cannot start: {error}"))?);
     let start = Instant::now();
     while bench.daemon.workers()[0].counters().busy_turns.get() < 100 {
-        if start.elapsed() > Duration::from_secs(10) {
+        if start.elapsed() > Duration::from_secs(60) {
             return Err("the peer sends nothing".into());
         }
         bench.advance()?;
