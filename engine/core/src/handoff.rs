@@ -168,7 +168,7 @@ impl Outbound {
                 way.publish();
             }
             if std::mem::take(&mut way.is_silent) {
-                way.mailbox.packets_came();
+                way.mailbox.wake();
             }
         }
     }

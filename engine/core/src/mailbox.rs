@@ -1,7 +1,7 @@
-//! From control to a worker: work to be done between two turns. There is no barrier; a letter is read within one turn,
-//! and a sleeping worker is woken for it.
+//! From control to a worker: work to be done between two turns. There is no barrier; a letter is read within one turn, or
+//! after one nap, and a sleeping worker is woken for it.
 
-use crate::sync::{AtomicBool, AtomicU8, Event, Ordering, SegQueue, fence};
+use crate::sync::{AtomicBool, Event, Ordering, SegQueue, fence};
 use crate::worker::Worker;
 use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,54 +10,38 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// elsewhere.
 pub type Letter = Box<dyn FnOnce(&mut Worker) + Send>;
 
-/// How a worker rests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Rest {
-    /// Not at all.
-    Awake,
-    /// Until its time is over; only letters wake it.
-    Nap,
-    /// Until letters or packets come.
-    Sleep,
-}
-
 /// A worker's letters.
 pub struct Mailbox {
     letters: SegQueue<Letter>,
-    rest: AtomicU8,
+    asleep: AtomicBool,
     stop: AtomicBool,
     event: Event,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> Result<Mailbox, std::io::Error> {
-        let (event, rest) = (Event::new()?, AtomicU8::new(Rest::Awake as u8));
-        Ok(Mailbox { letters: SegQueue::new(), rest, stop: AtomicBool::new(false), event })
+        let (asleep, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Mailbox { letters: SegQueue::new(), asleep, stop, event: Event::new()? })
     }
     /// Posts a letter, and wakes the worker if it sleeps.
     pub fn post(&self, letter: impl FnOnce(&mut Worker) + Send + 'static) {
         seam("about to post");
         self.letters.push(Box::new(letter));
         seam("a letter posted, its reader not woken");
-        self.wake(Rest::Nap);
+        self.wake();
     }
-    /// Wakes the worker if it sleeps: another one has handed packets over.
-    pub(crate) fn packets_came(&self) {
-        self.wake(Rest::Sleep);
-    }
-    /// Wakes the worker if it rests so deeply, or more.
-    fn wake(&self, least: Rest) {
+    /// Wakes the worker if it sleeps, for its letters or for packets that another one has handed over.
+    pub(crate) fn wake(&self) {
         // Pairs with the fence in `fall_asleep`: either we see the sleeper, or it sees the letter or the packets.
         fence(Ordering::SeqCst);
-        if self.rest.load(Ordering::SeqCst) >= least as u8 {
+        if self.asleep.load(Ordering::SeqCst) {
             self.event.signal();
         }
     }
     /// Asks the worker's thread to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.wake(Rest::Nap);
+        self.wake();
     }
     /// Whether the thread is to end.
     pub fn stopped(&self) -> bool {
@@ -74,9 +58,9 @@ impl Mailbox {
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
-    /// Announces rest. False, and none is taken, if there are letters; whoever rests looks for handed-over packets then.
-    pub(crate) fn fall_asleep(&self, rest: Rest) -> bool {
-        self.rest.store(rest as u8, Ordering::SeqCst);
+    /// Announces sleep. False, and there is none, if there are letters; whoever sleeps looks for handed-over packets then.
+    pub(crate) fn fall_asleep(&self) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
         seam("asleep announced, letters not looked for");
         fence(Ordering::SeqCst);
         if !self.letters.is_empty() || self.stopped() {
@@ -86,12 +70,12 @@ impl Mailbox {
         true
     }
     pub(crate) fn awake(&self) {
-        self.rest.store(Rest::Awake as u8, Ordering::SeqCst);
+        self.asleep.store(false, Ordering::SeqCst);
         self.event.clear();
     }
-    /// Whether the worker sleeps or naps.
+    /// Whether the worker sleeps.
     pub fn is_asleep(&self) -> bool {
-        self.rest.load(Ordering::SeqCst) != Rest::Awake as u8
+        self.asleep.load(Ordering::SeqCst)
     }
 }
 impl AsFd for Mailbox {
@@ -118,7 +102,7 @@ mod tests {
         loom::model(|| {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
-            let worker = thread::spawn(move || ours.fall_asleep(Rest::Sleep));
+            let worker = thread::spawn(move || ours.fall_asleep());
             mailbox.post(|_| {});
             has_not_overslept(&mailbox, worker.join().unwrap());
         });
@@ -130,11 +114,11 @@ mod tests {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
             let worker = thread::spawn(move || {
-                if ours.fall_asleep(Rest::Sleep) {
+                if ours.fall_asleep() {
                     ours.awake();
                 }
                 while ours.take().is_some() {}
-                ours.fall_asleep(Rest::Sleep)
+                ours.fall_asleep()
             });
             mailbox.post(|_| {});
             mailbox.post(|_| {});
@@ -147,7 +131,7 @@ mod tests {
         loom::model(|| {
             let mailbox = Arc::new(Mailbox::new().unwrap());
             let ours = mailbox.clone();
-            let worker = thread::spawn(move || ours.fall_asleep(Rest::Sleep));
+            let worker = thread::spawn(move || ours.fall_asleep());
             mailbox.stop();
             has_not_overslept(&mailbox, worker.join().unwrap());
         });

@@ -5,12 +5,12 @@ pub(crate) use crossbeam_queue::{ArrayQueue, SegQueue};
 #[cfg(not(loom))]
 pub(crate) use std::sync::Arc;
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::Arc;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use model::{ArrayQueue, SegQueue};
 

@@ -2,7 +2,6 @@
 
 use crate::intake::Interrupt;
 use crate::isa::ticks;
-use crate::mailbox::Rest;
 use crate::pace::{Pace, Step, Turn};
 use crate::worker::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -71,6 +70,11 @@ pub trait System {
     /// Waits until one of the descriptors has something to say, at most until a moment of the engine's clock. May end
     /// early. It leaves in the descriptors what they said.
     fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>);
+    /// Waits for so many nanoseconds, whatever comes meanwhile.
+    fn nap(&mut self, length: u64) {
+        let until = self.now() + length;
+        self.wait(&mut [], Some(until));
+    }
 }
 
 /// Calls turns until the mailbox says stop.
@@ -90,29 +94,28 @@ pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
         let mode = worker.mode();
         match pace.after(turn, mode, now, || system.cpu_time()) {
             Step::Turn => {}
-            Step::Nap(length) => rest(&mut worker, Rest::Nap, |worker| {
+            Step::Nap(length) => {
                 worker.counters().naps.add(1);
-                let until = system.now() + length;
-                system.wait(&mut [PollFd::new(&worker.mailbox().clone(), PollFlags::IN)], Some(until));
-            }),
-            Step::Sleep => rest(&mut worker, Rest::Sleep, |worker| {
-                worker.counters().sleeps.add(1);
-                let until = worker.wake_at();
-                listen(worker, system, until);
-            }),
+                worker.offline();
+                system.nap(length);
+                worker.online();
+            }
+            Step::Sleep => sleep(&mut worker, system),
         }
     }
     worker.offline();
     worker
 }
 
-/// Lets the worker do nothing for a while, in which it holds no memory up and letters wake it.
-fn rest(worker: &mut Worker, depth: Rest, resting: impl FnOnce(&mut Worker)) {
+/// Lets the worker do nothing until there is something to do. It holds no memory up meanwhile.
+fn sleep(worker: &mut Worker, system: &mut impl System) {
     let mailbox = worker.mailbox().clone();
-    if mailbox.fall_asleep(depth) {
-        if depth == Rest::Nap || !worker.has_packets() {
+    if mailbox.fall_asleep() {
+        if !worker.has_packets() {
             worker.offline();
-            resting(worker);
+            worker.counters().sleeps.add(1);
+            let until = worker.wake_at();
+            listen(worker, system, until);
             worker.online();
         }
         mailbox.awake();
@@ -167,6 +170,13 @@ impl System for Machine {
         });
         // An interrupted poll is a short sleep.
         let _ = rustix::event::poll(descriptors, timeout.as_ref());
+        self.gaps = Gaps::new();
+    }
+    /// PERF: to wait for no descriptor takes some 3 us less of 20 than `wait`, on a virtual machine.
+    fn nap(&mut self, length: u64) {
+        let request = Timespec { tv_sec: (length / SECOND) as i64, tv_nsec: (length % SECOND) as i64 };
+        // One that a signal ends is a short nap.
+        let _ = rustix::thread::nanosleep(&request);
         self.gaps = Gaps::new();
     }
 }
