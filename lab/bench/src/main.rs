@@ -44,6 +44,9 @@ enum Bench {
         /// Append the rows to this file, and draw them beside it; nothing is written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
+        /// Only these loads, in packets a second
+        #[arg(long, value_name = "LOAD,...", value_delimiter = ',', default_values_t = load::LOADS)]
+        only: Vec<u64>,
     },
     /// CPU time of changes to a large configuration: thousands of sub-interfaces, a hundred thousand neighbours
     Control {
@@ -86,7 +89,7 @@ fn main() -> ExitCode {
             Bench::Graph { json, csv, only, way, vector, isa } => {
                 graph(json, csv, &Choice { path: only, way, vector }, isa.unwrap_or_else(Level::best))
             }
-            Bench::Load { csv } => load::run(csv.as_deref()),
+            Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
             Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),

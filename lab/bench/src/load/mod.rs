@@ -21,7 +21,7 @@ use peer::{Counts, Peer};
 use quiverd::Quiverd;
 
 /// Packets in a second.
-const LOADS: [u64; 10] = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000];
+pub const LOADS: [u64; 10] = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000];
 /// How long a load lasts before it is measured, so that the pace is that of the load.
 const SETTLE: Duration = Duration::from_millis(500);
 /// For how long it is measured.
@@ -64,13 +64,13 @@ impl Row {
 }
 
 /// Measures, prints, and writes the rows to a file and the picture beside it.
-pub fn run(csv: Option<&Path>) -> Result<(), String> {
+pub fn run(csv: Option<&Path>, loads: &[u64]) -> Result<(), String> {
     let quiverd = Quiverd::start()?;
     let (mut through, mut direct) = (Peer::through(&quiverd)?, Peer::direct(quiverd.folder())?);
     let mut rows = vec![idle(&quiverd)?];
-    for load in LOADS {
+    for load in loads {
         eprintln!("{load} packets/s ...");
-        rows.push(under(load, &quiverd, &mut through, &mut direct)?);
+        rows.push(under(*load, &quiverd, &mut through, &mut direct)?);
     }
     // Buffers and instruction set are quiverd's own choice; it is told none.
     let machine = Machine::here(Backing::Plain, Level::best());

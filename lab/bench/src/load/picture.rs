@@ -69,14 +69,18 @@ fn draw_panel(
         load if load >= 1_000_000 => format!("{} M", load / 1_000_000),
         load => format!("{} k", load / 1000),
     };
-    chart.configure_mesh().x_labels(5).x_label_formatter(&count).light_line_style(WHITE).draw()?;
+    chart.configure_mesh().x_labels(5).x_label_formatter(&count).max_light_lines(0).draw()?;
     let goal_line = DashedLineSeries::new([(first, goal), (last, goal)], 6, 4, BLACK.into());
     chart.draw_series(goal_line)?.label("goal").legend(|at| line(at, BLACK));
     for (name, color, value) in curves {
         let series = LineSeries::new(points(*value), color.stroke_width(2));
         chart.draw_series(series)?.label(*name).legend(|at| line(at, *color));
     }
-    chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperMiddle)
+        .background_style(WHITE.mix(0.7))
+        .draw()?;
     Ok(())
 }
 
