@@ -6,10 +6,15 @@
 //!
 //! The reader gives a ring's slots back when its turn is over and everything has been sent. So the writer can tell when
 //! what it handed over is through, and a flow whose packets are to take another way waits for that.
+//!
+//! A turn ends by publishing its bundles, full or not, so that packets do not wait. But when the reader is behind, a bundle
+//! that is not full stays open for the next turns' packets, since they would wait as long in bundles of their own: however
+//! short the writer's turns are, a ring holds packets by the thousand.
 
 use crate::buffer::{Buffers, Flags, Raw};
 use crate::frame::{Frame, TAKEN, VECTOR};
 use crate::graph::{Context, DispatchNext, Graph, NodeId};
+use crate::intake::Harvest;
 use crate::mailbox::Mailbox;
 use quiver_table::spsc::{self, Reader, Writer};
 use std::sync::Arc;
@@ -19,6 +24,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const BUNDLE: usize = 64;
 /// Bundles in a ring.
 const RING: usize = 64;
+/// Bundles that the reader has yet to see through when it counts as being behind.
+const BEHIND: u64 = RING as u64 / 2;
 
 /// How often each interface's number was given away or taken back. Control writes, workers compare.
 #[derive(Clone)]
@@ -70,6 +77,10 @@ impl Bundle {
     }
     fn raw(&self, i: usize) -> Raw {
         Raw { buffer: self.buffer[i], offset: self.offset[i], length: self.length[i], flags: Flags(self.flags[i]) }
+    }
+    /// Bytes of all packets.
+    fn bytes(&self) -> u64 {
+        self.length[..self.len].iter().copied().map(u64::from).sum()
     }
     /// Moves the packets into a frame, which has room; those whose interface is gone into another one.
     fn unpack(&mut self, frame: &mut Frame, gone: &mut Frame, generations: &Generations) {
@@ -161,10 +172,11 @@ impl Outbound {
             }
         }
     }
-    /// Lets the other workers have what was handed over in this turn, and wakes those that sleep.
+    /// Ends a turn: lets the other workers have what was handed over, as far as they are not behind, and wakes those that
+    /// sleep.
     pub fn publish(&mut self) {
         for way in self.ways.iter_mut().flatten() {
-            if way.open > 0 {
+            if way.open > 0 && !way.ring.is_behind(BEHIND) {
                 way.publish();
             }
             if std::mem::take(&mut way.is_silent) {
@@ -172,9 +184,14 @@ impl Outbound {
             }
         }
     }
-    /// Where the rings stand now.
+    /// Whether some bundle is still open, for a worker that is behind.
+    pub fn is_open(&self) -> bool {
+        self.ways.iter().flatten().any(|way| way.open > 0)
+    }
+    /// Where the rings stand now; what lies in open bundles counts as handed over.
     pub fn marks(&self) -> Marks {
-        Marks(self.ways.iter().map(|way| way.as_ref().map_or(0, |way| way.ring.mark())).collect())
+        let mark = |way: &Way| way.ring.mark() + u64::from(way.open > 0);
+        Marks(self.ways.iter().map(|way| way.as_ref().map_or(0, mark)).collect())
     }
     /// Whether everything that was handed over before has been sent, or whatever became of it.
     pub fn is_drained(&self, marks: &Marks) -> bool {
@@ -205,13 +222,14 @@ impl Inbound {
     pub fn is_empty(&mut self) -> bool {
         self.rings.iter_mut().all(Reader::is_empty)
     }
-    /// Takes a vector at most from each ring, and sends it on; returns how many packets there were.
-    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context) -> usize {
-        let Some(generations) = &self.generations else { return 0 };
-        let mut packets = 0;
+    /// Takes a vector at most from each ring, in bundles however short, and sends it on; says what came.
+    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context) -> Harvest {
+        let Some(generations) = &self.generations else { return Harvest::default() };
+        let mut harvest = Harvest::default();
         for ring in &mut self.rings {
             let (mut frame, mut gone, mut way) = (graph.frame(), graph.frame(), (NodeId(0), 0));
-            for _ in 0..VECTOR / BUNDLE {
+            let most = harvest.packets + VECTOR - BUNDLE;
+            while harvest.packets <= most {
                 let taken = ring.take(|bundle| {
                     let next = (bundle.node, bundle.arc);
                     if next != way {
@@ -219,7 +237,8 @@ impl Inbound {
                         send_on(graph, cx, way, whole);
                         way = next;
                     }
-                    packets += bundle.len;
+                    harvest.packets += bundle.len;
+                    harvest.bytes += bundle.bytes();
                     bundle.unpack(&mut frame, &mut gone, generations);
                 });
                 if taken.is_none() {
@@ -230,7 +249,7 @@ impl Inbound {
             let dispatch = graph.dispatcher();
             send_on(graph, cx, (dispatch, DispatchNext::InterfaceGone.into()), gone);
         }
-        packets
+        harvest
     }
     /// Says that everything that was taken is through.
     pub fn release(&mut self) {

@@ -94,6 +94,8 @@ pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
         let mode = worker.mode();
         match pace.after(turn, mode, now, || system.cpu_time()) {
             Step::Turn => {}
+            // A nap gathers what is yet to come. What others have handed over fills their rings meanwhile.
+            Step::Nap(_) if worker.was_handed_packets() => {}
             Step::Nap(length) => {
                 worker.counters().naps.add(1);
                 worker.offline();

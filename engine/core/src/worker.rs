@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// PERF: a storm of letters that attach interfaces took 5.8 ms of a turn at 256 in a debug build.
 const LETTERS_MAX: usize = 16;
 
+/// Nanoseconds between two looks at a worker that was behind in taking what was handed to it.
+const BEHIND_WAIT: u64 = 100_000;
+
 /// What a worker says of itself.
 #[derive(Default, Debug)]
 pub struct WorkerCounters {
@@ -112,7 +115,7 @@ impl Worker {
         let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted, node, outbound };
         let mut harvest = Harvest::default();
         if inbound.is_connected() {
-            harvest.packets = inbound.receive(graph, &mut cx);
+            harvest = inbound.receive(graph, &mut cx);
         }
         for place in places.iter_mut().filter(|place| place.is_due(now)) {
             seam("about to receive");
@@ -124,9 +127,10 @@ impl Worker {
         if packets > 0 || mail > 0 {
             graph.dispatch(&mut cx, &mut clock);
             cx.output.flush(&mut TxContext::new(cx.pool, now));
-            cx.outbound.publish();
-            inbound.release();
         }
+        // In idle turns, too: a bundle may have stayed open for a worker that was behind.
+        cx.outbound.publish();
+        inbound.release();
         counters.turns.add(1);
         if packets > 0 {
             counters.busy_turns.add(1);
@@ -189,7 +193,11 @@ impl Worker {
     }
     /// Whether there is something to do that no descriptor tells.
     pub(crate) fn has_packets(&mut self) -> bool {
-        !self.inbound.is_empty() || self.places.iter().any(Place::is_held)
+        self.was_handed_packets() || self.places.iter().any(Place::is_held)
+    }
+    /// Whether packets from other workers wait.
+    pub(crate) fn was_handed_packets(&mut self) -> bool {
+        !self.inbound.is_empty()
     }
     /// Gives the worker its rings to and from the others.
     pub(crate) fn connect(&mut self, pairs: Vec<Option<Pair>>, generations: &Generations) {
@@ -202,10 +210,12 @@ impl Worker {
     pub(crate) fn waits_for_interrupts(&self) -> bool {
         self.places.iter().any(|place| place.mode == RxMode::Interrupt && place.watched().is_some())
     }
-    /// When the earliest queue wants to be polled, in nanoseconds of the engine's clock; None if no queue ever does.
+    /// When the earliest queue wants to be polled, or what waits for a worker that is behind is to be looked at again, in
+    /// nanoseconds of the engine's clock; None if neither ever is.
     pub fn wake_at(&self) -> Option<u64> {
         let moments = self.places.iter().filter_map(Place::open).filter_map(RxQueue::wake_at);
-        moments.min().filter(|moment| *moment != u64::MAX)
+        let behind = self.outbound.is_open().then_some(self.now.saturating_add(BEHIND_WAIT));
+        moments.chain(behind).min().filter(|moment| *moment != u64::MAX)
     }
     /// The engine's clock at the start of this turn.
     pub fn now(&self) -> u64 {

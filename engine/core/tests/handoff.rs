@@ -2,18 +2,22 @@
 //! take what is on its way along. Dispatch ends what circles.
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
+use rustix::event::PollFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Packets of eight flows in turn: (flow, number in the flow).
+/// Packets of eight flows in turn: (flow, number in the flow), and zeros up to a length.
+#[derive(Default)]
 struct Flows {
     next: u64,
     end: u64,
+    length: usize,
 }
 impl RxQueue for Flows {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
         let before = frame.len();
         while frame.len() - before < cx.most.min(50) && self.next < self.end {
-            let bytes = [(self.next % 8).to_be_bytes(), (self.next / 8).to_be_bytes()].concat();
+            let mut bytes = [(self.next % 8).to_be_bytes(), (self.next / 8).to_be_bytes()].concat();
+            bytes.resize(self.length.max(16), 0);
             if !frame.push_bytes(cx.pool, &bytes, cx.interface) {
                 cx.no_buffer += 1;
                 break;
@@ -29,9 +33,9 @@ struct Tx(usize, Sender<Seen>);
 impl TxQueue for Tx {
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
         for i in 0..batch.len() {
-            let (flow, number) = batch.bytes(cx.pool, i).split_at(8);
-            let word = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
-            self.1.send((self.0, word(flow), word(number))).expect("the test listens");
+            let bytes = batch.bytes(cx.pool, i);
+            let word = |at| u64::from_be_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+            self.1.send((self.0, word(0), word(8))).expect("the test listens");
         }
         batch.len()
     }
@@ -89,6 +93,9 @@ struct Bench {
 }
 const BUFFERS: u32 = 16_000;
 fn bench(workers: usize, end: u64) -> Bench {
+    bench_with(workers, Flows { end, ..Flows::default() })
+}
+fn bench_with(workers: usize, flows: Flows) -> Bench {
     let settings = Settings { workers, buffers: BUFFERS, buffers_limit: BUFFERS, ..Settings::default() };
     let mut dataplane = Dataplane::new(settings).expect("a data plane");
     let graph = dataplane.blueprint();
@@ -101,8 +108,8 @@ fn bench(workers: usize, end: u64) -> Bench {
     dataplane.connect_workers();
     let (to, sent) = channel();
     let mut bench = Bench { dataplane, workers: made, spread, input, queue: QueueId(0), to, sent };
-    bench.queue = bench.attach(0, Flows { next: 0, end });
-    bench.attach(1, Flows { next: 0, end: 0 });
+    bench.queue = bench.attach(0, flows);
+    bench.attach(1, Flows::default());
     bench
 }
 impl Bench {
@@ -200,6 +207,102 @@ fn a_full_ring_is_a_drop_with_a_name() {
 }
 
 #[test]
+fn a_ring_holds_packets_by_the_thousand_however_short_turns_are() {
+    const PACKETS: u64 = 2000;
+    let mut bench = bench(2, PACKETS);
+    bench.change(Some(|_| 1));
+    bench.workers[0].vector = 1;
+    while bench.workers[1].turn(0) > 0 {}
+    (0..30).for_each(|_| assert!(bench.workers[0].turn(0) > 0));
+    assert_eq!(bench.workers[1].turn(0), 30, "thirty bundles of one packet");
+    (30..PACKETS).for_each(|_| assert_eq!(bench.workers[0].turn(0), 1));
+    // The last ones lie in an open bundle, which no sleep may keep.
+    assert!(bench.workers[0].wake_at().is_some());
+    while bench.workers.iter_mut().map(|worker| worker.turn(0)).sum::<usize>() > 0 {}
+    assert_eq!((bench.workers[0].wake_at(), bench.drops("spread", "full")), (None, 0));
+    let numbers: Vec<_> = bench.sent.try_iter().map(|(_, flow, number)| number * 8 + flow).collect();
+    assert_eq!(numbers, (0..PACKETS).collect::<Vec<_>>());
+    bench.finish();
+}
+
+#[test]
+fn a_bundle_that_is_still_open_is_not_overtaken() {
+    let mut bench = bench(2, 1000);
+    bench.change(Some(|_| 1));
+    bench.workers[0].vector = 1;
+    (0..100).for_each(|_| assert!(bench.workers[0].turn(0) > 0));
+    bench.change(None);
+    while bench.workers.iter_mut().map(|worker| worker.turn(0)).sum::<usize>() > 0 {}
+    let sent: Vec<_> = bench.sent.try_iter().map(|(worker, flow, number)| (worker, number * 8 + flow)).collect();
+    assert_eq!(sent.len(), 1000);
+    for (number, sent) in (0..).zip(sent) {
+        assert_eq!(sent, (usize::from(number < 100), number));
+    }
+    bench.finish();
+}
+
+/// Stands for the machine under the second worker's thread, whose turns take all the time there is; the first worker hands
+/// two packets over after every so many turns of the second.
+struct Feeder<'a> {
+    dataplane: &'a Dataplane,
+    first: Worker,
+    every: u32,
+    turns: u32,
+    now: u64,
+}
+impl thread::System for Feeder<'_> {
+    fn now(&mut self) -> u64 {
+        self.now += 10_000;
+        self.now
+    }
+    fn cpu_time(&mut self) -> u64 {
+        self.now
+    }
+    fn turned(&mut self, _: &Worker, _: usize) {
+        self.turns += 1;
+        if self.turns.is_multiple_of(self.every) {
+            self.first.turn(self.now);
+        }
+        if self.turns == 5000 {
+            self.dataplane.stop();
+        }
+    }
+    fn wait(&mut self, _: &mut [PollFd<'_>], until: Option<u64>) {
+        self.now = until.expect("a nap").max(self.now);
+    }
+}
+/// How often a worker naps to which such packets are handed.
+fn naps(every: u32, length: usize) -> u64 {
+    let mut bench = bench_with(2, Flows { end: u64::MAX, length, ..Flows::default() });
+    bench.change(Some(|_| 1));
+    let [mut first, second] = <[Worker; 2]>::try_from(std::mem::take(&mut bench.workers)).ok().expect("two");
+    first.vector = 2;
+    let mut feeder = Feeder { dataplane: &bench.dataplane, first, every, turns: 0, now: 0 };
+    let second = thread::run(second, &mut feeder);
+    let first = feeder.first;
+    bench.workers = vec![first, second];
+    let naps = bench.dataplane.worker_counters(1).expect("two").naps.get();
+    assert!(bench.sent.try_iter().count() >= 5000 / every as usize && bench.drops("spread", "full") == 0);
+    bench.finish();
+    naps
+}
+
+#[test]
+fn few_packets_that_are_handed_over_gather_in_naps() {
+    assert!(naps(2, 64) > 100);
+}
+
+#[test]
+fn no_nap_is_taken_beside_packets_that_were_handed_over() {
+    assert_eq!(naps(1, 64), 0);
+}
+
+#[test]
+fn long_packets_that_are_handed_over_are_not_taken_for_a_dear_wake_up() {
+    assert_eq!(naps(2, 60_000), 0);
+}
+
+#[test]
 fn what_is_on_its_way_from_an_interface_that_goes_is_dropped_even_if_its_number_comes_back() {
     let mut bench = bench(2, u64::MAX);
     bench.change(Some(|_| 1));
@@ -207,7 +310,7 @@ fn what_is_on_its_way_from_an_interface_that_goes_is_dropped_even_if_its_number_
     bench.dataplane.detach(0, ());
     // Both workers have let go of it when its number comes back; but what was handed over is still in the ring.
     bench.workers[0].turn(0);
-    bench.attach(0, Flows { next: 0, end: 0 });
+    bench.attach(0, Flows::default());
     let mut turns = 0;
     while bench.drops("dispatch", "interface-gone") == 0 {
         turns += 1;

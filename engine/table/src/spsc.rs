@@ -81,6 +81,15 @@ impl<T: Send> Writer<T> {
     pub fn mark(&self) -> u64 {
         self.published
     }
+    /// Whether the reader has yet to give back more than so many slots.
+    #[inline]
+    pub fn is_behind(&mut self, slots: u64) -> bool {
+        // What was seen last can only be too old: the reader's line is asked for if that matters.
+        if self.published - self.released > slots {
+            self.released = self.ring.released.0.load(Ordering::Acquire);
+        }
+        self.published - self.released > slots
+    }
     /// Whether the reader has given back everything that was published up to a mark.
     pub fn is_drained(&self, mark: u64) -> bool {
         self.ring.released.0.load(Ordering::Acquire) >= mark
@@ -132,8 +141,10 @@ mod tests {
         assert_eq!((reader.take(|slot| *slot), reader.take(|slot| *slot)), (Some(1), Some(2)));
         assert_eq!(writer.fill(|_| ()), None, "taken is not given back");
         assert!(!writer.is_drained(2));
+        assert!(writer.is_behind(3) && !writer.is_behind(4));
         reader.release();
         assert!(writer.is_drained(2) && !writer.is_drained(writer.mark()));
+        assert!(writer.is_behind(1) && !writer.is_behind(2));
         assert_eq!(writer.fill(|slot| *slot = 5), Some(()));
         assert_eq!(writer.fill(|slot| *slot += 1), Some(()), "the same slot until it is published");
         writer.publish();
