@@ -23,6 +23,9 @@ pub(crate) struct Cells<T: Cell> {
     region: Region,
     committed: AtomicUsize,
     reserved: usize,
+    /// Bytes that the system has to give, for tests of what happens when it has no more.
+    #[cfg(test)]
+    pub(crate) given_max: AtomicUsize,
     cells: PhantomData<T>,
 }
 
@@ -32,7 +35,14 @@ impl<T: Cell> Cells<T> {
     pub(crate) fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Cells<T>> {
         let bytes = (reserved * size_of::<T>()).next_multiple_of(HUGE_PAGE);
         let region = Region::reserve(bytes, huge_pages)?;
-        Ok(Cells { region, committed: AtomicUsize::new(0), reserved, cells: PhantomData })
+        Ok(Cells {
+            region,
+            committed: AtomicUsize::new(0),
+            reserved,
+            #[cfg(test)]
+            given_max: AtomicUsize::new(usize::MAX),
+            cells: PhantomData,
+        })
     }
 
     /// Makes at least the first `count` usable. For the writer.
@@ -41,6 +51,10 @@ impl<T: Cell> Cells<T> {
         let committed = self.committed.load(Ordering::Relaxed);
         if count * size_of::<T>() > committed {
             let end = (count * size_of::<T>()).next_multiple_of(HUGE_PAGE);
+            #[cfg(test)]
+            if end > self.given_max.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
             self.region.commit(committed, end)?;
             self.committed.store(end, Ordering::Relaxed);
         }

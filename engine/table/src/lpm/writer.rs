@@ -202,12 +202,19 @@ impl LpmWriter {
             level = match level.below(table, prefix) {
                 Some((_, below)) => below,
                 None => {
-                    let block = self.blocks.allocate(&table.blocks);
-                    let block = block.map_err(|source| LpmError::Memory { bytes: 1024, source });
-                    let Some(block) = block? else {
-                        self.collapse(prefix, length);
-                        let (prefix, blocks_max) = (Ipv4Addr::from(prefix), self.blocks.max());
-                        return Err(LpmError::Full { prefix, length, blocks_max });
+                    let block = match self.blocks.allocate(&table.blocks) {
+                        Ok(Some(block)) => block,
+                        refused => {
+                            // Half a path is of no use, and nobody would find it to take it back.
+                            self.collapse(prefix, length);
+                            return Err(match refused {
+                                Err(source) => LpmError::Memory { bytes: 1024, source },
+                                _ => {
+                                    let (prefix, blocks_max) = (Ipv4Addr::from(prefix), self.blocks.max());
+                                    LpmError::Full { prefix, length, blocks_max }
+                                }
+                            });
+                        }
                     };
                     let (word, below) = (level.word(prefix), level.block(table, block));
                     let leaf = word.load(Ordering::Relaxed);
@@ -257,5 +264,27 @@ impl LpmWriter {
             seam("a block unlinked, not retired yet");
             self.blocks.unlinked(block);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_for_which_memory_ends_half_way_is_given_back() {
+        let mut writer = LpmWriter::new(&Domain::new(), LpmConfig::small()).expect("a table");
+        // Two megabytes of blocks are there, one of which is nobody's; each of these routes needs two.
+        (0..1023).for_each(|i| assert!(writer.insert(i << 16, 32, 7).is_ok()));
+        assert_eq!(writer.blocks_in_use(), 2046);
+        writer.table().blocks.given_max.store(2 << 20, Ordering::Relaxed);
+        for _ in 0..3 {
+            let error = writer.insert(2000 << 16, 32, 7).expect_err("there is room for one block of two");
+            assert!(matches!(error, LpmError::Memory { .. }), "{error}");
+            assert_eq!((writer.blocks_in_use(), writer.get(2000 << 16, 32), writer.len()), (2046, None, 1023));
+        }
+        writer.table().blocks.given_max.store(usize::MAX, Ordering::Relaxed);
+        assert!(writer.insert(2000 << 16, 32, 7).is_ok());
+        assert_eq!((writer.blocks_in_use(), writer.lookup(2000 << 16)), (2048, 7));
     }
 }
