@@ -2,6 +2,8 @@
 
 mod ports;
 
+use quiver_testkit::growth::assert_linear;
+
 use ports::{Log, applied, apply_file, control, diff_file, port, switch};
 
 const FILE: &str = "\
@@ -146,17 +148,16 @@ fn what_fails_to_be_applied_is_found_in_the_file() {
 
 #[test]
 fn a_large_file_is_taken_in_time() {
-    let (executor, control) = control();
-    let mut text = "leases:\n".to_owned();
-    for number in 0..20_000u32 {
-        text.push_str(&format!("- {{pool: 1, address: {}}}\n", std::net::Ipv4Addr::from(number)));
-    }
-    let start = std::time::Instant::now();
-    apply_file(&executor, &control, "large", &text).unwrap();
-    let saved = control.save().text;
-    assert!(diff_file(&executor, &control, "large", &saved).unwrap().text.is_empty());
-    // Some seconds, most of them of an unoptimised build: a quadratic step would take minutes.
-    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    assert_linear("leases", 10_000, |leases| {
+        let (executor, control) = control();
+        let mut text = "leases:\n".to_owned();
+        for number in 0..leases as u32 {
+            text.push_str(&format!("- {{pool: 1, address: {}}}\n", std::net::Ipv4Addr::from(number)));
+        }
+        apply_file(&executor, &control, "large", &text).unwrap();
+        let saved = control.save().text;
+        assert!(diff_file(&executor, &control, "large", &saved).unwrap().text.is_empty());
+    });
 }
 
 #[test]

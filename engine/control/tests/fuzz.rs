@@ -3,14 +3,13 @@
 
 mod ports;
 
-use std::time::{Duration, Instant};
-
 use ports::{PortName, Switch, apply_file, control, diff_file, port, switch};
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::protocol;
 use quiver_control::transaction::Version;
 use quiver_testkit::executor::Executor;
+use quiver_testkit::growth::assert_linear;
 
 /// A system with a command for each part of the notation.
 fn system() -> (Executor, Control) {
@@ -239,21 +238,15 @@ fn versions() {
     });
 }
 
-/// Inputs of a kind that makes careless readers slow: a few seconds each would already be quadratic.
-fn in_time(name: &str, work: impl FnOnce()) {
-    let start = Instant::now();
-    work();
-    assert!(start.elapsed() < Duration::from_secs(10), "{name}: {:?}", start.elapsed());
-}
+// Inputs of a kind that makes careless readers slow.
 
 #[test]
 fn long_lines_are_refused_in_time() {
     let (executor, control) = system();
     for word in ["p1 ", "a ", "via 10.0.0.1 ", "\" ", "\"\\", "x", "é"] {
-        let rest = word.repeat(16 * 1024 / word.len());
         for start in ["show interface ", "create switch 1 ", "ip route add 1.0.0.0/8 ", "comment ", ""] {
-            let line = format!("{start}{rest}");
-            in_time(&format!("{start:?} {word:?}"), || {
+            assert_linear(&format!("{start:?} {word:?}"), 8 * 1024, |length| {
+                let line = format!("{start}{}", word.repeat(length / word.len()));
                 let _ = executor.block_on(control.commands().run(&control, &line, &Output::default()));
                 control.commands().complete(&control, &line);
             });
@@ -295,8 +288,8 @@ fn long_files_are_refused_in_time() {
         "a: b: ",
     ] {
         for start in ["", "ports: [", "ports:\n", "ports: \""] {
-            let text = format!("{start}{}", piece.repeat((1 << 18) / piece.len()));
-            in_time(&format!("{start:?} {piece:?}"), || {
+            assert_linear(&format!("{start:?} {piece:?}"), 1 << 17, |length| {
+                let text = format!("{start}{}", piece.repeat(length / piece.len()));
                 let _ = diff_file(&executor, &control, "long", &text);
             });
         }

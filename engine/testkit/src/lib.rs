@@ -3,6 +3,7 @@ pub mod crossing;
 pub mod daemon;
 pub mod executor;
 pub mod golden;
+pub mod growth;
 pub mod levels;
 pub mod packet;
 pub mod pcap;
