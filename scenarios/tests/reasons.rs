@@ -12,7 +12,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
 
 /// Reasons that no scenario can reach, since its packets come from the generator: why, and the test that reaches them.
-const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 14] = [
+const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 18] = [
     ("dispatch", "interface-gone", "workers of a scenario leave nothing in their rings", HANDOFF),
     ("dispatch", "too-many-passes", "no configuration lets packets circle", HANDOFF),
     ("worker-handoff", "handoff-full", "all workers of a scenario keep up", WORKERS),
@@ -20,18 +20,23 @@ const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 14] = [
     ("interface-output", "no-buffer", "the generator makes no offloads to be cut", OFFLOAD),
     ("interface-output", "tx-full", "the generator takes all that it is to send", OFFLOAD),
     ("interface-output", "tx-refused", "the generator takes all that it is to send", OFFLOAD),
-    ("pg-input", "truncated", "all receive queues have this reason, and the generator never cuts a packet", None),
+    ("pg-input", "truncated", FOR_ALL, None),
     ("af-packet-input", "no-buffer", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),
     ("af-packet-input", "truncated", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),
     ("memif-input", "no-buffer", "its packets come from another process", HOSTILE),
     ("memif-input", "truncated", "its packets come from another process", HOSTILE),
     ("tap-input", "no-buffer", LINUX, Some("drivers/tap/tests/namespaces.rs")),
+    ("pg-input", "receive-error", FOR_ALL, None),
+    ("af-packet-input", "receive-error", FOR_ALL, None),
+    ("memif-input", "receive-error", FOR_ALL, None),
+    ("tap-input", "receive-error", "no Linux does so: a socket stands for it", Some("drivers/tap/src/queue.rs")),
     ("tap-input", "truncated", "no Linux does so: a socket stands for it", Some("drivers/tap/src/queue.rs")),
 ];
 const HANDOFF: Option<&str> = Some("engine/core/tests/handoff.rs");
 const WORKERS: Option<&str> = Some("scenarios/tests/workers.rs");
 const HOSTILE: Option<&str> = Some("drivers/memif/tests/hostile.rs");
 const OFFLOAD: Option<&str> = Some("engine/core/tests/offload.rs");
+const FOR_ALL: &str = "all receive queues have this reason, and this one never meets it";
 const LINUX: &str = "its packets come from Linux";
 
 /// The reasons of all nodes, as (node, reason).

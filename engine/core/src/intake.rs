@@ -25,6 +25,7 @@ arcs! {
         Received => features "device-input",
         NoBuffer => drop "no-buffer",
         Truncated => drop "truncated",
+        Failed => drop "receive-error",
     }
 }
 
@@ -125,11 +126,12 @@ impl Place {
         let mut frame = graph.frame();
         let mut rx = RxContext::new(cx.pool, cx.now, self.interface, most.min(VECTOR));
         let n = queue.receive(&mut rx, &mut frame).min(frame.len());
-        let (no_buffer, truncated) = (rx.no_buffer, rx.truncated);
+        let (no_buffer, truncated, failed) = (rx.no_buffer, rx.truncated, rx.failed);
         let counters = graph.counters(self.input);
-        if no_buffer + truncated > 0 {
+        if no_buffer + truncated + failed > 0 {
             counters.arc(InputNext::NoBuffer.into(), no_buffer);
             counters.arc(InputNext::Truncated.into(), truncated);
+            counters.arc(InputNext::Failed.into(), failed);
         }
         if n == 0 {
             // A queue that lost packets has not shown that it is empty.

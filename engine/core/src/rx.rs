@@ -19,10 +19,12 @@ pub struct RxContext<'t> {
     pub no_buffer: u64,
     /// To be raised for each packet lost because the system handed over a part of it only, or contradicts itself.
     pub truncated: u64,
+    /// To be raised each time that the system reports an error where a packet was expected.
+    pub failed: u64,
 }
 impl<'t> RxContext<'t> {
     pub(crate) fn new(pool: &'t mut Pool, now: u64, interface: u16, most: usize) -> RxContext<'t> {
-        RxContext { pool, now, interface, most, no_buffer: 0, truncated: 0 }
+        RxContext { pool, now, interface, most, no_buffer: 0, truncated: 0, failed: 0 }
     }
 }
 
