@@ -10,7 +10,6 @@ use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, TsResolution};
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
-use quiver_interface::Events;
 
 use crate::interface::PacketGenerators;
 use crate::queue::Sent;
@@ -62,9 +61,9 @@ impl Captures {
         self.drain();
         self.running.remove(interface)
     }
-    /// Distributes what workers sent.
-    pub fn drain(&mut self) {
-        while let Some(sent) = self.from_workers.receive() {
+    /// Distributes what workers have sent by now. True if they have sent more since.
+    pub fn drain(&mut self) -> bool {
+        for sent in self.from_workers.waiting() {
             if let Some(capture) = self.running.get_mut(&*sent.interface)
                 && capture.packets.len() < capture.count
             {
@@ -74,6 +73,7 @@ impl Captures {
                 list.push_back(sent);
             }
         }
+        !self.from_workers.is_empty()
     }
     /// Interfaces whose capture has all the packets it wanted.
     fn full(&self) -> Vec<String> {
@@ -81,22 +81,17 @@ impl Captures {
     }
 }
 
-/// Takes copies off the workers' queue whenever they ring.
-pub(crate) async fn collect(control: Control) {
-    loop {
-        let changed = control.room::<Events>().signal.changed();
-        {
-            let mut room = control.room_mut::<PacketGenerators>();
-            room.captures.drain();
-            if !room.captures.all() {
-                // Whoever has enough copies is not to pay for more.
-                for name in room.captures.full() {
-                    room.ports.get(&name).into_iter().for_each(|port| port.capturing.store(false, Relaxed));
-                }
-            }
+/// Takes copies off the workers' queue. True if there are more by now.
+pub(crate) fn collect(control: &Control) -> bool {
+    let mut room = control.room_mut::<PacketGenerators>();
+    let has_more = room.captures.drain();
+    if !room.captures.all() {
+        // Whoever has enough copies is not to pay for more.
+        for name in room.captures.full() {
+            room.ports.get(&name).into_iter().for_each(|port| port.capturing.store(false, Relaxed));
         }
-        changed.await;
     }
+    has_more
 }
 
 /// Writes packets as pcap with times in nanoseconds since the daemon's start.

@@ -26,6 +26,7 @@ pub use wire::{send, sent};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
+use quiver_interface::Events;
 
 /// Gives the control side the packet generator. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -38,6 +39,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     interface::register(control);
     control.objects().add(Kind::new(running::apply).check(stream::check));
     commands::register(control);
-    control.spawn("pg-capture", capture::collect(control.clone()));
+    control.spawn("pg-capture", Events::listen(control.clone(), capture::collect));
     Ok(())
 }

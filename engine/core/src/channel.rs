@@ -78,6 +78,11 @@ impl<T: Send> Inbox<T> {
     pub fn receive(&self) -> Option<T> {
         self.0.queue.pop()
     }
+    /// What is waiting now, in its order. Messages that come meanwhile are left: a flood of them never ends, and whoever
+    /// takes them is not to keep its thread from others.
+    pub fn waiting(&self) -> impl Iterator<Item = T> {
+        (0..self.len()).map_while(|_| self.receive())
+    }
     /// Messages lost because the queue was full.
     pub fn lost(&self) -> u64 {
         self.0.lost.load(Ordering::Relaxed)
@@ -105,6 +110,15 @@ mod tests {
         assert!(bell.answer() && !bell.answer());
         assert_eq!((inbox.receive(), inbox.receive(), inbox.receive(), inbox.lost()), (Some(1), Some(2), None, 1));
         assert!(outbox.send(4) && bell.answer());
+    }
+
+    #[test]
+    fn what_comes_meanwhile_is_left_waiting() {
+        let (outbox, inbox) = channel(8, &Doorbell::new().expect("eventfd"));
+        assert_eq!([1, 2, 3].map(|n| outbox.send(n)), [true; 3]);
+        let taken: Vec<_> = inbox.waiting().inspect(|n| assert!(outbox.send(n + 10))).collect();
+        assert_eq!((taken, inbox.len()), (vec![1, 2, 3], 3));
+        assert_eq!(inbox.waiting().collect::<Vec<_>>(), [11, 12, 13]);
     }
 }
 

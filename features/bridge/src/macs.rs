@@ -16,8 +16,6 @@ use crate::layer2::DomainIndex;
 use crate::learn::{News, Sighting};
 use crate::station::{Place, Station};
 
-/// How long control leaves sightings alone that came while it learned others.
-const PAUSE: Duration = Duration::from_micros(100);
 /// Addresses of all domains together.
 pub(crate) const STATIONS_MAX: usize = 16 << 20;
 /// Sightings on their way; workers repeat what is lost.
@@ -153,19 +151,7 @@ impl Macs {
 
 /// Starts the tasks that learn and age.
 pub(crate) fn spawn_tasks(control: &Control) {
-    let here = control.clone();
-    control.spawn("l2-learning", async move {
-        let signal = here.room::<Events>().signal.clone();
-        loop {
-            let rung = signal.changed();
-            if learn_some(&here) {
-                // More has come meanwhile: others get their turn first.
-                here.sleep(PAUSE).await;
-            } else {
-                rung.await;
-            }
-        }
-    });
+    control.spawn("l2-learning", Events::listen(control.clone(), learn_some));
     let here = control.clone();
     control.spawn("l2-ageing", async move {
         let start = here.now();

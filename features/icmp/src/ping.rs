@@ -41,7 +41,7 @@ struct Running {
 pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     let pings = Pings::default();
     control.insert_room(pings.clone());
-    control.spawn("ping", listen(control.clone(), heard, pings));
+    control.spawn("ping", Events::listen(control.clone(), move |_| pings.hear(&heard)));
     let grammar = "ping <address:ip4> {repeat <repeat:u32> | size <size:u32> | interval <interval:text> \
         | source <interface> | table-id <table:u32>}";
     control.commands().add(
@@ -55,19 +55,18 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     );
 }
 
-/// Hands what workers heard to the pings that wait for it.
-async fn listen(control: Control, heard: Inbox<Heard>, pings: Pings) {
-    loop {
-        let changed = control.room::<Events>().signal.changed();
-        while let Some(heard) = heard.receive() {
-            let running = pings.0.borrow();
+impl Pings {
+    /// Hands what workers heard to the pings that wait for it. True if more has come.
+    fn hear(&self, heard: &Inbox<Heard>) -> bool {
+        for heard in heard.waiting() {
+            let running = self.0.borrow();
             // A ping that has ended waits for nothing.
             if let Some((queue, signal)) = running.waiting.get(&heard.identifier) {
                 queue.borrow_mut().push_back(heard);
                 signal.notify();
             }
         }
-        changed.await;
+        !heard.is_empty()
     }
 }
 

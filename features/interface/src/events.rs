@@ -1,9 +1,14 @@
 //! How control's tasks learn that workers have something for them.
 
+use std::time::Duration;
+
 use quiver_control::{Control, Signal};
 use quiver_engine::Dataplane;
 
-/// What wakes tasks that wait for workers: they wait for the signal, then empty their inboxes, and wait again.
+/// How long a flood of messages is left alone after a part of it, so that others get their turn.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What wakes tasks that wait for workers.
 #[derive(Clone, Default)]
 pub struct Events {
     /// Notified after workers rang the bell.
@@ -19,6 +24,21 @@ impl Events {
             // A clone, since a woken task may run at once and look at this room.
             let signal = control.room::<Events>().signal.clone();
             signal.notify();
+        }
+    }
+
+    /// A task that calls `hear` for ever, when workers have rung. It takes what is waiting by then
+    /// ([`waiting`](quiver_engine::channel::Inbox::waiting)) and says whether more has come; that is heard after others
+    /// had their turn, so no flood keeps the control thread to itself.
+    pub async fn listen(control: Control, mut hear: impl FnMut(&Control) -> bool) {
+        let signal = control.room::<Events>().signal.clone();
+        loop {
+            let rung = signal.changed();
+            if hear(&control) {
+                control.sleep(PAUSE).await;
+            } else {
+                rung.await;
+            }
         }
     }
 }

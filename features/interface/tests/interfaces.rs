@@ -1,9 +1,11 @@
 //! Interfaces through the commands, as a user meets them, with a worker that is turned by hand.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use quiver_control::{Control, ObjectError};
+use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, Settings, Worker};
 use quiver_interface::*;
 use quiver_testkit::executor::Executor;
@@ -209,4 +211,30 @@ fn tasks_wake_when_workers_have_rung() {
     Events::answer(&house.control);
     house.executor.run_ready();
     assert_eq!(*woken.borrow(), 1);
+}
+
+#[test]
+fn a_flood_of_messages_leaves_others_their_turn() {
+    let house = house().unwrap();
+    let (outbox, inbox) = channel(64, house.control.room::<Dataplane>().bell());
+    (0..10).for_each(|n| assert!(outbox.send(n)));
+    let (heard, is_flood) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(true)));
+    let hear = {
+        let (heard, is_flood) = (heard.clone(), is_flood.clone());
+        move |_: &Control| {
+            for n in inbox.waiting() {
+                heard.set(heard.get() + 1);
+                // Each that is heard is followed by another one.
+                assert!(heard.get() < 1000, "the flood has the thread to itself");
+                assert!(!is_flood.get() || outbox.send(n));
+            }
+            !inbox.is_empty()
+        }
+    };
+    house.control.spawn("flood", Events::listen(house.control.clone(), hear));
+    house.executor.run_for(Duration::from_millis(1));
+    assert!((20..200).contains(&heard.get()), "{} were heard in a millisecond", heard.get());
+    is_flood.set(false);
+    house.executor.run_for(Duration::from_millis(1));
+    assert_eq!(house.executor.next_timer(), None, "it waits for the bell now");
 }

@@ -19,23 +19,21 @@ pub(crate) struct Punts {
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(Punts::default());
-    control.spawn("punt", hear(control.clone()));
+    control.spawn("punt", Events::listen(control.clone(), hear));
     control.commands().add(Command::new("show punt", "Show packets that nodes sent to control, by reason.", show));
 }
 
-async fn hear(control: Control) {
-    loop {
-        let changed = control.room::<Events>().signal.changed();
-        while let Some(packet) = control.room::<Dataplane>().punted().receive() {
-            let mut punts = control.room_mut::<Punts>();
-            *punts.counts.entry(packet.reason).or_default() += 1;
-            punts.last.push_back(packet);
-            if punts.last.len() > KEPT {
-                punts.last.pop_front();
-            }
+/// Notes what is waiting. True if more has come.
+fn hear(control: &Control) -> bool {
+    let (dataplane, mut punts) = (control.room::<Dataplane>(), control.room_mut::<Punts>());
+    for packet in dataplane.punted().waiting() {
+        *punts.counts.entry(packet.reason).or_default() += 1;
+        punts.last.push_back(packet);
+        if punts.last.len() > KEPT {
+            punts.last.pop_front();
         }
-        changed.await;
     }
+    !dataplane.punted().is_empty()
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
