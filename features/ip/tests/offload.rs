@@ -87,14 +87,19 @@ fn daemon() -> Daemon {
     daemon
 }
 
+/// Lets a TCP packet arrive, with the next one that does.
+fn send(daemon: &mut Daemon, fields: &str, payload: usize) {
+    let packet = format!(
+        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 {fields} / \
+         tcp 1000 > 80 ack seq 1 ack 2 window 100 / payload {payload}"
+    );
+    daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");
+}
+
 /// What leaves by pg1 when a TCP packet with 3,000 bytes of payload arrives that is to be cut into segments of this size.
 fn forward(daemon: &mut Daemon, segment_size: u16, fields: &str) -> Vec<Vec<u8>> {
     daemon.control().room::<SegmentSize>().0.store(segment_size, Relaxed);
-    let packet = format!(
-        "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > 20.0.0.9 ttl 64 id 7 {fields} / \
-         tcp 1000 > 80 ack seq 1 ack 2 window 100 / payload 3000"
-    );
-    daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");
+    send(daemon, &format!("id 7 {fields}"), 3000);
     daemon.settle().expect("it comes to rest");
     daemon.sent().into_iter().map(|(_, bytes)| bytes).collect()
 }
@@ -150,5 +155,18 @@ fn fragments_have_the_checksum_that_the_driver_left_out() {
     let (ip, _) = opened(&sent[0]);
     let sum = V4::pseudo_header(ip.source(), ip.destination(), ip.protocol, whole.len() as u32);
     assert!(sum.add_bytes(&whole).is_right());
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn fragments_are_not_overtaken_by_what_came_after_them() {
+    let mut daemon = daemon();
+    for (number, payload) in [(1, 30), (2, 3000), (3, 30), (4, 1500), (5, 40)] {
+        send(&mut daemon, &format!("id {number}"), payload);
+    }
+    daemon.settle().expect("it comes to rest");
+    let numbers: Vec<_> = daemon.sent().iter().map(|(_, frame)| opened(frame).0.identification.get()).collect();
+    assert_eq!(numbers, [1, 2, 2, 2, 2, 3, 4, 4, 5]);
+    assert_eq!(count(&daemon, "ip4-output"), 9);
     daemon.finish().expect("nothing leaks");
 }

@@ -2,7 +2,8 @@
 //!
 //! One that the driver is to cut into segments passes if each of them fits. Of others that do not fit, those that must not be
 //! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6), unless
-//! it would have to be segmented before, or its options leave no room in a fragment.
+//! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
+//! rows, so what comes after them in the frame does, too: it may be of the same flow.
 
 use std::sync::Arc;
 
@@ -35,13 +36,18 @@ pub struct Ip4TooBig {
 impl Node for Ip4TooBig {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
+        let mut has_fragments = false;
         for i in 0..frame.len() {
             let (hop, row) = (frame.hop[i], table.row(frame.hop[i]));
             let segment = segment_length(cx, frame, i);
             if segment.or_else(|| total_length(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
-                match encapsulate(cx.pool, frame, i, row) {
-                    true => self.sent.add(hop, 1, frame.length[i].into()),
-                    false => frame.next[i] = Next::CannotFragment.into(),
+                if !encapsulate(cx.pool, frame, i, row) {
+                    frame.next[i] = Next::CannotFragment.into();
+                    continue;
+                }
+                self.sent.add(hop, 1, frame.length[i].into());
+                if has_fragments {
+                    frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
                 }
                 continue;
             }
@@ -79,6 +85,7 @@ impl Node for Ip4TooBig {
                 frame.next[i] = Next::NoBuffers.into();
                 continue;
             }
+            has_fragments = true;
             for mut packet in packets {
                 (packet.rx, packet.tx, packet.hop) = (frame.rx[i], row.tx(), hop);
                 self.sent.add(hop, 1, packet.len() as u64);
