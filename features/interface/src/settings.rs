@@ -37,7 +37,8 @@ pub struct InterfaceSettings {
     pub mac: Option<UnicastMac>,
 }
 
-const MTU_MIN: u16 = 64;
+/// RFC 791, 3.2: what every link of an internet takes without further fragmentation.
+const MTU_MIN: u16 = 68;
 
 /// What holds of settings whatever the interface is.
 pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {

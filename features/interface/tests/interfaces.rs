@@ -124,7 +124,7 @@ fn what_cannot_be_is_refused_by_name() {
     house.control.put(part).unwrap();
     for (line, error) in [
         ("set interface state dumy0 up", "there is no interface 'dumy0'; did you mean 'dummy0'?"),
-        ("set interface mtu 63 dummy0", "interfaces dummy0: mtu: 63 is too little; at least 64"),
+        ("set interface mtu 67 dummy0", "interfaces dummy0: mtu: 67 is too little; at least 68"),
         ("set interface mac address dummy0 01:00:00:00:00:00", "01:00:00:00:00:00 is no address of a single station"),
         ("set interface mac address dummy0.1 02:00:00:00:00:00", "mac: a sub-interface has the address of its parent"),
     ] {
