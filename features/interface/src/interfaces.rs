@@ -84,7 +84,7 @@ pub enum InterfaceEvent {
     Removed(InterfaceId),
     /// It was set up or down.
     AdminState(InterfaceId),
-    /// It gained or lost its connection.
+    /// It gained or lost its connection; or what it is a part of did, or was set up or down.
     Link(InterfaceId),
     /// Its MTU changed.
     Mtu(InterfaceId),
@@ -167,6 +167,11 @@ impl Interfaces {
         let id = u16::try_from(self.interfaces.len()).ok()?;
         self.interfaces.push(None);
         Some(InterfaceId(id))
+    }
+    /// Whether packets can come and go by an interface: it is up and has a connection, and so is what it is a part of.
+    pub fn is_usable(&self, id: InterfaceId) -> bool {
+        let of = |id| self.get(id).filter(|interface| interface.up && interface.link);
+        of(id).is_some_and(|interface| interface.parent.is_none_or(|parent| of(parent).is_some()))
     }
     pub(crate) fn get_mut(&mut self, id: InterfaceId) -> Option<&mut Interface> {
         self.interfaces.get_mut(id.index())?.as_mut()
@@ -270,11 +275,13 @@ pub fn set_point_to_point(control: &Control, id: InterfaceId) {
 
 /// Notes that an interface gained or lost its connection. Called by its driver.
 pub fn set_link(control: &Control, id: InterfaceId, link: bool) {
-    let changed = match control.room_mut::<Interfaces>().get_mut(id) {
-        Some(interface) => std::mem::replace(&mut interface.link, link) != link,
-        None => false,
+    let concerned = {
+        let mut interfaces = control.room_mut::<Interfaces>();
+        let Some(interface) = interfaces.get_mut(id) else { return };
+        if std::mem::replace(&mut interface.link, link) == link {
+            return;
+        }
+        [vec![id], interfaces.children(id)].concat()
     };
-    if changed {
-        tell(control, InterfaceEvent::Link(id));
-    }
+    concerned.into_iter().for_each(|id| tell(control, InterfaceEvent::Link(id)));
 }

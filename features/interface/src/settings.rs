@@ -65,11 +65,15 @@ pub(crate) fn apply(control: &Control, change: Change<'_, InterfaceSettings>) ->
         let mut events = take(interface, wanted)?;
         let mac = interface.mac;
         if events.contains(&InterfaceEvent::Mac(id)) {
-            for child in children {
+            for child in &children {
                 // A sub-interface has the address of what it is a part of.
-                interfaces.get_mut(child).into_iter().for_each(|child| child.mac = mac);
-                events.push(InterfaceEvent::Mac(child));
+                interfaces.get_mut(*child).into_iter().for_each(|child| child.mac = mac);
+                events.push(InterfaceEvent::Mac(*child));
             }
+        }
+        if events.contains(&InterfaceEvent::AdminState(id)) {
+            // And no other connection than that has.
+            events.extend(children.into_iter().map(InterfaceEvent::Link));
         }
         (id, events)
     };

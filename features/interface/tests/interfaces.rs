@@ -116,6 +116,30 @@ fn settings_follow_commands_and_are_told_once() {
 }
 
 #[test]
+fn a_part_is_usable_while_the_whole_is() {
+    use InterfaceEvent::*;
+    let house = house().unwrap();
+    house.add("dummy0");
+    let mut part = dummies::Dummy::new("dummy0.1".into());
+    part.parent = Some(InterfaceName("dummy0".into()));
+    house.control.put(part).unwrap();
+    let ids @ [whole, part] = ["dummy0", "dummy0.1"].map(|name| house.id(name));
+    let usable = || ids.map(|id| house.control.room::<Interfaces>().is_usable(id));
+    house.run("set interface state dummy0.1 up").unwrap();
+    assert_eq!(usable(), [false, false]);
+    house.events();
+    house.run("set interface state dummy0 up").unwrap();
+    assert_eq!((usable(), house.events()), ([true, true], vec![AdminState(whole), Link(part)]));
+    set_link(&house.control, whole, false);
+    set_link(&house.control, whole, false);
+    assert_eq!((usable(), house.events()), ([false, false], vec![Link(whole), Link(part)]));
+    set_link(&house.control, whole, true);
+    assert_eq!((usable(), house.events()), ([true, true], vec![Link(whole), Link(part)]));
+    house.run("set interface state dummy0 down").unwrap();
+    assert_eq!((usable(), house.events()), ([false, false], vec![AdminState(whole), Link(part)]));
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let house = house().unwrap();
     house.add("dummy0");

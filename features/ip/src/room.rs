@@ -123,7 +123,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
 fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;
-    let up = interface.up && interface.link;
+    let up = interfaces.is_usable(id);
     Some(Link { up, mac: interface.mac.0, mtu: interface.mtu, point_to_point: interface.point_to_point })
 }
 
