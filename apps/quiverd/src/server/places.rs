@@ -116,3 +116,46 @@ impl Drop for Place {
         self.taken.clients.borrow_mut().remove(&self.number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    async fn told_to_go(place: &Place) -> bool {
+        tokio::time::timeout(Duration::ZERO, place.lost()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_one_idle_for_longest_goes_first_and_who_asks_never() {
+        let places = Places::new(3);
+        let [first, second, asking] = [0; 3].map(|_| places.take().expect("a free place"));
+        asking.is(Doing::Asking);
+        advance(Duration::from_millis(1)).await;
+        first.is(Doing::Idle);
+        let third = places.take().expect("the second one's");
+        assert_eq!((told_to_go(&first).await, told_to_go(&second).await), (false, true));
+        // Its task ends later, and frees nothing that is not its own.
+        drop(second);
+        third.is(Doing::Asking);
+        let fourth = places.take().expect("the first one's");
+        fourth.is(Doing::Asking);
+        assert!(told_to_go(&first).await && !told_to_go(&asking).await);
+        assert!(places.take().is_none(), "all wait for answers");
+        drop(asking);
+        assert!(places.take().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_goes_if_it_has_made_no_progress_for_long() {
+        let places = Places::new(2);
+        let [slow, hanging] = [0; 2].map(|_| places.take().expect("a free place"));
+        [&slow, &hanging].map(|place| place.is(Doing::Reading));
+        advance(READER_HANGS - Duration::from_millis(1)).await;
+        assert!(places.take().is_none());
+        slow.is(Doing::Reading);
+        advance(Duration::from_millis(1)).await;
+        assert!(places.take().is_some());
+        assert_eq!((told_to_go(&slow).await, told_to_go(&hanging).await), (false, true));
+    }
+}
