@@ -3,7 +3,7 @@
 //! on the way, so a packet that is missing at the end was lost.
 
 use std::alloc::System;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cap::Cap;
 use quiver_engine::Dataplane;
@@ -34,11 +34,17 @@ const CONFIGURATION: &str = "
         IP4: 02:00:00:00:00:c1 -> 02:00:00:00:00:c2 UDP: 10.2.0.1 -> 10.2.0.2 UDP: 1-60000 -> 2 } }
 ";
 
+const STREAMS: [&str; 2] = ["routed", "bridged"];
 const ROUTES: u32 = 100_000;
 const NEIGHBOURS: u32 = 1_000;
 const INTERFACES: u32 = 100;
 /// Times that everything comes and goes: the first one fills the allocator's stores, after it memory stays as it is.
 const ROUNDS: usize = 2;
+/// Packets of each stream that have to circle in all, and together while a round lasts.
+const PACKETS: u64 = 10_000;
+const PACKETS_MEANWHILE: u64 = 1000;
+/// How long a busy machine may take for what takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes that a round may leave behind: less than one for each route, and a thousandth of what came and went.
 const BYTES_MORE: usize = 64 * 1024;
 
@@ -82,29 +88,51 @@ fn counts(daemon: &mut Daemon, stream: &str) -> [u64; 5] {
     ["sent", "received", "lost", "duplicated", "reordered"].map(|column| reply.json[0][column].as_u64().expect(column))
 }
 
+fn sent(daemon: &mut Daemon) -> [u64; 2] {
+    STREAMS.map(|stream| counts(daemon, stream)[0])
+}
+
+/// Lets the daemon run until something is true, or it has had all the time that it may take: then the test goes on to say
+/// what is wrong.
+fn until(daemon: &mut Daemon, mut is_true: impl FnMut(&mut Daemon) -> bool) {
+    let start = Instant::now();
+    while !is_true(daemon) && start.elapsed() < PATIENCE {
+        daemon.run_threads(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn nothing_is_lost_while_control_works() {
     let mut daemon = Daemon::new(UNSEEN, Setup { workers: 2, buffers: 8192, ..Setup::default() }).expect("a daemon");
     daemon.configure(&CONFIGURATION.replace("\\\n", " "));
     daemon.start_threads().expect("threads");
     run(&mut daemon, "packet-generator enable");
-    daemon.run_threads(Duration::from_millis(200));
+    until(&mut daemon, |daemon| sent(daemon).iter().all(|sent| *sent > 0));
     let mut memory = vec![];
     for _ in 0..ROUNDS {
-        let before = counts(&mut daemon, "routed")[0] + counts(&mut daemon, "bridged")[0];
-        churn().iter().for_each(|line| run(&mut daemon, line));
-        let after = counts(&mut daemon, "routed")[0] + counts(&mut daemon, "bridged")[0];
-        assert!(after > before + 1000, "packets circled meanwhile: {before}, then {after}");
+        let (start, before) = (Instant::now(), sent(&mut daemon).iter().sum::<u64>());
+        loop {
+            churn().iter().for_each(|line| run(&mut daemon, line));
+            let circled = sent(&mut daemon).iter().sum::<u64>() - before;
+            if circled >= PACKETS_MEANWHILE {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "only {circled} packets circled meanwhile");
+        }
         // What was retired is freed when both workers have passed a turn.
-        daemon.run_threads(Duration::from_millis(50));
+        until(&mut daemon, |daemon| daemon.control().room::<Dataplane>().domain().pending() == 0);
         memory.push(MEMORY.allocated());
     }
+    until(&mut daemon, |daemon| sent(daemon).iter().all(|sent| *sent >= PACKETS));
     run(&mut daemon, "packet-generator disable");
-    daemon.run_threads(Duration::from_millis(200));
-    for stream in ["routed", "bridged"] {
+    until(&mut daemon, |daemon| {
+        let [sent, received] = [0, 1].map(|column| STREAMS.iter().map(|s| counts(daemon, s)[column]).sum::<u64>());
+        received + daemon.drops().values().sum::<u64>() >= sent
+    });
+    for stream in STREAMS {
         let [sent, received, lost, duplicated, reordered] = counts(&mut daemon, stream);
         println!("{stream}: {sent} sent, {received} received");
-        assert!(sent > 10_000, "{stream}: only {sent} packets circled");
+        assert!(sent >= PACKETS, "{stream}: only {sent} packets circled");
         assert_eq!([received, lost, duplicated, reordered], [sent, 0, 0, 0], "{stream}: {:?}", daemon.drops());
     }
     for worker in 0..2 {
