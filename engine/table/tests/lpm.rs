@@ -35,6 +35,7 @@ impl Oracle {
 enum Change {
     Insert(u32, u8, u32),
     Remove(u32, u8),
+    Replace(u32, u32),
 }
 
 /// Addresses that nest and collide: few values per byte, extremes among them.
@@ -49,6 +50,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => (address(), length(), 1_u32..1000).prop_map(|(prefix, length, leaf)| Change::Insert(prefix, length, leaf)),
         2 => (address(), length()).prop_map(|(prefix, length)| Change::Remove(prefix, length)),
+        1 => (address(), 0_u32..1000).prop_map(|(near, leaf)| Change::Replace(near, leaf)),
     ]
 }
 
@@ -69,6 +71,15 @@ proptest! {
                         let old = oracle.0.insert((length, prefix & mask(length)), leaf);
                         prop_assert_eq!(table.insert(prefix, length, leaf).unwrap(), old);
                         (prefix & mask(length), length)
+                    }
+                    Change::Replace(near, leaf) => {
+                        // Most are of a route that exists; a leaf of zero is none.
+                        let key = oracle.0.range((near as u8 % 33, near)..).next().map(|(key, _)| *key);
+                        let (length, prefix) = key.unwrap_or((24, near & mask(24)));
+                        let old = oracle.0.get_mut(&(length, prefix)).filter(|_| leaf != 0);
+                        let expected = old.map(|old| std::mem::replace(old, leaf));
+                        prop_assert_eq!(table.replace(prefix, length, leaf), expected);
+                        (prefix, length)
                     }
                     Change::Remove(prefix, length) => {
                         // Half of the removals are of a route that exists.

@@ -281,9 +281,7 @@ impl Ip4 {
         }
         // Workers know an address as ours before the first packet for it is led to `ip4-local`.
         self.publish_interface(id);
-        for prefix in old.keys().filter(|prefix| !wanted.contains_key(prefix)) {
-            self.fib.remove(table, *prefix, Source::Interface)?;
-        }
+        // What comes may find no room, and then what went has to be there still.
         for (prefix, kind) in wanted.iter().filter(|(prefix, kind)| old.get(prefix) != Some(kind)) {
             let target = match kind {
                 Meaning::Connected => Target::Link(id),
@@ -291,6 +289,9 @@ impl Ip4 {
                 Meaning::Broadcast => Target::Special(Special::Broadcast),
             };
             self.fib.insert(table, *prefix, Source::Interface, vec![Path::to(target)])?;
+        }
+        for prefix in old.keys().filter(|prefix| !wanted.contains_key(prefix)) {
+            self.fib.remove(table, *prefix, Source::Interface);
         }
         Ok(())
     }
@@ -406,7 +407,8 @@ fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), Objec
         }
         Change::Delete(route) => {
             let mut ip = control.room_mut::<Ip4>();
-            ip.fib.remove(route.table.into(), route.prefix, Source::Static).map(|_| ()).map_err(refused)
+            ip.fib.remove(route.table.into(), route.prefix, Source::Static);
+            Ok(())
         }
     }
 }

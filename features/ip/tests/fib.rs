@@ -74,7 +74,7 @@ fn losing_a_next_hop_under_many_routes_writes_one_row() {
     assert!(routes.iter().all(|route| ends(&fib, table, route.address()) == ["1 192.0.2.1".to_string()].into()));
 
     let before = (fib.groups.publications(), fib.leaf_stores());
-    fib.remove(table, prefix("203.0.113.7/32"), Source::Static).expect("there");
+    assert!(fib.remove(table, prefix("203.0.113.7/32"), Source::Static));
     let after = (fib.groups.publications(), fib.leaf_stores());
     assert_eq!((after.0 - before.0, after.1 - before.1), (1, 1), "one row, and the leaf of the route that went");
     assert!(routes.iter().all(|route| ends(&fib, table, route.address()) == ["2 198.51.100.1".to_string()].into()));
@@ -100,8 +100,32 @@ fn loops_of_any_length_are_unresolved_and_heal() {
     for to in ["10.0.1.9", "10.0.2.9"] {
         assert_eq!(ends(&fib, table, address(to)), ["3 10.0.3.1".to_string()].into(), "{to}");
     }
-    fib.remove(table, prefix("10.0.3.0/24"), Source::Interface).expect("there");
+    assert!(fib.remove(table, prefix("10.0.3.0/24"), Source::Interface));
     assert_eq!(ends(&fib, table, address("10.0.1.9")), ["unresolved".to_string()].into());
+}
+
+#[test]
+fn removal_succeeds_in_a_table_that_is_full() {
+    for counted in [false, true] {
+        let (mut fib, table) = (fib(), TableId(1));
+        fib.add_table(table, Size::Small, counted).expect("new");
+        fib.insert(table, prefix("192.0.2.1/32"), Source::Static, link(1)).expect("fits");
+        fib.insert(table, prefix("192.0.2.1/32"), Source::Interface, link(2)).expect("fits");
+        // Each /25 in a /24 of its own takes one of the table's blocks.
+        let fills = (0..1 << 17).map(|i: u32| Prefix::new(((10 << 24) + (i << 8)).into(), 25).expect("25 is a length"));
+        let error = fills.map(|route| fib.insert(table, route, Source::Static, link(3))).find_map(Result::err);
+        assert!(error.expect("it is limited").to_string().contains("in use"));
+        let before = fib.table(table).expect("there").len();
+        assert!(fib.insert(table, prefix("192.0.3.1/32"), Source::Static, link(1)).is_err());
+        assert_eq!(fib.table(table).expect("there").len(), before, "what was refused left nothing behind");
+
+        assert!(fib.remove(table, prefix("192.0.2.1/32"), Source::Interface));
+        assert_eq!(ends(&fib, table, address("192.0.2.1")), ["1 glean".to_string()].into());
+        assert!(fib.remove(table, prefix("192.0.2.1/32"), Source::Static));
+        assert!(!fib.remove(table, prefix("192.0.2.1/32"), Source::Static), "it is gone");
+        assert!(!fib.remove(TableId(2), prefix("192.0.2.1/32"), Source::Static), "there is no such table");
+        assert_eq!(ends(&fib, table, address("192.0.2.1")), ["no-route".to_string()].into());
+    }
 }
 
 #[test]
@@ -115,7 +139,7 @@ fn nothing_is_left_behind() {
     }
     let table = fib.take_table(TableId(9)).expect("there");
     fib.discard(table);
-    fib.remove(TableId(0), prefix("10.0.0.0/8"), Source::Static).expect("there");
+    assert!(fib.remove(TableId(0), prefix("10.0.0.0/8"), Source::Static));
     assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0));
     assert!(fib.insert(TableId(9), prefix("10.0.0.0/8"), Source::Static, link(1)).is_err());
     assert!(fib.insert(TableId(0), prefix("10.0.0.0/8"), Source::Static, vec![]).is_err());
@@ -248,7 +272,7 @@ proptest! {
                 }
                 Step::Remove(table, prefix, source) => {
                     let gone = naive.routes.remove(&(*table, prefix.length(), prefix.address(), *source));
-                    prop_assert_eq!(fib.remove(*table, *prefix, *source).expect("a table"), gone.is_some());
+                    prop_assert_eq!(fib.remove(*table, *prefix, *source), gone.is_some());
                     inserted.remove(&(*table, *prefix, *source));
                 }
                 Step::Link(interface, is_up) => {
@@ -263,7 +287,7 @@ proptest! {
             }
         }
         for (table, prefix, source) in inserted {
-            prop_assert!(fib.remove(table, prefix, source).expect("a table"));
+            prop_assert!(fib.remove(table, prefix, source));
         }
         prop_assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0), "nothing is left behind");
         prop_assert_eq!(fib.table(TableId(0)).expect("there").len(), 0);

@@ -127,10 +127,9 @@ impl Neighbors {
             if neighbor.mac.is_some() {
                 ip.fib.adjacencies.set_mac(neighbor.hop, None);
             }
-            if let Some(table) = neighbor.routed
-                && let Err(error) = ip.fib.remove(table, Prefix::host(wanted.1), Source::Neighbor)
-            {
-                tracing::warn!("the route of the neighbour {} was gone before it: {error}", wanted.1);
+            if let Some(table) = neighbor.routed {
+                // With the table its routes went, too.
+                ip.fib.remove(table, Prefix::host(wanted.1), Source::Neighbor);
             }
             ip.fib.adjacencies.release(neighbor.hop);
         }

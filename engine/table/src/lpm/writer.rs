@@ -136,6 +136,18 @@ impl LpmWriter {
         Ok(old)
     }
 
+    /// Changes the leaf of a route that is there, and returns the one it had. None, and nothing changed, if it is not there
+    /// or `leaf` is none. It needs no room, so a full table does not refuse it.
+    pub fn replace(&mut self, prefix: u32, length: u8, leaf: u32) -> Option<u32> {
+        let prefix = prefix.range(length).0;
+        if leaf == 0 || leaf & BLOCK != 0 || self.routes.get(prefix, length).is_none() {
+            return None;
+        }
+        let old = self.routes.insert(prefix, length, leaf);
+        self.paint(prefix, length, leaf);
+        old
+    }
+
     /// Removes a route and returns its leaf. What it covered falls to the next shorter route.
     pub fn remove(&mut self, prefix: u32, length: u8) -> Option<u32> {
         let prefix = prefix.range(length).0;

@@ -160,16 +160,16 @@ impl<F: Forwarding> Fib<F> {
         old.into_iter().for_each(|old| self.release(old));
         Ok(())
     }
-    /// Removes a source's route for a prefix. False if there was none.
-    pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> Result<bool, FibError> {
-        let found = self.tables.get_mut(&table).ok_or(FibError::NoTable(table))?;
-        let Some(entry) = found.entries.get_mut(&prefix) else { return Ok(false) };
-        let Some(group) = entry.of(source) else { return Ok(false) };
+    /// Removes a source's route for a prefix. False if there was none. It needs no room, so it cannot fail half way.
+    pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> bool {
+        let Some(found) = self.tables.get_mut(&table) else { return false };
+        let Some(entry) = found.entries.get_mut(&prefix) else { return false };
+        let Some(group) = entry.of(source) else { return false };
         let counted = entry.source == source;
         match entry.unset(source) {
             true if counted => {
                 let next = entry.group;
-                found.store(prefix, next).map_err(refused)?;
+                found.divert(prefix, next);
             }
             true => {}
             false => {
@@ -181,7 +181,7 @@ impl<F: Forwarding> Fib<F> {
             self.changed(table, prefix);
         }
         self.release(group);
-        Ok(true)
+        true
     }
     /// Notes what an interface has become; None when it is gone.
     pub fn set_link(&mut self, interface: InterfaceId, link: Option<Link>) {

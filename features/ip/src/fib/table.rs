@@ -123,7 +123,7 @@ impl Counted {
         self.counters.clear(route);
         route
     }
-    fn set(&mut self, route: u32, group: u32) {
+    fn set(&self, route: u32, group: u32) {
         self.groups.current()[route as usize].store(group, Relaxed);
     }
     fn group(&self, route: u32) -> u32 {
@@ -227,6 +227,16 @@ impl<F: Forwarding> Table<F> {
         }
         self.leaf_stores += 1;
         stored
+    }
+    /// The packets of a prefix that has a leaf go by another group from now on; that needs no room.
+    pub(super) fn divert(&mut self, prefix: Prefix<F>, group: u32) {
+        let Some(counted) = &self.counted else {
+            self.leaf_stores += u64::from(self.trie.replace(prefix, group));
+            return;
+        };
+        if let Some(route) = self.trie.leaf(&prefix) {
+            counted.set(route, group);
+        }
     }
     pub(super) fn unstore(&mut self, prefix: Prefix<F>) {
         let leaf = self.trie.leaf(&prefix);

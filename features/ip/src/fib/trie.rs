@@ -34,6 +34,8 @@ pub trait Trie<F: IpFamily>: Sized {
     fn reader(&self) -> Self::Reader;
     /// Adds a prefix or changes its leaf.
     fn set(&mut self, prefix: Prefix<F>, leaf: u32) -> Result<(), Self::Error>;
+    /// Changes the leaf of a prefix that is there; false if it is not. It needs no room.
+    fn replace(&mut self, prefix: Prefix<F>, leaf: u32) -> bool;
     /// Removes a prefix.
     fn unset(&mut self, prefix: Prefix<F>);
     /// The leaf of exactly this prefix.
@@ -60,6 +62,9 @@ impl Trie<V4> for LpmWriter {
     }
     fn set(&mut self, prefix: Prefix<V4>, leaf: u32) -> Result<(), LpmError> {
         self.insert(prefix.address().to_bits(), prefix.length(), leaf).map(|_| ())
+    }
+    fn replace(&mut self, prefix: Prefix<V4>, leaf: u32) -> bool {
+        LpmWriter::replace(self, prefix.address().to_bits(), prefix.length(), leaf).is_some()
     }
     fn unset(&mut self, prefix: Prefix<V4>) {
         self.remove(prefix.address().to_bits(), prefix.length());
