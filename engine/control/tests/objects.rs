@@ -69,6 +69,36 @@ fn a_change_of_a_fixed_field_takes_the_users_down_and_up() {
 }
 
 #[test]
+fn what_stands_on_an_object_is_down_while_that_comes_changes_and_goes() {
+    let lease = || ports::Lease::new(7, "10.0.0.1".parse().unwrap());
+    let control = ready();
+    control.put(lease()).unwrap();
+    control.put(ports::Lease::new(8, "10.0.0.1".parse().unwrap())).unwrap();
+    applied(&control);
+    control.put(switch(7, &["p1"])).unwrap();
+    let around = |step| ["- leases 7 10.0.0.1", step, "+ leases 7 10.0.0.1"];
+    assert_eq!(applied(&control), around("+ switches 7"));
+    control.put(switch(7, &["p2"])).unwrap();
+    assert_eq!(applied(&control), around("~ switches 7"));
+    // What stands on something is no use of it, and comes back without it.
+    control.delete::<Switch>(&7).unwrap();
+    assert_eq!(applied(&control), around("- switches 7"));
+    control.delete::<ports::Lease>(&lease().key()).unwrap();
+    control.put(switch(7, &[])).unwrap();
+    assert_eq!(applied(&control), ["- leases 7 10.0.0.1", "+ switches 7"]);
+    // A replacement takes it down, too, and a failure brings it back.
+    control.put(switch(7, &["p1"])).unwrap();
+    control.put(lease()).unwrap();
+    applied(&control);
+    for step in 0..6 {
+        control.room_mut::<Log>().fail_at = Some(step);
+        let before = control.save();
+        assert!(refused(control.edit(port("p1"), |port| port.line = "b".to_owned())).ends_with(": planted"));
+        assert_eq!((control.save(), applied(&control).len()), (before, 2 * step));
+    }
+}
+
+#[test]
 fn an_object_goes_with_its_users() {
     let control = ready();
     control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p2"]) }).unwrap();

@@ -91,6 +91,7 @@ pub struct InterfaceTable {
 pub struct InterfaceAddress {
     /// The interface.
     #[key]
+    #[follows("interface-tables")]
     pub interface: InterfaceName,
     /// The address, such as 192.0.2.1/24.
     #[key]

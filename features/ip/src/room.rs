@@ -356,10 +356,8 @@ fn apply_interface_table(control: &Control, change: Change<'_, InterfaceTable>) 
     let id = control.room::<Interfaces>().id_of(name)?;
     let mut ip = control.room_mut::<Ip4>();
     let configured = ip.interfaces.entry(id).or_default();
-    if !configured.addresses.is_empty() && configured.table != table {
-        return Err(ObjectError::field("table", format!("{name} has addresses in table {}", configured.table))
-            .remedy("delete the addresses, change the table, and add them again"));
-    }
+    // Addresses and neighbours stand on this object, so they are down while it changes: their routes are in the table.
+    debug_assert!(configured.addresses.is_empty(), "{name} has addresses while its table changes");
     configured.table = table;
     ip.publish_interface(id);
     Ok(())

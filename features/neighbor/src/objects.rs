@@ -15,6 +15,7 @@ use crate::table::{Neighbors, State};
 pub struct NeighborObject {
     /// The interface behind which it is.
     #[key]
+    #[follows("interface-tables")]
     pub interface: InterfaceName,
     /// Its IPv4 address.
     #[key]

@@ -159,7 +159,7 @@ fn refused_by_a_room(world: &World) -> Result<(), Failed> {
         ("taps:\n  - {name: tap9, host-namespace: nowhere}", "there is no network namespace nowhere"),
         ("taps:\n  - {name: tap9, host-namespace: left, host-interface: wire0}", "there is a Linux interface wire0"),
         (
-            "interface-addresses:\n  - {interface: tap3, address: 10.3.0.7/24}\n  - {interface: tap0, address: 10.3.0.8/24}",
+            "interface-addresses:\n  - {interface: tap3, address: 10.3.0.7/24}\n  - {interface: tap1, address: 10.3.0.8/24}",
             "overlaps",
         ),
         ("layer2-interfaces:\n  - {interface: loop0, domain: 3}", "a loopback can only be"),

@@ -16,7 +16,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a config object: a record with a kind and a key.
-#[proc_macro_derive(Object, attributes(object, key, fixed, default))]
+#[proc_macro_derive(Object, attributes(object, key, fixed, follows, default))]
 pub fn derive_object(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let both = record(&input).and_then(|record| Ok([record, object(&input)?]));
@@ -181,6 +181,7 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let key_pattern = if keys.len() == 1 { quote!(#(#key_idents)*) } else { quote!((#(#key_idents),*)) };
     let key_format = vec!["{}"; keys.len()].join(" ");
     let fixed_idents = fields.iter().filter(|field| has(&field.attrs, "fixed")).map(|field| &field.ident);
+    let followed: Vec<_> = fields.iter().filter_map(|field| follows(field).transpose()).collect::<Result<_, _>>()?;
     let constructor = constructor(input, &fields)?;
     Ok(quote! {
         impl ::quiver_control::object::Object for #name {
@@ -193,6 +194,9 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
             fn must_be_replaced_by(&self, new: &Self) -> bool {
                 false #(|| self.#fixed_idents != new.#fixed_idents)*
             }
+            fn follows(&self) -> ::std::vec::Vec<::quiver_control::object::ObjectRef> {
+                ::std::vec![#(#followed),*]
+            }
             fn key_text(key: &Self::Key) -> ::std::string::String {
                 let #key_pattern = key;
                 ::std::format!(#key_format, #(#key_idents),*)
@@ -200,6 +204,15 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
         }
         #constructor
     })
+}
+
+/// The name of the object that a field with `#[follows("kind")]` speaks of.
+fn follows(field: &Field) -> Result<Option<Tokens>, Error> {
+    let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("follows")) else {
+        return Ok(None);
+    };
+    let (kind, ident) = (attribute.parse_args::<LitStr>()?, &field.ident);
+    Ok(Some(quote!(::quiver_control::object::ObjectRef::new(#kind, self.#ident.to_string()))))
 }
 
 /// `new(key fields...)`, where all other fields have a default; a field whose type gives the default says so by

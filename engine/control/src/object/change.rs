@@ -89,19 +89,28 @@ impl Control {
     /// The deletions of the running objects that refer to one of these names, but for those that are planned: by kind, in
     /// the order in which kinds were registered, and by name.
     pub(super) fn deletions_of_users(&self, names: &HashSet<ObjectRef>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
-        let running = self.objects().names.borrow();
+        let users = self.objects().names.borrow().users_of(names);
+        self.deletions(users, planned)
+    }
+
+    /// The deletions of these objects, but for those that are planned; in the same order, each once.
+    pub(super) fn deletions(&self, objects: Vec<Rc<dyn AnyObject>>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
         let kinds = self.objects().kinds();
-        let users = running.users_of(names).filter_map(|user| {
-            let id = user.id();
+        let objects = objects.into_iter().filter_map(|object| {
+            let id = object.id();
             let place = kinds.iter().position(|kind| kind.name() == id.space)?;
-            (!planned.contains(&id)).then(|| (place, id, user.clone()))
+            (!planned.contains(&id)).then_some((place, id, object))
         });
-        let mut users: Vec<_> = users.collect();
-        users
+        let mut objects: Vec<_> = objects.collect();
+        objects
             .sort_by(|(a, one, _), (b, other, _)| a.cmp(b).then_with(|| natural(&one.name).cmp(&natural(&other.name))));
-        let deletion =
-            |(place, _, user): (usize, ObjectRef, _)| Step { kind: kinds[place].clone(), old: Some(user), new: None };
-        users.into_iter().map(deletion).collect()
+        objects.dedup_by(|(_, one, _), (_, other, _)| one == other);
+        let deletion = |(place, _, object): (usize, ObjectRef, _)| Step {
+            kind: kinds[place].clone(),
+            old: Some(object),
+            new: None,
+        };
+        objects.into_iter().map(deletion).collect()
     }
 }
 

@@ -53,7 +53,10 @@ pub(crate) use step::Step;
 ///
 /// `#[object(kind = "taps", provides = "interface")]` says that such an object brings something into being that
 /// others may refer to under that name. A `#[fixed]` field cannot change under a running object: the registry then
-/// deletes the object and creates it anew, and so with those that refer to it. The doc comments are the texts of the help and of the documentation.
+/// deletes the object and creates it anew, and so with those that refer to it. A key field with `#[follows("kind")]` says
+/// that the object stands on what that kind has under the field's name, which need not be there: before it comes, changes
+/// or goes, the object is taken down, and up again after. The doc comments are the texts of the help and of the
+/// documentation.
 /// `new` takes the key fields; it exists where all other fields have a default.
 pub trait Object: Record + Clone + PartialEq {
     /// The name of the kind: plural, the section of the YAML file.
@@ -71,6 +74,11 @@ pub trait Object: Record + Clone + PartialEq {
 
     /// Whether `new`, of the same key, differs in a `#[fixed]` field.
     fn must_be_replaced_by(&self, new: &Self) -> bool;
+
+    /// The names of what the object stands on if it is there.
+    fn follows(&self) -> Vec<ObjectRef> {
+        Vec::new()
+    }
 
     /// Kind and key, as messages name the object.
     fn id(&self) -> ObjectRef {

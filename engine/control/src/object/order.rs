@@ -17,7 +17,7 @@ impl Control {
     }
 
     /// Splits updates that need a new object into a deletion and a creation, and so with the objects that refer to
-    /// what goes and comes back under the same name.
+    /// what goes and comes back under the same name, and with those that stand on what changes at all.
     async fn with_replacements(&self, steps: Vec<Step>, pace: &mut Pace) -> Vec<Step> {
         let mut split: Vec<Step> = Vec::new();
         let mut rest: Vec<Step> = Vec::new();
@@ -32,21 +32,23 @@ impl Control {
             let removed: HashSet<ObjectRef> = both().flat_map(Step::removed_names).collect();
             let replaced: HashSet<ObjectRef> =
                 both().flat_map(Step::created_names).filter(|name| removed.contains(name)).collect();
-            if replaced.is_empty() {
-                return rest;
-            }
-            let uses = |object: &Option<Rc<dyn AnyObject>>| {
-                object
-                    .as_ref()
-                    .is_some_and(|object| object.references().iter().any(|(_, name)| replaced.contains(name)))
-            };
             let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
-            // Running objects that no step touches, but that stand on something replaced, go and come back too.
+            let stands = |object: &Option<Rc<dyn AnyObject>>| {
+                object.as_ref().is_some_and(|object| {
+                    object.follows().iter().any(|name| planned.contains(name))
+                        || object.references().iter().any(|(_, name)| replaced.contains(name))
+                })
+            };
+            // Running objects that no step touches, but that stand on something touched, go and come back too.
             pace.step().await;
-            let bystanders = self.deletions_of_users(&replaced, &planned).into_iter();
+            let bystanders = {
+                let names = self.objects().names.borrow();
+                [names.users_of(&replaced), names.followers_of(&planned)].concat()
+            };
+            let bystanders = self.deletions(bystanders, &planned).into_iter();
             let mut more: Vec<Step> = bystanders.map(|step| Step { new: step.old.clone(), ..step }).collect();
             let affected =
-                |step: &Step| step.old.is_some() && step.new.is_some() && (uses(&step.old) || uses(&step.new));
+                |step: &Step| step.old.is_some() && step.new.is_some() && (stands(&step.old) || stands(&step.new));
             let (updated, others): (Vec<Step>, Vec<Step>) = rest.into_iter().partition(affected);
             rest = others;
             more.extend(updated);
@@ -102,6 +104,8 @@ impl Control {
 struct Order {
     removes: HashMap<ObjectRef, usize>,
     creates: HashMap<ObjectRef, usize>,
+    /// All steps of an object.
+    touches: HashMap<ObjectRef, Vec<usize>>,
     after: Vec<Vec<usize>>,
     waits_for: Vec<usize>,
 }
@@ -111,12 +115,14 @@ impl Order {
         let mut order = Order {
             removes: HashMap::new(),
             creates: HashMap::new(),
+            touches: HashMap::new(),
             after: vec![Vec::new(); steps.len()],
             waits_for: vec![0; steps.len()],
         };
         for (index, step) in steps.iter().enumerate() {
             order.removes.extend(step.removed_names().into_iter().map(|name| (name, index)));
             order.creates.extend(step.created_names().into_iter().map(|name| (name, index)));
+            order.touches.entry(step.id()).or_default().push(index);
         }
         order
     }
@@ -129,6 +135,15 @@ impl Order {
         }
         for (_, target) in step.old.iter().flat_map(|old| old.references()) {
             edges.extend(self.removes.get(&target).map(|provider| (index, *provider)));
+        }
+        // What stands on something is down while that changes.
+        let touching = |object: &Rc<dyn AnyObject>| -> Vec<usize> {
+            object.follows().iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
+        };
+        match (&step.old, &step.new) {
+            (None, Some(new)) => edges.extend(touching(new).into_iter().map(|touch| (touch, index))),
+            (Some(old), None) => edges.extend(touching(old).into_iter().map(|touch| (index, touch))),
+            _ => {}
         }
         for name in step.created_names() {
             edges.extend(self.removes.get(&name).map(|remover| (*remover, index)));

@@ -57,6 +57,10 @@ pub(crate) trait AnyObject: Any {
     fn provides(&self) -> Vec<ObjectRef>;
     /// The paths and targets of its references, without those to itself.
     fn references(&self) -> Vec<(String, ObjectRef)>;
+    /// The names of what it stands on if that is there.
+    fn follows(&self) -> Vec<ObjectRef> {
+        Vec::new()
+    }
     fn values(&self) -> Map<String, Value>;
     fn must_be_replaced_by(&self, new: &dyn AnyObject) -> bool;
     fn equals(&self, other: &dyn AnyObject) -> bool;
@@ -82,6 +86,9 @@ impl<O: Object> AnyObject for O {
             }
         });
         found
+    }
+    fn follows(&self) -> Vec<ObjectRef> {
+        Object::follows(self)
     }
     fn values(&self) -> Map<String, Value> {
         self.write_record()
@@ -206,6 +213,8 @@ pub struct Objects {
 pub(crate) struct Names {
     pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
     users: HashMap<ObjectRef, Users>,
+    /// The objects that stand on a name if it is there, by their places in memory.
+    followers: HashMap<ObjectRef, HashMap<*const (), Rc<dyn AnyObject>>>,
 }
 
 /// The references to a name.
@@ -227,6 +236,17 @@ impl Names {
             }
         }
         let place = Rc::as_ptr(object).cast();
+        for name in object.follows() {
+            let followers = self.followers.entry(name.clone()).or_default();
+            if present {
+                followers.insert(place, object.clone());
+            } else {
+                followers.remove(&place);
+            }
+            if followers.is_empty() {
+                self.followers.remove(&name);
+            }
+        }
         for (_, target) in object.references() {
             if present {
                 let users = self.users.entry(target).or_default();
@@ -249,12 +269,15 @@ impl Names {
     pub fn uses(&self, name: &ObjectRef) -> usize {
         self.users.get(name).map_or(0, |users| users.references)
     }
-    /// The objects that refer to one of these names, each once, in no order.
-    pub fn users_of<'a>(&'a self, names: &'a HashSet<ObjectRef>) -> impl Iterator<Item = &'a Rc<dyn AnyObject>> {
+    /// The objects that refer to one of these names, in no order.
+    pub fn users_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
         let users = names.iter().filter_map(|name| self.users.get(name));
-        let objects: HashMap<_, _> =
-            users.flat_map(|users| &users.objects).map(|(at, (user, _))| (*at, user)).collect();
-        objects.into_values()
+        users.flat_map(|users| users.objects.values()).map(|(user, _)| user.clone()).collect()
+    }
+    /// The objects that stand on one of these names, in no order.
+    pub fn followers_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
+        let followers = names.iter().filter_map(|name| self.followers.get(name));
+        followers.flat_map(HashMap::values).cloned().collect()
     }
 }
 

@@ -58,12 +58,13 @@ pub struct Switch {
     pub uplink: Option<SwitchId>,
 }
 
-/// A lease in a pool: a kind with two key fields.
+/// A lease in a pool: a kind with two key fields, the first of which may be the number of a switch.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "leases")]
 pub struct Lease {
     /// The pool.
     #[key]
+    #[follows("switches")]
     pub pool: u32,
     /// The address.
     #[key]
