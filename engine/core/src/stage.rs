@@ -439,7 +439,8 @@ fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
 pub(crate) fn product_kernel<S: Stage>() -> &'static str {
     std::any::type_name::<ProductLoop<'static, S::Body<'static>>>()
 }
-/// The product's loop: packets that go all the way are handed to the output, odd ones stay in the frame untouched.
+/// The product's loop: packets that go all the way are handed to the output; from the first odd one on they stay in the frame
+/// untouched.
 pub(crate) struct ProductLoop<'a, B> {
     pub body: B,
     pub pool: &'a mut Pool,
@@ -458,7 +459,6 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
         }
         frame.pad(pool.null);
         let len = frame.len();
-        let mut odd = 0;
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
@@ -466,19 +466,21 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
             let (present, before) = (p.live, p.offset);
             body.step(&mut p);
             p.live = p.live & output.accepts(p.tx);
+            // What comes behind an odd packet, of its flow perhaps, would be sent before it: it goes to the nodes with it.
+            let left = (present & !p.live).and_behind();
+            p.live = p.live & !left;
             body.commit(&p);
             if B::WRITES.has(Columns::HEADER) {
                 frame.keep_header(base, B::BACK, &p, before, pool);
             }
             output.push_group(&mut TxContext::new(pool, now), frame, base, &p);
-            for lane in present & !p.live {
-                frame.shift(odd, base + lane);
-                odd += 1;
+            if left != Mask16(0) {
+                let first = base + left.0.trailing_zeros() as usize;
+                (first..len).for_each(|row| frame.shift(row - first, row));
+                frame.len = len - first;
+                return;
             }
         }
-        frame.len = odd;
-        if odd == 0 {
-            frame.clear();
-        }
+        frame.clear();
     }
 }

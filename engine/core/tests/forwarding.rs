@@ -6,6 +6,7 @@ use quiver_testkit::wire::Wire;
 quiver_testkit::level_tests![
     nodes_and_product_agree,
     traced_packets_show_the_nodes_they_passed,
+    what_leaves_the_product_is_not_overtaken,
     an_empty_pool_drops_by_name_and_recovers,
 ];
 
@@ -13,6 +14,8 @@ arcs! {
     /// Arcs of the stage under test.
     enum Next {
         Out => features "interface-output",
+        /// For packets that the product leaves to the node, though they go the same way.
+        Aside => features "interface-output",
         TooShort => drop "too-short",
     }
 }
@@ -34,11 +37,15 @@ impl Body for Cross {
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         const FIRST: Field = Field::new(0, 8);
         p.leave(p.length.lt(14), Next::TooShort);
+        p.leave(p.length.eq(ASIDE), Next::Aside);
         p.tx = p.rx ^ 1;
         let first = p.header.get(FIRST);
         p.header.set(FIRST, (first + 1) & 0xff);
     }
 }
+
+/// Bytes of packets that go aside.
+const ASIDE: u32 = 77;
 
 struct Bench {
     dataplane: Dataplane,
@@ -133,6 +140,24 @@ fn traced_packets_show_the_nodes_they_passed(level: Level) {
     };
     let dropped = [(1, "cross", Some("too-short")), (1, "drop", None), (1, "test-input", Some("device-input"))];
     assert_eq!(seen, [path(0), dropped].concat());
+}
+
+fn what_leaves_the_product_is_not_overtaken(level: Level) {
+    for aside in [0, 1, 15, 16, 31, 40, 255, 256, 299] {
+        let mut bench = bench(level, true);
+        let length = |i: u32| if i == aside || i == aside + 20 { ASIDE as usize } else { 60 };
+        let packets: Vec<Vec<u8>> =
+            (0..300u32).map(|i| [&[0, 0][..], &i.to_be_bytes(), &vec![0; length(i) - 6]].concat()).collect();
+        bench.receive(&packets);
+        let sent = bench.sent.take();
+        let order: Vec<_> =
+            sent.iter().map(|packet| u32::from_be_bytes([packet[2], packet[3], packet[4], packet[5]])).collect();
+        assert_eq!(order, (0..300).collect::<Vec<_>>(), "{aside} went aside");
+        let counts = bench.counts();
+        let of = |arc| counts.iter().find(|count| (count.0, count.1) == ("cross", arc)).map_or(0, |count| count.2);
+        let asides = if aside + 20 < 300 { 2 } else { 1 };
+        assert_eq!((of("packets"), of("interface-output")), (300, 300 - asides), "each is counted once");
+    }
 }
 
 fn an_empty_pool_drops_by_name_and_recovers(level: Level) {
