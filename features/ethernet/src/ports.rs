@@ -90,6 +90,7 @@ pub(crate) fn follow_interfaces(control: &Control) {
             InterfaceEvent::AdminState(_)
             | InterfaceEvent::Link(_)
             | InterfaceEvent::Mtu(_)
+            | InterfaceEvent::AddressAdded(..)
             | InterfaceEvent::AddressRemoved(_) => return,
         };
         let mac = control.room::<Interfaces>().get(id).map_or(MacAddress::ZERO, |interface| interface.mac);

@@ -1,6 +1,7 @@
 //! The interfaces that there are: hardware, software, and sub-interfaces of others.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -90,6 +91,8 @@ pub enum InterfaceEvent {
     Mtu(InterfaceId),
     /// Its MAC address changed.
     Mac(InterfaceId),
+    /// It got an address of layer 3.
+    AddressAdded(InterfaceId, IpAddr),
     /// It lost an address of layer 3.
     AddressRemoved(InterfaceId),
 }

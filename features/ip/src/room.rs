@@ -102,6 +102,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         | InterfaceEvent::Link(id)
         | InterfaceEvent::Mtu(id)
         | InterfaceEvent::Mac(id)
+        | InterfaceEvent::AddressAdded(id, _)
         | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
         let link = if gone { None } else { link_of(control, id) };
@@ -386,10 +387,14 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
     }
     ip.set_addresses(id, addresses).map_err(refused)?;
     drop(ip);
-    if !add {
-        tell(control, InterfaceEvent::AddressRemoved(id));
-    }
     control.room_mut::<Dataplane>().plan_interface(id.0);
+    tell(
+        control,
+        match add {
+            true => InterfaceEvent::AddressAdded(id, wanted.address.address().into()),
+            false => InterfaceEvent::AddressRemoved(id),
+        },
+    );
     Ok(())
 }
 

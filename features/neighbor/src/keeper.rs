@@ -14,14 +14,10 @@ use zerocopy::IntoBytes;
 
 use crate::input::{Heard, Next};
 use crate::resolve::{Outcome, Wanted};
-use crate::table::{Neighbor, Neighbors, State};
+use crate::table::{INTERVAL, Neighbor, Neighbors, State};
 
-/// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// Questions before a neighbour counts as silent.
 const TRIES: u32 = 3;
-/// After so long without a word from it, a neighbour is probed.
-const AGE: Duration = Duration::from_secs(600);
 /// How long a flood of messages is left alone after a part of it, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
 /// How often an address of ours that somebody claims is defended, and the claim reported: DEFEND_INTERVAL of RFC 5227, 1.1.
@@ -46,7 +42,6 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wan
                 |address| control.room::<Ip4>().addresses(id).iter().any(|own| own.prefix().contains(address));
             flush(control, id, Outcome::Silent, |address, n| is_learned(n) && !on_link(address));
         }
-        InterfaceEvent::AdminState(id) | InterfaceEvent::Mac(id) => announce(control, id),
         _ => {}
     });
 }
@@ -68,16 +63,8 @@ fn flush(control: &Control, id: InterfaceId, outcome: Outcome, unwanted: impl Fn
     neighbors.forget_all(control, &gone, outcome);
 }
 
-/// Tells the link our addresses (RFC 5227, 2.3).
-pub(crate) fn announce(control: &Control, id: InterfaceId) {
-    let addresses: Vec<Ipv4Addr> = control.room::<Ip4>().addresses(id).iter().map(|a| a.address()).collect();
-    for address in addresses {
-        send(control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
-    }
-}
-
 /// Sends an ARP packet by an interface that is up.
-fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: impl Fn(MacAddress) -> ArpPacket) {
+pub(crate) fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: impl Fn(MacAddress) -> ArpPacket) {
     let link = control.room::<Ip4>().fib.adjacencies.link(id).cloned();
     let Some(link) = link.filter(|link| link.up) else { return };
     let mut bytes = [to.0, link.mac].concat();
@@ -169,8 +156,8 @@ fn want(control: &Control, wanted: Wanted) {
         // It has been asked; the ageing task asks again.
         Some(None) => {}
         None => {
-            let may_ask = neighbors.may_ask(control.now());
-            neighbors.entry(control, wanted, State::Incomplete(u32::from(may_ask)));
+            let may_ask = neighbors.asking.allows(control.now());
+            neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)));
             drop(neighbors);
             if may_ask {
                 ask(control, wanted, None);
@@ -184,30 +171,26 @@ async fn age(control: Control) {
     loop {
         control.sleep(INTERVAL).await;
         let now = control.now();
-        let due = |(wanted, n): (&Wanted, &crate::Neighbor)| {
-            let wait = if n.state == State::Reachable { AGE } else { INTERVAL };
-            (n.state != State::Static && now.since(n.since) >= wait).then_some((*wanted, n.state, n.mac))
-        };
-        let due: Vec<_> = control.room::<Neighbors>().iter().filter_map(due).collect();
         let mut gone = vec![];
-        for (wanted, state, mac) in due {
-            let silent = matches!(state, State::Incomplete(tries) | State::Probing(tries) if tries >= TRIES);
-            // Beyond this second's questions they stay due.
-            if !silent && !control.room_mut::<Neighbors>().may_ask(now) {
-                continue;
-            }
+        loop {
+            let mut neighbors = control.room_mut::<Neighbors>();
+            let Some((wanted, state, mac)) = neighbors.due(now) else { break };
             let next = match state {
                 State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
                 State::Reachable => State::Probing(1),
                 State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
                 _ => {
+                    neighbors.deadlines.cancel(wanted);
                     gone.push(wanted);
                     continue;
                 }
             };
-            if let Some(neighbor) = control.room_mut::<Neighbors>().all.get_mut(&wanted) {
-                (neighbor.state, neighbor.since) = (next, now);
+            // Beyond this second's questions they stay due.
+            if !neighbors.asking.allows(now) {
+                break;
             }
+            neighbors.turn(wanted, next, now);
+            drop(neighbors);
             ask(&control, wanted, mac);
         }
         control.room_mut::<Neighbors>().forget_all(&control, &gone, Outcome::Silent);

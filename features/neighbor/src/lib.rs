@@ -2,14 +2,18 @@
 //!
 //! - [`input`]: `arp-input`, which tells control what it heard. [`resolve`]: `ip4-resolve`, where packets wait for a
 //!   neighbour's address.
-//! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets.
+//! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
+//!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
 //! - [`objects`]: configured neighbours; `command`: the command line.
 #![forbid(unsafe_code)]
 
+mod announce;
 mod command;
+mod deadlines;
 pub mod input;
 mod keeper;
 pub mod objects;
+mod rate;
 pub mod resolve;
 pub mod table;
 
@@ -41,5 +45,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.objects().add(Kind::new(objects::apply).check(objects::check));
     command::register(control);
     keeper::register(control, heard, wanted);
+    announce::register(control);
     Ok(())
 }

@@ -11,8 +11,14 @@ use quiver_ip::Ip4;
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_wire::{MacAddress, Prefix};
 
+use crate::deadlines::Deadlines;
+use crate::rate::Rate;
 use crate::resolve::{Ip4Resolve, Outcome, Wanted};
 
+/// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+/// After so long without a word from it, a neighbour is probed.
+const AGE: Duration = Duration::from_secs(600);
 /// Questions at most in one second, over all neighbours.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -27,6 +33,17 @@ pub enum State {
     Probing(u32),
     /// It was configured, and is never forgotten.
     Static,
+}
+
+impl State {
+    /// After how long without a word from the neighbour something is to be done about it.
+    fn patience(self) -> Option<Duration> {
+        match self {
+            State::Incomplete(_) | State::Probing(_) => Some(INTERVAL),
+            State::Reachable => Some(AGE),
+            State::Static => None,
+        }
+    }
 }
 
 /// A neighbour.
@@ -49,23 +66,19 @@ pub struct Neighbors {
     pub(crate) all: BTreeMap<Wanted, Neighbor>,
     pub(crate) resolve: NodeHandle<Ip4Resolve>,
     pub(crate) input: NodeId,
-    /// Questions asked in this second.
-    asked: (Time, u32),
+    /// When something is to be done about a neighbour that is not configured.
+    pub(crate) deadlines: Deadlines<Wanted>,
+    /// Questions.
+    pub(crate) asking: Rate,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
 }
 
 impl Neighbors {
     pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
-        Neighbors { all: BTreeMap::new(), resolve, input, asked: (Time(0), 0), defended: BTreeMap::new() }
-    }
-    /// Whether one question more may be asked in this second; if so it is counted.
-    pub(crate) fn may_ask(&mut self, now: Time) -> bool {
-        if now.since(self.asked.0) >= Duration::from_secs(1) {
-            self.asked = (now, 0);
-        }
-        self.asked.1 += 1;
-        self.asked.1 <= REQUESTS_PER_SECOND
+        let asking = Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1));
+        let (all, deadlines, defended) = (BTreeMap::new(), Deadlines::default(), BTreeMap::new());
+        Neighbors { all, resolve, input, deadlines, asking, defended }
     }
     /// A neighbour.
     pub fn get(&self, wanted: Wanted) -> Option<&Neighbor> {
@@ -75,18 +88,33 @@ impl Neighbors {
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted, &Neighbor)> {
         self.all.iter()
     }
-    /// The neighbour, made in a state if it was not there.
-    pub(crate) fn entry(&mut self, control: &Control, wanted: Wanted, state: State) -> &mut Neighbor {
+    /// A neighbour about which something is to be done by now.
+    pub(crate) fn due(&self, now: Time) -> Option<(Wanted, State, Option<MacAddress>)> {
+        let wanted = self.deadlines.due(now)?;
+        self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
+    }
+    /// The neighbour is in a state from now on.
+    pub(crate) fn turn(&mut self, wanted: Wanted, state: State, now: Time) -> Option<&mut Neighbor> {
+        let neighbor = self.all.get_mut(&wanted)?;
+        match state.patience() {
+            Some(patience) => self.deadlines.set(wanted, now + patience),
+            None => self.deadlines.cancel(wanted),
+        }
+        (neighbor.state, neighbor.since) = (state, now);
+        Some(neighbor)
+    }
+    /// The same for a neighbour that may not be there yet.
+    pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted, state: State) -> Option<&mut Neighbor> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
             let hop = control.room_mut::<Ip4>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
             Neighbor { mac: None, state, since, hop, routed: None }
-        })
+        });
+        self.turn(wanted, state, since)
     }
     /// Notes a neighbour's address and lets packets through that wait for it. True if the address is news.
     pub(crate) fn learn(&mut self, control: &Control, wanted: Wanted, mac: MacAddress, state: State) -> bool {
-        let neighbor = self.entry(control, wanted, state);
-        (neighbor.state, neighbor.since) = (state, control.now());
+        let Some(neighbor) = self.enter(control, wanted, state) else { return false };
         let news = neighbor.mac != Some(mac);
         if news {
             neighbor.mac = Some(mac);
@@ -122,6 +150,7 @@ impl Neighbors {
     /// Forgets a neighbour; packets that wait for it learn why.
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
+        self.deadlines.cancel(wanted);
         {
             let mut ip = control.room_mut::<Ip4>();
             if neighbor.mac.is_some() {
