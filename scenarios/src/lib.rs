@@ -1,6 +1,8 @@
 //! The daemon's own rooms, for every test of a whole daemon: rooms' golden scenarios, and those in this crate's `tests`,
 //! which cross rooms.
 
+pub mod state;
+
 use std::process::ExitCode;
 
 use quiver_testkit::daemon::Rooms;

@@ -400,6 +400,10 @@ impl Dataplane {
             self.rewire_interface(interface);
         }
     }
+    /// Tells users of the same interface number apart.
+    pub fn generations(&self) -> &Generations {
+        &self.generations
+    }
     /// Whether an interface has queues of its own.
     pub fn has_port(&self, interface: u16) -> bool {
         self.ports.contains(&interface)

@@ -27,20 +27,22 @@ const RING: usize = 64;
 /// Bundles that the reader has yet to see through when it counts as being behind.
 const BEHIND: u64 = RING as u64 / 2;
 
-/// How often each interface's number was given away or taken back. Control writes, workers compare.
+/// How often each interface's number was given away or taken back. What outlives a turn and speaks of an interface, such as a
+/// message to control, takes the generation along, and means nobody when that is another by then.
 #[derive(Clone)]
-pub(crate) struct Generations(Arc<[AtomicU32]>);
+pub struct Generations(Arc<[AtomicU32]>);
 
 impl Generations {
-    pub fn new() -> Generations {
+    pub(crate) fn new() -> Generations {
         Generations((0..=u16::MAX).map(|_| AtomicU32::new(0)).collect())
     }
     /// The number has another user from now on, or none.
-    pub fn change(&self, interface: u16) {
+    pub(crate) fn change(&self, interface: u16) {
         self.0[usize::from(interface)].fetch_add(1, Ordering::Relaxed);
     }
+    /// The generation of an interface's number.
     #[inline(always)]
-    fn of(&self, interface: u16) -> u32 {
+    pub fn of(&self, interface: u16) -> u32 {
         // Letters and rings order this: a packet is received after its interface was attached, and the number has another
         // user only after every worker has let go of the one before.
         self.0[usize::from(interface)].load(Ordering::Relaxed)

@@ -42,6 +42,7 @@ pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
     Reason, Seed, Side, To,
 };
+pub use handoff::Generations;
 pub use intake::QueueId;
 pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
 pub use product::ProductSpec;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Generations, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
 use quiver_table::{ExactTable, ExactView};
 
 use crate::layer2::Layer2;
@@ -28,6 +28,8 @@ pub struct Sighting {
     pub key: u64,
     /// Where it was seen.
     pub interface: u16,
+    /// The interface's, then.
+    pub generation: u32,
 }
 
 /// The node.
@@ -37,6 +39,7 @@ pub struct L2Learn {
     pub(crate) table: ExactTable,
     /// Seconds; control sets it.
     pub(crate) clock: Arc<AtomicU32>,
+    pub(crate) generations: Generations,
     pub(crate) news: News,
 }
 
@@ -50,6 +53,7 @@ impl Stage for L2Learn {
             layer2: self.layer2.read(guard),
             table: self.table.view(guard),
             now: self.clock.load(Ordering::Relaxed),
+            generations: &self.generations,
             news: &mut self.news,
             unknown: Cell::new(0),
         }
@@ -61,6 +65,7 @@ pub struct LearnBody<'f> {
     layer2: &'f Layer2,
     table: ExactView<'f>,
     now: u32,
+    generations: &'f Generations,
     news: &'f mut News,
     /// Lanes of the group whose source the table does not have there; from `step` to `commit`.
     unknown: Cell<u16>,
@@ -93,7 +98,8 @@ impl Body for LearnBody<'_> {
         let (high, low) = (p.header.word(4).array(), p.header.word(8).array());
         let (rx, hop) = (p.rx.array(), p.hop.array());
         for lane in unknown {
-            let sighting = Sighting { key: key(high[lane], low[lane], hop[lane]), interface: rx[lane] as u16 };
+            let (key, interface) = (key(high[lane], low[lane], hop[lane]), rx[lane] as u16);
+            let sighting = Sighting { key, interface, generation: self.generations.of(interface) };
             self.news.tell(sighting, self.now);
         }
     }

@@ -68,6 +68,7 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
                 layer2: layer2.clone(),
                 table: bridges.macs.reader(),
                 clock: bridges.macs.clock(),
+                generations: dataplane.generations().clone(),
                 news,
             },
             forward: forward::L2Forward { layer2: layer2.clone(), table: bridges.macs.reader() },

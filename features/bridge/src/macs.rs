@@ -164,9 +164,14 @@ pub(crate) fn spawn_tasks(control: &Control) {
 
 /// Learns what is waiting now. True if there is more by then.
 fn learn_some(control: &Control) -> bool {
+    let generations = control.room::<Dataplane>().generations().clone();
     let mut bridges = control.room_mut::<Bridges>();
     for _ in 0..bridges.macs.sightings.len() {
-        let Some(Sighting { key, interface }) = bridges.macs.sightings.receive() else { break };
+        let Some(Sighting { key, interface, generation }) = bridges.macs.sightings.receive() else { break };
+        // Seen behind another one that had the number before.
+        if generations.of(interface) != generation {
+            continue;
+        }
         let (station, interface) = (Station::of(key), quiver_interface::InterfaceId(interface));
         // Meanwhile the interface may have left the domain, or the domain given up learning.
         let Some(limit) = bridges.learns(interface, station.domain).map(|settings| settings.learn_limit) else {

@@ -4,7 +4,7 @@
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
+use quiver_engine::{Context, Frame, Generations, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::Ingress;
 use quiver_wire::arp::{ArpOperation, ArpPacket};
@@ -31,6 +31,8 @@ arcs! {
 pub struct Heard {
     /// Where.
     pub interface: InterfaceId,
+    /// The interface's, when it was heard.
+    pub generation: u32,
     /// What.
     pub packet: ArpPacket,
 }
@@ -39,6 +41,8 @@ pub struct Heard {
 pub struct ArpInput {
     /// The interfaces' addresses.
     pub ingress: Snapshot<Ingress>,
+    /// Tells interfaces of one number apart.
+    pub generations: Generations,
     /// To control.
     pub heard: Outbox<Heard>,
 }
@@ -49,8 +53,13 @@ impl Node for ArpInput {
         for i in 0..frame.len() {
             let interface = InterfaceId(frame.rx[i]);
             let next = match check(frame.bytes(cx.pool, i), ingress, interface) {
-                Ok(packet) if self.heard.send(Heard { interface, packet }) => Next::Heard,
-                Ok(_) => Next::Busy,
+                Ok(packet) => {
+                    let generation = self.generations.of(interface.0);
+                    match self.heard.send(Heard { interface, generation, packet }) {
+                        true => Next::Heard,
+                        false => Next::Busy,
+                    }
+                }
                 Err(reason) => reason,
             };
             frame.next[i] = next.into();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
-use quiver_engine::{Dataplane, Injected};
+use quiver_engine::{Dataplane, Injected, Worker};
 use quiver_interface::{Events, InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::Ip4;
 use quiver_wire::arp::{ArpOperation, ArpPacket};
@@ -13,7 +13,7 @@ use quiver_wire::{EtherType, MacAddress};
 use zerocopy::IntoBytes;
 
 use crate::input::{Heard, Next};
-use crate::resolve::{Outcome, Wanted};
+use crate::resolve::{Ip4Resolve, Outcome, Want, Wanted};
 use crate::table::{INTERVAL, Neighbor, Neighbors, State};
 
 /// Questions before a neighbour counts as silent.
@@ -25,7 +25,7 @@ const DEFEND: Duration = Duration::from_secs(10);
 /// Dynamic neighbours at most; further ones are not learned.
 const NEIGHBORS_MAX: usize = 100_000;
 
-pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wanted>) {
+pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Want>) {
     control.spawn("neighbours", listen(control.clone(), heard, wanted));
     control.spawn("neighbour ageing", age(control.clone()));
     watch(control, |control, event| match event {
@@ -33,6 +33,10 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wan
         InterfaceEvent::Removed(id) => {
             control.room_mut::<Neighbors>().defended.remove(&id);
             flush(control, id, Outcome::Gone, |_, _| true);
+            // Of some packets that wait control has not heard yet.
+            let node = control.room::<Neighbors>().resolve.id;
+            let forget = |_| move |worker: &mut Worker| Ip4Resolve::forget(worker, node, id);
+            control.room::<Dataplane>().post_all(forget);
         }
         InterfaceEvent::AdminState(id) if !is_up(control, id) => {
             flush(control, id, Outcome::Gone, |_, n| is_learned(n))
@@ -85,17 +89,23 @@ fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) {
 }
 
 /// Hears what workers say.
-async fn listen(control: Control, heard: Inbox<Heard>, wanted: Inbox<Wanted>) {
+async fn listen(control: Control, heard: Inbox<Heard>, wanted: Inbox<Want>) {
+    // What was said of an interface that is no more is not of the one that has its number now.
+    let generations = control.room::<Dataplane>().generations().clone();
     loop {
         let changed = control.room::<Events>().signal.changed();
         // What is there now; a flood that never ends must not keep this thread from others.
         for _ in 0..heard.len() {
-            let Some(Heard { interface, packet }) = heard.receive() else { break };
-            hear(&control, interface, &packet);
+            let Some(Heard { interface, generation, packet }) = heard.receive() else { break };
+            if generations.of(interface.0) == generation {
+                hear(&control, interface, &packet);
+            }
         }
         for _ in 0..wanted.len() {
-            let Some(wanted) = wanted.receive() else { break };
-            want(&control, wanted);
+            let Some(Want { wanted, generation }) = wanted.receive() else { break };
+            if generations.of(wanted.0.0) == generation {
+                want(&control, wanted);
+            }
         }
         if heard.is_empty() && wanted.is_empty() {
             changed.await;

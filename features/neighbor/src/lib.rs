@@ -35,10 +35,13 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     let (outbox, heard) = channel(MESSAGES, dataplane.bell());
     let (wants, wanted) = channel(MESSAGES, dataplane.bell());
+    let generations = dataplane.generations().clone();
     let graph = dataplane.blueprint();
-    let input = move |_| input::ArpInput { ingress: ingress.clone(), heard: outbox.clone() };
+    let of_arp = generations.clone();
+    let input =
+        move |_| input::ArpInput { ingress: ingress.clone(), generations: of_arp.clone(), heard: outbox.clone() };
     let arp = graph.node(NodeSpec::new("arp-input", input::Next::ARCS, input).describe(input::describe))?;
-    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone());
+    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone(), generations.clone());
     let resolve = graph.node_of(NodeSpec::new("ip4-resolve", resolve::Next::ARCS, queue))?;
     drop(dataplane);
     control.insert_room(Neighbors::new(resolve, arp));

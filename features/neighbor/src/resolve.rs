@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::graph::NodeId;
-use quiver_engine::{Context, Frame, Node, Packet, Snapshot, Worker, arcs};
+use quiver_engine::{Context, Frame, Generations, Node, Packet, Snapshot, Worker, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::Fault;
 use quiver_ip::adjacency::{AdjacencyTable, HopId, State};
@@ -39,6 +39,15 @@ const TELL_AGAIN: u64 = 1_000_000_000;
 /// A neighbour, as packets wait for it.
 pub type Wanted = (InterfaceId, Ipv4Addr);
 
+/// What a worker tells control: packets wait for a neighbour.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// The neighbour.
+    pub wanted: Wanted,
+    /// The interface's, when the packet came here.
+    pub generation: u32,
+}
+
 /// What became of a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -58,21 +67,41 @@ struct Queue {
 /// The node, and the packets that wait on this worker.
 pub struct Ip4Resolve {
     adjacencies: Snapshot<AdjacencyTable<V4>>,
-    wants: Outbox<Wanted>,
+    wants: Outbox<Want>,
+    generations: Generations,
     queues: HashMap<Wanted, Queue>,
     /// Packets whose wait is over.
     released: Vec<(Outcome, Packet)>,
 }
 
 impl Ip4Resolve {
-    pub(crate) fn new(adjacencies: Snapshot<AdjacencyTable<V4>>, wants: Outbox<Wanted>) -> Ip4Resolve {
-        Ip4Resolve { adjacencies, wants, queues: HashMap::new(), released: vec![] }
+    pub(crate) fn new(
+        adjacencies: Snapshot<AdjacencyTable<V4>>,
+        wants: Outbox<Want>,
+        generations: Generations,
+    ) -> Ip4Resolve {
+        Ip4Resolve { adjacencies, wants, generations, queues: HashMap::new(), released: vec![] }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
     pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted, outcome: Outcome) {
         let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
         this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
+        worker.wake_node(node);
+    }
+    /// Ends the wait of packets that are to leave by an interface that is no more, or have come in by it: whoever has its
+    /// number next has nothing to do with them.
+    pub fn forget(worker: &mut Worker, node: NodeId, gone: InterfaceId) {
+        let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
+        // In an order that does not depend on the table's secret: the same packets give the same events.
+        let mut neighbors: Vec<Wanted> = this.queues.keys().copied().collect();
+        neighbors.sort_unstable();
+        for wanted in neighbors {
+            let Some(queue) = this.queues.get_mut(&wanted) else { continue };
+            let of_it = queue.packets.extract_if(.., |packet| wanted.0 == gone || packet.rx == gone.0);
+            this.released.extend(of_it.map(|packet| (Outcome::Gone, packet)));
+        }
+        this.queues.retain(|_, queue| !queue.packets.is_empty());
         worker.wake_node(node);
     }
     /// Packets that wait here.
@@ -87,7 +116,8 @@ impl Ip4Resolve {
             std::collections::hash_map::Entry::Vacant(place) => place.insert(Queue { packets: vec![], told: 0 }),
         };
         if queue.packets.is_empty() || cx.now.saturating_sub(queue.told) >= TELL_AGAIN {
-            if !self.wants.send(wanted) {
+            let generation = self.generations.of(wanted.0.0);
+            if !self.wants.send(Want { wanted, generation }) {
                 if queue.packets.is_empty() {
                     self.queues.remove(&wanted);
                 }

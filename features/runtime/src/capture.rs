@@ -8,7 +8,7 @@ use quiver_control::{Control, Task};
 use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
-use quiver_interface::Interfaces;
+use quiver_interface::{InterfaceEvent, Interfaces, watch};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -28,6 +28,8 @@ const LONGEST: u32 = 262_144;
 /// A running capture.
 pub(crate) struct Running {
     inbox: Inbox<Captured>,
+    /// The only one, if it is one.
+    interface: Option<u16>,
     writer: PcapWriter<Unwritten>,
     unwritten: Unwritten,
     file: Rc<dyn CaptureFile>,
@@ -69,6 +71,14 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike)"));
     control.commands().add(Command::waiting("pcap trace off", "End the capture, and say what was written.", off));
     control.commands().add(Command::new("pcap trace status", "Say what is being captured.", status));
+    // Whoever has the interface's number next is not the one that was meant.
+    watch(control, |control, event| {
+        if let InterfaceEvent::Removed(id) = event
+            && control.room::<Runtime>().capture.as_ref().is_some_and(|running| running.interface == Some(id.0))
+        {
+            control.room::<Dataplane>().capture(None);
+        }
+    });
 }
 
 fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -106,6 +116,7 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let task = control.spawn("pcap", write(control.clone()));
     control.room_mut::<Runtime>().capture = Some(Running {
         inbox,
+        interface,
         writer,
         unwritten,
         file,

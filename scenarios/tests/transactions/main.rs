@@ -10,36 +10,13 @@ use quiver_control::docs;
 use quiver_control::object::ObjectError;
 use quiver_netns::{Namespace, World, enter, veth};
 use quiver_scenarios::ROOMS;
+use quiver_scenarios::state::{compare, state};
 use quiver_testkit::daemon::{Daemon, Setup};
 
 const BEFORE: &str = include_str!("before.yaml");
 const AFTER: &str = include_str!("after.yaml");
 /// Kinds whose objects need what only their rooms' own tests build: a plugin's library.
 const ELSEWHERE: [&str; 1] = ["plugins"];
-/// What the rooms say of themselves.
-const SHOWN: [&str; 20] = [
-    "show interface",
-    "show interface address",
-    "show interface rx-placement",
-    "show hardware-interfaces",
-    "show mode",
-    "show bridge-domain detail",
-    "show l2fib verbose",
-    "show features",
-    "show fusion",
-    "show ip table",
-    "show ip fib",
-    "show ip fib table 7",
-    "show ip fib table 8",
-    "show ip neighbors",
-    "show adjacency",
-    "show tap",
-    "show af-packet",
-    "show packet-generator",
-    "show memif",
-    "show memif sockets",
-];
-
 fn main() -> ExitCode {
     let world = match enter() {
         Ok(world) => world,
@@ -72,40 +49,6 @@ fn ready(world: &World, sockets: &str) -> Result<([Namespace; 2], Daemon, String
     daemon.apply("before.yaml", &of_test(BEFORE))?;
     daemon.settle()?;
     Ok((namespaces, daemon, of_test(AFTER)))
-}
-
-/// What counters are called: they go on.
-const COUNTERS: [&str; 6] = ["rx", "tx", "packets", "bytes", "drops", "tx-error"];
-
-/// What the rooms say, without counters, and without the numbers and the order of interfaces and next hops (their shares
-/// of a group's buckets among them), which follow from when they were created.
-fn state(daemon: &mut Daemon) -> Result<Vec<String>, Failed> {
-    daemon.settle()?;
-    let is_fact = |word: &&str| word.parse::<f64>().is_err() && !word.starts_with('[') && !COUNTERS.contains(word);
-    let mut lines = vec![daemon.control().save().text];
-    for command in SHOWN {
-        // A table may be gone.
-        let text = daemon.run(command).map_or_else(|error| error.to_string(), |reply| reply.text);
-        for line in text.lines() {
-            let mut words: Vec<_> = line.split([' ', ',']).filter(|word| !word.is_empty()).filter(is_fact).collect();
-            words.sort_unstable();
-            if !words.is_empty() {
-                lines.push(format!("{command}: {}", words.join(" ")));
-            }
-        }
-    }
-    Ok(lines)
-}
-
-fn compare(now: &[String], before: &[String], when: &str) -> Result<(), Failed> {
-    let only = |these: &[String], those: &[String]| {
-        these.iter().filter(|line| !those.contains(line)).cloned().collect::<Vec<_>>().join("\n")
-    };
-    let (gone, come) = (only(before, now), only(now, before));
-    if gone.is_empty() && come.is_empty() {
-        return Ok(());
-    }
-    Err(format!("{when}: not as before\ngone:\n{gone}\ncome:\n{come}").into())
 }
 
 fn every_kind(world: &World) -> Result<(), Failed> {
@@ -189,5 +132,5 @@ fn going_back(world: &World) -> Result<(), Failed> {
     daemon.run("rollback 1")?;
     compare(&state(&mut daemon)?, &before, "back")?;
     daemon.run("rollback 1")?;
-    compare(&state(&mut daemon)?, &applied, "and forth")
+    Ok(compare(&state(&mut daemon)?, &applied, "and forth")?)
 }

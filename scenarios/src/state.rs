@@ -1,0 +1,64 @@
+//! What a daemon says of itself, in the rooms' own words: to compare what runs with what should.
+
+use quiver_testkit::daemon::{Daemon, DaemonError};
+
+/// What the rooms say of themselves.
+const SHOWN: [&str; 22] = [
+    "show interface",
+    "show interface address",
+    "show interface handoff",
+    "show interface rx-placement",
+    "show hardware-interfaces",
+    "show mode",
+    "show bridge-domain detail",
+    "show l2fib verbose",
+    "show features",
+    "show fusion",
+    "show ip table",
+    "show ip fib",
+    "show ip fib table 7",
+    "show ip fib table 8",
+    "show ip neighbors",
+    "show adjacency",
+    "show tap",
+    "show af-packet",
+    "show packet-generator",
+    "show memif",
+    "show memif sockets",
+    "show plugins",
+];
+
+/// What counters are called: they go on.
+const COUNTERS: [&str; 6] = ["rx", "tx", "packets", "bytes", "drops", "tx-error"];
+
+/// What the rooms say, a line for each fact, without counters, and without the numbers and the order of interfaces and next
+/// hops (their shares of a group's buckets among them), which follow from when they were created.
+pub fn state(daemon: &mut Daemon) -> Result<Vec<String>, DaemonError> {
+    daemon.settle()?;
+    let is_fact = |word: &&str| word.parse::<f64>().is_err() && !word.starts_with('[') && !COUNTERS.contains(word);
+    let mut lines = vec![daemon.control().save().text];
+    for command in SHOWN {
+        // A table may be gone.
+        let text = daemon.run(command).map_or_else(|error| error.to_string(), |reply| reply.text);
+        for line in text.lines() {
+            let mut words: Vec<_> = line.split([' ', ',']).filter(|word| !word.is_empty()).filter(is_fact).collect();
+            words.sort_unstable();
+            if !words.is_empty() {
+                lines.push(format!("{command}: {}", words.join(" ")));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// An error that says what is in one state and not in the other; `when` begins it.
+pub fn compare(now: &[String], before: &[String], when: &str) -> Result<(), String> {
+    let only = |these: &[String], those: &[String]| {
+        these.iter().filter(|line| !those.contains(line)).cloned().collect::<Vec<_>>().join("\n")
+    };
+    let (gone, come) = (only(before, now), only(now, before));
+    match gone.is_empty() && come.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{when}: not as before\ngone:\n{gone}\ncome:\n{come}")),
+    }
+}
