@@ -1,6 +1,7 @@
 //! Several workers, on threads and turned by hand in an order drawn by lot: the same results as with one, and no packet
 //! overtakes another of its flow. On a machine with fewer cores than workers, threads are oversubscribed.
 
+use fastrand::Rng;
 use quiver_interface::{InterfaceName, RxQueueSettings};
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -100,23 +101,13 @@ fn alone() -> Seen {
     seen
 }
 
-/// A small generator of choices (xorshift).
-struct Lot(u64);
-impl Lot {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-    /// A change of where packets are received, or who works on them.
-    fn change(&mut self, workers: usize) -> String {
-        match self.below(4) {
-            0 => format!("set interface rx-placement pg0 worker {}", self.below(workers)),
-            1 => format!("set interface handoff pg0 workers {}", self.below(workers)),
-            2 => format!("set interface handoff pg0 workers 0-{} asymmetrical", workers - 1),
-            _ => format!("set interface handoff pg0 workers 0-{}", workers - 1),
-        }
+/// A change of where packets are received, or who works on them.
+fn change(lot: &mut Rng, workers: usize) -> String {
+    match lot.u8(..4) {
+        0 => format!("set interface rx-placement pg0 worker {}", lot.usize(..workers)),
+        1 => format!("set interface handoff pg0 workers {}", lot.usize(..workers)),
+        2 => format!("set interface handoff pg0 workers 0-{} asymmetrical", workers - 1),
+        _ => format!("set interface handoff pg0 workers 0-{}", workers - 1),
     }
 }
 
@@ -125,7 +116,7 @@ fn turned_by_hand_in_any_order_the_result_is_that_of_one() {
     let expected = alone();
     assert_eq!(expected.0.len(), FLOWS);
     for (workers, seed) in [(2, 1), (2, 2), (2, 3), (4, 4), (4, 5), (4, 6)] {
-        let (mut daemon, mut seen, mut lot) = (daemon(workers), Seen::default(), Lot(seed * 0x9e37_79b9));
+        let (mut daemon, mut seen, mut lot) = (daemon(workers), Seen::default(), Rng::with_seed(seed));
         daemon.configure(ROUTER);
         daemon.configure(&stream(""));
         daemon.configure("packet-generator enable");
@@ -135,11 +126,11 @@ fn turned_by_hand_in_any_order_the_result_is_that_of_one() {
             assert!(steps < 50_000, "{workers} workers, seed {seed}: {} packets: {:?}", seen.len(), daemon.drops());
             if steps % 40 == 1 {
                 // A command lets every worker turn, too.
-                daemon.configure(&lot.change(workers));
+                daemon.configure(&change(&mut lot, workers));
             }
-            let (now, worker) = (daemon.time().0, lot.below(workers));
+            let (now, worker) = (daemon.time().0, lot.usize(..workers));
             // At most a few packets in a turn, so that there are many interleavings.
-            daemon.workers()[worker].vector = 1 + lot.below(20);
+            daemon.workers()[worker].vector = 1 + lot.usize(..20);
             daemon.workers()[worker].turn(now);
             seen.take(&mut daemon);
         }
@@ -156,7 +147,7 @@ fn on_threads_the_result_is_that_of_one() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for workers in [2, 4] {
         println!("{workers} workers on {cores} cores{}", if workers >= cores { ", oversubscribed" } else { "" });
-        let (mut daemon, mut seen, mut lot) = (daemon(workers), Seen::default(), Lot(workers as u64));
+        let (mut daemon, mut seen, mut lot) = (daemon(workers), Seen::default(), Rng::with_seed(workers as u64));
         daemon.configure(ROUTER);
         daemon.configure(&format!("set interface handoff pg0 workers 0-{}", workers - 1));
         // A closed loop: fewer packets than a ring holds, however long a worker has to wait for its core.
@@ -168,7 +159,7 @@ fn on_threads_the_result_is_that_of_one() {
             rounds += 1;
             assert!(rounds < 5000, "{workers} workers: {} packets: {:?}", seen.len(), daemon.drops());
             daemon.run_threads(Duration::from_millis(4));
-            daemon.configure(&lot.change(workers));
+            daemon.configure(&change(&mut lot, workers));
             seen.take(&mut daemon);
         }
         assert!(seen == expected, "{workers} workers: lost, doubled, changed or reordered");

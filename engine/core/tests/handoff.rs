@@ -1,5 +1,6 @@
 //! Hand-off: whatever the interleaving, packets of a flow stay in order, none is lost but by name, and interfaces that go
 //! take what is on its way along. Dispatch ends what circles.
+use fastrand::Rng;
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
 use rustix::event::PollFd;
@@ -142,17 +143,6 @@ impl Bench {
     }
 }
 
-/// A small generator of choices (xorshift).
-struct Lot(u64);
-impl Lot {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
-
 /// The worker of a flow.
 type Way = fn(u64) -> usize;
 const WAYS: [Option<Way>; 4] =
@@ -163,16 +153,16 @@ fn flows_keep_their_order_while_queues_and_ways_change() {
     const PACKETS: u64 = 8000;
     let mut over = 0;
     for seed in 1..=40 {
-        let (mut bench, mut lot) = (bench(4, PACKETS), Lot(seed * 0x9e37_79b9));
+        let (mut bench, mut lot) = (bench(4, PACKETS), Rng::with_seed(seed));
         let (mut steps, mut seen, mut next, mut by) = (0, 0, [0; 8], [0; 4]);
         while seen + bench.drops("spread", "full") < PACKETS {
             steps += 1;
             assert!(steps < 100_000, "seed {seed}: {seen} packets came");
-            match lot.below(30) {
-                0 => bench.dataplane.place(bench.queue, Some(lot.below(4))).expect("there is such a worker"),
-                1 => bench.change(WAYS[lot.below(4)]),
+            match lot.usize(..30) {
+                0 => bench.dataplane.place(bench.queue, Some(lot.usize(..4))).expect("there is such a worker"),
+                1 => bench.change(WAYS[lot.usize(..4)]),
                 _ => {
-                    let worker = lot.below(4);
+                    let worker = lot.usize(..4);
                     bench.workers[worker].turn(0);
                 }
             }

@@ -1,5 +1,6 @@
 //! Receive queues move from worker to worker while packets flow: each packet leaves once, in its order, whatever workers
 //! and control do first. Modes decide which queues are looked at.
+use fastrand::Rng;
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -72,27 +73,16 @@ fn bench(workers: usize, end: u64) -> Bench {
     Bench { dataplane, workers: made, input, queue, sent }
 }
 
-/// A small generator of choices (xorshift).
-struct Lot(u64);
-impl Lot {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
-
 #[test]
 fn whatever_the_interleaving_every_packet_leaves_once_and_in_order() {
     for seed in 1..=60 {
-        let (mut bench, mut lot) = (bench(3, 4000), Lot(seed * 0x9e37_79b9));
+        let (mut bench, mut lot) = (bench(3, 4000), Rng::with_seed(seed));
         let (mut moves, mut seen, mut by) = (0, vec![], [0; 3]);
         while seen.len() < 4000 {
             assert!(moves < 100_000, "seed {seed}: {} packets came", seen.len());
-            match lot.below(12) {
+            match lot.usize(..12) {
                 0 => {
-                    bench.dataplane.place(bench.queue, Some(lot.below(3))).expect("there is such a worker");
+                    bench.dataplane.place(bench.queue, Some(lot.usize(..3))).expect("there is such a worker");
                     moves += 1;
                 }
                 1 => {
@@ -101,7 +91,7 @@ fn whatever_the_interleaving_every_packet_leaves_once_and_in_order() {
                     bench.dataplane.set_up(0, true);
                 }
                 _ => {
-                    let worker = lot.below(3);
+                    let worker = lot.usize(..3);
                     bench.workers[worker].turn(0);
                 }
             }
@@ -143,11 +133,11 @@ fn letters_about_a_queue_find_it_wherever_it_is() {
     let longer = move |worker: &mut Worker| {
         worker.queue_mut::<Numbers>(queue).expect("it is here when this is read").end += 1;
     };
-    let mut lot = Lot(7);
+    let mut lot = Rng::with_seed(7);
     for _ in 0..300 {
-        bench.dataplane.place(queue, Some(lot.below(2))).expect("two workers");
+        bench.dataplane.place(queue, Some(lot.usize(..2))).expect("two workers");
         bench.dataplane.post_to_queue(queue, longer);
-        let worker = lot.below(2);
+        let worker = lot.usize(..2);
         bench.workers[worker].turn(0);
     }
     while bench.workers.iter_mut().map(|worker| worker.turn(0)).sum::<usize>() > 0 {}

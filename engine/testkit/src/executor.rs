@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use fastrand::Rng;
 use quiver_control::{Clock, Control, LocalFuture, Spawner, Time, Timer};
 
 /// Runs control tasks in an order drawn from a seed, on a clock of its own. Clones are the same executor.
@@ -21,7 +22,7 @@ pub struct Executor(Rc<State>);
 
 struct State {
     now: Cell<Time>,
-    random: Cell<u64>,
+    random: RefCell<Rng>,
     tasks: RefCell<BTreeMap<u64, SimTask>>,
     next_task: Cell<u64>,
     /// Who waits for which moment; the number tells timers of one moment apart.
@@ -66,8 +67,7 @@ impl Executor {
     pub fn new(seed: u64) -> Executor {
         Executor(Rc::new(State {
             now: Cell::default(),
-            // A state of zero would stay zero.
-            random: Cell::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            random: RefCell::new(Rng::with_seed(seed)),
             tasks: RefCell::default(),
             next_task: Cell::default(),
             timers: RefCell::default(),
@@ -154,7 +154,7 @@ impl Executor {
             if ready.is_empty() {
                 return false;
             }
-            let place = usize::try_from(self.random() % ready.len() as u64).unwrap_or(0);
+            let place = self.0.random.borrow_mut().usize(..ready.len());
             ready.swap_remove(place)
         };
         // The task is taken out while it runs: it may spawn others.
@@ -172,16 +172,6 @@ impl Executor {
         let later = self.0.timers.borrow_mut().split_off(&(moment + Duration::from_nanos(1), 0));
         let due = self.0.timers.replace(later);
         due.into_values().for_each(Waker::wake);
-    }
-
-    /// The next number of a xorshift generator.
-    fn random(&self) -> u64 {
-        let mut x = self.0.random.get();
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.0.random.set(x);
-        x
     }
 }
 

@@ -6,6 +6,7 @@ mod ends;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use fastrand::Rng;
 use quiver_engine::{Level, Traffic};
 use quiver_interface::Interfaces;
 use quiver_ip::{Ip4, flow};
@@ -67,14 +68,11 @@ fn daemon(level: Level, fusion: bool) -> Daemon {
     daemon
 }
 
-/// xorshift64*: the same packets on every run.
-struct Random(u64);
+/// The same packets on every run.
+struct Random(Rng);
 impl Random {
     fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+        self.0.u32(..)
     }
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
@@ -93,7 +91,7 @@ fn repair(packet: &mut [u8]) {
 
 /// Mostly good packets, and every way to be odd.
 fn packets(own: MacAddress, count: usize) -> Vec<Vec<u8>> {
-    let r = &mut Random(99);
+    let r = &mut Random(Rng::with_seed(99));
     let make = |_| {
         let low =
             [r.next() & 0xff_ffff, 0x01_0200 | r.next() & 255, 0x01_0000 | r.next() & 0xffff, r.next() & 0x7_ffff];
@@ -261,7 +259,7 @@ struct Outcome {
 
 fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
     let mut daemon = daemon(level, fusion);
-    let mut sizes = Random(7);
+    let mut sizes = Random(Rng::with_seed(7));
     let mut rest = packets;
     while !rest.is_empty() {
         let (burst, after) = rest.split_at(rest.len().min(1 + sizes.next() as usize % 256));
@@ -296,7 +294,7 @@ fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
 
 /// Which packets `run` gives to the second interface.
 fn to_second(packets: &[Vec<u8>]) -> Vec<bool> {
-    let (mut sizes, mut which) = (Random(7), vec![]);
+    let (mut sizes, mut which) = (Random(Rng::with_seed(7)), vec![]);
     while which.len() < packets.len() {
         let n = (packets.len() - which.len()).min(1 + sizes.next() as usize % 256);
         which.extend((0..n).map(|i| i % 2 == 1));

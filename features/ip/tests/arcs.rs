@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex};
 use quiver_control::Control;
 use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, arcs};
 use quiver_interface::Interfaces;
-use quiver_ip::Ip4;
 use quiver_ip::node::local;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
-use quiver_wire::{IpProtocol, MacAddress};
+use quiver_wire::IpProtocol;
 
 arcs! {
     /// Goes on.
@@ -59,25 +58,10 @@ mod spies {
     }
 }
 
-/// From pg0 to the neighbour 10.0.1.2 behind pg1.
+/// With a spy on each arc.
 fn daemon() -> Daemon {
     let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, spies, quiver_pg];
-    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
-    daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         create packet-generator interface pg1
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg1 10.0.1.1/24
-         ip route add 20.0.0.0/8 via 10.0.1.2 pg1",
-    );
-    {
-        let out = daemon.control().room::<Interfaces>().id_of("pg1").expect("created");
-        let mut ip = daemon.control().room_mut::<Ip4>();
-        let hop = ip.fib.adjacencies.acquire(out, Some([10, 0, 1, 2].into()));
-        ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
-    }
+    let daemon = ends::forwarding(rooms);
     quiver_ip::set_local(daemon.control(), IpProtocol(89), local::Next::Punt);
     daemon
 }

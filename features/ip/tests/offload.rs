@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use quiver_control::Control;
 use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Offload, arcs};
 use quiver_interface::Interfaces;
-use quiver_ip::Ip4;
-use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{EthernetHeader, Header, Ip4Header, IpFamily, MacAddress, TcpHeader, V4};
@@ -60,30 +59,15 @@ mod offloader {
     }
 }
 
-/// From pg0 to the neighbour 10.0.1.2 behind pg1, whose link takes 1,000 bytes.
+/// The link behind pg1 takes 1,000 bytes.
 fn daemon() -> Daemon {
     let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, offloader, quiver_pg];
-    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
-    daemon.configure(
-        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-         create packet-generator interface pg1
-         set interface state pg0 up
-         set interface state pg1 up
-         set interface ip address pg0 10.0.0.1/24
-         set interface ip address pg1 10.0.1.1/24
-         set interface mtu 1000 pg1
-         ip route add 20.0.0.0/8 via 10.0.1.2 pg1",
-    );
-    {
-        let interfaces = daemon.control().room::<Interfaces>();
-        let id = |name| interfaces.id_of(name).expect("created");
-        let mut ip = daemon.control().room_mut::<Ip4>();
-        let hop = ip.fib.adjacencies.acquire(id("pg1"), Some([10, 0, 1, 2].into()));
-        ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
-        drop(ip);
-        let mut dataplane = daemon.control().room_mut::<Dataplane>();
-        dataplane.enable("ip4-unicast", "offloader", id("pg0").0, true).expect("registered");
-    }
+    let mut daemon = ends::forwarding(rooms);
+    daemon.configure("set interface mtu 1000 pg1");
+    let pg0 = daemon.control().room::<Interfaces>().id_of("pg0").expect("created");
+    let mut dataplane = daemon.control().room_mut::<Dataplane>();
+    dataplane.enable("ip4-unicast", "offloader", pg0.0, true).expect("registered");
+    drop(dataplane);
     daemon
 }
 

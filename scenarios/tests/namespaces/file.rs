@@ -41,13 +41,9 @@ pub fn over_http(site: &Site) -> Result<(), Failed> {
 /// Writes the same noise every time, in which no part resembles another.
 fn write_noise(path: &Path) -> Result<(), Failed> {
     let mut file = BufWriter::new(File::create(path)?);
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..BYTES / 8 {
-        // Marsaglia's xorshift.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        file.write_all(&state.to_le_bytes())?;
+        file.write_all(&random.u64(..).to_le_bytes())?;
     }
     Ok(file.flush()?)
 }

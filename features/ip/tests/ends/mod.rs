@@ -5,10 +5,13 @@ use quiver_control::Control;
 use quiver_engine::*;
 use quiver_ethernet::EthernetInput;
 use quiver_ethernet::input::Next as EthernetNext;
+use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
 use quiver_ip::node::input::{Ip4Input, Next as InputNext};
 use quiver_ip::node::lookup::{Ip4Lookup, Next as LookupNext};
 use quiver_ip::node::rewrite::{Ip4Rewrite, Next as RewriteNext};
+use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+use quiver_wire::MacAddress;
 
 arcs! {
     /// The only arc of an end.
@@ -27,6 +30,27 @@ type Ip4Chain = Chain<
     { EthernetNext::Ip4 as u16 },
     Chain<Ip4Input, { InputNext::Unicast as u16 }, Chain<Ip4Lookup, { LookupNext::Rewrite as u16 }, Last<Ip4Rewrite>>>,
 >;
+
+/// A daemon that forwards from pg0 to the neighbour 10.0.1.2 behind pg1, to which 20.0.0.0/8 is routed.
+#[allow(dead_code, reason = "not every test forwards so simply")]
+pub fn forwarding(rooms: Rooms) -> Daemon {
+    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create packet-generator interface pg1
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface ip address pg0 10.0.0.1/24
+         set interface ip address pg1 10.0.1.1/24
+         ip route add 20.0.0.0/8 via 10.0.1.2 pg1",
+    );
+    let out = daemon.control().room::<Interfaces>().id_of("pg1").expect("created");
+    let mut ip = daemon.control().room_mut::<Ip4>();
+    let hop = ip.fib.adjacencies.acquire(out, Some([10, 0, 1, 2].into()));
+    ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
+    drop(ip);
+    daemon
+}
 
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let ip = control.room::<Ip4>();
