@@ -3,21 +3,9 @@
 
 use std::time::Duration;
 
-use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
 use tempfile::TempDir;
-
-const ROOMS: Rooms = quiver_testkit::rooms!(
-    quiver_interface,
-    quiver_ethernet,
-    quiver_bridge,
-    quiver_vlan,
-    quiver_ip,
-    quiver_neighbor,
-    quiver_icmp,
-    quiver_runtime,
-    quiver_pg,
-    quiver_memif,
-);
 
 /// The daemons and the folder of their socket.
 pub struct Site {
