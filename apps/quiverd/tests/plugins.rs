@@ -2,7 +2,10 @@
 
 #[path = "../../../features/plugins/tests/built/mod.rs"]
 mod built;
+#[path = "../../../features/plugins/tests/router/lines.rs"]
+mod lines;
 
+use lines::ROUTER;
 use quiver_control::protocol::{Request, Response};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -60,24 +63,25 @@ impl Daemon {
             self.ask(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }
-    /// Routes packets with a TTL from one interface of the packet generator to another; returns how many arrived.
+    /// Routes packets with a TTL from one interface of the packet generator to another; returns how many arrived, when
+    /// all others have been dropped.
     fn forward(&self, name: &str, packets: u64, ttl: u8) -> u64 {
+        let before = self.dropped();
         self.run(&format!(
             "packet-generator new {{ name {name} limit {packets} rate 100000 size 100 ttl {ttl} interface a data {{ \
              IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:0a UDP: 10.0.0.2 -> 10.0.1.2 UDP: 1 -> 2 }} }}
              packet-generator enable-stream {name}"
         ));
-        let stream = || self.ask(&format!("show packet-generator {name}")).unwrap()[0].clone();
-        self.wait_for("the end of the stream", || (stream()["sent"] == packets && self.is_idle()).then_some(()));
-        // Only now: what was read before may lack the last vector.
-        stream()["received"].as_u64().unwrap()
+        self.wait_for("the end of the stream", || {
+            let stream = &self.ask(&format!("show packet-generator {name}")).unwrap()[0];
+            let received = stream["received"].as_u64().unwrap();
+            (received + self.dropped() - before == packets).then_some(received)
+        })
     }
-    /// Whether nothing moves any more.
-    fn is_idle(&self) -> bool {
-        let drops = || self.ask("show runtime").unwrap().to_string();
-        let before = drops();
-        std::thread::sleep(Duration::from_millis(50));
-        before == drops()
+    /// Packets that were dropped since the start.
+    fn dropped(&self) -> u64 {
+        let errors = self.ask("show errors").unwrap();
+        errors.as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum()
     }
 }
 
@@ -87,16 +91,6 @@ impl Drop for Daemon {
         let _ = self.process.wait();
     }
 }
-
-const ROUTER: &str = "
-    create packet-generator interface a hw-addr 02:00:00:00:00:0a
-    create packet-generator interface b hw-addr 02:00:00:00:00:0b
-    set interface state a up
-    set interface state b up
-    set interface ip address a 10.0.0.1/24
-    set interface ip address b 10.0.1.1/24
-    ip neighbor b 10.0.1.2 02:00:00:00:01:02
-";
 
 #[test]
 fn plugins_of_other_profiles_work_bad_ones_are_refused_and_failing_ones_are_closed_over() {

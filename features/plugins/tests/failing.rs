@@ -3,10 +3,8 @@
 mod built;
 mod router;
 
-use router::{forward, said};
+use router::{FORWARDED, forward, said};
 use std::path::Path;
-
-const FORWARDED: &str = "ip4 10.0.0.2 > 10.0.1.2 ttl 8";
 
 /// What `show plugins` says of a node.
 fn state(daemon: &mut quiver_testkit::daemon::Daemon, node: &str) -> String {
@@ -309,6 +307,13 @@ fn what_cannot_be_loaded_is_a_sentence_and_changes_nothing() {
             "plugin `bad`: the command 'bad <x:colour>' has an argument of the unknown type 'colour'",
         ),
         // What fits is not registered either when something else does not.
+        (
+            body(
+                "late",
+                "host->add_node(setup, &node, 0); host->add_feature(setup, &feature); host->add_kind(setup, &kind); command.grammar = (QuiverText)QUIVER_TEXT(\"show plugins\"); host->add_command(setup, &command);",
+            ),
+            "plugin `bad`: the command 'show plugins' was registered twice",
+        ),
         (
             body(
                 "partly",

@@ -65,9 +65,22 @@ pub fn hasty() -> PathBuf {
 pub fn in_c(folder: &Path, name: &str, source: &str) -> PathBuf {
     let (file, library) = (folder.join(name).with_extension("c"), folder.join(name).with_extension("so"));
     std::fs::write(&file, format!("#include <quiver_plugin.h>\n{source}")).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-I"]).arg(repository("engine/plugin/abi/include"));
-    cc.arg("-o").arg(&library).arg(&file);
+    run(cc(&file, &library));
+    library
+}
+
+/// The plugin that does what the bytes of a file say.
+pub fn odd(folder: &Path, program: &Path) -> PathBuf {
+    let library = folder.join("odd.so");
+    let mut cc = cc(&repository("features/plugins/tests/odd/odd.c"), &library);
+    cc.arg(format!("-DPROGRAM=\"{}\"", program.display()));
     run(cc);
     library
+}
+
+fn cc(source: &Path, library: &Path) -> Command {
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-I"]).arg(repository("engine/plugin/abi/include"));
+    cc.arg("-o").arg(library).arg(source);
+    cc
 }

@@ -2,19 +2,19 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+#[path = "lines.rs"]
+mod lines;
+
+use lines::ROUTER;
+use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use std::path::Path;
 
-const LINES: &str = "
-    create packet-generator interface a hw-addr 02:00:00:00:00:0a
-    create packet-generator interface b hw-addr 02:00:00:00:00:0b
-    set interface state a up
-    set interface state b up
-    set interface ip address a 10.0.0.1/24
-    set interface ip address b 10.0.1.1/24
-    ip neighbor b 10.0.1.2 02:00:00:00:01:02
-";
+/// Up to UDP, a packet that comes in by `a` with a TTL of 9.
+pub const HEADERS: &str = "eth 02:00:00:00:00:02 > 02:00:00:00:00:0a / ip4 10.0.0.2 > 10.0.1.2 ttl 9 / udp 1 > 2";
+/// What leaves by `b` of a packet with a TTL of 9, from its IP header on.
+pub const FORWARDED: &str = "ip4 10.0.0.2 > 10.0.1.2 ttl 8";
 
 /// The router, with a plugin loaded.
 pub fn with(plugin: &Path) -> Daemon {
@@ -25,20 +25,8 @@ pub fn with(plugin: &Path) -> Daemon {
 
 /// The router, without plugins.
 pub fn without(workers: usize) -> Daemon {
-    let rooms = quiver_testkit::rooms![
-        quiver_interface,
-        quiver_ethernet,
-        quiver_bridge,
-        quiver_vlan,
-        quiver_ip,
-        quiver_neighbor,
-        quiver_icmp,
-        quiver_runtime,
-        quiver_plugins,
-        quiver_pg,
-    ];
-    let mut daemon = Daemon::new(rooms, Setup { workers, ..Setup::default() }).expect("the rooms fit together");
-    daemon.configure(LINES);
+    let mut daemon = Daemon::new(ROOMS, Setup { workers, ..Setup::default() }).expect("the rooms fit together");
+    daemon.configure(ROUTER);
     daemon
 }
 
