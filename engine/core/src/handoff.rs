@@ -16,6 +16,7 @@ use crate::frame::{Frame, TAKEN, VECTOR};
 use crate::graph::{Context, DispatchNext, Graph, NodeId};
 use crate::intake::Harvest;
 use crate::mailbox::Mailbox;
+use quiver_table::simulation::seam;
 use quiver_table::spsc::{self, Reader, Writer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -182,6 +183,7 @@ impl Outbound {
                 way.publish();
             }
             if std::mem::take(&mut way.is_silent) {
+                seam("a bundle published, its reader not woken");
                 way.mailbox.wake();
             }
         }
@@ -230,9 +232,12 @@ impl Inbound {
         let mut harvest = Harvest::default();
         for ring in &mut self.rings {
             let (mut frame, mut gone, mut way) = (graph.frame(), graph.frame(), (NodeId(0), 0));
-            let most = harvest.packets + VECTOR - BUNDLE;
-            while harvest.packets <= most {
+            let before = harvest.packets;
+            while harvest.packets <= before + VECTOR - BUNDLE {
                 let taken = ring.take(|bundle| {
+                    if harvest.packets > before && cx.pool.plants_lost_handoff() {
+                        bundle.len = 0;
+                    }
                     let next = (bundle.node, bundle.arc);
                     if next != way {
                         let whole = std::mem::replace(&mut frame, graph.frame());

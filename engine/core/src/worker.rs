@@ -33,6 +33,8 @@ pub struct WorkerCounters {
     pub turns: Counter,
     /// Turns that received packets.
     pub busy_turns: Counter,
+    /// Packets that other workers handed over.
+    pub handed_over: Counter,
     /// Ticks of the time stamp counter in turns that received packets.
     pub busy_ticks: Counter,
     /// Times that the worker slept until something came.
@@ -116,6 +118,7 @@ impl Worker {
         let mut harvest = Harvest::default();
         if inbound.is_connected() {
             harvest = inbound.receive(graph, &mut cx);
+            counters.handed_over.add(harvest.packets as u64);
         }
         for place in places.iter_mut().filter(|place| place.is_due(now)) {
             seam("about to receive");

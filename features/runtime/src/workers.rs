@@ -15,8 +15,18 @@ pub(crate) fn register(control: &Control) {
 
 fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
-    let titles = ["ID", "Name", "Turns", "Busy turns", "Ticks/busy turn", "Sleeps", "Naps", "Longest gap us", "Queues"];
-    let mut table = Table::new(titles);
+    let mut table = Table::new([
+        "ID",
+        "Name",
+        "Turns",
+        "Busy turns",
+        "Ticks/busy turn",
+        "Handed over",
+        "Sleeps",
+        "Naps",
+        "Longest gap us",
+        "Queues",
+    ]);
     for worker in 0..dataplane.workers() {
         let Some(counters) = dataplane.worker_counters(worker) else { continue };
         let (busy, ticks) = (counters.busy_turns.get(), counters.busy_ticks.get());
@@ -30,6 +40,7 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Cell::from(counters.turns.get()),
             Cell::from(busy),
             Cell::from(if busy == 0 { 0.0 } else { ticks as f64 / busy as f64 }),
+            Cell::from(counters.handed_over.get()),
             Cell::from(counters.sleeps.get()),
             Cell::from(counters.naps.get()),
             Cell::from(counters.gap_max.get() as f64 / 1000.0),

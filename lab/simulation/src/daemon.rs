@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quiver_control::Control;
+use quiver_control::{Control, Time};
 use quiver_engine::capture::{Capture, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::mailbox::Mailbox;
 use quiver_engine::thread::{self, System};
+use quiver_engine::worker::WorkerCounters;
 use quiver_engine::{Buffers, Dataplane, Domain, Reason, Worker};
 use quiver_interface::Events;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
@@ -43,6 +44,8 @@ pub struct Member {
     pub mailbox: Arc<Mailbox>,
     /// Turns that it has to end before it has surely seen the last change.
     pub stale: u8,
+    /// When it wakes by the clock, while it sleeps.
+    pub until: Rc<Cell<Option<Time>>>,
     back: Rc<RefCell<Option<Worker>>>,
 }
 
@@ -98,9 +101,10 @@ impl Simulated {
         let workers: Vec<_> = daemon.workers().drain(..).collect();
         let members = workers.into_iter().zip(mailboxes).map(|(worker, mailbox)| {
             let back = Rc::new(RefCell::new(None));
-            let (kept, executor) = (back.clone(), executor.clone());
-            let body = move || *kept.borrow_mut() = Some(thread::run(worker, &mut Virtual(executor)));
-            Member { coroutine: Coroutine::new(body), mailbox, stale: 0, back }
+            let (kept, until) = (back.clone(), Rc::new(Cell::new(None)));
+            let mut system = Virtual { executor: executor.clone(), until: until.clone(), cpu_time: 0 };
+            let body = move || *kept.borrow_mut() = Some(thread::run(worker, &mut system));
+            Member { coroutine: Coroutine::new(body), mailbox, stale: 0, until, back }
         });
         let members = members.collect();
         let thread = Coroutine::new({
@@ -141,6 +145,11 @@ impl Simulated {
     pub fn drops_lost(&self) -> u64 {
         self.drops.lost()
     }
+    /// What its workers count of themselves, summed.
+    pub fn sum(&self, count: impl Fn(&WorkerCounters) -> u64) -> u64 {
+        let dataplane = self.control.room::<Dataplane>();
+        (0..self.members.len()).filter_map(|worker| dataplane.worker_counters(worker)).map(count).sum()
+    }
     /// The daemon, whose counters may be looked at.
     pub fn daemon(&self) -> &Daemon {
         &self.daemon
@@ -178,20 +187,35 @@ fn run_control(control: &Control, executor: &Executor, ending: &Cell<bool>) {
     }
 }
 
+/// CPU time of a turn, whatever it does, and of each packet or letter, in nanoseconds.
+const TURN_COST: u64 = 20_000;
+const PACKET_COST: u64 = 1000;
+
 /// The system under a worker's loop.
-struct Virtual(Executor);
+struct Virtual {
+    executor: Executor,
+    until: Rc<Cell<Option<Time>>>,
+    /// Nanoseconds.
+    cpu_time: u64,
+}
 
 impl System for Virtual {
     fn now(&mut self) -> u64 {
-        self.0.time().0
+        self.executor.time().0
+    }
+    fn cpu_time(&mut self) -> u64 {
+        self.cpu_time
     }
     fn turned(&mut self, _: &Worker, done: usize) {
+        self.cpu_time += TURN_COST + PACKET_COST * done as u64;
         pause(Pause::Done(done));
     }
     fn wait(&mut self, descriptors: &mut [PollFd<'_>], until: Option<u64>) {
+        self.until.set(until.map(Time));
         while !ready(descriptors) && until.is_none_or(|until| self.now() < until) {
             pause(Pause::Asleep);
         }
+        self.until.set(None);
     }
 }
 

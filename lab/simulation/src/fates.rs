@@ -9,9 +9,6 @@ use crate::network::{Network, may_leave};
 use crate::port;
 use crate::traffic::{self, Kind, PORTS};
 
-/// Longer packets lie in several buffers: fused products leave them to the nodes, so others overtake them.
-const SINGLE_BUFFER: usize = 1900;
-
 /// What became of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -132,13 +129,14 @@ impl Fates {
     pub fn change_begins(&mut self, step: u64) {
         self.changing.get_or_insert(step);
     }
-    /// A change has been made. If it was undone half-way, `unknown`, more may have held meanwhile than is known now.
-    pub fn changed(&mut self, network: Network, step: u64, unknown: bool) {
+    /// A change has been made.
+    pub fn changed(&mut self, network: Network, step: u64) {
         let from = self.changing.unwrap_or(step);
-        if unknown {
-            self.unknown.push((from, u64::MAX));
-        }
         self.versions.push(Version { network, from, until: None });
+    }
+    /// A change under way is undone, or may be: more may hold for a while than is known.
+    pub fn may_be_undone(&mut self, step: u64) {
+        self.unknown.push((self.changing.unwrap_or(step), u64::MAX));
     }
     /// No change is under way, and all workers have seen the last one.
     pub fn settled(&mut self, step: u64) -> Result<(), String> {
@@ -164,28 +162,31 @@ impl Fates {
             return Ok(());
         }
         let versions = self.versions.iter().filter(|version| seen(version.from, version.until.unwrap_or(u64::MAX)));
-        let versions: Vec<_> = versions.map(|version| &version.network).collect();
+        let mut versions: Vec<_> = versions.map(|version| &version.network).collect();
+        versions.dedup();
         if !may_leave(&versions, sent.kind, sent.port, out) {
             let described = describe(number, sent);
             return Err(format!(
-                "{described} left by p{out}: no configuration since it was sent leads there; these were there: {versions:?}"
+                "{described} left by p{out}: no configuration since it was sent leads there; these were there:\n{versions:#?}"
             ));
         }
-        let (flow, overtaken) = ((sent.port, sent.bytes[..42].to_vec(), out), (number, step));
+        // A broken packet's flow is whatever its readers take it for.
+        if sent.kind == Kind::Broken {
+            return Ok(());
+        }
+        // Addresses, protocol and ports; lengths and checksums differ.
+        let flow = [&sent.bytes[..14], &sent.bytes[23..24], &sent.bytes[26..38]].concat();
+        let (flow, overtaken) = ((sent.port, flow, out), (number, step));
         let Some((other, other_left)) = self.last.insert(flow, overtaken) else { return Ok(()) };
         let [network] = versions[..] else { return Ok(()) };
         // Who waits for an address to be resolved may be overtaken, and so may who is flooded while others are not.
-        let steady = network.connects(sent.port, out);
-        if other > number && steady && sent.bytes.len() < SINGLE_BUFFER && self.is_short(other) {
+        if other > number && network.connects(sent.port, out) {
             let described = describe(number, sent);
             return Err(format!(
                 "{described} left by p{out} after packet {other} of its flow, which left in step {other_left}"
             ));
         }
         Ok(())
-    }
-    fn is_short(&self, number: u64) -> bool {
-        self.sent.get(number as usize).is_some_and(|sent| sent.bytes.len() < SINGLE_BUFFER)
     }
     /// Looks at the end whether something has become of every packet that was taken.
     pub fn all_accounted_for(&self) -> Result<(), String> {

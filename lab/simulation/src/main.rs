@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use quiver_simulation::{Bug, Failure, Settings, run};
+use quiver_simulation::{Bug, Failure, Report, Settings, memif, run};
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask simulate")]
@@ -36,6 +36,8 @@ enum PlantedBug {
     SkippedGracePeriod,
     /// A buffer is freed twice when a transmit queue is full
     DoubleFree,
+    /// A worker forgets bundles of packets that were handed to it
+    LostHandoff,
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let bug = arguments.bug.map(|bug| match bug {
         PlantedBug::SkippedGracePeriod => Bug::SkippedGracePeriod,
         PlantedBug::DoubleFree => Bug::DoubleFree,
+        PlantedBug::LostHandoff => Bug::LostHandoff,
     });
     let settings = Settings { steps: arguments.steps, bug, print: arguments.seed.is_some() };
     let failed = match arguments.seed {
@@ -61,7 +64,15 @@ fn one(seed: u64, settings: Settings) -> bool {
             return true;
         }
     }
-    false
+    let memif = memif::run(seed);
+    println!("{memif:?}");
+    memif.is_err()
+}
+
+/// The daemon's run and that of memif's protocol.
+fn both(seed: u64, settings: Settings) -> Result<(Report, memif::Report), Failure> {
+    let memif = memif::run(seed).map_err(|what| Failure { seed, step: 0, what, events: vec![] })?;
+    Ok((run(seed, settings)?, memif))
 }
 
 fn many(arguments: &Simulate, settings: Settings) -> bool {
@@ -71,12 +82,22 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
         bar.set_style(style);
     }
     let (mut failures, mut drops) = (0, BTreeMap::<_, u64>::new());
-    let mut sums = [0; 6];
+    let (mut sums, mut memif) = ([0; 9], memif::Report::default());
     for seed in arguments.from..arguments.from + arguments.seeds {
-        match run(seed, settings) {
-            Ok(report) => {
-                let counts =
-                    [report.steps, report.taken, report.left, report.answered, report.refused, report.preempted];
+        match both(seed, settings) {
+            Ok((report, of_memif)) => {
+                memif += of_memif;
+                let counts = [
+                    report.steps,
+                    report.preempted,
+                    report.naps,
+                    report.taken,
+                    report.handed_over,
+                    report.left,
+                    report.answered,
+                    report.refused,
+                    report.configurations,
+                ];
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 report.drops.into_iter().for_each(|(name, count)| *drops.entry(name).or_default() += count);
             }
@@ -94,10 +115,11 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
         bar.inc(1);
     }
     bar.finish();
-    let [steps, taken, left, answered, refused, preempted] = sums;
-    println!(
-        "{steps} steps, {preempted} preemptions, {taken} packets in, {left} out, {answered} requests, {refused} refused"
-    );
+    let [steps, preempted, naps, taken, handed_over, left, answered, refused, configurations] = sums;
+    println!("{steps} steps, {preempted} preemptions, {naps} naps");
+    println!("{taken} packets in, {handed_over} handed from worker to worker, {left} out");
+    println!("{answered} requests, {refused} refused, {configurations} configurations");
+    println!("memif: {memif:?}");
     println!(
         "drops: {}",
         drops.iter().map(|((node, reason), n)| format!("{node} {reason} {n}")).collect::<Vec<_>>().join(", ")

@@ -3,11 +3,28 @@
 
 use fastrand::Rng;
 use quiver_control::protocol::{File, Request};
+use quiver_control::transaction::Terms;
 
 use crate::traffic::{NETWORKS, PORTS};
 
+/// What operators like to do: drawn for each seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Habit {
+    /// Anything.
+    Anything,
+    /// To take ports away and make them anew, while packets are routed by them.
+    Churn,
+}
+
+impl Habit {
+    /// Draws one.
+    pub fn draw(random: &mut Rng) -> Habit {
+        if random.u8(0..3) == 0 { Habit::Churn } else { Habit::Anything }
+    }
+}
+
 /// What every simulated daemon begins with.
-pub fn beginning(random: &mut Rng) -> Vec<String> {
+pub fn beginning(random: &mut Rng, workers: usize) -> Vec<String> {
     let mut lines: Vec<_> = (0..PORTS).map(|port| create(random, port)).collect();
     lines.extend((0..PORTS).map(|port| format!("set interface state p{port} up")));
     lines.extend(["create bridge-domain 1", "create bridge-domain 2"].map(str::to_owned));
@@ -21,6 +38,10 @@ pub fn beginning(random: &mut Rng) -> Vec<String> {
         let port = random.usize(0..PORTS);
         format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2 p{port}")
     }));
+    if workers > 1 {
+        let spread = (0..PORTS).filter(|_| random.bool());
+        lines.extend(spread.map(|port| format!("set interface handoff p{port} workers 0-{}", workers - 1)));
+    }
     lines
 }
 
@@ -28,18 +49,27 @@ fn create(random: &mut Rng, port: usize) -> String {
     format!("create simulated-port p{port} rx-queues {}", random.u8(1..3))
 }
 
-/// A request. `saved` are configurations that ran before; the answer says whether the file is one of them as it was.
-pub fn request(random: &mut Rng, saved: &[String]) -> (Request, bool) {
+/// A request. `saved` are configurations that ran before.
+pub fn request(random: &mut Rng, habit: Habit, saved: &[String]) -> Request {
     if random.u8(0..10) == 0 && !saved.is_empty() {
         let mut text = saved[random.usize(0..saved.len())].clone();
-        let as_it_was = random.bool();
-        if !as_it_was {
+        if random.bool() {
             text = broken(random, &text);
         }
-        let file = File { name: "saved.yaml".into(), text, json: false, terms: Default::default() };
-        return (if random.u8(0..8) == 0 { Request::Diff(file) } else { Request::Apply(file) }, as_it_was);
+        // If nobody confirms, the daemon goes back by itself.
+        let confirm_within = (random.u8(0..6) == 0).then_some(1);
+        let terms = Terms { confirm_within, comment: None };
+        let file = File { name: "saved.yaml".into(), text, json: false, terms };
+        return if random.u8(0..8) == 0 { Request::Diff(file) } else { Request::Apply(file) };
     }
-    (Request::Command { line: line(random), json: random.bool() }, true)
+    if random.u8(0..50) == 0 {
+        return Request::Save { json: false, comment: None };
+    }
+    let line = match habit {
+        Habit::Churn if random.u8(0..4) > 0 => churn(random),
+        _ => line(random),
+    };
+    Request::Command { line, json: random.bool() }
 }
 
 /// A file in which some lines are missing, doubled or changed.
@@ -81,11 +111,25 @@ const SHOWS: [&str; 18] = [
     "show punt",
 ];
 
+/// A port goes, or comes back with what leads to it.
+fn churn(random: &mut Rng) -> String {
+    let (port, network) = (random.usize(0..PORTS), random.u8(0..NETWORKS));
+    match random.u8(0..16) {
+        0..3 => format!("delete simulated-port p{port}"),
+        3..6 => create(random, port),
+        6..9 => format!("set interface state p{port} up"),
+        9..12 => format!("set interface ip address p{port} 10.{port}.0.1/24"),
+        12 => format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2"),
+        13 => format!("ip route del 20.{network}.0.0/16"),
+        _ => format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2 p{port}"),
+    }
+}
+
 fn line(random: &mut Rng) -> String {
     let (port, other) = (random.usize(0..PORTS), random.usize(0..PORTS));
     let (network, domain) = (random.u8(0..NETWORKS), random.u8(1..4));
     let sometimes = |random: &mut Rng, word: &str| if random.u8(0..3) == 0 { word.to_owned() } else { String::new() };
-    match random.u8(0..34) {
+    match random.u8(0..38) {
         0 => format!("delete simulated-port p{port}"),
         1..4 => create(random, port),
         4 => format!("set interface state p{port} down"),
@@ -118,9 +162,14 @@ fn line(random: &mut Rng) -> String {
             format!("set interface rx-placement p{port} queue {queue} worker {worker}")
         }
         32 => {
-            let mode = random.choice(["interrupt", "adaptive"]).unwrap_or("?");
+            let mode = random.choice(["polling", "interrupt", "adaptive"]).unwrap_or("?");
             format!("set interface rx-mode p{port} {mode}")
         }
+        33..36 => {
+            let workers = random.choice(["workers 0-1", "workers 1", "workers 0-2", "off"]).unwrap_or("?");
+            format!("set interface handoff p{port} {workers}")
+        }
+        36 => random.choice(["rollback 1", "confirm"]).unwrap_or("?").into(),
         _ => {
             let words =
                 ["set", "interface", "p9", "show", "10.0.0.300", "ip", "route", "add", "l2", "-1", "\u{1f980}", "del"];

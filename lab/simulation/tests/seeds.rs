@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use quiver_simulation::{Bug, Settings, run};
+use quiver_simulation::{Bug, Settings, memif, run};
 
 /// Seeds of every day; `cargo xtask simulate` runs more.
 const SEEDS: u64 = 200;
@@ -11,11 +11,17 @@ const SEEDS_TO_FIND: u64 = 20;
 
 #[test]
 fn seeds_pass() {
+    let (mut naps, mut handed_over) = (0, 0);
     for seed in 0..SEEDS {
-        if let Err(failure) = run(seed, Settings::default()) {
-            panic!("{failure}");
+        match run(seed, Settings::default()) {
+            Ok(report) => (naps, handed_over) = (naps + report.naps, handed_over + report.handed_over),
+            Err(failure) => panic!("{failure}"),
         }
     }
+    assert!(
+        naps > SEEDS / 10 && handed_over > 100 * SEEDS,
+        "{naps} naps, {handed_over} packets handed from worker to worker"
+    );
 }
 
 #[test]
@@ -24,6 +30,19 @@ fn the_same_seed_gives_the_same_events_twice() {
         let [first, second] = [(), ()].map(|()| run(seed, Settings::default()).expect("it passes"));
         assert_eq!(first, second, "seed {seed}");
     }
+}
+
+#[test]
+fn memif_seeds_pass() {
+    let mut reports = vec![];
+    for seed in 0..SEEDS {
+        reports.push(memif::run(seed).unwrap_or_else(|found| panic!("seed {seed}: {found}")));
+    }
+    let sum = |count: fn(&memif::Report) -> u64| reports.iter().map(count).sum::<u64>();
+    assert!(sum(|r| r.connections) > 2 * SEEDS && sum(|r| r.refused) > SEEDS / 4, "{reports:?}");
+    assert!(sum(|r| r.full) > SEEDS && sum(|r| r.lost) > SEEDS && sum(|r| r.slept) > SEEDS, "{reports:?}");
+    assert!(sum(|r| r.passed) > 100 * SEEDS, "{reports:?}");
+    assert_eq!(memif::run(1).ok(), Some(reports[1]), "the same seed, the same run");
 }
 
 /// What a planted bug is found by; without it the same seeds pass.
@@ -45,6 +64,11 @@ fn a_skipped_grace_period_is_found() {
 #[test]
 fn a_double_free_is_found() {
     is_found(Bug::DoubleFree, "double free: buffer");
+}
+
+#[test]
+fn a_lost_handoff_is_found() {
+    is_found(Bug::LostHandoff, "vanished without a name");
 }
 
 /// Neither seams nor planted bugs are in the daemon that is released: it is built without the feature.

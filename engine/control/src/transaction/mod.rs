@@ -64,6 +64,16 @@ impl Control {
     pub fn unsaved_by(&self) -> Option<String> {
         Some(self.transactions().unsaved_by()).filter(|by| !by.is_empty())
     }
+
+    /// How often an object has changed since the daemon began, whoever changed it.
+    pub fn changes(&self) -> u64 {
+        self.transactions().changes.get()
+    }
+
+    /// Whether somebody holds the configuration as a whole just now.
+    pub fn is_held(&self) -> bool {
+        self.transactions().held.borrow().is_some()
+    }
 }
 
 impl Transactions {

@@ -13,13 +13,16 @@ pub(super) struct Ledger {
     findings: Mutex<Vec<String>>,
     /// The planted bug: what a full transmit queue leaves is freed twice.
     double_free: AtomicBool,
+    /// The planted bug: of several bundles that were handed over, only the first one is seen.
+    lost_handoff: AtomicBool,
 }
 
 impl Ledger {
     pub fn new(limit: u32) -> Ledger {
         let words = if SIMULATED { limit as usize / 64 + 1 } else { 0 };
         let held = (0..words).map(|_| AtomicU64::new(0)).collect();
-        Ledger { held, findings: Mutex::default(), double_free: AtomicBool::new(false) }
+        let (double_free, lost_handoff) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ledger { held, findings: Mutex::default(), double_free, lost_handoff }
     }
     /// Notes that somebody got the buffer.
     #[inline(always)]
@@ -58,6 +61,10 @@ impl Ledger {
     pub fn plants_double_free(&self) -> bool {
         SIMULATED && self.double_free.load(Relaxed)
     }
+    #[inline(always)]
+    pub fn plants_lost_handoff(&self) -> bool {
+        SIMULATED && self.lost_handoff.load(Relaxed)
+    }
 }
 
 fn bit(id: u32) -> u64 {
@@ -69,6 +76,10 @@ impl super::Buffers {
     /// Plants a bug for the simulation to find.
     pub fn plant_double_free(&self) {
         self.0.ledger.double_free.store(true, Relaxed);
+    }
+    /// Plants another one.
+    pub fn plant_lost_handoff(&self) {
+        self.0.ledger.lost_handoff.store(true, Relaxed);
     }
     /// Takes what was found wrong with who holds which buffer.
     pub fn findings(&self) -> Vec<String> {

@@ -519,6 +519,11 @@ impl Pool {
     pub(crate) fn plants_double_free(&self) -> bool {
         self.shared.ledger.plants_double_free()
     }
+    /// Whether it planted a lost hand-off.
+    #[inline(always)]
+    pub(crate) fn plants_lost_handoff(&self) -> bool {
+        self.shared.ledger.plants_lost_handoff()
+    }
     /// Buffers on this worker's own list.
     pub fn local(&self) -> usize {
         self.free.len()

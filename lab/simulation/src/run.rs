@@ -1,0 +1,94 @@
+//! One run: what is asked of it, and what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::coroutine::wait_at_seams;
+use crate::log::Log;
+use crate::world;
+
+/// A bug that is planted for the simulation to find: the test of the tester.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bug {
+    /// Reclamation frees at once.
+    SkippedGracePeriod,
+    /// What a full transmit queue leaves is freed twice.
+    DoubleFree,
+    /// Of several bundles that were handed to a worker, it sees the first one only.
+    LostHandoff,
+}
+
+/// How a seed is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Steps before everything comes to rest.
+    pub steps: u64,
+    /// The bug to plant.
+    pub bug: Option<Bug>,
+    /// Whether to print every event.
+    pub print: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { steps: 4000, bug: None, print: false }
+    }
+}
+
+/// What happened in a run.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Steps made, those to rest included.
+    pub steps: u64,
+    /// Nanoseconds that passed.
+    pub time: u64,
+    /// Packets that workers took.
+    pub taken: u64,
+    /// Packets of peers that left.
+    pub left: u64,
+    /// Requests answered.
+    pub answered: u64,
+    /// Requests refused.
+    pub refused: u64,
+    /// Configurations that were seen to be in force.
+    pub configurations: u64,
+    /// Packets handed from worker to worker.
+    pub handed_over: u64,
+    /// Naps that workers took.
+    pub naps: u64,
+    /// Times that a coroutine was stopped at a seam while another ran.
+    pub preempted: u64,
+    /// Drops by node and reason.
+    pub drops: BTreeMap<(&'static str, &'static str), u64>,
+    /// A number that follows from all events.
+    pub digest: u64,
+}
+
+/// A run that found something.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// The step.
+    pub step: u64,
+    /// What was found.
+    pub what: String,
+    /// The last events.
+    pub events: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { seed, step, what, events } = self;
+        events.iter().try_for_each(|event| writeln!(f, "{event}"))?;
+        write!(f, "seed {seed}, step {step}: {what}\nall of it: cargo xtask simulate --seed {seed}")
+    }
+}
+
+/// Runs a seed.
+pub fn run(seed: u64, settings: Settings) -> Result<Report, Failure> {
+    let mut log = Log::new(settings.print);
+    let ended = world::begin(seed, settings, &mut log);
+    wait_at_seams(false);
+    ended.map_err(|what| Failure { seed, step: log.now(), what, events: log.end() })
+}
