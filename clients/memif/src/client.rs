@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use quiver_memif_protocol::{
     Address, Channel, ChannelError, End, Established, Handshake, Interrupt, Listener, Peer, Progress, Refusal, Role,
-    Terms,
+    Terms, Waker,
 };
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -121,6 +121,7 @@ pub struct Client {
     timer: OwnedFd,
     /// Rung by queues that have met the end of their connection.
     bell: Arc<OwnedFd>,
+    waker: Arc<Waker>,
     listeners: BTreeMap<Address, Listener>,
     /// Oldest first.
     strangers: Vec<(Address, Handshake)>,
@@ -139,6 +140,7 @@ impl Client {
             epoll,
             timer,
             bell,
+            waker: Arc::new(Waker::new()),
             listeners: BTreeMap::new(),
             strangers: vec![],
             interfaces: BTreeMap::new(),
@@ -261,7 +263,7 @@ impl Client {
         self.greet(events);
         let now = Instant::now();
         for (id, interface) in &mut self.interfaces {
-            if let Err(end) = interface.advance(&self.epoll, &self.bell, now, *id, events) {
+            if let Err(end) = interface.advance(&self.epoll, now, *id, (&self.bell, &self.waker), events) {
                 if let Some(handshake) = interface.end(&self.epoll) {
                     handshake.refuse(&end);
                 }
@@ -368,9 +370,9 @@ impl Interface {
     fn advance(
         &mut self,
         epoll: &OwnedFd,
-        bell: &Arc<OwnedFd>,
         now: Instant,
         id: InterfaceId,
+        bells: (&Arc<OwnedFd>, &Arc<Waker>),
         events: &mut Vec<Event>,
     ) -> Result<(), End> {
         if let State::Waiting(at) = &mut self.state {
@@ -399,13 +401,18 @@ impl Interface {
                 Progress::Answered => {}
                 Progress::Established(established) => {
                     events.push(self.event(id, What::Connected(established.peer.clone())));
-                    self.connected(*established, epoll, bell);
+                    self.connected(*established, epoll, bells);
                 }
             }
         }
     }
-    fn connected(&mut self, Established { link, layout, .. }: Established, epoll: &OwnedFd, bell: &Arc<OwnedFd>) {
-        let shared = Shared::new(bell.clone());
+    fn connected(
+        &mut self,
+        Established { link, layout, .. }: Established,
+        epoll: &OwnedFd,
+        (bell, waker): (&Arc<OwnedFd>, &Arc<Waker>),
+    ) {
+        let shared = Shared::new(bell.clone(), waker.clone());
         let rx = link.receivers(layout.as_ref()).into_iter().zip(&link.receive);
         let rx: Vec<_> = rx.map(|(end, queue)| RxQueue::new(end, queue.interrupt.clone(), shared.clone())).collect();
         let tx = link.transmitters(layout.as_ref()).into_iter().zip(&link.transmit);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quiver_memif_protocol::receiver::packets;
 use quiver_memif_protocol::transmitter::Sent;
-use quiver_memif_protocol::{Broken, Interrupt, Receiver, Transmitter};
+use quiver_memif_protocol::{Broken, Interrupt, Receiver, Transmitter, Waker};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// Bytes of a packet at most: an IP packet of 65,535 bytes and its headers before. Longer ones are dropped, so that a
@@ -38,11 +38,14 @@ pub enum QueueError {
 /// What all queues of a connection and its client know of each other.
 pub(crate) struct Shared {
     end: OnceLock<QueueError>,
+    /// Rung at the end.
     bell: Arc<OwnedFd>,
+    /// Wakes the peer.
+    waker: Arc<Waker>,
 }
 impl Shared {
-    pub fn new(bell: Arc<OwnedFd>) -> Arc<Shared> {
-        Arc::new(Shared { end: OnceLock::new(), bell })
+    pub fn new(bell: Arc<OwnedFd>, waker: Arc<Waker>) -> Arc<Shared> {
+        Arc::new(Shared { end: OnceLock::new(), bell, waker })
     }
     /// Why the connection has ended; None while it stands.
     pub fn end(&self) -> Option<QueueError> {
@@ -221,7 +224,7 @@ impl TxQueue {
         let result = self.fill(packets.into_iter());
         // What went before an error is on its way all the same.
         if self.transmitter.publish() {
-            Interrupt::notify(&*self.interrupt);
+            self.shared.waker.wake(&*self.interrupt);
         }
         result
     }

@@ -9,7 +9,7 @@ use quiver_memif_protocol::layout::Layout;
 use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::{
     Channel, ChannelError, End, Established, Handshake, Interrupt, Link, Queue, Receiver, Refusal, Request, Role,
-    Storage, Transmitter,
+    Storage, Transmitter, Waker,
 };
 
 use crate::config::MemifQueues;
@@ -69,12 +69,18 @@ impl AsFd for Connection {
 
 impl Port {
     /// Gives the rings of a connection to the workers.
-    pub fn attach(&mut self, id: ConnectionId, established: Established, buffers: &Buffers) -> Result<(), End> {
+    pub fn attach(
+        &mut self,
+        id: ConnectionId,
+        established: Established,
+        buffers: &Buffers,
+        waker: &Arc<Waker>,
+    ) -> Result<(), End> {
         let Established { link, layout, peer } = established;
         let (receivers, senders) = if link.role == Role::Slave && layout.is_none() {
-            lend(&link, buffers)?
+            lend(&link, buffers, waker)?
         } else {
-            ends(&link, layout.as_ref())
+            ends(&link, layout.as_ref(), waker)
         };
         let mut spread: Vec<Vec<RxRing>> = self.rx.iter().map(|_| vec![]).collect();
         let queues = spread.len();
@@ -100,19 +106,25 @@ impl Port {
 }
 
 /// Both directions' ends of a link whose packets are copied.
-fn ends(link: &Link<Arc<OwnedFd>>, layout: Option<&Layout>) -> (Vec<RxRing>, Vec<SharedRing>) {
+fn ends(link: &Link<Arc<OwnedFd>>, layout: Option<&Layout>, waker: &Arc<Waker>) -> (Vec<RxRing>, Vec<SharedRing>) {
     let receivers = link.receivers(layout).into_iter().zip(&link.receive);
     let senders = link.transmitters(layout).into_iter().zip(&link.transmit);
     let rx = |(receiver, queue): (Receiver, &Queue<Arc<OwnedFd>>)| {
         let interrupt = queue.interrupt.clone();
         RxRing { receiver, interrupt, lent: None }
     };
-    let tx = |(ring, queue): (Transmitter, &Queue<Arc<OwnedFd>>)| TxRing::new(ring, queue.interrupt.clone(), None);
+    let tx = |(ring, queue): (Transmitter, &Queue<Arc<OwnedFd>>)| {
+        TxRing::new(ring, waker.clone(), queue.interrupt.clone(), None)
+    };
     (receivers.map(rx).collect(), senders.map(tx).collect())
 }
 
 /// The same for a slave that lends its packet buffers.
-fn lend(link: &Link<Arc<OwnedFd>>, buffers: &Buffers) -> Result<(Vec<RxRing>, Vec<SharedRing>), End> {
+fn lend(
+    link: &Link<Arc<OwnedFd>>,
+    buffers: &Buffers,
+    waker: &Arc<Waker>,
+) -> Result<(Vec<RxRing>, Vec<SharedRing>), End> {
     let mut rx = vec![];
     for queue in &link.receive {
         let mut lent = Lent::new(queue.ring.size().into(), buffers);
@@ -124,7 +136,7 @@ fn lend(link: &Link<Arc<OwnedFd>>, buffers: &Buffers) -> Result<(Vec<RxRing>, Ve
     let tx = link.transmit.iter().map(|queue| {
         let lent = Lent::new(queue.ring.size().into(), buffers);
         let transmitter = Transmitter::slave(queue.ring.clone(), |_| Place::default());
-        TxRing::new(transmitter, queue.interrupt.clone(), Some(lent))
+        TxRing::new(transmitter, waker.clone(), queue.interrupt.clone(), Some(lent))
     });
     Ok((rx, tx.collect()))
 }

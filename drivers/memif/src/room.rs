@@ -1,5 +1,6 @@
 //! What the room keeps: sockets, interfaces, and the control channels that are open.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +13,7 @@ use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, NewInterface, create, remove, set_link, set_point_to_point};
 use quiver_linux::{Namespace, random_mac};
 use quiver_memif_protocol::interrupt::Interrupt;
-use quiver_memif_protocol::{Address, Channel, Link, Listener, Mode, Peer, Role};
+use quiver_memif_protocol::{Address, Channel, Link, Listener, Mode, Peer, Role, Waker};
 use quiver_wire::MacAddress;
 use rustix::event::epoll;
 
@@ -87,6 +88,8 @@ pub(crate) struct Attached {
 pub(crate) struct Memifs {
     input: NodeId,
     pub buffers: Buffers,
+    /// Made for the first connection.
+    waker: OnceCell<Arc<Waker>>,
     pub poll: OwnedFd,
     pub sockets: BTreeMap<u32, Socket>,
     pub ports: BTreeMap<String, Port>,
@@ -108,6 +111,7 @@ impl Memifs {
         Ok(Memifs {
             input,
             buffers: buffers.clone(),
+            waker: OnceCell::new(),
             poll,
             sockets: BTreeMap::from([(DEFAULT_SOCKET, default)]),
             ports: BTreeMap::new(),
@@ -118,6 +122,10 @@ impl Memifs {
     /// Lets the control task look at a descriptor; closing it ends that.
     pub fn watch(&self, fd: impl AsFd, as_what: Watched) -> Result<(), rustix::io::Errno> {
         epoll::add(&self.poll, fd, epoll::EventData::new_u64(as_what.to_word()), epoll::EventFlags::IN)
+    }
+    /// What wakes peers.
+    pub fn waker(&self) -> Arc<Waker> {
+        self.waker.get_or_init(|| Arc::new(Waker::new())).clone()
     }
     /// A number for a new control channel.
     pub fn number(&mut self) -> ConnectionId {

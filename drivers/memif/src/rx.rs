@@ -54,14 +54,14 @@ impl RxRings {
         }
         Ok(RxRings { rings, first: 0, interrupts })
     }
-    /// Asks to be woken for the next packet. What waits already wakes at once.
-    fn arm(&self) {
-        for RxRing { receiver, interrupt, .. } in &self.rings {
+    /// Asks to be woken for the next packet. Whether some wait already, which nobody will be woken for.
+    fn arm(&self) -> bool {
+        let mut waits = false;
+        for RxRing { receiver, .. } in &self.rings {
             receiver.ring().set_interrupt(true);
-            if receiver.waiting() != Ok(0) {
-                Interrupt::notify(&**interrupt);
-            }
+            waits |= receiver.waiting() != Ok(0);
         }
+        waits
     }
     fn disarm(&self) {
         for RxRing { receiver, interrupt, .. } in &self.rings {
@@ -74,7 +74,7 @@ impl RxRings {
 /// A receive queue. It outlives connections.
 pub(crate) struct Rx {
     holder: Holder<RxRings>,
-    /// Control writes to it when there are other rings to be held.
+    /// Control writes to it when there are other rings to be held; and we, when packets have come that nobody tells of.
     changed: Arc<OwnedFd>,
     is_armed: Cell<bool>,
     /// In mode ip: our address, which packets are given a header for.
@@ -124,7 +124,9 @@ impl RxQueue for Rx {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.is_armed.set(true);
         let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
-        held.arm();
+        if held.arm() {
+            Interrupt::notify(&*self.changed);
+        }
         Some(held.interrupts.as_fd())
     }
 }

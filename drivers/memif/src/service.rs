@@ -130,9 +130,9 @@ fn listen(room: &mut Memifs, id: ConnectionId, changes: &mut Changes) {
 
 /// Packets may pass.
 fn attach(room: &mut Memifs, id: ConnectionId, established: Established, changes: &mut Changes) -> Result<(), End> {
-    let buffers = room.buffers.clone();
+    let (buffers, waker) = (room.buffers.clone(), room.waker());
     let port = room.port_of(id).ok_or(Refusal::UnknownId)?;
-    port.attach(id, established, &buffers)?;
+    port.attach(id, established, &buffers, &waker)?;
     let name = &port.config.name;
     tracing::info!("{name}: connected to {}", port.link.as_ref().map_or(String::new(), |link| link.to_string()));
     changes.0.push((port.id, true));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use quiver_engine::{Batch, Flags, Lent, TxContext, TxQueue};
 use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::transmitter::Sent;
-use quiver_memif_protocol::{Broken, Interrupt, Store, Transmitter};
+use quiver_memif_protocol::{Broken, Store, Transmitter, Waker};
 use quiver_wire::{EthernetHeader, Header};
 
 use crate::handover::Holder;
@@ -20,6 +20,7 @@ const TRIES: u32 = 2000;
 /// A ring for sending. Workers share it where there are fewer rings than workers.
 pub(crate) struct TxRing {
     transmitter: Transmitter,
+    waker: Arc<Waker>,
     interrupt: Arc<OwnedFd>,
     chooser: Chooser,
     /// Of a slave without copies: the packets that the master reads.
@@ -32,8 +33,8 @@ pub(crate) struct TxRing {
 pub(crate) type SharedRing = Arc<Mutex<TxRing>>;
 
 impl TxRing {
-    pub fn new(transmitter: Transmitter, interrupt: Arc<OwnedFd>, lent: Option<Lent>) -> SharedRing {
-        Arc::new(Mutex::new(TxRing { transmitter, interrupt, chooser: Chooser::new(), lent, parts: vec![] }))
+    pub fn new(transmitter: Transmitter, waker: Arc<Waker>, interrupt: Arc<OwnedFd>, lent: Option<Lent>) -> SharedRing {
+        Arc::new(Mutex::new(TxRing { transmitter, waker, interrupt, chooser: Chooser::new(), lent, parts: vec![] }))
     }
     /// How bytes are written at present.
     pub fn store(&self) -> Store {
@@ -67,7 +68,7 @@ impl TxRing {
             done += 1;
         }
         if transmitter.publish() && done > 0 {
-            Interrupt::notify(&*self.interrupt);
+            self.waker.wake(&*self.interrupt);
         }
         Ok(done)
     }
@@ -103,7 +104,7 @@ impl TxRing {
         let wants_interrupt = transmitter.publish();
         chooser.end(done, lines);
         if wants_interrupt && done > 0 {
-            Interrupt::notify(&*self.interrupt);
+            self.waker.wake(&*self.interrupt);
         }
         Ok(done)
     }

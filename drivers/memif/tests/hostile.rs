@@ -4,14 +4,16 @@ mod site;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use quiver_memif_protocol::layout::SlaveMemory;
 use quiver_memif_protocol::link::{Offer, RingOffer};
+use quiver_memif_protocol::ring::Descriptor;
 use quiver_memif_protocol::slave::Step;
 use quiver_memif_protocol::{Channel, Interrupt, Mode, Refusal, Request, Secret, Slave};
 use quiver_testkit::daemon::{Daemon, Setup};
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl};
 use site::{cross_connect, daemon_of, state};
 use tempfile::TempDir;
 
@@ -92,7 +94,7 @@ fn an_index_out_of_reach_ends_the_connection() {
 fn a_buffer_that_lies_nowhere_ends_the_connection() {
     let (mut master, _folder, filename) = master();
     let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
-    let descriptor = quiver_memif_protocol::ring::Descriptor { length: 2048, offset: u32::MAX, ..Default::default() };
+    let descriptor = Descriptor { length: 2048, offset: u32::MAX, ..Default::default() };
     memory.link.receive[0].ring.set_descriptor(0, descriptor);
     memory.link.receive[0].ring.set_head(1);
     ends_and_takes_another(master, &filename, "the rings are broken");
@@ -103,8 +105,7 @@ fn packets_that_lie_nowhere_are_dropped_by_name() {
     let (mut master, _folder, filename) = master();
     let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
     let ring = &memory.link.transmit[0].ring;
-    let descriptor =
-        |has_next, region, length, offset| quiver_memif_protocol::ring::Descriptor { has_next, region, length, offset };
+    let descriptor = |has_next, region, length, offset| Descriptor { has_next, region, length, offset };
     // Outside, in no region, of no bytes, of too many, and one that never ends.
     let wrong = [
         descriptor(false, 0, 60, u32::MAX),
@@ -133,7 +134,7 @@ fn packets_that_find_no_buffer_are_dropped_by_name() {
     for index in 0..64 {
         let offset = memory.layout.buffer(true, 0, index).offset;
         let has_next = index % 32 != 31;
-        let descriptor = quiver_memif_protocol::ring::Descriptor { has_next, region: 0, length: 2048, offset };
+        let descriptor = Descriptor { has_next, region: 0, length: 2048, offset };
         ring.set_descriptor(index, descriptor);
     }
     ring.set_head(64);
@@ -164,6 +165,50 @@ fn memory_that_is_truncated_ends_the_connection_and_not_us() {
     master.advance(Duration::from_millis(100)).expect("it settles, and lives");
     assert_eq!(state(&mut master), "waiting: the rings are broken");
     master.finish().expect("nothing has leaked");
+}
+
+/// Whoever waits for a hostile peer waits for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn eventfds_that_the_slave_has_filled_or_emptied_stop_no_worker() {
+    let (done, is_done) = channel();
+    // Given up if it waits.
+    let thread = std::thread::spawn(move || {
+        let (mut master, _folder, filename) = master();
+        let (_channel, memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+        let (to_us, from_us) = (&memory.link.receive[0], &memory.link.transmit[0]);
+        for queue in [to_us, from_us] {
+            let flags = fcntl_getfl(&*queue.interrupt).expect("flags");
+            fcntl_setfl(&*queue.interrupt, flags - OFlags::NONBLOCK).expect("a write or read would wait now");
+        }
+        let mut rx = memory.link.receivers(Some(&memory.layout)).remove(0);
+        rx.start();
+        rx.ring().set_interrupt(true);
+        rustix::io::write(&*to_us.interrupt, &(u64::MAX - 1).to_ne_bytes()).expect("filled");
+        master.send("pg0", &[7; 60]).expect("pg0 is there");
+        master.advance(Duration::from_millis(1)).expect("it settles, and waits for nobody");
+        assert_eq!(rx.receive(8).map(<[_]>::len), Ok(1), "the packet is there");
+        // What a worker does before it sleeps, and when it wakes up: with a counter that is empty, and with a full one.
+        for round in 0..2 {
+            let _ = master.workers()[0].fds();
+            assert!(from_us.ring.is_interrupt_wanted(), "it would sleep");
+            from_us.ring.set_descriptor(round, Descriptor { length: 60, ..Descriptor::default() });
+            from_us.ring.set_head(round + 1);
+            rustix::io::write(&*from_us.interrupt, &(u64::MAX - 1).to_ne_bytes()).expect("filled");
+            if round == 0 {
+                let _ = master.workers()[0].fds();
+                Interrupt::clear(&*from_us.interrupt);
+            }
+            master.advance(Duration::from_millis(1)).expect("it settles, and waits for nobody");
+            assert_eq!((from_us.ring.tail(), from_us.ring.is_interrupt_wanted()), (round + 1, false));
+        }
+        done.send(()).expect("somebody waits");
+    });
+    match is_done.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => panic!("the daemon waits for its peer"),
+        _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Eventfds: how a sender wakes a receiver that sleeps.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::event::EventfdFlags;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 /// What is done with eventfds; the protocol passes them on as plain files.
 pub struct Interrupt;
@@ -15,23 +15,26 @@ impl Interrupt {
     pub fn make() -> Result<Arc<OwnedFd>, Errno> {
         rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map(Arc::new)
     }
-    /// Whether a peer's file is an eventfd, and will not make us wait: a pipe, or a file that the peer has opened to
-    /// wait, would stop whoever writes to it. A peer can still undo this later on; then it waits with us.
+    /// Whether a peer's file is an eventfd: a pipe or a file would not wake, or make whoever writes to it wait.
     pub fn is_one(file: impl AsFd) -> bool {
         let file = file.as_fd();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let is_eventfd = std::fs::read_link(path).is_ok_and(|link| link.as_os_str() == "anon_inode:[eventfd]");
-        let flags = rustix::fs::fcntl_getfl(file);
-        is_eventfd && flags.is_ok_and(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK).is_ok())
+        std::fs::read_link(path).is_ok_and(|link| link.as_os_str() == "anon_inode:[eventfd]")
     }
-    /// Wakes the receiver.
+    /// Writes to an eventfd that no peer has; one that is shared is for a [`Waker`](crate::Waker).
     pub fn notify(file: impl AsFd) {
         // A counter that is full has woken it already.
         let _ = rustix::io::write(file, &1u64.to_ne_bytes());
     }
-    /// Takes note of having been woken.
+    /// Takes note of having been woken. Never waits, though a peer may have emptied the counter meanwhile, and cleared
+    /// O_NONBLOCK, which belong to it as well.
     pub fn clear(file: impl AsFd) {
-        let _ = rustix::io::read(file, &mut [0u8; 8]);
+        let (mut count, here) = ([0u8; 8], u64::MAX);
+        let read = rustix::io::preadv2(&file, &mut [IoSliceMut::new(&mut count)], here, ReadWriteFlags::NOWAIT);
+        // Timers, which are never a peer's, know it from Linux 6.10 on, and eventfds from 5.8.
+        if read == Err(Errno::OPNOTSUPP) {
+            let _ = rustix::io::read(file, &mut count);
+        }
     }
 }
 
@@ -52,7 +55,6 @@ mod tests {
         assert!(is_readable());
         Interrupt::clear(&*interrupt);
         assert!(!is_readable());
-        let file = OwnedFd::from(std::fs::File::open("/dev/null").expect("it is there"));
-        assert!(!Interrupt::is_one(&file));
+        assert!(!Interrupt::is_one(std::fs::File::open("/dev/null").expect("it is there")));
     }
 }

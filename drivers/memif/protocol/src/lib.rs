@@ -7,6 +7,7 @@
 //!   connection from the greeting to mapped rings.
 //! - [`region`]: shared memory, and what becomes of it when a peer truncates it; [`guard`] survives that.
 //! - [`ring`]: a ring of descriptors; [`receiver`] and [`transmitter`] move packets through it, in either role.
+//! - [`interrupt`]: eventfds; [`waker`]: writing to one that a hostile peer shares.
 //! - [`layout`]: where a slave puts its rings and slots.
 
 pub mod address;
@@ -24,6 +25,7 @@ pub mod region;
 pub mod ring;
 pub mod slave;
 pub mod transmitter;
+pub mod waker;
 
 pub use address::Address;
 pub use channel::{Channel, ChannelError, Credentials, Listener};
@@ -38,6 +40,7 @@ pub use region::{Region, RegionError, Regions, Store};
 pub use ring::{Broken, Ring};
 pub use slave::{Request, Slave};
 pub use transmitter::Transmitter;
+pub use waker::Waker;
 
 /// Which end one is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

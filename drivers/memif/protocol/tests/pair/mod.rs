@@ -1,4 +1,5 @@
 //! A master and a slave of one process that have come to terms.
+#![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,7 +12,6 @@ use quiver_memif_protocol::{
 /// One end.
 pub struct End {
     /// Keeps the memory.
-    #[allow(dead_code, reason = "not every test looks at it")]
     pub link: Link<Arc<OwnedFd>>,
     /// Its receiving ends.
     pub rx: Vec<Receiver>,
