@@ -14,7 +14,7 @@ use quiver_memif_protocol::{
 
 use crate::config::MemifQueues;
 use crate::room::{Attached, ConnectionId, Port};
-use crate::rx::{RxRing, RxRings, place};
+use crate::rx::{LentBuffers, RxRing, RxRings, place};
 use crate::tx::{SharedRing, TxRing};
 
 /// What we tell peers that we are.
@@ -131,7 +131,7 @@ fn lend(
         let spans: Option<Vec<_>> = (0..usize::from(queue.ring.size())).map(|slot| lent.lend(slot)).collect();
         let spans = spans.ok_or_else(|| memory("there are too few packet buffers for the rings"))?;
         let receiver = Receiver::slave(queue.ring.clone(), |slot| place(spans[usize::from(slot)]));
-        rx.push(RxRing { receiver, interrupt: queue.interrupt.clone(), lent: Some(lent) });
+        rx.push(RxRing { receiver, interrupt: queue.interrupt.clone(), lent: Some(LentBuffers::new(lent)) });
     }
     let tx = link.transmit.iter().map(|queue| {
         let lent = Lent::new(queue.ring.size().into(), buffers);

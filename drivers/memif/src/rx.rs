@@ -31,7 +31,18 @@ pub(crate) struct RxRing {
     pub receiver: Receiver,
     pub interrupt: Arc<OwnedFd>,
     /// Of a slave without copies: the buffers that the master writes to.
-    pub lent: Option<Lent>,
+    pub lent: Option<LentBuffers>,
+}
+/// Packet buffers that a master writes to.
+pub(crate) struct LentBuffers {
+    lent: Lent,
+    /// Room to note which have been replaced by others: places in the ring.
+    replaced: Vec<(usize, Span)>,
+}
+impl LentBuffers {
+    pub fn new(lent: Lent) -> LentBuffers {
+        LentBuffers { lent, replaced: vec![] }
+    }
 }
 
 /// The region in which a slave's packet buffers lie, if it shares them.
@@ -196,7 +207,7 @@ const HEADERS: u32 = 64;
 /// Receives packets where they are: in buffers of ours that the master has written to. Others are lent in their places.
 fn take_in_place(
     receiver: &mut Receiver,
-    lent: &mut Lent,
+    LentBuffers { lent, replaced }: &mut LentBuffers,
     cx: &mut RxContext,
     frame: &mut Frame,
     most: usize,
@@ -204,7 +215,6 @@ fn take_in_place(
 ) -> Result<(), Broken> {
     receiver.receive(most)?;
     let (mut at, end) = (0, receiver.burst().len());
-    let (mut parts, mut replaced) = (vec![], vec![]);
     while at < end {
         let length = packets(&receiver.burst()[at..]).next().map_or(1, <[Fragment]>::len);
         let packet = &receiver.burst()[at..at + length];
@@ -216,11 +226,10 @@ fn take_in_place(
                 None => gather(receiver, packet, cx, frame, &[]),
             }
         } else if is_sane(packet, bytes) {
-            parts.clear();
-            parts.extend(packet.iter().enumerate().map(|(i, part)| (receiver.slot(at + i), part.place.length)));
+            let parts = packet.iter().enumerate().map(|(i, part)| (receiver.slot(at + i), part.place.length));
             let replace = |slot, span| replaced.push((slot, span));
             let row = frame.len();
-            if !lent.receive(cx.pool, frame, cx.interface, parts.iter().copied(), replace) {
+            if !lent.receive(cx.pool, frame, cx.interface, parts, replace) {
                 cx.no_buffer += 1;
             } else if let Some(mac) = ip
                 && frame.advance(cx.pool, row, -(EthernetHeader::LENGTH as isize))
