@@ -12,14 +12,12 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
 
 /// Reasons that no scenario can reach, since its packets come from the generator: why, and the test that reaches them.
-const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 18] = [
+const EXCEPTIONS: [(&str, &str, &str, Option<&str>); 16] = [
     ("dispatch", "interface-gone", "workers of a scenario leave nothing in their rings", HANDOFF),
     ("dispatch", "too-many-passes", "no configuration lets packets circle", HANDOFF),
     ("worker-handoff", "handoff-full", "all workers of a scenario keep up", WORKERS),
     ("interface-output", "bad-offload", "the generator makes no offloads", OFFLOAD),
     ("interface-output", "no-buffer", "the generator makes no offloads to be cut", OFFLOAD),
-    ("interface-output", "tx-full", "the generator takes all that it is to send", OFFLOAD),
-    ("interface-output", "tx-refused", "the generator takes all that it is to send", OFFLOAD),
     ("pg-input", "truncated", FOR_ALL, None),
     ("af-packet-input", "no-buffer", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),
     ("af-packet-input", "truncated", LINUX, Some("drivers/af-packet/tests/namespaces.rs")),

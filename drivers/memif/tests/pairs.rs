@@ -2,6 +2,8 @@
 
 mod site;
 
+use std::collections::BTreeMap;
+
 use quiver_testkit::daemon::Daemon;
 use site::{Site, state};
 
@@ -114,6 +116,43 @@ fn what_does_not_fit_is_told() {
         site.run(500);
         assert_eq!(state(&mut site.slave), at_slave);
         assert!(state(&mut site.master).starts_with("waiting"));
+        site.finish();
+    }
+}
+
+/// What is counted between two looks.
+fn counted<'a>(
+    before: &BTreeMap<(&'a str, &'a str), u64>,
+    after: BTreeMap<(&'a str, &'a str), u64>,
+) -> BTreeMap<(&'a str, &'a str), u64> {
+    let since = |(arc, count): (_, u64)| (arc, count - before.get(&arc).copied().unwrap_or(0));
+    after.into_iter().map(since).filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn products_serve_memif_queues_and_count_as_nodes_do() {
+    for slave in ["", "no-zero-copy"] {
+        let mut site = Site::new("", slave, (1, 1));
+        site.cross_connect();
+        site.connect();
+        let frames = frames(&[60; 40]);
+        let mut counts = vec![];
+        for fusion in ["on", "off"] {
+            for daemon in [&mut site.master, &mut site.slave] {
+                daemon.configure(&format!("set fusion {fusion}"));
+                let queues = daemon.run("show fusion").expect("a table").json;
+                let queues = queues.as_array().expect("a table");
+                let memif = queues.iter().find(|queue| queue["interface"] == "memif1/0").expect("its queue");
+                assert_eq!(memif["product"].is_string(), fusion == "on", "{memif}");
+            }
+            let before = [site.master.counts(), site.slave.counts()];
+            for from_master in [true, false] {
+                assert!(site.pass(from_master, &frames) == frames, "{slave} {fusion} {from_master}");
+            }
+            counts.push([counted(&before[0], site.master.counts()), counted(&before[1], site.slave.counts())]);
+        }
+        assert_eq!(counts[0][0].get(&("memif-input", "device-input")), Some(&40), "{:?}", counts[0][0]);
+        assert_eq!(counts[0], counts[1], "fused and not");
         site.finish();
     }
 }

@@ -70,7 +70,7 @@ impl fmt::Display for Address {
             Address::Abstract { name, namespace: None } => write!(f, "abstract:{name}"),
             Address::Abstract { name, namespace: Some(namespace) } => {
                 let pid = namespace.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/ns/net"));
-                match pid {
+                match pid.filter(|pid| pid.parse::<u32>().is_ok()) {
                     Some(pid) => write!(f, "abstract:{name},netns_pid={pid}"),
                     None => write!(f, "abstract:{name},netns_name={namespace}"),
                 }
@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn every_form_is_read_and_printed() {
-        for text in ["/run/memif.sock", "abstract:x", "abstract:x,netns_name=blue", "abstract:x,netns_pid=7"] {
+        let by_path = "abstract:x,netns_name=/proc/self/ns/net";
+        for text in ["/run/memif.sock", "abstract:x", "abstract:x,netns_name=blue", "abstract:x,netns_pid=7", by_path] {
             assert_eq!(text.parse::<Address>().map(|address| address.to_string()), Ok(text.to_owned()));
         }
         assert_eq!("@x".parse::<Address>(), "abstract:x".parse());
