@@ -4,11 +4,13 @@
 //! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
 //! testpmd are ignored where that is missing.
 
+mod application;
 mod connections;
 mod file;
 mod fusion;
 mod memif;
 mod pings;
+mod sockets;
 mod streams;
 mod testpmd;
 mod workers;
@@ -31,6 +33,10 @@ const TRAFFIC: [Traffic; 5] = [
 ];
 
 fn main() -> ExitCode {
+    if let Some(ended) = application::is_this() {
+        eprintln!("{ended:?}");
+        return ExitCode::FAILURE;
+    }
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     let world: &'static World = match prepare() {
@@ -66,6 +72,8 @@ fn main() -> ExitCode {
             .chain(fused)
             .chain(memif)
             .chain(memif::outlives(world))
+            .chain(sockets::trials(world))
+            .chain(application::trials(world))
             .chain(testpmd::trials(world))
             .chain(workers::trials(world))
             .chain([narrow])

@@ -1,7 +1,7 @@
 //! Two quiverd joined by memif.
 
 use libtest_mimic::{Failed, Trial};
-use quiver_netns::World;
+use quiver_netns::{Namespace, World, run};
 use quiver_site::{Daemon, Join, Site};
 use serde_json::Value;
 
@@ -53,4 +53,37 @@ pub fn outlives(world: &'static World) -> impl Iterator<Item = Trial> {
 pub fn memif(daemon: &Daemon) -> Result<Value, Failed> {
     let memifs: Vec<Value> = serde_json::from_str(&daemon.command("show memif --json")?)?;
     memifs.into_iter().next().ok_or_else(|| "there is a memif interface".into())
+}
+
+/// Has a quiverd cross-connect `eth0` in a namespace with an interface `memif1/7`, of which `options` are the rest.
+pub fn attach(daemon: &Daemon, end: &Namespace, filename: &str, options: &str) -> Result<(), Failed> {
+    for command in [
+        &format!("create tap id 0 host-ns {} host-if-name eth0 host-mtu-size 9000", end.name()),
+        &format!("create memif socket id 1 filename {filename}"),
+        &format!("create interface memif id 7 socket-id 1 {options}"),
+        "set interface state tap0 up",
+        "set interface state memif1/7 up",
+        "set interface l2 xconnect tap0 memif1/7",
+        "set interface l2 xconnect memif1/7 tap0",
+    ] {
+        daemon.command(command)?;
+    }
+    Ok(())
+}
+
+/// Gives `eth0` of a namespace an address in 10.0.0.0/24.
+pub fn address(end: &Namespace, last: u8) -> Result<(), Failed> {
+    end.ip(&format!("address add 10.0.0.{last}/24 dev eth0"))?;
+    end.ip("link set dev eth0 up")?;
+    Ok(())
+}
+
+/// Each of ten echo requests with so many bytes is answered. One at a time: of several at once, `ping` waits for the last
+/// no longer than its interval.
+pub fn ten_pings(client: &Namespace, bytes: &str) -> Result<(), Failed> {
+    for _ in 0..10 {
+        let mut ping = client.command("ping");
+        run(ping.args(["-n", "-q", "-M", "do", "-W", "20", "-c", "1", "-s", bytes, "10.0.0.2"]))?;
+    }
+    Ok(())
 }

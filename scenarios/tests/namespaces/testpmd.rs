@@ -5,14 +5,17 @@
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use quiver_netns::{Namespace, Program, World, find, run};
+use quiver_netns::{Namespace, Program, World, find};
 use quiver_site::Daemon;
 
-use crate::memif::memif;
+use crate::memif::{address, attach, memif, ten_pings};
 
 const PROGRAM: &str = "dpdk-testpmd";
 /// How long DPDK may take to start and connect.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// What quiverd's end wants to hear, or tells.
+const SECRET: &str = "knock";
 
 /// What testpmd is.
 #[derive(Clone, Copy)]
@@ -20,55 +23,75 @@ struct Peer {
     /// The slave, as DPDK's older name has it `client`; or else the master.
     is_client: bool,
     is_zero_copy: bool,
+    /// None of no characters.
+    secret: &'static str,
 }
 
 impl Peer {
     /// Where the master listens. Each trial has its own: DPDK does not take over what a killed master has left.
     fn socket(self) -> String {
-        format!("/run/testpmd-{}-{}.sock", self.is_client, self.is_zero_copy)
+        format!("/run/testpmd-{}-{}-{}.sock", self.is_client, self.is_zero_copy, self.secret)
+    }
+    fn role(self) -> &'static str {
+        if self.is_client { "slave" } else { "master" }
     }
 }
 
-/// Both roles, and a slave that shares its buffers.
+/// Both roles with the right secret, and a slave that shares its buffers, without; then wrong secrets, with what quiverd
+/// says of them.
 pub fn trials(world: &'static World) -> impl Iterator<Item = Trial> {
-    let peers = [(true, false), (true, true), (false, false)];
-    peers.into_iter().map(move |(is_client, is_zero_copy)| {
-        let (role, copy) = (if is_client { "slave" } else { "master" }, if is_zero_copy { ", zero-copy" } else { "" });
-        let trial = Trial::test(format!("dpdk-testpmd as {role}{copy}: answers pings through memif"), move || {
-            answers_pings(world, Peer { is_client, is_zero_copy })
-        });
-        trial.with_ignored_flag(find(PROGRAM).is_none())
+    let peers = [(true, false, SECRET), (true, true, ""), (false, false, SECRET)];
+    let pings = peers.into_iter().map(move |(is_client, is_zero_copy, secret)| {
+        let peer = Peer { is_client, is_zero_copy, secret };
+        let how = [(is_zero_copy, ", zero-copy"), (!secret.is_empty(), ", with a secret")];
+        let how: String = how.into_iter().filter(|(is_so, _)| *is_so).map(|(_, how)| how).collect();
+        let name = format!("dpdk-testpmd as {}{how}: answers pings through memif", peer.role());
+        Trial::test(name, move || answers_pings(world, peer))
+    });
+    let refusals = [
+        (true, "bang", "incorrect secret"),
+        (true, "", "secret required"),
+        (false, "bang", "the peer says: Incorrect secret"),
+    ];
+    let refusals = refusals.into_iter().map(move |(is_client, secret, refusal)| {
+        let peer = Peer { is_client, is_zero_copy: false, secret };
+        let name = format!("memif to dpdk-testpmd as {} with secret '{secret}': {refusal}", peer.role());
+        Trial::test(name, move || is_refused(world, peer, refusal))
+    });
+    pings.chain(refusals).map(|trial| trial.with_ignored_flag(find(PROGRAM).is_none()))
+}
+
+/// The other end of testpmd, cross-connected with the client.
+fn quiverd(quiver: &Namespace, client: &Namespace, peer: Peer, secret: &str) -> Result<Daemon, Failed> {
+    let daemon = Daemon::start(quiver)?;
+    let role = if peer.is_client { "master" } else { "slave" };
+    let secret = if secret.is_empty() { String::new() } else { format!("secret {secret}") };
+    attach(&daemon, client, &peer.socket(), &format!("{role} {secret}"))?;
+    Ok(daemon)
+}
+
+fn is_refused(world: &World, peer: Peer, refusal: &str) -> Result<(), Failed> {
+    let (client, quiver) = (Namespace::add(world, "client")?, Namespace::add(world, "quiver")?);
+    let daemon = quiverd(&quiver, &client, peer, SECRET)?;
+    let mut testpmd = Program::start(&mut testpmd(&quiver, peer))?;
+    let wanted = format!("waiting: {refusal}");
+    let is_refused = |_: &Program| memif(&daemon).is_ok_and(|memif| memif["state"].as_str() == Some(&wanted));
+    testpmd.wait_until("a refusal", CONNECTED_WITHIN, is_refused).map_err(|error| {
+        let state = memif(&daemon).map_or_else(|error| format!("{error:?}"), |memif| memif["state"].to_string());
+        format!("{error}; quiverd's interface is {state}").into()
     })
 }
 
 fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
     let (client, quiver) = (Namespace::add(world, "client")?, Namespace::add(world, "quiver")?);
-    let daemon = Daemon::start(&quiver)?;
-    let role = if peer.is_client { "master" } else { "slave" };
-    for command in [
-        "create tap id 0 host-ns client host-if-name eth0 host-mtu-size 9000",
-        &format!("create memif socket id 1 filename {}", peer.socket()),
-        &format!("create interface memif id 7 socket-id 1 {role}"),
-        "set interface state tap0 up",
-        "set interface state memif1/7 up",
-        "set interface l2 xconnect tap0 memif1/7",
-        "set interface l2 xconnect memif1/7 tap0",
-    ] {
-        daemon.command(command)?;
-    }
-    client.ip("address add 10.0.0.1/24 dev eth0")?;
-    client.ip("link set dev eth0 up")?;
+    let daemon = quiverd(&quiver, &client, peer, peer.secret)?;
+    address(&client, 1)?;
     let mut testpmd = Program::start(&mut testpmd(&quiver, peer))?;
     let is_connected = |_: &Program| memif(&daemon).is_ok_and(|memif| memif["state"] == "connected");
     testpmd.wait_until("a connection to quiverd", CONNECTED_WITHIN, is_connected)?;
     // Chains of DPDK's buffers from some 2,000 bytes on. It answers ARP for every address.
     for size in ["56", "1472", "4000", "8000"] {
-        let mut ping = client.command("ping");
-        ping.args(["-n", "-q", "-M", "do", "-i", "0.05", "-W", "2", "-c", "10", "-s", size, "10.0.0.2"]);
-        let summary = run(&mut ping)?;
-        if !summary.contains(" 10 received") {
-            return Err(format!("{size} bytes: {summary}; {}", memif(&daemon)?).into());
-        }
+        ten_pings(&client, size)?;
     }
     let memif = memif(&daemon)?;
     // It ends by kill, and quiverd lives on.
@@ -83,7 +106,9 @@ fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
 fn testpmd(namespace: &Namespace, peer: Peer) -> std::process::Command {
     let role = if peer.is_client { "client" } else { "server" };
     let copy = if peer.is_zero_copy { ",zero-copy=yes" } else { "" };
-    let device = format!("--vdev=net_memif0,role={role},id=7,socket={},socket-abstract=no{copy}", peer.socket());
+    let secret = if peer.secret.is_empty() { String::new() } else { format!(",secret={}", peer.secret) };
+    let socket = peer.socket();
+    let device = format!("--vdev=net_memif0,role={role},id=7,socket={socket},socket-abstract=no{copy}{secret}");
     let mut command = namespace.command(PROGRAM);
     command.args(["--no-huge", "-m", "256", "--no-pci", "-l", "0-1"]);
     if peer.is_zero_copy {
