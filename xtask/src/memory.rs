@@ -1,6 +1,7 @@
 //! `cargo xtask memory`: the tests under what watches memory. Each says `skipped` and why where the toolchain lacks it.
 //!
-//! - `loom`: every interleaving of readers and writers of epochs, of letters and a sleeping worker, of messages and the bell.
+//! - `loom`: every interleaving of readers and writers of epochs, of letters and a sleeping worker, of messages and the bell,
+//!   of both ends of a memif ring.
 //! - `address`: AddressSanitizer, over the engine, the drivers and the golden scenarios of all rooms. It needs nothing but
 //!   the stable toolchain, which ships the runtime and hides the option. Leaks are not looked for: what is registered
 //!   stays for good, and packets are counted by the tests themselves.
@@ -52,7 +53,17 @@ impl Watcher {
     /// Which tests are run if the caller names none.
     fn tests(self) -> &'static [&'static str] {
         match self {
-            Watcher::Loom => &["--package", "quiver-table", "--package", "quiver-engine", "--lib", "--test", "loom"],
+            Watcher::Loom => &[
+                "--package",
+                "quiver-table",
+                "--package",
+                "quiver-engine",
+                "--package",
+                "quiver-memif-protocol",
+                "--lib",
+                "--test",
+                "loom",
+            ],
             Watcher::Address => &[
                 "--package",
                 "quiver-table",

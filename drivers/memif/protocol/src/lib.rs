@@ -11,6 +11,8 @@
 //! - [`layout`]: where a slave puts its rings and slots.
 
 pub mod address;
+#[cfg_attr(loom, path = "cells_under_loom.rs")]
+mod cells;
 pub mod channel;
 pub mod guard;
 pub mod handshake;

@@ -159,7 +159,7 @@ impl<F> Link<F> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::os::fd::OwnedFd;
 

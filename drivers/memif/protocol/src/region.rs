@@ -5,8 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -167,6 +166,11 @@ impl Region {
         }
         true
     }
+    /// Where `length` bytes from `offset` on are, for as long as this is. None if they do not lie inside.
+    pub(crate) fn address(&self, offset: usize, length: usize) -> Option<*mut u8> {
+        // SAFETY: inside the mapping as is checked.
+        self.contains(offset, length).then(|| unsafe { self.base.add(offset) })
+    }
     /// Brings the line at `offset` near, if there is one.
     #[inline(always)]
     pub fn prefetch(&self, offset: usize) {
@@ -281,62 +285,6 @@ impl Regions {
     }
 }
 
-/// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
-/// access stays inside, whatever is asked for.
-#[derive(Clone)]
-pub(crate) struct Cells {
-    regions: Arc<Regions>,
-    head: *mut u8,
-    log2: u8,
-}
-// SAFETY: an address inside a region that `regions` keeps mapped; access is by atomics.
-unsafe impl Send for Cells {}
-// SAFETY: as above.
-unsafe impl Sync for Cells {}
-
-impl Cells {
-    /// The cells at `offset` of a region. None if they do not lie inside, or not at a multiple of 16.
-    pub fn at(regions: &Arc<Regions>, region: u16, offset: usize, log2: u8) -> Option<Cells> {
-        let found = regions.get(region)?;
-        let bytes = 128 + 16usize.checked_shl(log2.into())?;
-        if log2 > 15 || !offset.is_multiple_of(16) || !found.contains(offset, bytes) {
-            return None;
-        }
-        // SAFETY: inside the mapping as was just checked.
-        let head = unsafe { found.base.add(offset) };
-        Some(Cells { regions: regions.clone(), head, log2 })
-    }
-    pub fn log2(&self) -> u8 {
-        self.log2
-    }
-    /// The regions that the cells' contents refer to.
-    pub fn regions(&self) -> &Arc<Regions> {
-        &self.regions
-    }
-    /// The word of 32 bits at the front.
-    pub fn word32(&self) -> &AtomicU32 {
-        // SAFETY: the head lies inside the mapping, which `regions` keeps, and is aligned to 16.
-        unsafe { AtomicU32::from_ptr(self.head.cast()) }
-    }
-    /// A word of 16 bits of the head.
-    #[inline(always)]
-    pub fn word16<const AT: usize>(&self) -> &AtomicU16 {
-        const { assert!(AT.is_multiple_of(2) && AT < 128) }
-        // SAFETY: as above; `AT` is even and inside the head.
-        unsafe { AtomicU16::from_ptr(self.head.add(AT).cast()) }
-    }
-    /// The two halves of a cell; the index wraps around.
-    #[inline(always)]
-    pub fn cell(&self, index: u16) -> [&AtomicU64; 2] {
-        let index = usize::from(index) & ((1 << self.log2) - 1);
-        // SAFETY: the masked index is one of the cells, which lie inside the mapping and are aligned to 16.
-        unsafe {
-            let cell = self.head.add(128 + 16 * index).cast::<u64>();
-            [AtomicU64::from_ptr(cell), AtomicU64::from_ptr(cell.add(1))]
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -396,18 +344,5 @@ mod tests {
         assert_eq!(read, [0; 5]);
         assert!(region.is_lost());
         assert!(region.write(0, b"more"), "and go on");
-    }
-
-    #[test]
-    fn cells_stay_inside() {
-        let (region, _file) = Region::create("test", 128 + 16 * 4 + 16).expect("memory");
-        let regions = Arc::new(Regions::new(vec![region]));
-        assert!(Cells::at(&regions, 0, 32, 2).is_none() && Cells::at(&regions, 0, 8, 2).is_none());
-        assert!(Cells::at(&regions, 1, 0, 2).is_none() && Cells::at(&regions, 0, 0, 63).is_none());
-        let cells = Cells::at(&regions, 0, 16, 2).expect("they fit");
-        cells.cell(u16::MAX)[1].store(7, Ordering::Relaxed);
-        let mut last = [0; 8];
-        assert!(regions.get(0).is_some_and(|region| region.read(16 + 128 + 48 + 8, &mut last)));
-        assert_eq!(u64::from_le_bytes(last), 7);
     }
 }

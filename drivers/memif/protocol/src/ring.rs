@@ -2,9 +2,9 @@
 //! be true.
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
-use crate::region::{Cells, Regions};
+use crate::cells::{Cells, Ordering, fence};
+use crate::region::Regions;
 
 /// Bytes in front of a ring's descriptors.
 pub const HEAD_LENGTH: usize = 128;
@@ -151,7 +151,7 @@ impl Ring {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::link::ring_bytes;

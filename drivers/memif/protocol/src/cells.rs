@@ -1,0 +1,80 @@
+//! The memory of a ring, as words that two processes share.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::region::Regions;
+
+/// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
+/// access stays inside, whatever is asked for.
+#[derive(Clone)]
+pub(crate) struct Cells {
+    regions: Arc<Regions>,
+    head: *mut u8,
+    log2: u8,
+}
+// SAFETY: an address inside a region that `regions` keeps mapped; access is by atomics.
+unsafe impl Send for Cells {}
+// SAFETY: as above.
+unsafe impl Sync for Cells {}
+
+impl Cells {
+    /// The cells at `offset` of a region. None if they do not lie inside, or not at a multiple of 16.
+    pub fn at(regions: &Arc<Regions>, region: u16, offset: usize, log2: u8) -> Option<Cells> {
+        let found = regions.get(region)?;
+        let bytes = 128 + 16usize.checked_shl(log2.into())?;
+        if log2 > 15 || !offset.is_multiple_of(16) {
+            return None;
+        }
+        Some(Cells { regions: regions.clone(), head: found.address(offset, bytes)?, log2 })
+    }
+    pub fn log2(&self) -> u8 {
+        self.log2
+    }
+    /// The regions that the cells' contents refer to.
+    pub fn regions(&self) -> &Arc<Regions> {
+        &self.regions
+    }
+    /// The word of 32 bits at the front.
+    pub fn word32(&self) -> &AtomicU32 {
+        // SAFETY: the head lies inside the mapping, which `regions` keeps, and is aligned to 16.
+        unsafe { AtomicU32::from_ptr(self.head.cast()) }
+    }
+    /// A word of 16 bits of the head.
+    #[inline(always)]
+    pub fn word16<const AT: usize>(&self) -> &AtomicU16 {
+        const { assert!(AT.is_multiple_of(2) && AT < 128) }
+        // SAFETY: as above; `AT` is even and inside the head.
+        unsafe { AtomicU16::from_ptr(self.head.add(AT).cast()) }
+    }
+    /// The two halves of a cell; the index wraps around.
+    #[inline(always)]
+    pub fn cell(&self, index: u16) -> [&AtomicU64; 2] {
+        let index = usize::from(index) & ((1 << self.log2) - 1);
+        // SAFETY: the masked index is one of the cells, which lie inside the mapping and are aligned to 16.
+        unsafe {
+            let cell = self.head.add(128 + 16 * index).cast::<u64>();
+            [AtomicU64::from_ptr(cell), AtomicU64::from_ptr(cell.add(1))]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Region;
+
+    #[test]
+    fn cells_stay_inside() {
+        let (region, _file) = Region::create("test", 128 + 16 * 4 + 16).expect("memory");
+        let regions = Arc::new(Regions::new(vec![region]));
+        assert!(Cells::at(&regions, 0, 32, 2).is_none() && Cells::at(&regions, 0, 8, 2).is_none());
+        assert!(Cells::at(&regions, 1, 0, 2).is_none() && Cells::at(&regions, 0, 0, 63).is_none());
+        let cells = Cells::at(&regions, 0, 16, 2).expect("they fit");
+        cells.cell(u16::MAX)[1].store(7, Ordering::Relaxed);
+        let mut last = [0; 8];
+        assert!(regions.get(0).is_some_and(|region| region.read(16 + 128 + 48 + 8, &mut last)));
+        assert_eq!(u64::from_le_bytes(last), 7);
+    }
+}
