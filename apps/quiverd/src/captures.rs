@@ -28,3 +28,23 @@ impl CaptureFile for Growing {
         aside(move || (&*file).write_all(&bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_grow_begin_anew_and_tell_what_the_system_refuses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.pcap");
+        let file = Files.create(&path).unwrap();
+        file.append(vec![1, 2]).await.unwrap();
+        file.append(vec![3]).await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [1, 2, 3]);
+        Files.create(&path).unwrap();
+        assert!(std::fs::read(&path).unwrap().is_empty());
+        assert!(Files.create(&folder.path().join("no/folder")).is_err());
+        let full = Files.create(Path::new("/dev/full")).unwrap();
+        assert_eq!(full.append(vec![1]).await.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::Runtime;
 use crate::files::CaptureFile;
+use pcap_file::Endianness;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, Task};
@@ -105,7 +106,8 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let path = if file.contains('/') { PathBuf::from(file) } else { PathBuf::from("/tmp").join(file) };
     let refused = |error: String| CommandError::new(format!("{}: {error}", path.display())).at(matches.place("file"));
     let file = control.room::<Runtime>().files.create(&path).map_err(|e| refused(e.to_string()))?;
-    let (unwritten, header) = (Unwritten::default(), PcapHeader { snaplen: LONGEST, ..PcapHeader::default() });
+    let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
+    let unwritten = Unwritten::default();
     let writer = PcapWriter::with_header(unwritten.clone(), header).map_err(|e| refused(e.to_string()))?;
     let dataplane = control.room::<Dataplane>();
     let (to, inbox) = channel(QUEUE, dataplane.bell());
