@@ -98,6 +98,19 @@ fn what_stands_on_an_object_is_down_while_that_comes_changes_and_goes() {
     }
 }
 
+/// The uplink moves from a switch with the port as it was to one with the port as it becomes: that is no single step.
+#[test]
+fn an_update_that_would_wait_for_itself_takes_two_steps() {
+    let (executor, control) = ready_with_executor();
+    control.put(Switch { uplink: Some(SwitchId(1)), ..switch(4, &[]) }).unwrap();
+    applied(&control);
+    let file = "ports: [{name: p1, line: b}, {name: p2}]\n\
+                switches: [{id: 0, members: [{port: p1}]}, {id: 4, uplink: 0}]";
+    apply_file(&executor, &control, "f", file).unwrap();
+    let expected = ["- switches 4", "- switches 1", "- ports p1", "+ ports p1", "+ switches 0", "+ switches 4"];
+    assert_eq!(applied(&control), expected);
+}
+
 #[test]
 fn an_object_goes_with_its_users() {
     let control = ready();

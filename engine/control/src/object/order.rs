@@ -12,18 +12,36 @@ impl Control {
     /// Checks changes as a whole, and gives the steps that make them, in order; nothing happens.
     pub(crate) async fn planned(&self, steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<ObjectError>> {
         self.check_steps(&steps, pace).await?;
-        let steps = self.with_replacements(steps, pace).await;
-        self.ordered(steps, pace).await.map_err(|error| vec![error])
+        let mut in_two = HashSet::new();
+        loop {
+            let halves = self.with_replacements(steps.clone(), &in_two, pace).await;
+            let stuck = match self.ordered(halves, pace).await {
+                Ok(order) => return Ok(order),
+                Err(stuck) => stuck,
+            };
+            // What is changed in one step may have to go before something and to come after it: it takes two steps then.
+            let before = in_two.len();
+            let updates = stuck.iter().filter(|step| step.old.is_some() && step.new.is_some());
+            in_two.extend(updates.map(Step::id));
+            if in_two.len() == before {
+                let stuck: Vec<String> = stuck.iter().map(|step| step.id().to_string()).collect();
+                let what = format!("there is no order in which these can change: {}", shorten(&stuck));
+                return Err(vec![ObjectError::whole(what).remedy("change them in two steps")]);
+            }
+        }
     }
 
-    /// Splits updates that need a new object into a deletion and a creation, and so with the objects that refer to
-    /// what goes and comes back under the same name, and with those that stand on what changes at all.
-    async fn with_replacements(&self, steps: Vec<Step>, pace: &mut Pace) -> Vec<Step> {
+    /// Splits updates that need a new object, and those of `in_two`, into a deletion and a creation, and so with the
+    /// objects that refer to what goes and comes back under the same name, and with those that stand on what changes at
+    /// all.
+    async fn with_replacements(&self, steps: Vec<Step>, in_two: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<Step> {
         let mut split: Vec<Step> = Vec::new();
         let mut rest: Vec<Step> = Vec::new();
         for step in steps {
             match (&step.old, &step.new) {
-                (Some(old), Some(new)) if old.must_be_replaced_by(&**new) => split.extend(step.halves()),
+                (Some(old), Some(new)) if in_two.contains(&step.id()) || old.must_be_replaced_by(&**new) => {
+                    split.extend(step.halves());
+                }
                 _ => rest.push(step),
             }
         }
@@ -61,8 +79,9 @@ impl Control {
 
     /// Orders steps: what is referred to comes before its users and goes after them; a name goes before it comes back.
     /// Where the references leave it open, deletions come first, last kinds first, then the other changes, first kinds
-    /// first: the order of a file's sections means nothing.
-    async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, ObjectError> {
+    /// first: the order of a file's sections means nothing. Without an order: the steps that wait for each other, and
+    /// what waits for them.
+    async fn ordered(&self, mut steps: Vec<Step>, pace: &mut Pace) -> Result<Vec<Step>, Vec<Step>> {
         if steps.len() < 2 {
             return Ok(steps);
         }
@@ -91,10 +110,8 @@ impl Control {
             }
         }
         if sequence.len() < steps.len() {
-            let stuck = steps.iter().zip(&order.waits_for).filter(|(_, waits)| **waits > 0);
-            let stuck: Vec<String> = stuck.map(|(step, _)| step.id().to_string()).collect();
-            let what = format!("there is no order in which these can change: {}", shorten(&stuck));
-            return Err(ObjectError::whole(what).remedy("change them in two steps"));
+            let stuck = steps.into_iter().zip(order.waits_for).filter(|(_, waits)| *waits > 0);
+            return Err(stuck.map(|(step, _)| step).collect());
         }
         Ok(sequence)
     }
