@@ -28,8 +28,11 @@ const BASE: &str = "
 ";
 const MAC: &str = "02:00:00:00:00:a1";
 
+/// What it is called, the commands, and the packets with the interfaces that they come to.
+type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// What refers to an interface: commands and packets that make it so, with `IT` for the interface's name.
-const KINDS: [(&str, &str, &[(&str, &str)]); 17] = [
+const KINDS: [Case; 17] = [
     ("address", "set interface ip address IT 10.1.0.1/24", &[]),
     ("table", "set interface ip table IT 7\nset interface ip address IT 10.1.0.1/24", &[]),
     ("route to a next hop", "set interface ip address IT 10.1.0.1/24\nip route add 20.0.0.0/8 via 10.1.0.2 IT", &[]),
@@ -120,7 +123,7 @@ fn id(daemon: &Daemon, name: &str) -> InterfaceId {
 fn send(daemon: &mut Daemon, name: &str, packets: &[(&str, &str)]) {
     for (interface, packet) in packets {
         let bytes = packet.parse::<Packet>().expect("a packet").to_bytes();
-        daemon.send(if *interface == "IT" { name } else { *interface }, &bytes).expect("it is there");
+        daemon.send(if *interface == "IT" { name } else { interface }, &bytes).expect("it is there");
         daemon.settle().expect("it comes to rest");
     }
 }

@@ -74,6 +74,9 @@ fn routers_reach_each_other(copy: &str) {
     site.master.configure("set interface ip address pg0 10.1.0.1/24");
     site.master.configure("ip neighbor pg0 10.1.0.9 02:00:00:00:00:09");
     site.slave.configure("ip route add 10.1.0.0/24 via 10.0.0.1 memif1/0");
+    // The address is announced.
+    site.run(3);
+    site.master.sent();
     site.master.send("pg0", &packet).expect("pg0 is there");
     site.run(3);
     let sent = site.master.sent();

@@ -31,7 +31,7 @@ fn either_side_goes_and_comes_again() {
         staying.advance(Duration::from_millis(1)).expect("it settles");
         let gone = std::mem::replace(if is_master { &mut site.master } else { &mut site.slave }, daemon(1, true));
         gone.finish().expect("nothing has leaked at the one that goes");
-        site.run(50);
+        site.run(150);
         let staying = if is_master { &mut site.slave } else { &mut site.master };
         assert!(state(staying).starts_with("waiting"), "{}", state(staying));
         let show = staying.run("show interface memif1/0").expect("it is there");
@@ -47,7 +47,7 @@ fn a_deleted_interface_is_free_for_another() {
     let mut site = Site::new("", "", (1, 1));
     site.connect();
     site.slave.configure("delete interface memif memif1/0");
-    site.run(50);
+    site.run(150);
     assert_eq!(state(&mut site.master), "waiting: the peer says: interface deleted");
     site.slave.configure("create interface memif id 0 socket-id 1 slave");
     site.connect();

@@ -150,7 +150,7 @@ mod tests {
     async fn a_reader_goes_if_it_has_made_no_progress_for_long() {
         let places = Places::new(2);
         let [slow, hanging] = [0; 2].map(|_| places.take().expect("a free place"));
-        [&slow, &hanging].map(|place| place.is(Doing::Reading));
+        [&slow, &hanging].into_iter().for_each(|place| place.is(Doing::Reading));
         advance(READER_HANGS - Duration::from_millis(1)).await;
         assert!(places.take().is_none());
         slow.is(Doing::Reading);

@@ -10,6 +10,7 @@ use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use std::path::Path;
+use std::time::Duration;
 
 /// Up to UDP, a packet that comes in by `a` with a TTL of 9.
 pub const HEADERS: &str = "eth 02:00:00:00:00:02 > 02:00:00:00:00:0a / ip4 10.0.0.2 > 10.0.1.2 ttl 9 / udp 1 > 2";
@@ -27,6 +28,9 @@ pub fn with(plugin: &Path) -> Daemon {
 pub fn without(workers: usize) -> Daemon {
     let mut daemon = Daemon::new(ROOMS, Setup { workers, ..Setup::default() }).expect("the rooms fit together");
     daemon.configure(ROUTER);
+    // Its interfaces announce their addresses first.
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    daemon.sent();
     daemon
 }
 
