@@ -1,7 +1,8 @@
 //! `cargo xtask disassemble`: builds the daemon's release, and the program that looks into it.
 //!
 //! In the daemon that users get, symbols do not name the types of generic functions, so these builds have a folder of
-//! their own. Nothing else differs.
+//! their own. Other crates are not optimized in it, for that takes long: the hot functions are in ours, with what is
+//! generic of others.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -15,6 +16,7 @@ pub fn run(root: &Path) -> ExitCode {
     flags.push_str(" -Csymbol-mangling-version=v0");
     let mut build = cargo(root);
     build.args(["build", "--release", "--quiet", "--package", "quiverd", "--package", "quiver-disassemble"]);
+    build.args(["--config", "profile.release.package.\"*\".opt-level=0"]);
     build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags.trim());
     if finish("disassemble", build) != ExitCode::SUCCESS {
         return ExitCode::FAILURE;

@@ -2,9 +2,10 @@
 //!
 //! - `loom`: every interleaving of readers and writers of epochs, of letters and a sleeping worker, of messages and the bell,
 //!   of both ends of a memif ring.
-//! - `address`: AddressSanitizer, over the engine, the drivers and the golden scenarios of all rooms. It needs nothing but
-//!   the stable toolchain, which ships the runtime and hides the option. Leaks are not looked for: what is registered
-//!   stays for good, and packets are counted by the tests themselves.
+//! - `address`: AddressSanitizer, over all tests but the simulation's, whose coroutines bring stacks of their own, and
+//!   those of the client library in C, which programs of another compiler link. It needs nothing but the stable
+//!   toolchain, which ships the runtime and hides the option. Leaks are not looked for:
+//!   what is registered stays for good, and packets are counted by the tests themselves.
 //! - `thread`: ThreadSanitizer, over the tests with threads. The standard library has to be watched, too, so it is built
 //!   anew, which takes a nightly toolchain with its sources.
 //! - `miri`: the interpreter, over tables and buffers.
@@ -65,26 +66,14 @@ impl Watcher {
                 "loom",
             ],
             Watcher::Address => &[
-                "--package",
-                "quiver-table",
-                "--package",
-                "quiver-engine",
-                "--package",
-                "quiver-linux",
-                "--package",
-                "quiver-pg",
-                "--package",
-                "quiver-bridge",
-                "--package",
-                "quiver-vlan",
-                "--package",
-                "quiver-ip",
-                "--package",
-                "quiver-neighbor",
-                "--package",
-                "quiver-icmp",
+                "--workspace",
+                "--exclude",
+                "quiver-simulation",
+                "--exclude",
+                "quiver-memif-c",
                 "--lib",
                 "--tests",
+                "--no-fail-fast",
             ],
             Watcher::Thread => &["--package", "quiver-table", "--package", "quiver-engine", "--lib", "--tests"],
             Watcher::Miri => &[
