@@ -153,7 +153,8 @@ impl Transmitter {
         if let Kind::Slave { oldest, .. } = &mut self.kind {
             count = ring.distance(*oldest, tail, next.wrapping_sub(*oldest).min(ring.size()))?;
             from = std::mem::replace(oldest, tail);
-            self.free = ring.size() - next.wrapping_sub(tail);
+            // None are, if more was sent than was counted: whoever looked by `begin` has used places that are lent.
+            self.free = ring.size().saturating_sub(next.wrapping_sub(tail));
         }
         let last = ring.size() - 1;
         Ok((0..count).map(move |i| usize::from(from.wrapping_add(i) & last)))
