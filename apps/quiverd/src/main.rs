@@ -1,12 +1,16 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
+mod api;
 mod captures;
 mod dataplane;
 mod host;
 #[cfg(test)]
 mod pages;
+mod peer;
+mod places;
 mod realtime;
 mod server;
+mod socket;
 mod state;
 
 use std::io::{IsTerminal, Write};
@@ -19,6 +23,7 @@ use quiver_control::transaction::Terms;
 use quiver_control::{Control, protocol};
 use quiverd::features;
 use server::Server;
+use socket::Socket;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -29,6 +34,14 @@ struct Arguments {
     /// The command socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root.
     #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// A socket of VPP's binary API; may be given several times. By default api.sock beside the command socket and, as root,
+    /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
+    #[arg(long, value_name = "PATH")]
+    api_socket: Vec<PathBuf>,
+    /// Write the definitions of the binary API's messages, from which clients learn them, as `.api.json` files into a folder,
+    /// and end.
+    #[arg(long, value_name = "FOLDER")]
+    write_api: Option<PathBuf>,
     /// The folder of the configuration's history, whose newest version quiverd starts with; by default /var/lib/quiver,
     /// or below $XDG_STATE_HOME where not root. With a socket of its own, quiverd keeps none unless told where.
     #[arg(long, value_name = "FOLDER")]
@@ -75,13 +88,19 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     quiver_plugins::load(&control, &arguments.plugin);
     control.commands().check()?;
+    if let Some(folder) = &arguments.write_api {
+        return api::write(&control, folder);
+    }
 
     let is_root = nix::unistd::geteuid().is_root();
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let api_sockets =
+        api::paths(arguments.api_socket, arguments.socket.as_deref(), is_root, directory("XDG_RUNTIME_DIR"));
     let state = arguments.state.or_else(|| state::standard(is_root, directory).filter(|_| arguments.socket.is_none()));
     let path = protocol::socket_path(arguments.socket, is_root, directory("XDG_RUNTIME_DIR"));
-    let server = Server::bind(&path).map_err(|error| error.to_string())?;
+    let socket = Socket::bind(&path).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
+    let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets)?);
 
     let threads = dataplane::start(&control, &arguments.dataplane, start)?;
     match &state {
@@ -102,6 +121,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
     tokio::select! {
         () = server.serve(&control) => {}
+        () = api.serve(&control) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -1,9 +1,12 @@
 //! The generated pages of the documentation, which must be what this daemon has. `UPDATE=1 cargo test -p quiverd pages`
 //! writes them anew.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use quiver_compat::definition::Definition;
+use quiver_compat::{Api, awaiting};
 use quiver_control::{Control, docs};
 use quiver_engine::{Dataplane, Settings, To};
 
@@ -53,6 +56,38 @@ fn graph(control: &Control) -> String {
     text
 }
 
+/// The messages of VPP's API: those that rooms answer, file by file, and those that wait for a room.
+fn api(control: &Control) -> String {
+    let api = control.room::<Api>();
+    let mut text =
+        "# VPP's messages\n\nWhat clients of VPP's binary API can ask of this daemon. Names, fields and checksums \
+        are those of VPP 26.10; `quiverd --write-api FOLDER` writes the definitions that clients load.\n"
+            .to_owned();
+    let known: BTreeMap<&str, &Definition> =
+        api.messages().map(|(definition, _)| (definition.name.as_str(), definition)).collect();
+    let mut files: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+    for row in awaiting::rows() {
+        let (answered, waiting) = files.entry(row.file).or_default();
+        let place = if known.contains_key(row.name) { answered } else { waiting };
+        place.push(row.name);
+    }
+    for (file, (answered, _)) in files.iter().filter(|(_, (answered, _))| !answered.is_empty()) {
+        let _ = writeln!(text, "\n## {file}.api\n\n| message | |\n|---|---|");
+        for name in answered {
+            let _ = writeln!(text, "| `{name}` | {} |", known[name].text);
+        }
+    }
+    text.push_str(
+        "\n## Not there yet\n\nClients find these, too, but a request is answered by \"unimplemented\", a dump by \
+        nothing.\n\n| file | messages |\n|---|---|\n",
+    );
+    for (file, (_, waiting)) in files.iter().filter(|(_, (_, waiting))| !waiting.is_empty()) {
+        let names: Vec<_> = waiting.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(text, "| {file} | {} |", names.join(" "));
+    }
+    text
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -79,19 +114,44 @@ fn check(file: &str, marks: Option<(&str, &str)>, expected: &str) {
     std::fs::write(&path, wanted).unwrap();
 }
 
-#[tokio::test]
-async fn pages_are_what_this_daemon_has() {
+/// Calls `test` with the control side of a daemon.
+async fn with_control(test: impl FnOnce(&Control)) {
     // Rooms start their tasks when they register.
-    tokio::task::LocalSet::new().run_until(async { check_all() }).await;
+    let all = async {
+        let control = crate::host::control();
+        control.insert_room(Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).unwrap());
+        crate::features::register(&control).unwrap();
+        test(&control);
+    };
+    tokio::task::LocalSet::new().run_until(all).await;
 }
 
-fn check_all() {
-    let control = crate::host::control();
-    control.insert_room(Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).unwrap());
-    crate::features::register(&control).unwrap();
-    check("docs/objects.md", None, &docs::objects_page(&control));
-    check("docs/commands.md", None, &docs::commands_page(&control));
-    let schema = serde_json::to_string_pretty(&docs::schema(&control)).unwrap();
+#[tokio::test]
+async fn messages_have_the_checksums_of_vpp() {
+    let compare = |control: &Control| {
+        let theirs: BTreeMap<&str, u32> = awaiting::rows().map(|row| (row.name, row.crc)).collect();
+        let api = control.room::<Api>();
+        let ours: Vec<_> =
+            api.messages().map(|(ours, _)| (ours.name.clone(), ours.crc(), ours.fields.clone())).collect();
+        assert!(ours.len() > 20, "{} messages", ours.len());
+        for (name, crc, fields) in ours {
+            let their = theirs.get(name.as_str()).unwrap_or_else(|| panic!("VPP has no message {name}"));
+            assert_eq!(crc, *their, "{name}: our checksum {crc:#010x} is not VPP's {their:#010x}; fields: {fields:#?}");
+        }
+    };
+    with_control(compare).await;
+}
+
+#[tokio::test]
+async fn pages_are_what_this_daemon_has() {
+    with_control(check_all).await;
+}
+
+fn check_all(control: &Control) {
+    check("docs/objects.md", None, &docs::objects_page(control));
+    check("docs/commands.md", None, &docs::commands_page(control));
+    let schema = serde_json::to_string_pretty(&docs::schema(control)).unwrap();
     check("docs/schema.json", None, &format!("{schema}\n"));
-    check("README.md", Some(("<!-- graph -->", "<!-- /graph -->")), &graph(&control));
+    check("docs/api.md", None, &api(control));
+    check("README.md", Some(("<!-- graph -->", "<!-- /graph -->")), &graph(control));
 }

@@ -1,6 +1,7 @@
 //! What the engine does, seen from the command line: nodes, drops, workers, fusion, trace, captures.
 #![forbid(unsafe_code)]
 
+mod api;
 mod capture;
 pub mod files;
 mod fusion;
@@ -43,6 +44,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     trace::register(control);
     capture::register(control);
     punt::register(control);
+    api::register(control);
     Ok(())
 }
 

@@ -10,8 +10,8 @@ use quiver_control::protocol::{self, REQUEST_LENGTH_MAX, Reason, Refusal, Respon
 use tokio::net::UnixStream;
 
 use super::line_of;
-use super::peer::Users;
-use super::places::{Doing, Place};
+use crate::peer::Users;
+use crate::places::{Doing, Place};
 
 /// A client that does not take its answer for this long is dropped.
 pub(super) const READER_PATIENCE: Duration = Duration::from_secs(60);

@@ -1,6 +1,8 @@
 //! Clients, kind and hostile, against the server.
 
 use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -8,6 +10,7 @@ use tokio::task::LocalSet;
 
 use super::client::READER_PATIENCE;
 use super::*;
+use crate::socket::SocketError;
 
 /// Runs `test` against a server with a few commands.
 fn with_server<F: Future<Output = ()>>(test: impl FnOnce(PathBuf, Control) -> F) {
@@ -34,7 +37,7 @@ fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce
         control.commands().add(Command::new("fail", "Panic.", fail));
         control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
         control.commands().add(Command::waiting("count [forever]", "Count.", count));
-        let server = Server::bind_for(&path, clients_max).unwrap();
+        let server = Server::new(Socket::bind_for(&path, clients_max).unwrap());
         tokio::select! {
             () = server.serve(&control) => {}
             () = test(path.clone(), control.clone()) => {}
@@ -183,7 +186,7 @@ fn whoever_is_idle_for_longest_makes_room() {
 const ECHOED: &str = r#"{"done":{"text":"a"}}"#;
 
 /// Asks for an answer, from a new connection each time, until there is one. When a place becomes free is the business of
-/// [`Places`]; tokio's clock goes on as soon as everybody waits, which may be before the last news was read.
+/// [`Places`](crate::places::Places); tokio's clock goes on as soon as everybody waits, which may be before the last news was read.
 async fn served_in_the_end(path: &Path, control: &Control, step: Duration) {
     let mut told = String::new();
     for _ in 0..50 {
@@ -281,16 +284,16 @@ fn an_endless_request_is_refused() {
 #[test]
 fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
     with_server(async |path, _| {
-        assert!(matches!(Server::bind(&path), Err(SocketError::InUse(_))));
+        assert!(matches!(Socket::bind(&path), Err(SocketError::InUse(_))));
         let dead = path.with_file_name("dead.sock");
         drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
         assert!(dead.exists());
-        Server::bind(&dead).unwrap();
+        Socket::bind(&dead).unwrap();
         let file = path.with_file_name("notes.txt");
         std::fs::write(&file, "mine").unwrap();
-        assert!(matches!(Server::bind(&file), Err(SocketError::Taken(_))));
+        assert!(matches!(Socket::bind(&file), Err(SocketError::Taken(_))));
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
-        assert!(matches!(Server::bind(Path::new("/proc/none/x.sock")), Err(SocketError::Refused { .. })));
+        assert!(matches!(Socket::bind(Path::new("/proc/none/x.sock")), Err(SocketError::Refused { .. })));
     });
 }
 
@@ -311,7 +314,7 @@ fn others_are_answered_and_timers_run_while_a_large_file_is_applied() {
     LocalSet::new().block_on(&runtime, async {
         let control = crate::host::control();
         control.objects().add(quiver_control::Kind::new(|_, _: quiver_control::Change<'_, Number>| Ok(())));
-        let server = Server::bind(&path).unwrap();
+        let server = Server::new(Socket::bind(&path).unwrap());
         tokio::select! {
             () = server.serve(&control) => {}
             () = ask_meanwhile(&path, &control) => {}

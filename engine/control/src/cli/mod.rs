@@ -5,6 +5,7 @@
 //! - `kind`: the types of arguments, made from [`Scalar`](crate::object::Scalar)s.
 //! - `command`: [`Command`], [`Matches`], [`CommandError`], [`Output`].
 //! - `reply`: [`Reply`] and [`Table`], text and JSON from one description.
+//! - `script`: several commands in one text.
 //! - `standard`: the commands that are always there.
 //! - [`Commands`]: the commands of all rooms: run, complete, help.
 
@@ -15,6 +16,7 @@ mod kind;
 mod matching;
 mod near;
 mod reply;
+mod script;
 mod standard;
 mod words;
 

@@ -1,0 +1,161 @@
+//! The sockets of VPP's binary API: bytes are carried between clients and their sessions ([`quiver_compat::session`]).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use quiver_compat::session::Hangup;
+use quiver_compat::{Api, Session, json};
+use quiver_control::{Control, protocol};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+
+use crate::peer::Users;
+use crate::places::{Doing, Place};
+use crate::socket::Socket;
+
+/// Bytes that are read at a time.
+const READ_SIZE: usize = 64 * 1024;
+
+/// Where VPP's clients look first.
+const VPP: &str = "/run/vpp/api.sock";
+
+/// Where the API is served: a socket, and whether the daemon can do without it.
+pub type ApiSocket = (PathBuf, bool);
+
+/// The sockets of the API: those that were asked for, or else the standard ones, unless the command socket is not there either.
+pub fn paths(given: Vec<PathBuf>, command: Option<&Path>, is_root: bool, runtime: Option<PathBuf>) -> Vec<ApiSocket> {
+    if !given.is_empty() {
+        return given.into_iter().map(|path| (path, false)).collect();
+    }
+    if command.is_some() {
+        return vec![];
+    }
+    let own = protocol::socket_path(None, is_root, runtime).with_file_name("api.sock");
+    let vpp = is_root.then(|| (PathBuf::from(VPP), true));
+    [(own, false)].into_iter().chain(vpp).collect()
+}
+
+/// Writes a file for each file of messages.
+pub fn write(control: &Control, folder: &Path) -> Result<(), String> {
+    let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (name, content) in json::files(&control.room::<Api>()) {
+        let path = folder.join(format!("{name}.api.json"));
+        std::fs::write(&path, format!("{content:#}\n")).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// The API's sockets.
+pub struct Servers {
+    sockets: Vec<Socket>,
+    users: Rc<Users>,
+}
+
+impl Servers {
+    /// Binds the sockets.
+    pub fn bind(paths: Vec<ApiSocket>) -> Result<Servers, String> {
+        let mut sockets = vec![];
+        for (path, can_be_missed) in paths {
+            match Socket::bind(&path) {
+                Ok(socket) => {
+                    tracing::info!("serving VPP's API at {}", path.display());
+                    sockets.push(socket);
+                }
+                Err(error) if can_be_missed => tracing::warn!("VPP's API is not served there: {error}"),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(Servers { sockets, users: Rc::default() })
+    }
+
+    /// Serves clients for ever.
+    pub async fn serve(self, control: &Control) {
+        let mut serving = JoinSet::new();
+        for socket in self.sockets {
+            let (control, users) = (control.clone(), self.users.clone());
+            serving.spawn_local(async move {
+                let client = |stream, place| serve(stream, place, control.clone(), users.clone());
+                let turn_away = |_: &UnixStream, limit| {
+                    tracing::warn!("{limit} clients of the API wait for answers, and another one is turned away");
+                };
+                socket.serve(client, turn_away).await;
+            });
+        }
+        // It has no end; that of a task would be one of the daemon's.
+        while serving.join_next().await.is_some() {}
+        std::future::pending().await
+    }
+}
+
+/// Serves a client until it leaves, or has to go.
+async fn serve(stream: UnixStream, place: Place, control: Control, users: Rc<Users>) {
+    let mut session = Session::new(control.by(users.author_of(&stream).await));
+    let ended = tokio::select! {
+        ended = exchange(&stream, &place, &mut session) => ended,
+        () = place.lost() => Ok(()),
+    };
+    match (ended, session.end()) {
+        (_, None | Some(Hangup::Left)) => {}
+        (_, Some(why)) => tracing::warn!("a client of the API is disconnected: {why}"),
+    }
+}
+
+/// Carries bytes until the session ends.
+async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> io::Result<()> {
+    let mut buffer = vec![0; READ_SIZE];
+    loop {
+        let busy = session.work();
+        // Whoever has introduced itself may be silent for long: it waits for events.
+        place.is(if session.is_known() { Doing::Asking } else { Doing::Idle });
+        if session.output().is_empty() && session.end().is_some() {
+            return Ok(());
+        }
+        let interest = match (session.wants_input(), session.output().is_empty()) {
+            (true, true) => Some(Interest::READABLE),
+            (true, false) => Some(Interest::READABLE | Interest::WRITABLE),
+            (false, false) => Some(Interest::WRITABLE),
+            (false, true) => None,
+        };
+        let ready = tokio::select! {
+            ready = stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => ready?,
+            () = session.changed() => continue,
+            () = tokio::task::yield_now(), if busy => continue,
+        };
+        if ready.is_readable() && session.wants_input() {
+            match stream.try_read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => session.receive(&buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if ready.is_writable() && !session.output().is_empty() {
+            match stream.try_write(session.output()) {
+                Ok(length) => session.sent(length),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
+        let of = |given: &[&str], command: Option<&str>, is_root| {
+            let given = given.iter().map(PathBuf::from).collect();
+            paths(given, command.map(Path::new), is_root, Some("/run/user/7".into()))
+        };
+        let path = |path: &str, can_be_missed| (PathBuf::from(path), can_be_missed);
+        assert_eq!(of(&[], None, true), [path("/run/quiver/api.sock", false), path(VPP, true)]);
+        assert_eq!(of(&[], None, false), [path("/run/user/7/quiver/api.sock", false)]);
+        assert_eq!(of(&[], Some("/tmp/x/cli.sock"), true), []);
+        assert_eq!(of(&["/tmp/a"], Some("/tmp/x/cli.sock"), true), [path("/tmp/a", false)]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Sockets that clients connect to: bound so that nobody's is taken away, and each client served by its own task.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use crate::places::{Place, Places, by_open_files};
+
+/// Why the daemon has no such socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Somebody serves there.
+    #[error("another daemon serves {0}: stop it, or give this one another socket")]
+    InUse(PathBuf),
+    /// It is somebody's file.
+    #[error("{0} is not a socket, and stays as it is: choose another path")]
+    Taken(PathBuf),
+    /// The system refused.
+    #[error("the socket {path}: {error}; choose another path")]
+    Refused {
+        /// The socket.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// A socket; its file is removed with it.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    places: Places,
+}
+
+impl Socket {
+    /// Binds a socket. The file that a dead daemon left is replaced, that of a living one is not.
+    pub fn bind(path: &Path) -> Result<Socket, SocketError> {
+        Socket::bind_for(path, by_open_files())
+    }
+
+    /// The same, for so many clients at a time.
+    pub fn bind_for(path: &Path, clients_max: usize) -> Result<Socket, SocketError> {
+        let refused = |error| SocketError::Refused { path: path.to_owned(), error };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(refused)?;
+        }
+        match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => return Err(SocketError::InUse(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Nobody listens, or it is something that nobody can listen on.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                if !std::fs::symlink_metadata(path).map_err(refused)?.file_type().is_socket() {
+                    return Err(SocketError::Taken(path.to_owned()));
+                }
+            }
+            Err(error) => return Err(refused(error)),
+        }
+        // The file gets its name when it listens and is protected: whoever sees it can connect, if they may. A dead
+        // daemon's file is replaced by that.
+        let mut unnamed = path.as_os_str().to_owned();
+        unnamed.push(format!(".{}", std::process::id()));
+        let unnamed = Path::new(&unnamed);
+        let listener = UnixListener::bind(unnamed).map_err(refused)?;
+        // Owner and group may command.
+        let named = std::fs::set_permissions(unnamed, std::fs::Permissions::from_mode(0o660))
+            .and_then(|()| std::fs::rename(unnamed, path));
+        if let Err(error) = named {
+            let _ = std::fs::remove_file(unnamed);
+            return Err(refused(error));
+        }
+        Ok(Socket { listener, path: path.to_owned(), places: Places::new(clients_max) })
+    }
+
+    /// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told how many
+    /// places there are.
+    pub async fn serve<F: Future<Output = ()> + 'static>(
+        &self,
+        client: impl Fn(UnixStream, Place) -> F,
+        turn_away: impl Fn(&UnixStream, usize),
+    ) {
+        let mut clients = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => match self.places.take() {
+                        Some(place) => {
+                            clients.spawn_local(client(stream, place));
+                        }
+                        None => turn_away(&stream, self.places.limit()),
+                    },
+                    Err(error) => {
+                        // Out of file descriptors, most likely.
+                        tracing::warn!("a client could not be accepted: {error}");
+                        self.places.evict();
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+                Some(ended) = clients.join_next() => {
+                    if let Err(error) = ended && error.is_panic() {
+                        tracing::error!("a client's task has failed: {error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Gone already is as good as removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

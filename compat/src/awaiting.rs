@@ -1,0 +1,134 @@
+//! VPP's messages that no room has yet. Clients find them by name and checksum, as they check before they work at all; a
+//! request is answered by "unimplemented", a dump by nothing.
+//!
+//! The table names all messages of VPP 26.10 (FDio/vpp at b575ec2c56d7), a line each: name, checksum, what it is, and what
+//! belongs to it. Of replies it says the bytes behind the message's number, and where context and retval stand in these if
+//! not first and second.
+
+use std::collections::HashMap;
+
+use quiver_control::Control;
+
+use crate::api::{Answer, Api, Call, Service, frame};
+use crate::retval::Retval;
+use crate::wire::Input;
+
+/// The table.
+const TABLE: &str = include_str!("../awaiting/vpp-26.10.txt");
+
+/// A message of VPP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its checksum.
+    pub crc: u32,
+    /// The file that defines it.
+    pub file: &'a str,
+    /// What it is.
+    pub role: Role<'a>,
+}
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role<'a> {
+    /// It asks for one answer.
+    Request {
+        /// The answer.
+        reply: &'a str,
+    },
+    /// It asks for any number of answers.
+    Dump {
+        /// The answers.
+        details: &'a str,
+    },
+    /// It asks for any number of answers and one at the end.
+    Stream {
+        /// The one at the end.
+        reply: &'a str,
+        /// The others.
+        details: &'a str,
+    },
+    /// It answers.
+    Reply {
+        /// Bytes behind its number, where lists are empty.
+        size: usize,
+        /// Where in them the context stands.
+        context: usize,
+        /// And where the retval does, if it has one.
+        retval: Option<usize>,
+    },
+    /// One of several answers, an event, or what belongs to the protocol itself.
+    Other,
+}
+
+fn row<'a>(file: &'a str, line: &'a str) -> Option<Row<'a>> {
+    let mut words = line.split(' ');
+    let (name, crc, role) = (words.next()?, u32::from_str_radix(words.next()?, 16).ok()?, words.next()?);
+    let role = match role {
+        "request" => Role::Request { reply: words.next()? },
+        "dump" => Role::Dump { details: words.next()? },
+        "stream" => Role::Stream { reply: words.next()?, details: words.next()? },
+        "reply" => Role::Reply {
+            size: words.next()?.parse().ok()?,
+            context: words.next().map_or(Some(0), |at| at.parse().ok())?,
+            retval: words.next().map_or(Some(4), |at| at.parse().ok()),
+        },
+        _ => Role::Other,
+    };
+    Some(Row { name, crc, file, role })
+}
+
+/// All messages of VPP.
+pub fn rows() -> impl Iterator<Item = Row<'static>> {
+    let mut file = "";
+    TABLE.lines().filter_map(move |line| match line.strip_prefix("file ") {
+        Some(of) => {
+            file = of.split(' ').next().unwrap_or(of);
+            None
+        }
+        None => row(file, line),
+    })
+}
+
+/// Adds what no room has added.
+pub fn add(control: &Control) {
+    let mut api = control.room_mut::<Api>();
+    let replies: HashMap<&str, Role<'static>> = rows().map(|row| (row.name, row.role)).collect();
+    let missing: Vec<Row<'static>> = rows().filter(|row| api.id_of(row.name).is_none()).collect();
+    let ids: HashMap<&str, u16> = missing.iter().map(|row| (row.name, api.await_message(row.name, row.crc))).collect();
+    for row in missing {
+        let (service, last) = match row.role {
+            Role::Request { reply } => (Service { reply: Some(reply.into()), ..Service::default() }, Some(reply)),
+            Role::Stream { reply, details } => {
+                let (reply, details) = (Some(reply.into()), Some(details.into()));
+                (Service { reply, details, events: vec![] }, None)
+            }
+            Role::Dump { details } => (Service { details: Some(details.into()), ..Service::default() }, None),
+            Role::Reply { .. } | Role::Other => continue,
+        };
+        let (name, retval) = (row.name, if last.is_some() { Retval::UNIMPLEMENTED } else { Retval::DONE });
+        let reply = match row.role {
+            Role::Request { reply } | Role::Stream { reply, .. } => replies.get(reply).copied().zip(ids.get(reply)),
+            _ => None,
+        };
+        let reply = reply.map(|(role, id)| (role, *id));
+        api.serve_awaited(name, service, move |call, _: &mut Input<'_>, out| {
+            tracing::info!("{name} is not implemented");
+            if let Some((Role::Reply { size, context, retval: at }, id)) = reply {
+                frame(out, id, |out| refuse(out, call, size, context, at.map(|at| (at, retval))));
+            }
+            Answer::Done
+        });
+    }
+}
+
+/// Writes a reply of zeros but for context and retval.
+fn refuse(out: &mut Vec<u8>, call: &Call, size: usize, context: usize, retval: Option<(usize, Retval)>) {
+    let start = out.len();
+    out.resize(start + size, 0);
+    out[start + context..start + context + 4].copy_from_slice(&call.context.to_be_bytes());
+    if let Some((at, retval)) = retval {
+        out[start + at..start + at + 4].copy_from_slice(&retval.0.to_be_bytes());
+    }
+}

@@ -1,0 +1,111 @@
+//! Clients, and what they asked to be told.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use quiver_control::Signal;
+
+use crate::api::MessageId;
+use crate::message::Message;
+
+/// Bytes of events that may wait for a client. Who does not read for so long has lost track, and is better told so by the
+/// end of the connection than by a gap.
+const EVENTS_MAX: usize = 16 << 20;
+
+/// A connected client, for whoever has something to tell it later.
+#[derive(Clone)]
+pub struct Client(Rc<Shared>);
+
+struct Shared {
+    /// As which it speaks.
+    name: String,
+    /// What it sends as `client_index`.
+    index: u32,
+    events: RefCell<Vec<u8>>,
+    overrun: Cell<bool>,
+    changed: Signal,
+}
+
+impl Client {
+    pub(crate) fn new(name: String, index: u32) -> Client {
+        let (events, overrun, changed) = (RefCell::default(), Cell::new(false), Signal::new());
+        Client(Rc::new(Shared { name, index, events, overrun, changed }))
+    }
+    /// The name that it gave itself.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+    /// Its number.
+    pub fn index(&self) -> u32 {
+        self.0.index
+    }
+    /// Whether more events came than may wait.
+    pub(crate) fn is_overrun(&self) -> bool {
+        self.0.overrun.get()
+    }
+    /// The events that wait, as they go out.
+    pub(crate) fn take_events(&self) -> Vec<u8> {
+        self.0.events.take()
+    }
+    /// Waits for events.
+    pub(crate) async fn changed(&self) {
+        let changed = self.0.changed.changed();
+        if self.0.events.borrow().is_empty() && !self.is_overrun() {
+            changed.await;
+        }
+    }
+}
+
+impl Shared {
+    fn tell(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut events = self.events.borrow_mut();
+        if events.len() > EVENTS_MAX {
+            self.overrun.set(true);
+            events.clear();
+        }
+        if !self.overrun.get() {
+            write(&mut events);
+        }
+        drop(events);
+        self.changed.notify();
+    }
+}
+
+/// Who wants to be told of something: clients, each with the `pid` that it gave.
+pub struct Subscribers<E> {
+    id: MessageId<E>,
+    clients: RefCell<Vec<(Weak<Shared>, u32)>>,
+}
+
+impl<E: Message> Subscribers<E> {
+    /// Nobody; of events that go out with this number.
+    pub fn new(id: MessageId<E>) -> Subscribers<E> {
+        Subscribers { id, clients: RefCell::default() }
+    }
+    /// From now on this client is told, or not any more. It is told once, however often it asks.
+    pub fn set(&self, client: &Client, pid: u32, wanted: bool) {
+        let mut clients = self.clients.borrow_mut();
+        clients.retain(|(known, _)| known.upgrade().is_some_and(|known| !Rc::ptr_eq(&known, &client.0)));
+        if wanted {
+            clients.push((Rc::downgrade(&client.0), pid));
+        }
+    }
+    /// Whether nobody wants to be told.
+    pub fn is_empty(&self) -> bool {
+        self.clients.borrow().iter().all(|(client, _)| client.strong_count() == 0)
+    }
+    /// Tells all of them.
+    pub fn tell(&self, event: &E) {
+        for (client, pid) in self.clients.borrow().iter() {
+            if let Some(client) = client.upgrade() {
+                client.tell(|out| {
+                    self.id.frame(out, |out| {
+                        out.extend(client.index.to_be_bytes());
+                        out.extend(pid.to_be_bytes());
+                        event.put(out);
+                    })
+                });
+            }
+        }
+    }
+}

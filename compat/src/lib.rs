@@ -1,0 +1,32 @@
+//! VPP's surfaces, so that its clients work against Quiver unchanged.
+//!
+//! - [`wire`]: what fields of messages are, on the wire and in descriptions; [`message`]: messages and services.
+//! - [`definition`]: descriptions of messages, their CRC; [`json`]: the `.api.json` files that clients load.
+//! - [`api`]: the messages that the daemon knows, and who answers them: rooms add theirs.
+//! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told.
+//! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
+//! - [`awaiting`]: VPP's messages that no room has yet.
+#![forbid(unsafe_code)]
+
+// The derives name this crate; so they work inside it, too.
+extern crate self as quiver_compat;
+
+pub mod api;
+pub mod awaiting;
+pub mod definition;
+pub mod event;
+pub mod json;
+pub mod memclnt;
+pub mod message;
+pub mod retval;
+pub mod session;
+pub mod types;
+pub mod wire;
+
+pub use api::{Api, add};
+pub use event::{Client, Subscribers};
+pub use message::{Done, Message};
+pub use quiver_compat_derive::{Message, Wire};
+pub use retval::{Refusal, Retval};
+pub use session::Session;
+pub use wire::{Text, Wire};

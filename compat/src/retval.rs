@@ -1,0 +1,108 @@
+//! Why a request was not done: the numbers of VPP's API, and the sentences that go with them into the log.
+
+use quiver_control::ObjectError;
+use quiver_control::cli::CommandError;
+
+/// The `retval` of a reply: 0, or what went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retval(pub i32);
+
+macro_rules! retvals {
+    ($($(#[$doc:meta])* $name:ident = $value:literal),* $(,)?) => {
+        impl Retval {
+            $($(#[$doc])* pub const $name: Retval = Retval($value);)*
+        }
+    };
+}
+retvals! {
+    /// It was done.
+    DONE = 0,
+    /// Something else.
+    UNSPECIFIED = -1,
+    /// There is no interface of this number.
+    INVALID_SW_IF_INDEX = -2,
+    /// There is no such IP table.
+    NO_SUCH_FIB = -3,
+    /// There is no such thing.
+    NO_SUCH_ENTRY = -6,
+    /// A field has a value that means nothing.
+    INVALID_VALUE = -7,
+    /// Quiver cannot do it.
+    UNIMPLEMENTED = -9,
+    /// There is no interface of the second number.
+    INVALID_SW_IF_INDEX_2 = -10,
+    /// The system refused.
+    SYSCALL_ERROR_1 = -11,
+    /// There is no such node in the graph.
+    NO_SUCH_NODE = -63,
+    /// No such table.
+    NO_SUCH_TABLE = -65,
+    /// The sub-interface is there already.
+    SUBIF_ALREADY_EXISTS = -68,
+    /// The interface is not of the right kind.
+    INVALID_INTERFACE = -71,
+    /// An argument is wrong.
+    INVALID_ARGUMENT = -73,
+    /// The interface is there already.
+    IF_ALREADY_EXISTS = -79,
+    /// The value is there already.
+    VALUE_EXIST = -81,
+    /// The address family is not supported.
+    INVALID_ADDRESS_FAMILY = -97,
+    /// The entry is there already.
+    ENTRY_ALREADY_EXISTS = -116,
+    /// The bridge domain is there already.
+    BD_ALREADY_EXISTS = -119,
+    /// Interfaces are in the bridge domain.
+    BD_IN_USE = -120,
+    /// Bridge domain 0 stays as it is.
+    BD_NOT_MODIFIABLE = -121,
+    /// There is no bridge domain of such a number.
+    BD_ID_EXCEED_MAX = -122,
+    /// The address is on an interface already.
+    DUPLICATE_IF_ADDRESS = -127,
+    /// The instance number is taken.
+    INSTANCE_IN_USE = -147,
+    /// The bridge domain has a bridge virtual interface already.
+    BD_ALREADY_HAS_BVI = -152,
+    /// Floating point numbers arrive in another order.
+    API_ENDIAN_FAILED = -159,
+    /// A limit was reached.
+    LIMIT_EXCEEDED = -162,
+}
+
+/// A request that was not done: the number for the client, and a sentence for the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Refusal {
+    /// The number.
+    pub retval: Retval,
+    /// What is wrong, and what to do about it.
+    pub why: String,
+}
+
+impl Refusal {
+    /// A refusal for a reason.
+    pub fn new(retval: Retval, why: impl Into<String>) -> Refusal {
+        Refusal { retval, why: why.into() }
+    }
+    /// There is no interface of this number.
+    pub fn no_interface(sw_if_index: u32) -> Refusal {
+        Refusal::new(Retval::INVALID_SW_IF_INDEX, format!("sw_if_index: there is no interface {sw_if_index}"))
+    }
+    /// Quiver cannot do what is asked.
+    pub fn unimplemented(what: impl Into<String>) -> Refusal {
+        Refusal::new(Retval::UNIMPLEMENTED, what)
+    }
+}
+
+impl From<ObjectError> for Refusal {
+    fn from(error: ObjectError) -> Refusal {
+        Refusal::new(Retval::INVALID_VALUE, error.to_string())
+    }
+}
+impl From<CommandError> for Refusal {
+    fn from(error: CommandError) -> Refusal {
+        Refusal::new(Retval::UNSPECIFIED, error.to_string())
+    }
+}

@@ -1,0 +1,193 @@
+//! One client, from its first byte to its last: bytes go in, bytes come out, and whoever hosts the socket carries them.
+//!
+//! Requests are answered one after the other, each whole before the next: a client knows by the answer to a later one that
+//! an earlier one was done. A client that does not read gets no more answers until it does.
+
+use std::future::pending;
+
+use quiver_control::Control;
+use quiver_control::transaction::Author;
+
+use crate::api::{Answer, Api, Call, FRAME, frame};
+use crate::event::Client;
+use crate::memclnt::{
+    SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY, SockclntCreate, SockclntDelete,
+};
+use crate::message::Message;
+use crate::wire::{Input, Wire};
+
+/// Bytes of a request at most: room for some 10,000 entries of a list.
+pub const REQUEST_MAX: usize = 1 << 20;
+/// Bytes of answers that wait for their reader until no more requests are looked at.
+const ANSWERS_MAX: usize = 256 << 10;
+/// Requests that are answered before others get their turn.
+const BATCH: usize = 64;
+
+/// Why a connection ends.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hangup {
+    /// The client said so.
+    #[error("the client has taken its leave")]
+    Left,
+    /// It does not speak the protocol.
+    #[error("{0}")]
+    Nonsense(String),
+    /// It did not read its events.
+    #[error("16 MB of events wait for it")]
+    Overrun,
+}
+
+/// A client.
+pub struct Session {
+    control: Control,
+    client: Option<Client>,
+    input: Vec<u8>,
+    /// Bytes of the input that were looked at.
+    taken: usize,
+    output: Vec<u8>,
+    answer: Answer,
+    end: Option<Hangup>,
+}
+
+impl Session {
+    /// A client that has just connected; `control` knows on whose behalf.
+    pub fn new(control: Control) -> Session {
+        Session { control, client: None, input: vec![], taken: 0, output: vec![], answer: Answer::Done, end: None }
+    }
+    /// Whether the client has introduced itself.
+    pub fn is_known(&self) -> bool {
+        self.client.is_some()
+    }
+    /// Takes bytes that came from the client.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.input.extend(bytes);
+    }
+    /// Whether more may come: not while the client does not read, and not while much waits to be looked at.
+    pub fn wants_input(&self) -> bool {
+        self.end.is_none() && self.input.len() < REQUEST_MAX + FRAME && self.output.len() < ANSWERS_MAX
+    }
+    /// Bytes for the client.
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+    /// Takes note that the first so many of them went out.
+    pub fn sent(&mut self, bytes: usize) {
+        self.output.drain(..bytes);
+    }
+    /// Why the connection is to be closed, as soon as the output has gone.
+    pub fn end(&self) -> Option<&Hangup> {
+        self.end.as_ref()
+    }
+    /// Waits for what an answer or an event waits for. May be dropped at any time.
+    pub async fn changed(&mut self) {
+        match (&mut self.answer, &self.client) {
+            (Answer::Waiting(answer), _) => {
+                let answered = answer.await;
+                self.answer = Answer::Done;
+                self.output.extend(answered);
+            }
+            (_, Some(client)) => client.changed().await,
+            (_, None) => pending().await,
+        }
+    }
+    /// Answers what can be answered now, a part of it at a time; says whether there is more to do at once.
+    pub fn work(&mut self) -> bool {
+        if let Some(client) = &self.client {
+            if client.is_overrun() {
+                self.end.get_or_insert(Hangup::Overrun);
+            }
+            // Between two answers, never inside of one.
+            self.output.extend(client.take_events());
+        }
+        for _ in 0..BATCH {
+            if self.end.is_some() || self.output.len() >= ANSWERS_MAX {
+                return false;
+            }
+            match &mut self.answer {
+                Answer::Waiting(_) => return false,
+                Answer::Parts(next) => {
+                    if !next(&mut self.output) {
+                        self.answer = Answer::Done;
+                    }
+                }
+                Answer::Done => match self.next() {
+                    Ok(true) => {}
+                    Ok(false) => return false,
+                    Err(end) => self.end = Some(end),
+                },
+            }
+        }
+        true
+    }
+    /// Answers the next request, if it is there whole.
+    fn next(&mut self) -> Result<bool, Hangup> {
+        let waiting = &self.input[self.taken..];
+        let Some((header, rest)) = waiting.split_first_chunk::<FRAME>() else {
+            self.input.drain(..std::mem::take(&mut self.taken));
+            return Ok(false);
+        };
+        let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        if length > REQUEST_MAX {
+            return Err(Hangup::Nonsense(format!("a message of {length} bytes; {REQUEST_MAX} are the most")));
+        }
+        let Some(message) = rest.get(..length) else {
+            self.input.drain(..std::mem::take(&mut self.taken));
+            return Ok(false);
+        };
+        self.taken += FRAME + length;
+        let mut input = Input::new(message);
+        let short = |_| Hangup::Nonsense(format!("a message of {length} bytes, too few for any"));
+        let id = u16::take(&mut input).map_err(short)?;
+        self.answer = match (id, &self.client) {
+            (SOCKCLNT_CREATE, _) => {
+                let request = SockclntCreate::take(&mut input);
+                let request = request.map_err(|error| Hangup::Nonsense(format!("sockclnt_create: {error}")))?;
+                self.greet(&request);
+                Answer::Done
+            }
+            (_, None) => return Err(Hangup::Nonsense(format!("message {id} before sockclnt_create"))),
+            (SOCKCLNT_DELETE | SOCKCLNT_DELETE_REPLY, Some(_)) => {
+                if let Ok(request) = SockclntDelete::take(&mut input) {
+                    frame(&mut self.output, SOCKCLNT_DELETE_REPLY, |out| {
+                        request.context.put(out);
+                        1i32.put(out);
+                    });
+                }
+                return Err(Hangup::Left);
+            }
+            (_, Some(client)) => {
+                let handler = self.control.room::<Api>().handler(id);
+                let Some(handler) = handler else {
+                    let api = self.control.room::<Api>();
+                    let name = api.name(id).unwrap_or("no message of ours");
+                    tracing::info!("{}: message {id} ({name}) is none that clients send", client.name());
+                    return Ok(true);
+                };
+                let (Ok(_index), Ok(context)) = (u32::take(&mut input), u32::take(&mut input)) else {
+                    return Err(Hangup::Nonsense(format!("message {id} ends in its header")));
+                };
+                let call = Call { control: self.control.clone(), client: client.clone(), context };
+                handler(&call, &mut input, &mut self.output)
+            }
+        };
+        Ok(true)
+    }
+    /// Answers the first message.
+    fn greet(&mut self, request: &SockclntCreate) {
+        let (table, index) = {
+            let mut api = self.control.room_mut::<Api>();
+            api.clients = api.clients.wrapping_add(1);
+            (api.table(), api.clients & 0x7fff_ffff)
+        };
+        let name = request.name.to_string();
+        self.control = self.control.by(Author::new(&format!("{} by {name}", self.control.author())));
+        self.client = Some(Client::new(name, index));
+        frame(&mut self.output, SOCKCLNT_CREATE_REPLY, |out| {
+            index.put(out);
+            request.context.put(out);
+            0i32.put(out);
+            index.put(out);
+            out.extend(&table[..]);
+        });
+    }
+}

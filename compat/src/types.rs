@@ -1,0 +1,238 @@
+//! Fields that messages of several rooms have in common (`interface_types.api`, `ip_types.api`, `ethernet_types.api`).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_control::Control;
+use quiver_wire::MacAddress;
+
+use crate::definition::{Field, Kind, Shape, Type};
+use crate::wire::{Input, Malformed};
+use crate::{Refusal, Retval, Wire, add, flags};
+
+/// The files of types, which clients look for whatever messages there are.
+pub(crate) fn register(control: &Control) {
+    add(control, "interface_types", (1, 0, 0), |file| {
+        file.define_type::<InterfaceIndex>();
+        file.define_type::<IfStatusFlags>();
+    });
+    add(control, "ethernet_types", (1, 0, 0), |file| file.define_type::<MacAddress>());
+    add(control, "ip_types", (3, 0, 0), |file| {
+        file.define_type::<AddressFamily>();
+        file.define_type::<Address>();
+        file.define_type::<AddressWithPrefix>();
+    });
+}
+
+/// The number that stands for "none" or "all".
+pub const NONE: u32 = u32::MAX;
+
+/// The number of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterfaceIndex(pub u32);
+
+impl Wire for InterfaceIndex {
+    fn of() -> Type {
+        alias("interface_index", u32::of(), 0)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        u32::take(input).map(InterfaceIndex)
+    }
+}
+
+/// Another name for so many elements of a type, or for one where `length` is 0.
+pub fn alias(name: &str, of: Type, length: usize) -> Type {
+    Type::named(name, Kind::Alias { of: Box::new(of), length })
+}
+
+impl Wire for MacAddress {
+    fn of() -> Type {
+        alias("mac_address", u8::of(), 6)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.0);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        <[u8; 6]>::take(input).map(MacAddress)
+    }
+}
+
+impl Wire for Ipv4Addr {
+    fn of() -> Type {
+        alias("ip4_address", u8::of(), 4)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.octets());
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        <[u8; 4]>::take(input).map(Ipv4Addr::from)
+    }
+}
+
+impl Wire for Ipv6Addr {
+    fn of() -> Type {
+        alias("ip6_address", u8::of(), 16)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.octets());
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        <[u8; 16]>::take(input).map(Ipv6Addr::from)
+    }
+}
+
+/// Seconds since 1970, or since the daemon's start, as a message says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timestamp(pub f64);
+
+impl Wire for Timestamp {
+    fn of() -> Type {
+        alias("timestamp", f64::of(), 0)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        f64::take(input).map(Timestamp)
+    }
+}
+
+/// IPv4 or IPv6.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AddressFamily {
+    /// IPv4.
+    #[default]
+    #[value("ADDRESS_IP4")]
+    Ip4 = 0,
+    /// IPv6.
+    #[value("ADDRESS_IP6")]
+    Ip6 = 1,
+}
+
+/// The bytes of an address of either family; IPv4 in the first four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressUnion(pub [u8; 16]);
+
+impl AddressUnion {
+    /// The bytes of an address.
+    pub fn new(address: IpAddr) -> AddressUnion {
+        let mut bytes = [0; 16];
+        match address {
+            IpAddr::V4(address) => bytes[..4].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => bytes = address.octets(),
+        }
+        AddressUnion(bytes)
+    }
+    /// The address of this family.
+    pub fn get(self, family: AddressFamily) -> IpAddr {
+        let [a, b, c, d, ..] = self.0;
+        match family {
+            AddressFamily::Ip4 => Ipv4Addr::new(a, b, c, d).into(),
+            AddressFamily::Ip6 => Ipv6Addr::from(self.0).into(),
+        }
+    }
+}
+
+impl Wire for AddressUnion {
+    fn of() -> Type {
+        let field = |name: &str, of| Field { name: name.into(), of, shape: Shape::One };
+        let fields = vec![field("ip4", Ipv4Addr::of()), field("ip6", Ipv6Addr::of())];
+        Type::named("address_union", Kind::Union(fields))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.0);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Wire::take(input).map(AddressUnion)
+    }
+}
+
+/// An address of either family.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// Which family.
+    pub af: AddressFamily,
+    /// Its bytes.
+    pub un: AddressUnion,
+}
+
+impl Address {
+    /// The address.
+    pub fn get(self) -> IpAddr {
+        self.un.get(self.af)
+    }
+    /// The address, if it is one of IPv4.
+    pub fn v4(self) -> Result<Ipv4Addr, Refusal> {
+        match self.get() {
+            IpAddr::V4(address) => Ok(address),
+            IpAddr::V6(address) => Err(no_ip6(&address)),
+        }
+    }
+}
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Address {
+        let af = if address.is_ipv4() { AddressFamily::Ip4 } else { AddressFamily::Ip6 };
+        Address { af, un: AddressUnion::new(address) }
+    }
+}
+impl From<Ipv4Addr> for Address {
+    fn from(address: Ipv4Addr) -> Address {
+        IpAddr::V4(address).into()
+    }
+}
+
+fn no_ip6(what: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{what}: there is no IPv6 yet"))
+}
+
+/// An address and a number of bits: those of a prefix, or an address of an interface and the prefix of its link.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefix {
+    /// The address.
+    pub address: Address,
+    /// The bits.
+    pub len: u8,
+}
+
+impl Prefix {
+    /// The prefix, if it is one of IPv4; bits behind its length do not count.
+    pub fn v4(self) -> Result<quiver_wire::Prefix<quiver_wire::V4>, Refusal> {
+        let wrong = |error: &dyn std::fmt::Display| Refusal::new(Retval::INVALID_VALUE, format!("prefix: {error}"));
+        let masked = self.address.v4()?.to_bits() & u32::MAX.checked_shl(32 - u32::from(self.len.min(32))).unwrap_or(0);
+        quiver_wire::Prefix::new(Ipv4Addr::from(masked), self.len).map_err(|error| wrong(&error))
+    }
+}
+impl From<quiver_wire::Prefix<quiver_wire::V4>> for Prefix {
+    fn from(prefix: quiver_wire::Prefix<quiver_wire::V4>) -> Prefix {
+        Prefix { address: prefix.address().into(), len: prefix.length() }
+    }
+}
+
+/// A prefix whose address is that of an interface (`vl_api_address_with_prefix_t`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressWithPrefix(pub Prefix);
+
+impl Wire for AddressWithPrefix {
+    fn of() -> Type {
+        alias("address_with_prefix", Prefix::of(), 0)
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Prefix::take(input).map(AddressWithPrefix)
+    }
+}
+
+flags! {
+    /// The state of an interface.
+    pub struct IfStatusFlags(u32) as "if_status_flags" Enum {
+        /// It was set up.
+        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
+        /// It has a connection.
+        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
+    }
+}

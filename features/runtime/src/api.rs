@@ -1,0 +1,174 @@
+//! VPP's messages about the daemon as a whole: `vlib.api` and `vpe.api`.
+
+use quiver_compat::types::Timestamp;
+use quiver_compat::{Message, Refusal, Retval, Text, Wire};
+use quiver_control::Control;
+use quiver_engine::Dataplane;
+use std::time::SystemTime;
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "vlib", (1, 0, 0), |file| {
+        file.waiting(cli_inband);
+        file.request(show_threads);
+        file.request(get_node_index);
+        file.request(get_f64_endian_value);
+        file.request(get_f64_increment_by_one);
+    });
+    quiver_compat::add(control, "vpe", (1, 7, 0), |file| {
+        file.request(|_, _: ShowVersion| Ok(version()));
+        file.request(|control, _: ShowVpeSystemTime| {
+            let since = control.date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            Ok(ShowVpeSystemTimeReply { vpe_system_time: Timestamp(since.as_secs_f64()) })
+        });
+    });
+}
+
+/// Run commands; several stand on lines of their own.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = CliInbandReply)]
+struct CliInband {
+    cmd: String,
+}
+
+/// What the commands say, and the error of the one that failed.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct CliInbandReply {
+    reply: String,
+}
+
+async fn cli_inband(control: Control, request: CliInband) -> Result<(Retval, CliInbandReply), Refusal> {
+    let (reply, result) = control.commands().run_script(&control, &request.cmd).await;
+    Ok((if result.is_ok() { Retval::DONE } else { Retval::UNSPECIFIED }, CliInbandReply { reply }))
+}
+
+/// Which threads are there?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = ShowThreadsReply)]
+struct ShowThreads;
+
+/// These threads.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct ShowThreadsReply {
+    #[count(u32, "count")]
+    thread_data: Vec<ThreadData>,
+}
+
+#[derive(Wire, Clone, Debug)]
+struct ThreadData {
+    id: u32,
+    name: Text<64>,
+    r#type: Text<64>,
+    pid: u32,
+    cpu_id: u32,
+    core: u32,
+    cpu_socket: u32,
+}
+
+fn show_threads(control: &Control, _: ShowThreads) -> Result<ShowThreadsReply, Refusal> {
+    let workers = control.room::<Dataplane>().settings().workers;
+    // VPP's clients know the first thread as the main one, and what it does by the names.
+    let thread = |id: usize| {
+        let (name, kind) = if id == 0 { ("vpp_main".into(), "") } else { (format!("vpp_wk_{}", id - 1), "workers") };
+        let (name, kind) = (name.into(), kind.into());
+        ThreadData { id: id as u32, name, r#type: kind, pid: std::process::id(), cpu_id: 0, core: 0, cpu_socket: 0 }
+    };
+    Ok(ShowThreadsReply { thread_data: (0..=workers).map(thread).collect() })
+}
+
+/// What is the number of this node of the graph?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = GetNodeIndexReply)]
+struct GetNodeIndex {
+    node_name: Text<64>,
+}
+
+/// This number.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct GetNodeIndexReply {
+    node_index: u32,
+}
+
+fn get_node_index(control: &Control, request: GetNodeIndex) -> Result<GetNodeIndexReply, Refusal> {
+    let node = find(&control.room::<Dataplane>(), &request.node_name)?;
+    Ok(GetNodeIndexReply { node_index: node.index() as u32 })
+}
+
+fn find(dataplane: &Dataplane, name: &Text<64>) -> Result<quiver_engine::NodeId, Refusal> {
+    dataplane.graph().find(name.as_str()).map_err(|error| Refusal::new(Retval::NO_SUCH_NODE, error.to_string()))
+}
+
+/// Does the number 1.0 arrive as such?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = GetF64EndianValueReply)]
+struct GetF64EndianValue {
+    f64_one: f64,
+}
+
+/// Whether it did.
+#[derive(Message, Clone, Debug, Default)]
+#[message(details)]
+struct GetF64EndianValueReply {
+    retval: u32,
+    f64_one_result: f64,
+}
+
+fn get_f64_endian_value(_: &Control, request: GetF64EndianValue) -> Result<GetF64EndianValueReply, Refusal> {
+    if request.f64_one == 1.0 {
+        return Ok(GetF64EndianValueReply { retval: 0, f64_one_result: 1.0 });
+    }
+    Err(Refusal::new(Retval::API_ENDIAN_FAILED, format!("f64_one: {} has arrived in place of 1", request.f64_one)))
+}
+
+/// What is one more than this number?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = GetF64IncrementByOneReply)]
+struct GetF64IncrementByOne {
+    f64_value: f64,
+}
+
+/// This one.
+#[derive(Message, Clone, Debug, Default)]
+#[message(details)]
+struct GetF64IncrementByOneReply {
+    retval: u32,
+    f64_value: f64,
+}
+
+fn get_f64_increment_by_one(_: &Control, request: GetF64IncrementByOne) -> Result<GetF64IncrementByOneReply, Refusal> {
+    Ok(GetF64IncrementByOneReply { retval: 0, f64_value: request.f64_value + 1.0 })
+}
+
+/// Which program is this, and in which version?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = ShowVersionReply)]
+struct ShowVersion;
+
+/// This one.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct ShowVersionReply {
+    program: Text<32>,
+    version: Text<32>,
+    build_date: Text<32>,
+    build_directory: Text<256>,
+}
+
+fn version() -> ShowVersionReply {
+    let (program, version) = ("quiver".into(), env!("CARGO_PKG_VERSION").into());
+    ShowVersionReply { program, version, ..ShowVersionReply::default() }
+}
+
+/// What time is it?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = ShowVpeSystemTimeReply)]
+struct ShowVpeSystemTime;
+
+/// This, in seconds since 1970.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct ShowVpeSystemTimeReply {
+    vpe_system_time: Timestamp,
+}
