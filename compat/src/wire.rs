@@ -166,7 +166,10 @@ impl<const N: usize> Wire for Text<N> {
     }
     fn put(&self, out: &mut Vec<u8>) {
         let end = out.len() + N;
-        out.extend(&self.0.as_bytes()[..self.0.floor_char_boundary(N.saturating_sub(1))]);
+        // Cut between two letters.
+        let fits = |(at, letter): (usize, char)| (at + letter.len_utf8() < N).then_some(at + letter.len_utf8());
+        let length = self.0.char_indices().map_while(fits).last().unwrap_or(0);
+        out.extend(&self.0.as_bytes()[..length]);
         out.resize(end, 0);
     }
     fn take(input: &mut Input<'_>) -> Result<Text<N>, Malformed> {

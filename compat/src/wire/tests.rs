@@ -62,7 +62,9 @@ fn fields_lie_one_after_the_other_in_network_order_but_for_floats() {
     expected.extend([1, 2, 188, 129, b'a', b'b', b'c', 0, 0, 3, 0, 4, 2, 0, 1, 2, 188, 0, 0, 0, 8]);
     expected.extend(b"the rest");
     assert_eq!(bytes(), expected);
-    assert_eq!(Everything::take(&mut Input::new(&expected)), Ok(everything()));
+    let taken = Everything::take(&mut Input::new(&expected)).expect("it is whole");
+    assert_eq!(taken, everything());
+    assert!(taken.marks.has(Marks::B) && !Marks::A.has(Marks::B));
 }
 
 #[test]
