@@ -21,7 +21,7 @@ use quiver_engine::{Dataplane, DataplaneError};
 
 /// Gives the control side its host interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let input = control.room_mut::<Dataplane>().blueprint().input("af-packet-input")?;
+    let input = control.room_mut::<Dataplane>().blueprint().input("af-packet-input", queue::Next::ARCS)?;
     control.insert_room(config::HostInterfaces::new(input));
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);

@@ -4,13 +4,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use quiver_engine::buffer::HEADROOM;
-use quiver_engine::{Frame, Offload, Pool, RxContext, RxQueue};
+use quiver_engine::{Frame, Offload, Pool, RxContext, RxQueue, arcs};
 use quiver_linux::PacketReader;
 use quiver_wire::VirtioNetHeader;
 
 use crate::frame::{self, Received, Tag};
 use crate::ring::Ring;
 use crate::socket;
+
+arcs! {
+    /// Arcs of `af-packet-input`.
+    pub enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+        Truncated => drop "truncated",
+    }
+}
 
 /// Bytes received in a turn at most, so that they are still in the cache when they are sent.
 const TURN_BYTES: usize = 128 << 10;
@@ -24,7 +33,7 @@ pub struct Rx {
 
 impl Rx {
     pub fn new(socket: Arc<OwnedFd>, ring: Ring) -> Rx {
-        Rx { socket, ring, reader: PacketReader::default() }
+        Rx { socket, ring, reader: PacketReader::new(Next::NoBuffer, Next::Truncated) }
     }
 }
 
@@ -37,7 +46,7 @@ impl RxQueue for Rx {
                 Received::Whole { bytes, offload, tag } => copy(bytes, &offload, tag, cx, frame),
                 Received::Apart(tag) => read(&mut self.reader, &self.socket, tag, cx, frame),
                 Received::Truncated => {
-                    cx.truncated += 1;
+                    cx.lose(Next::Truncated, 1);
                     0
                 }
             };
@@ -58,11 +67,11 @@ impl RxQueue for Rx {
 /// Copies a packet into the frame, which has room; returns its bytes.
 fn copy(bytes: &[u8], offload: &VirtioNetHeader, tag: Tag, cx: &mut RxContext, frame: &mut Frame) -> usize {
     let Ok(offload) = Offload::from_virtio(offload, HEADROOM as u16) else {
-        cx.truncated += 1;
+        cx.lose(Next::Truncated, 1);
         return 0;
     };
     if !frame.push_bytes(cx.pool, bytes, cx.interface) {
-        cx.no_buffer += 1;
+        cx.lose(Next::NoBuffer, 1);
         return 0;
     }
     let i = frame.len() - 1;
@@ -78,7 +87,7 @@ fn read(reader: &mut PacketReader, socket: &OwnedFd, tag: Tag, cx: &mut RxContex
     // An error that the socket has to report, such as that its interface went down, comes first, once.
     let read = reader.read(socket, cx).or_else(|_| reader.read(socket, cx));
     let Ok((length, packet)) = read else {
-        cx.truncated += 1;
+        cx.lose(Next::Truncated, 1);
         return 0;
     };
     if let Some(packet) = packet

@@ -13,12 +13,18 @@ const HEADER: usize = size_of::<VirtioNetHeader>();
 pub const PACKET_MAX: usize = 65_536 + 18;
 
 /// Reads packets straight into buffers, which stand ready from one read to the next.
-#[derive(Default)]
 pub struct PacketReader {
     scatter: Scatter,
+    no_buffer: u16,
+    truncated: u16,
 }
 
 impl PacketReader {
+    /// A reader that counts by these arcs of the queue's node what it loses: packets that find no buffer, and those of
+    /// which Linux hands over a part only or contradicts itself.
+    pub fn new(no_buffer: impl Into<u16>, truncated: impl Into<u16>) -> PacketReader {
+        PacketReader { scatter: Scatter::default(), no_buffer: no_buffer.into(), truncated: truncated.into() }
+    }
     /// Reads one packet with its offload; says how many bytes it has, or why there is none. A packet that was lost is
     /// counted in `cx`.
     pub fn read(&mut self, fd: impl AsFd, cx: &mut RxContext) -> Result<(usize, Option<Packet>), Errno> {
@@ -28,7 +34,7 @@ impl PacketReader {
         let read = self.scatter.read(cx.pool, &mut header, |slices| readv(fd, slices));
         let length = read?.saturating_sub(HEADER);
         if length == self.scatter.room() && !filled {
-            cx.no_buffer += 1;
+            cx.lose(self.no_buffer, 1);
             return Ok((length, None));
         }
         let offload = VirtioNetHeader::parse(&header).map(|(h, _)| Offload::from_virtio(h, HEADROOM as u16));
@@ -41,7 +47,7 @@ impl PacketReader {
                 Ok((length, Some(packet)))
             }
             _ => {
-                cx.truncated += 1;
+                cx.lose(self.truncated, 1);
                 Ok((length, None))
             }
         }

@@ -26,7 +26,7 @@ use quiver_engine::{Dataplane, DataplaneError};
 
 /// Gives the control side its memif interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let input = control.room_mut::<Dataplane>().blueprint().input("memif-input")?;
+    let input = control.room_mut::<Dataplane>().blueprint().input("memif-input", rx::Next::ARCS)?;
     let memifs = room::Memifs::new(input, control.room::<Dataplane>().buffers())?;
     control.insert_room(memifs);
     control.commands().add_kind(ArgumentKind::of::<config::MemifSocketId>());

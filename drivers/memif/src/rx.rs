@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use quiver_engine::buffer::Span;
-use quiver_engine::{Frame, Lent, RxContext, RxQueue};
+use quiver_engine::{Frame, Lent, RxContext, RxQueue, arcs};
 use quiver_memif_protocol::receiver::{Fragment, Place, packets};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
@@ -14,6 +14,16 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::handover::Holder;
+
+arcs! {
+    /// Arcs of `memif-input`.
+    pub(crate) enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+        /// What the peer has described wrongly.
+        Truncated => drop "truncated",
+    }
+}
 
 /// Bytes of a packet at most; longer ones the graph does not carry.
 const PACKET_MAX: usize = 64 << 10;
@@ -155,7 +165,9 @@ fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: us
                     at += to.len();
                     read
                 });
-                cx.no_buffer += u64::from(!pushed);
+                if !pushed {
+                    cx.lose(Next::NoBuffer, 1);
+                }
             }
             _ => gather(receiver, packet, cx, frame, &[]),
         }
@@ -230,7 +242,7 @@ fn take_in_place(
             let replace = |slot, span| replaced.push((slot, span));
             let row = frame.len();
             if !lent.receive(cx.pool, frame, cx.interface, parts, replace) {
-                cx.no_buffer += 1;
+                cx.lose(Next::NoBuffer, 1);
             } else if let Some(mac) = ip
                 && frame.advance(cx.pool, row, -(EthernetHeader::LENGTH as isize))
             {
@@ -240,7 +252,7 @@ fn take_in_place(
             }
             replaced.drain(..).for_each(|(slot, span)| receiver.replace(slot, place(span)));
         } else {
-            cx.truncated += 1;
+            cx.lose(Next::Truncated, 1);
         }
         at += length;
     }
@@ -264,7 +276,7 @@ fn gather(receiver: &Receiver, packet: &[Fragment], cx: &mut RxContext, frame: &
     let lengths = packet.iter().map(|fragment| fragment.place.length as usize);
     let length = lengths.fold(0, usize::saturating_add);
     if !is_sane(packet, length) {
-        cx.truncated += 1;
+        cx.lose(Next::Truncated, 1);
         return;
     }
     let (mut header, mut parts, mut at) = (header, packet.iter(), 0);
@@ -288,5 +300,7 @@ fn gather(receiver: &Receiver, packet: &[Fragment], cx: &mut RxContext, frame: &
         }
         true
     });
-    cx.no_buffer += u64::from(!pushed);
+    if !pushed {
+        cx.lose(Next::NoBuffer, 1);
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiver_engine::{Frame, RxContext};
 use quiver_wire::{EtherType, IpProtocol, checksum};
 
+use crate::queue::Next;
 use crate::sequence::{Score, Scoreboard, Tag};
 use crate::stream::{PgStream, headers};
 use crate::values::{Sequence, Value, Values};
@@ -67,7 +68,7 @@ impl Generator {
             };
             if !frame.push_bytes(cx.pool, bytes, cx.interface) {
                 // The packet is made when there is a buffer; it is late, not lost.
-                cx.no_buffer += 1;
+                cx.lose(Next::NoBuffer, 1);
                 break;
             }
             made += 1;

@@ -32,7 +32,7 @@ use quiver_interface::Events;
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let generators = {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let input = dataplane.blueprint().input("pg-input")?;
+        let input = dataplane.blueprint().input("pg-input", queue::Next::ARCS)?;
         PacketGenerators::new(input, dataplane.bell())
     };
     control.insert_room(generators);

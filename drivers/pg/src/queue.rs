@@ -4,10 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue};
+use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue, arcs};
 
 use crate::generator::Generator;
 use crate::sequence::{STREAMS_MAX, Scoreboard, Tag, Tracker};
+
+arcs! {
+    /// Arcs of `pg-input`.
+    pub enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+    }
+}
 
 /// Packets that wait to be received at most.
 const RING: usize = 4096;
@@ -54,7 +62,7 @@ impl Source {
 
 impl RxQueue for Source {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
-        cx.no_buffer += std::mem::take(&mut self.no_buffer);
+        cx.lose(Next::NoBuffer, std::mem::take(&mut self.no_buffer));
         self.ring.receive(cx.pool, frame, cx.interface, cx.most);
         for turn in 0..self.streams.len() {
             let at = (self.first + turn) % self.streams.len();

@@ -17,7 +17,7 @@ use quiver_engine::{Dataplane, DataplaneError};
 
 /// Gives the control side its TAP interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let input = control.room_mut::<Dataplane>().blueprint().input("tap-input")?;
+    let input = control.room_mut::<Dataplane>().blueprint().input("tap-input", queue::Next::ARCS)?;
     control.insert_room(config::Taps::new(input));
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);

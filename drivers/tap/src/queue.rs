@@ -3,9 +3,19 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use quiver_engine::{Frame, RxContext, RxQueue};
+use quiver_engine::{Frame, RxContext, RxQueue, arcs};
 use quiver_linux::PacketReader;
 use rustix::io::Errno;
+
+arcs! {
+    /// Arcs of `tap-input`.
+    pub enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+        Truncated => drop "truncated",
+        Failed => drop "receive-error",
+    }
+}
 
 /// Bytes received in a turn at most, so that they are still in the cache when they are sent.
 const TURN_BYTES: usize = 128 << 10;
@@ -20,7 +30,7 @@ pub struct Rx {
 
 impl Rx {
     pub fn new(fd: Arc<OwnedFd>) -> Rx {
-        Rx { fd, reader: PacketReader::default(), gone: false }
+        Rx { fd, reader: PacketReader::new(Next::NoBuffer, Next::Truncated), gone: false }
     }
 }
 
@@ -44,7 +54,7 @@ impl RxQueue for Rx {
                 }
                 // Whatever else it is may pass. It is asked again in the next turn, since it may also last.
                 Err(_) => {
-                    cx.failed += 1;
+                    cx.lose(Next::Failed, 1);
                     break;
                 }
             }
@@ -75,7 +85,7 @@ mod tests {
     fn reading(socket: OwnedFd) -> (Dataplane, NodeId, Worker) {
         let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
         let graph = dataplane.blueprint();
-        let input = graph.input("tap-input").expect("new");
+        let input = graph.input("tap-input", Next::ARCS).expect("new");
         graph.feature_arc(FeatureArcSpec { name: "device-input", end: "drop", side: Side::Rx }).expect("new");
         let worker = dataplane.start().expect("it fits").remove(0);
         let rx = Box::new(Rx::new(Arc::new(socket)));

@@ -15,7 +15,7 @@ use crate::graph::{
     Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
 };
 use crate::handoff::Generations;
-use crate::intake::{Place, QueueId};
+use crate::intake::{Place, QueueId, RECEIVED};
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
 use crate::product::{Installed, ProductSpec};
@@ -586,7 +586,7 @@ impl Dataplane {
             return Err("fusion is off".into());
         }
         let Planned { wiring, avoided } = &self.planned;
-        let entry = wiring.follow(queue.input, 0, queue.interface);
+        let entry = wiring.follow(queue.input, RECEIVED, queue.interface);
         let product = self.products.iter().find(|p| (p.applies)(queue.interface));
         let product = product.ok_or("no product has the configured path")?;
         let mut at = entry.ok_or("the input leads nowhere")?;

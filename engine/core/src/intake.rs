@@ -5,7 +5,6 @@
 //! is noted there, or waits there. So the queue finds on arrival what control has said last, in the order in which control
 //! said it, and nothing that control does depends on where the queue is just now.
 
-use crate::arcs;
 use crate::capture::Point;
 use crate::counters::Row;
 use crate::frame::VECTOR;
@@ -19,15 +18,8 @@ use crate::worker::Worker;
 use std::any::Any;
 use std::sync::Arc;
 
-arcs! {
-    /// Arcs of the nodes that stand for receive queues.
-    pub(crate) enum InputNext {
-        Received => features "device-input",
-        NoBuffer => drop "no-buffer",
-        Truncated => drop "truncated",
-        Failed => drop "receive-error",
-    }
-}
+/// The arc by which received packets leave the node that stands for their queue: its first.
+pub(crate) const RECEIVED: u16 = 0;
 
 /// A receive queue; numbers are given by the data plane, and none is given twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -124,18 +116,13 @@ impl Place {
     pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
         let Some(queue) = &mut self.queue else { return Harvest::default() };
         let mut frame = graph.frame();
-        let mut rx = RxContext::new(cx.pool, cx.now, self.interface, most.min(VECTOR));
+        let (counters, most) = (graph.counters(self.input), most.min(VECTOR));
+        let mut rx =
+            RxContext { pool: cx.pool, now: cx.now, interface: self.interface, most, counters, has_lost: false };
         let n = queue.receive(&mut rx, &mut frame).min(frame.len());
-        let (no_buffer, truncated, failed) = (rx.no_buffer, rx.truncated, rx.failed);
-        let counters = graph.counters(self.input);
-        if no_buffer + truncated + failed > 0 {
-            counters.arc(InputNext::NoBuffer.into(), no_buffer);
-            counters.arc(InputNext::Truncated.into(), truncated);
-            counters.arc(InputNext::Failed.into(), failed);
-        }
         if n == 0 {
             // A queue that lost packets has not shown that it is empty.
-            self.raised = no_buffer + truncated > 0;
+            self.raised = rx.has_lost;
             graph.give_back(frame);
             return Harvest::default();
         }
@@ -158,7 +145,7 @@ impl Place {
         graph.counters(self.input).clocks.add(lap(clock));
         if let (Some(product), false) = (&mut self.product, nodes_only) {
             product.run(cx, &mut frame, clock);
-            graph.counters(self.input).arc(InputNext::Received.into(), (n - frame.len()) as u64);
+            graph.counters(self.input).arc(RECEIVED, (n - frame.len()) as u64);
         }
         if frame.is_empty() {
             graph.give_back(frame);

@@ -2,6 +2,7 @@
 
 use crate::buffer::Pool;
 use crate::frame::Frame;
+use crate::graph::NodeCounters;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
@@ -15,16 +16,17 @@ pub struct RxContext<'t> {
     pub interface: u16,
     /// Packets to be received at most.
     pub most: usize,
-    /// To be raised for each packet lost because the pool had no buffer.
-    pub no_buffer: u64,
-    /// To be raised for each packet lost because the system handed over a part of it only, or contradicts itself.
-    pub truncated: u64,
-    /// To be raised each time that the system reports an error where a packet was expected.
-    pub failed: u64,
+    /// Of the node that stands for the queue.
+    pub(crate) counters: &'t NodeCounters,
+    /// Whether packets were lost.
+    pub(crate) has_lost: bool,
 }
-impl<'t> RxContext<'t> {
-    pub(crate) fn new(pool: &'t mut Pool, now: u64, interface: u16, most: usize) -> RxContext<'t> {
-        RxContext { pool, now, interface, most, no_buffer: 0, truncated: 0, failed: 0 }
+impl RxContext<'_> {
+    /// Counts packets that are lost, or errors in place of packets: the reason is an arc of the node that stands for the
+    /// queue ([`Blueprint::input`](crate::Blueprint::input)).
+    pub fn lose(&mut self, reason: impl Into<u16>, packets: u64) {
+        self.counters.arc(reason.into(), packets);
+        self.has_lost |= packets > 0;
     }
 }
 

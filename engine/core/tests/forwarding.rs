@@ -1,7 +1,7 @@
 //! A small graph of one stage: nodes and the fused product must agree, on every level, and nothing may leak.
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
-use quiver_testkit::wire::Wire;
+use quiver_testkit::wire::{self, Wire};
 
 quiver_testkit::level_tests![
     nodes_and_product_agree,
@@ -58,7 +58,7 @@ fn bench(level: Level, fusion: bool) -> Bench {
     let settings = Settings { level, buffers: 2000, ..Settings::default() };
     let mut dataplane = Dataplane::new(settings).expect("a data plane");
     let graph = dataplane.blueprint();
-    let input = graph.input("test-input").expect("new");
+    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "cross", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::stage(|_| Cross)).expect("new");
     dataplane.product(ProductSpec::new("cross", Next::Out, |_| true, |_| Last(Cross)));

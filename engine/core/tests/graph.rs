@@ -1,6 +1,6 @@
 //! Feature arcs, re-wiring at run time, and the errors of a graph that does not fit together.
 use quiver_engine::*;
-use quiver_testkit::wire::Wire;
+use quiver_testkit::wire::{self, Wire};
 
 arcs! {
     /// The entry.
@@ -55,7 +55,7 @@ fn feature(node: &'static str, before: &'static [&'static str], after: &'static 
 }
 fn blueprint(dataplane: &mut Dataplane) -> NodeId {
     let graph = dataplane.blueprint();
-    let input = graph.input("test-input").expect("new");
+    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "start", side: Side::Rx }).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "middle", end: "back", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::new("start", Start::ARCS, |_| Letter(b's'))).expect("new");

@@ -3,6 +3,7 @@
 use fastrand::Rng;
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
+use quiver_testkit::wire;
 use rustix::event::PollFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -20,7 +21,7 @@ impl RxQueue for Flows {
             let mut bytes = [(self.next % 8).to_be_bytes(), (self.next / 8).to_be_bytes()].concat();
             bytes.resize(self.length.max(16), 0);
             if !frame.push_bytes(cx.pool, &bytes, cx.interface) {
-                cx.no_buffer += 1;
+                cx.lose(wire::Next::NoBuffer, 1);
                 break;
             }
             self.next += 1;
@@ -100,7 +101,7 @@ fn bench_with(workers: usize, flows: Flows) -> Bench {
     let settings = Settings { workers, buffers: BUFFERS, buffers_limit: BUFFERS, ..Settings::default() };
     let mut dataplane = Dataplane::new(settings).expect("a data plane");
     let graph = dataplane.blueprint();
-    let input = graph.input("test-input").expect("new");
+    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "spread", side: Side::Rx }).expect("new");
     let spread = graph.node(NodeSpec::new("spread", Next::ARCS, |_| Spread(None))).expect("new");
     graph.node(NodeSpec::new("back", Out::ARCS, |_| Back)).expect("new");

@@ -1,6 +1,6 @@
 //! Offloads at the ports: passed on by those that carry them, completed for the others.
 use quiver_engine::*;
-use quiver_testkit::wire::{Limits, OnWire, Wire};
+use quiver_testkit::wire::{self, Limits, OnWire, Wire};
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{EthernetHeader, Header, Ip4Header, IpFamily, TcpHeader, V4, VirtioNetHeader};
 
@@ -26,7 +26,7 @@ struct Net {
 fn net(carries_offload: bool, room: usize) -> Net {
     let mut dataplane = Dataplane::new(Settings { buffers: 3000, ..Settings::default() }).expect("a data plane");
     let graph = dataplane.blueprint();
-    let input = graph.input("test-input").expect("new");
+    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "out", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::new("out", OutNext::ARCS, |_| Out)).expect("new");
     let worker = dataplane.start().expect("it fits").remove(0);

@@ -3,6 +3,7 @@
 use fastrand::Rng;
 use quiver_engine::graph::NodeId;
 use quiver_engine::*;
+use quiver_testkit::wire;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Packets that carry their numbers, as many as are asked for in all.
@@ -59,7 +60,7 @@ fn bench(workers: usize, end: u64) -> Bench {
     let settings = Settings { workers, buffers: 4000, buffers_limit: 4000, ..Settings::default() };
     let mut dataplane = Dataplane::new(settings).expect("a data plane");
     let graph = dataplane.blueprint();
-    let input = graph.input("test-input").expect("new");
+    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "back", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::new("back", Next::ARCS, |_| Back)).expect("new");
     let made = dataplane.start().expect("it fits together");

@@ -4,8 +4,16 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quiver_engine::buffer::HEADROOM;
-use quiver_engine::{Batch, Frame, Offload, RxContext, RxQueue, TxContext, TxQueue};
+use quiver_engine::{Batch, Frame, Offload, RxContext, RxQueue, TxContext, TxQueue, arcs};
 use quiver_wire::VirtioNetHeader;
+
+arcs! {
+    /// Arcs of the node that stands for the receiving queues of wires.
+    pub enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+    }
+}
 
 /// A packet on a wire, with what is left to do for it.
 pub type OnWire = (Vec<u8>, Option<Offload>);
@@ -80,7 +88,7 @@ impl RxQueue for Rx {
         let most = packets.len().min(cx.most).min(frame.room());
         for (bytes, offload) in packets.drain(..most) {
             if !frame.push_bytes(cx.pool, &bytes, cx.interface) {
-                cx.no_buffer += 1;
+                cx.lose(Next::NoBuffer, 1);
             } else if let Some(offload) = offload {
                 let i = frame.len() - 1;
                 frame.set_offload(cx.pool, i, offload);

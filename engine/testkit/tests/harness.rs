@@ -10,7 +10,7 @@ use quiver_testkit::crossing;
 use quiver_testkit::daemon::{Daemon, DaemonError, Rooms, Setup};
 use quiver_testkit::golden::compare;
 use quiver_testkit::packet::Packet as Text;
-use quiver_testkit::wire::Wire;
+use quiver_testkit::wire::{self, Wire};
 
 struct Ports {
     input: graph::NodeId,
@@ -20,7 +20,7 @@ fn said(error: impl Display) -> String {
     error.to_string()
 }
 fn register(control: &Control) -> Result<(), String> {
-    let input = control.room_mut::<Dataplane>().blueprint().input("port-input").map_err(said)?;
+    let input = control.room_mut::<Dataplane>().blueprint().input("port-input", wire::Next::ARCS).map_err(said)?;
     crossing::register(control).map_err(said)?;
     control.insert_room(Ports { input, wires: vec![] });
     control.commands().add(Command::new("create port", "Add a port.", create));

@@ -14,7 +14,7 @@ use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, InterfaceName, NewInterface};
 
 use crate::traffic::port_mac;
-use crate::wire::{Journal, Receiver, Sender, Wire};
+use crate::wire::{self, Journal, Receiver, Sender, Wire};
 
 /// A port whose wire is the simulation's.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -44,7 +44,11 @@ pub struct Ports {
 
 /// Adds the room to a daemon that has all others.
 pub fn register(control: &Control) -> Result<(), String> {
-    let input = control.room_mut::<Dataplane>().blueprint().input("simulated-input").map_err(|e| e.to_string())?;
+    let input = control
+        .room_mut::<Dataplane>()
+        .blueprint()
+        .input("simulated-input", wire::Next::ARCS)
+        .map_err(|e| e.to_string())?;
     control.insert_room(Ports { input, ids: BTreeMap::new(), wires: Wires::default(), journal: Journal::default() });
     control.objects().add(Kind::new(apply).check(check));
     let create = "create simulated-port <name:text> [rx-queues <rx-queues:u16>]";

@@ -6,8 +6,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quiver_engine::{Batch, Frame, RxContext, RxQueue, TxContext, TxQueue};
+use quiver_engine::{Batch, Frame, RxContext, RxQueue, TxContext, TxQueue, arcs};
 use rustix::event::EventfdFlags;
+
+arcs! {
+    /// Arcs of the node that stands for the ports' receive queues.
+    pub enum Next {
+        Received => features "device-input",
+        NoBuffer => drop "no-buffer",
+    }
+}
 
 /// Something that happened at a port.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -121,7 +129,7 @@ impl RxQueue for Receiver {
             if frame.push_bytes(cx.pool, &packet, cx.interface) {
                 self.wire.note(Seen::Taken(packet));
             } else {
-                cx.no_buffer += 1;
+                cx.lose(Next::NoBuffer, 1);
                 self.wire.note(Seen::NoBuffer(packet));
             }
         }

@@ -241,9 +241,10 @@ impl Blueprint {
         self.wiring = None;
         Ok(id)
     }
-    /// Registers the node that stands for a driver's receive queues; its packets go onto `device-input`.
-    pub fn input(&mut self, name: &'static str) -> Result<NodeId, GraphError> {
-        self.node(NodeSpec::new(name, crate::intake::InputNext::ARCS, |_| Input))
+    /// Registers the node that stands for a driver's receive queues. What they receive leaves by its first arc, onto
+    /// `device-input`; the others are the reasons for which they lose packets.
+    pub fn input(&mut self, name: &'static str, arcs: &'static [ArcSpec]) -> Result<NodeId, GraphError> {
+        self.node(NodeSpec::new(name, arcs, |_| Input))
     }
     /// Registers the node in whose name dispatch drops packets; none come to it.
     pub(crate) fn dispatcher(&mut self) -> Result<NodeId, GraphError> {
