@@ -139,6 +139,23 @@ fn a_configuration_is_planned_applied_confirmed_saved_and_taken_back() {
     daemon.accepted("rollback 1");
     assert_eq!(daemon.addresses(), ["10.0.0.1/24"]);
 
+    // With an interface a route loses only the paths by it, and gets them back.
+    let two = "loopbacks: [{name: loop0}, {name: loop1}]\n\
+               interface-addresses: [{interface: loop0, address: 10.0.0.1/24}, {interface: loop1, address: 10.1.0.1/24}]\n\
+               routes: [{prefix: 20.0.0.0/8, paths: [{via: 10.0.0.9, interface: loop0}, {via: 10.1.0.9, interface: loop1}]}]\n";
+    daemon.write("paths.yaml", two);
+    daemon.accepted("apply paths.yaml");
+    let paths = || {
+        let route = daemon.accepted("show ip fib 20.0.0.0/8");
+        ["10.0.0.9 loop0", "10.1.0.9 loop1"].map(|path| route.contains(&format!("attached-nexthop: via {path}")))
+    };
+    assert_eq!(paths(), [true, true]);
+    daemon.accepted("delete loopback interface intfc loop1");
+    assert_eq!(paths(), [true, false]);
+    daemon.accepted("rollback 0");
+    assert_eq!(paths(), [true, true]);
+    daemon.accepted("apply one.yaml");
+
     // Confirmed in time, or taken back.
     daemon.write("two.yaml", &site(2));
     daemon.accepted("apply --confirm 600 two.yaml");

@@ -129,6 +129,28 @@ fn descriptions_that_contradict_themselves_are_refused() {
     );
 }
 
+#[test]
+fn a_list_loses_the_items_that_refer_to_what_goes_and_its_object_goes_with_the_last() {
+    let (_executor, control) = ready();
+    control.put(port("p2")).unwrap();
+    let fields = vec![
+        DescribedField { key: true, ..field(&control, "number", "u32") },
+        DescribedField { occurrence: Occurrence::List, ..field(&control, "ports", "port") },
+        DescribedField { occurrence: Occurrence::Optional, ..field(&control, "spare", "port") },
+    ];
+    let rails = DescribedKind::new("rails", "A rail.", fields, |_, _| Ok(()), |_| Ok(())).unwrap();
+    control.objects().describe(rails).unwrap();
+    let put = |rail: serde_json::Value| control.put_values("rails", rail.as_object().unwrap().clone()).unwrap();
+    put(json!({"number": 1, "ports": ["p1", "p2", "p1"]}));
+    put(json!({"number": 2, "ports": ["p2"], "spare": "p1"}));
+    put(json!({"number": 3}));
+    let delete = |name: &str| control.delete_with_users::<ports::Port>(&PortName(name.into())).unwrap();
+    delete("p1");
+    assert_eq!(control.save().json["rails"], json!([{"number": 1, "ports": ["p2"]}, {"number": 3}]));
+    delete("p2");
+    assert_eq!(control.save().json["rails"], json!([{"number": 3}]));
+}
+
 /// A catalogue, whose objects bring kinds into being.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "catalogues")]

@@ -124,6 +124,40 @@ fn an_object_goes_with_its_users() {
 }
 
 #[test]
+fn a_list_loses_the_items_that_refer_to_what_goes_and_its_object_goes_with_the_last() {
+    let control = ready();
+    control.put(port("p3")).unwrap();
+    control.put(switch(1, &["p1", "p2", "p1", "p3"])).unwrap();
+    control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p1", "p3"]) }).unwrap();
+    applied(&control);
+    let delete = |name: &str| control.delete_with_users::<Port>(&PortName(name.to_owned()));
+    for step in 0..3 {
+        control.room_mut::<Log>().fail_at = Some(step);
+        let before = control.save();
+        assert!(refused(delete("p1")).ends_with(": planted"));
+        assert_eq!((control.save(), applied(&control).len()), (before, 2 * step));
+    }
+    delete("p1").unwrap();
+    assert_eq!(applied(&control), ["~ switches 1", "~ switches 2", "- ports p1"]);
+    assert_eq!(*control.objects().get::<Switch>(&1).unwrap(), switch(1, &["p2", "p3"]));
+    delete("p2").unwrap();
+    assert_eq!(applied(&control), ["~ switches 1", "- ports p2"]);
+    // The second has lost its last member as well as its uplink.
+    delete("p3").unwrap();
+    assert_eq!(applied(&control), ["- switches 2", "- switches 1", "- ports p3"]);
+    assert!(control.objects().all::<Switch>().is_empty());
+}
+
+#[test]
+fn what_loses_an_item_in_one_round_and_its_hold_in_the_next_goes() {
+    let control = ready();
+    control.put(Switch { uplink: Some(SwitchId(1)), ..switch(2, &["p1", "p2"]) }).unwrap();
+    applied(&control);
+    control.delete_with_users::<Port>(&PortName("p1".into())).unwrap();
+    assert_eq!(applied(&control), ["- switches 2", "- switches 1", "- ports p1"]);
+}
+
+#[test]
 fn a_failure_at_any_step_is_undone() {
     // Six steps: see above.
     for step in 0..6 {

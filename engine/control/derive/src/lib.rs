@@ -112,6 +112,9 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                 fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
                     #(self.#idents.references(&::quiver_control::object::field::join(path, #names), found);)*
                 }
+                fn record_without(self, gone: &dyn Fn(&derived::ObjectRef) -> bool) -> ::core::option::Option<Self> {
+                    ::core::option::Option::Some(Self { #(#idents: self.#idents.without(gone)?),* })
+                }
             }
 
             impl Field for #name {
@@ -123,6 +126,9 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                 }
                 fn references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
                     derived::Record::record_references(self, path, found);
+                }
+                fn without(self, gone: &dyn Fn(&derived::ObjectRef) -> bool) -> ::core::option::Option<Self> {
+                    derived::Record::record_without(self, gone)
                 }
                 fn expected() -> ::std::string::String {
                     derived::expected::<Self>()

@@ -1,6 +1,6 @@
 //! How commands change the configuration: one object at a time, in one go.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::registry::{AnyKind, AnyObject, natural};
@@ -28,21 +28,33 @@ impl Control {
         self.change(vec![self.deletion::<O>(key)?])
     }
 
-    /// Deletes an object, and all objects that refer to it, directly or not.
+    /// Deletes an object, and what refers to it, directly or not. Where an item of a list does, the item goes; its object
+    /// goes with the last item, or if its kind refuses what is left. Any other object that refers to it goes.
     pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
-        let mut steps = vec![self.deletion::<O>(key)?];
-        let mut gone: HashSet<ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
+        let mut deletions = vec![self.deletion::<O>(key)?];
+        let mut updates: BTreeMap<ObjectRef, Step> = BTreeMap::new();
+        let mut gone: HashSet<ObjectRef> = deletions.iter().flat_map(Step::removed_names).collect();
+        let mut last = gone.clone();
         // Each round finds the users of what the last one removes.
-        loop {
-            let planned: HashSet<_> = steps.iter().map(Step::id).collect();
-            let users = self.deletions_of_users(&gone, &planned);
-            if users.is_empty() {
-                break;
+        while !last.is_empty() {
+            let planned = deletions.iter().map(Step::id).collect();
+            let mut next = HashSet::new();
+            for user in self.deletions_of_users(&last, &planned) {
+                let rest = user.old.as_ref().and_then(|old| old.without(&gone));
+                match rest.filter(|rest| user.kind.check(&**rest).is_ok()) {
+                    Some(rest) => _ = updates.insert(user.id(), Step { new: Some(rest), ..user }),
+                    None => {
+                        updates.remove(&user.id());
+                        next.extend(user.removed_names());
+                        deletions.push(user);
+                    }
+                }
             }
-            gone = users.iter().flat_map(Step::removed_names).collect();
-            steps.extend(users);
+            gone.extend(next.iter().cloned());
+            last = next;
         }
-        self.change(steps)
+        deletions.extend(updates.into_values());
+        self.change(deletions)
     }
 
     /// Makes changes that belong together, in one go: all of them or none.

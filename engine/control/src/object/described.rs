@@ -2,6 +2,7 @@
 //! schema, documentation and references treat both alike.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
@@ -192,6 +193,23 @@ impl AnyObject for DescribedObject {
             }
         }
         found
+    }
+    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
+        let mut values = self.values.clone();
+        for (field, space) in self.fields.iter().filter_map(|field| Some((field, field.kind.space()?))) {
+            let is_gone = |value: &Value| gone.contains(&ObjectRef::new(space, word(value)));
+            match values.get_mut(field.name) {
+                Some(Value::Array(items)) if !items.is_empty() => {
+                    items.retain(|item| !is_gone(item));
+                    if items.is_empty() {
+                        return None;
+                    }
+                }
+                Some(value) if is_gone(value) => return None,
+                _ => {}
+            }
+        }
+        Some(Rc::new(DescribedObject { kind: self.kind, fields: self.fields.clone(), values }))
     }
     fn values(&self) -> Values {
         self.values.clone()

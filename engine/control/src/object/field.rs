@@ -38,6 +38,13 @@ pub trait Field: Sized + 'static {
     }
     /// Calls `found` with the path and the target of every reference in the value.
     fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+    /// What is left of the value without what refers to names that are gone: of a list the other items. Nothing if it
+    /// cannot be without, or if a list has lost its last item.
+    fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
+        let mut refers = false;
+        self.references("", &mut |_, target| refers |= gone(&target));
+        (!refers).then_some(self)
+    }
     /// What is expected, as it stands after "expected".
     fn expected() -> String;
     /// The JSON schema.
@@ -61,6 +68,8 @@ pub trait Record: Sized + 'static {
     fn write_record(&self) -> Map<String, Value>;
     /// Calls `found` with the path and the target of every reference in the record.
     fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+    /// What is left of the record without what refers to names that are gone; see [`Field::without`].
+    fn record_without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self>;
 }
 
 /// Collects what is wrong with a value, with the path of the field each problem stands at.
@@ -145,6 +154,12 @@ impl<T: Field> Field for Option<T> {
             value.references(path, found);
         }
     }
+    fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
+        match self {
+            Some(value) => value.without(gone).map(Some),
+            None => Some(None),
+        }
+    }
     fn expected() -> String {
         T::expected()
     }
@@ -180,6 +195,11 @@ impl<T: Field> Field for Vec<T> {
         for (index, item) in self.iter().enumerate() {
             item.references(&join(path, &format!("[{index}]")), found);
         }
+    }
+    fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
+        let was_empty = self.is_empty();
+        let rest: Vec<T> = self.into_iter().filter_map(|item| item.without(gone)).collect();
+        (was_empty || !rest.is_empty()).then_some(rest)
     }
     fn expected() -> String {
         format!("a list, each item {}", T::expected())

@@ -57,6 +57,8 @@ pub(crate) trait AnyObject: Any {
     fn provides(&self) -> Vec<ObjectRef>;
     /// The paths and targets of its references, without those to itself.
     fn references(&self) -> Vec<(String, ObjectRef)>;
+    /// What is left of it without what refers to names that are gone, if anything.
+    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>>;
     /// The names of what it stands on if that is there.
     fn follows(&self) -> Vec<ObjectRef> {
         Vec::new()
@@ -86,6 +88,11 @@ impl<O: Object> AnyObject for O {
             }
         });
         found
+    }
+    fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
+        let own = AnyObject::provides(self);
+        let rest = self.clone().record_without(&|target| gone.contains(target) && !own.contains(target))?;
+        Some(Rc::new(rest))
     }
     fn follows(&self) -> Vec<ObjectRef> {
         Object::follows(self)
