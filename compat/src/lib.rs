@@ -6,6 +6,7 @@
 //! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
 //! - [`awaiting`]: VPP's messages that no room has yet.
+//! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
 #![forbid(unsafe_code)]
 
 // The derives name this crate; so they work inside it, too.
@@ -20,6 +21,7 @@ pub mod memclnt;
 pub mod message;
 pub mod retval;
 pub mod session;
+pub mod startup;
 pub mod types;
 pub mod wire;
 

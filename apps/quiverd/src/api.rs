@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use nix::unistd::Gid;
 use quiver_compat::session::Hangup;
 use quiver_compat::{Api, Session, json};
 use quiver_control::{Control, protocol};
@@ -55,11 +56,11 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Binds the sockets.
-    pub fn bind(paths: Vec<ApiSocket>) -> Result<Servers, String> {
+    /// Binds the sockets, for quiverd's user and a group.
+    pub fn bind(paths: Vec<ApiSocket>, group: Option<Gid>) -> Result<Servers, String> {
         let mut sockets = vec![];
         for (path, can_be_missed) in paths {
-            match Socket::bind(&path) {
+            match Socket::bind(&path, group) {
                 Ok(socket) => {
                     tracing::info!("serving VPP's API at {}", path.display());
                     sockets.push(socket);

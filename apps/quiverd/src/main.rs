@@ -1,108 +1,116 @@
 //! The Quiver daemon: the control thread, hosted by tokio, and its command socket.
 
 mod api;
+mod background;
 mod captures;
 mod dataplane;
 mod host;
+mod log;
 #[cfg(test)]
 mod pages;
 mod peer;
 mod places;
 mod realtime;
 mod server;
+mod settings;
 mod socket;
 mod state;
 
-use std::io::{IsTerminal, Write};
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use clap::Parser;
+use nix::unistd::{Gid, Group};
+use quiver_compat::startup::Severity;
 use quiver_control::transaction::Terms;
 use quiver_control::{Control, protocol};
 use quiverd::features;
 use server::Server;
+use settings::{Given, SettingsError};
 use socket::Socket;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
-
-/// The Quiver daemon.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    /// The command socket; by default /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR where not root.
-    #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
-    socket: Option<PathBuf>,
-    /// A socket of VPP's binary API; may be given several times. By default api.sock beside the command socket and, as root,
-    /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
-    #[arg(long, value_name = "PATH")]
-    api_socket: Vec<PathBuf>,
-    /// Write the definitions of the binary API's messages, from which clients learn them, as `.api.json` files into a folder,
-    /// and end.
-    #[arg(long, value_name = "FOLDER")]
-    write_api: Option<PathBuf>,
-    /// The folder of the configuration's history, whose newest version quiverd starts with; by default /var/lib/quiver,
-    /// or below $XDG_STATE_HOME where not root. With a socket of its own, quiverd keeps none unless told where.
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// A configuration file to start with instead of the saved configuration; `quiver save` writes one.
-    #[arg(long, short, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// A file of commands, run in order at start; `#` begins a comment.
-    #[arg(long, value_name = "FILE")]
-    exec: Option<PathBuf>,
-    /// A plugin, or a folder whose `.so` files are; may be given several times.
-    #[arg(long, value_name = "PATH")]
-    plugin: Vec<PathBuf>,
-    #[command(flatten)]
-    dataplane: dataplane::DataplaneArguments,
-}
 
 fn main() -> ExitCode {
-    let log = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours = std::io::stderr().is_terminal();
-    // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(log).log_internal_errors(false);
-    log.with_ansi(colours).with_writer(std::io::stderr).init();
-    let arguments = Arguments::parse();
-    let ended = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("the control thread cannot start: {error}"))
-        .and_then(|runtime| tokio::task::LocalSet::new().block_on(&runtime, run(arguments)));
-    match ended {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let given = match settings::read(&arguments, &settings::this_machine()) {
+        Ok(given) => given,
+        Err(SettingsError::Options(error)) => error.exit(),
+        Err(error) => return failed(&error.to_string()),
+    };
+    let is_daemon = given.settings.daemon;
+    let ended = match (is_daemon, background::is_there()) {
+        (true, false) => return background::start().unwrap_or_else(|error| failed(&error)),
+        (true, true) => background::leave_session(),
+        (false, _) => Ok(()),
+    };
+    match ended.and_then(|()| begin(given)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "quiverd: {error}");
-            ExitCode::FAILURE
+        Err(error) if is_daemon => {
+            tracing::error!("{error}");
+            failed(&error)
         }
+        Err(error) => failed(&error),
     }
 }
 
+fn failed(error: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "quiverd: {error}");
+    ExitCode::FAILURE
+}
+
+/// Says what was given, and runs the daemon on this thread.
+fn begin(given: Given) -> Result<(), String> {
+    log::begin(&given.settings)?;
+    for note in &given.notes {
+        match note.severity {
+            Severity::Info => tracing::info!("{note}"),
+            Severity::Warning => tracing::warn!("{note}"),
+        }
+    }
+    if let Some(options) = &given.from_startup {
+        tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
+    }
+    for option in given.settings.vpp.unserved() {
+        tracing::warn!("{option}: this quiverd does not serve it yet");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("the control thread cannot start: {error}"))?;
+    tokio::task::LocalSet::new().block_on(&runtime, run(given))
+}
+
 /// Runs the daemon until it is told to stop.
-async fn run(arguments: Arguments) -> Result<(), String> {
+async fn run(given: Given) -> Result<(), String> {
+    let Given { settings, configuration, .. } = given;
+    if let Some(folder) = &settings.runtime_dir {
+        let entered = std::fs::create_dir_all(folder).and_then(|()| std::env::set_current_dir(folder));
+        entered.map_err(|error| format!("--runtime-dir {}: {error}; name another", folder.display()))?;
+    }
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
-    dataplane::insert(&control, &arguments.dataplane).map_err(|error| error.to_string())?;
+    dataplane::insert(&control, &settings.dataplane).map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
-    quiver_plugins::load(&control, &arguments.plugin);
+    quiver_plugins::load(&control, &settings.plugin);
     control.commands().check()?;
-    if let Some(folder) = &arguments.write_api {
+    if let Some(folder) = &settings.write_api {
         return api::write(&control, folder);
     }
 
     let is_root = nix::unistd::geteuid().is_root();
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let api_sockets =
-        api::paths(arguments.api_socket, arguments.socket.as_deref(), is_root, directory("XDG_RUNTIME_DIR"));
-    let state = arguments.state.or_else(|| state::standard(is_root, directory).filter(|_| arguments.socket.is_none()));
-    let path = protocol::socket_path(arguments.socket, is_root, directory("XDG_RUNTIME_DIR"));
-    let socket = Socket::bind(&path).map_err(|error| error.to_string())?;
+    let own_socket = settings.socket.as_deref();
+    let api_sockets = api::paths(settings.vpp.api_socket, own_socket, is_root, directory("XDG_RUNTIME_DIR"));
+    let has_state = settings.socket.is_none() && !settings.no_state;
+    let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
+    let group = settings.group.as_deref().map(group).transpose()?;
+    let socket = settings.socket.or_else(|| settings.runtime_dir.is_some().then(|| PathBuf::from("quiver.sock")));
+    let path = protocol::socket_path(socket, is_root, directory("XDG_RUNTIME_DIR"));
+    let socket = Socket::bind(&path, group).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
-    let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets)?);
+    let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets, group)?);
 
-    let threads = dataplane::start(&control, &arguments.dataplane, start)?;
+    let threads = dataplane::start(&control, &settings.dataplane, start)?;
     match &state {
         Some(path) => {
             let folder = state::Folder::open(path).map_err(|error| error.to_string())?;
@@ -110,15 +118,22 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         }
         None => tracing::info!("the history of the configuration ends with this daemon: --state says where to keep it"),
     }
-    match &arguments.config {
-        Some(file) => configure(&control, file).await?,
+    match configuration {
+        Some((name, text)) => {
+            // Its mistakes are told all at once.
+            control.apply(&name, &text, Terms::default()).await.map_err(|error| error.to_string())?;
+        }
         None => resume(&control).await,
     }
-    if let Some(file) = &arguments.exec {
-        exec(&control, file).await?;
+    if let Some(file) = &settings.exec {
+        exec(&control, file, settings.exec_all).await?;
     }
+    let _pid_file = settings.pid_file.map(PidFile::write).transpose()?;
 
     let (mut terminate, mut interrupt) = (stop_signal(SignalKind::terminate())?, stop_signal(SignalKind::interrupt())?);
+    if settings.daemon {
+        background::serves()?;
+    }
     tokio::select! {
         () = server.serve(&control) => {}
         () = api.serve(&control) => {}
@@ -133,11 +148,31 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Applies a configuration file; its mistakes are told all at once.
-async fn configure(control: &Control, file: &Path) -> Result<(), String> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-    control.apply(&name, &text, Terms::default()).await.map(|_| ()).map_err(|error| error.to_string())
+/// A group of this machine.
+fn group(name: &str) -> Result<Gid, String> {
+    let found = Group::from_name(name).map_err(|error| format!("--group {name}: {error}"))?;
+    let numbered = || name.parse().ok().map(Gid::from_raw);
+    let group = found.map(|group| group.gid).or_else(numbered);
+    group.ok_or_else(|| format!("--group {name}: there is no such group: `groupadd {name}` adds it, or name another"))
+}
+
+/// A file with the process id, removed with this.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: PathBuf) -> Result<PidFile, String> {
+        match std::fs::write(&path, format!("{}\n", std::process::id())) {
+            Ok(()) => Ok(PidFile(path)),
+            Err(error) => Err(format!("--pid-file {}: {error}; name another", path.display())),
+        }
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // Gone already is as good as removed.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// Starts with the saved configuration. One that does not fit this machine any more must not keep its operators out.
@@ -152,12 +187,24 @@ async fn resume(control: &Control) {
     }
 }
 
-/// Runs the commands of a file; the first that fails ends it.
-async fn exec(control: &Control, file: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+/// Runs the commands of a file; the first that is refused ends it, unless all are to be tried.
+async fn exec(control: &Control, file: &Path, all: bool) -> Result<(), String> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if all => {
+            tracing::error!("{}: {error}", file.display());
+            return Ok(());
+        }
+        Err(error) => return Err(format!("{}: {error}", file.display())),
+    };
     for (number, line) in quiver_control::cli::script(&text) {
-        let failed = |error| format!("{}:{number}: `{line}`: {error}", file.display());
-        control.commands().run(control, line, &Default::default()).await.map_err(failed)?;
+        if let Err(error) = control.commands().run(control, line, &Default::default()).await {
+            let refused = format!("{}:{number}: `{line}`: {error}", file.display());
+            if !all {
+                return Err(refused);
+            }
+            tracing::error!("{refused}");
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::unistd::Gid;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
@@ -37,13 +38,14 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a socket. The file that a dead daemon left is replaced, that of a living one is not.
-    pub fn bind(path: &Path) -> Result<Socket, SocketError> {
-        Socket::bind_for(path, by_open_files())
+    /// Binds a socket for quiverd's user and a group, by default the user's. The file that a dead daemon left is replaced,
+    /// that of a living one is not.
+    pub fn bind(path: &Path, group: Option<Gid>) -> Result<Socket, SocketError> {
+        Socket::bind_for(path, group, by_open_files())
     }
 
     /// The same, for so many clients at a time.
-    pub fn bind_for(path: &Path, clients_max: usize) -> Result<Socket, SocketError> {
+    pub fn bind_for(path: &Path, group: Option<Gid>, clients_max: usize) -> Result<Socket, SocketError> {
         let refused = |error| SocketError::Refused { path: path.to_owned(), error };
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(refused)?;
@@ -65,8 +67,9 @@ impl Socket {
         unnamed.push(format!(".{}", std::process::id()));
         let unnamed = Path::new(&unnamed);
         let listener = UnixListener::bind(unnamed).map_err(refused)?;
-        // Owner and group may command.
+        // Owner and group may connect.
         let named = std::fs::set_permissions(unnamed, std::fs::Permissions::from_mode(0o660))
+            .and_then(|()| std::os::unix::fs::chown(unnamed, None, group.map(Gid::as_raw)))
             .and_then(|()| std::fs::rename(unnamed, path));
         if let Err(error) = named {
             let _ = std::fs::remove_file(unnamed);

@@ -1,0 +1,291 @@
+//! The daemon's settings: options of the command line. A `startup.conf` of VPP's, from a file or as arguments, says nothing
+//! else: it is turned into such options first.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
+
+use crate::dataplane::DataplaneArguments;
+
+/// The Quiver daemon.
+#[derive(Debug, Parser)]
+#[command(version, args_override_self = true)]
+pub struct Settings {
+    /// The command socket; by default quiver.sock in --runtime-dir, else /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR
+    /// where not root.
+    #[arg(long, env = "QUIVER_SOCKET", value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// The folder of the configuration's history, whose newest version quiverd starts with; by default /var/lib/quiver,
+    /// or below $XDG_STATE_HOME where not root. With a socket of its own, quiverd keeps none unless told where.
+    #[arg(long, value_name = "FOLDER", overrides_with = "no_state")]
+    pub state: Option<PathBuf>,
+    /// Start without the saved configuration, and keep no history.
+    #[arg(long, overrides_with = "state")]
+    pub no_state: bool,
+    /// A configuration file to start with instead of the saved configuration, as `quiver save` writes one; or a startup.conf
+    /// of VPP's, which is told by its content.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A file of commands, run in order at start; `#` begins a comment.
+    #[arg(long, value_name = "FILE")]
+    pub exec: Option<PathBuf>,
+    /// Log commands of that file that are refused, and go on, instead of ending.
+    #[arg(long)]
+    pub exec_all: bool,
+    /// Write the definitions of the binary API's messages, from which clients learn them, as `.api.json` files into a folder,
+    /// and end.
+    #[arg(long, value_name = "FOLDER")]
+    pub write_api: Option<PathBuf>,
+    /// A plugin, or a folder whose `.so` files are; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    pub plugin: Vec<PathBuf>,
+    /// The folder in which quiverd runs, made if it is not there: paths that do not begin with / are below it.
+    #[arg(long, value_name = "FOLDER")]
+    pub runtime_dir: Option<PathBuf>,
+    /// Go to the background as soon as everything is served.
+    #[arg(long)]
+    pub daemon: bool,
+    /// A file for the process id, which is there while quiverd runs.
+    #[arg(long, value_name = "FILE")]
+    pub pid_file: Option<PathBuf>,
+    /// Append the log to a file; by default it goes to standard error, and from the background to syslog.
+    #[arg(long, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+    /// What is logged; RUST_LOG can say it for single parts.
+    #[arg(long, value_name = "error|warn|info|debug|trace|off")]
+    pub log_level: Option<String>,
+    /// The group that may use the sockets; by default that of quiverd.
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// What VPP's clients use.
+    #[command(flatten)]
+    pub vpp: VppArguments,
+    /// The data plane.
+    #[command(flatten)]
+    pub dataplane: DataplaneArguments,
+    /// VPP's way: sections as in startup.conf, such as: quiverd unix { nodaemon } cpu { workers 2 }
+    #[arg(trailing_var_arg = true, value_name = "SECTION { ... }")]
+    pub startup: Vec<String>,
+}
+
+/// What VPP's clients use.
+#[derive(Debug, clap::Args)]
+// Some of it is not served yet, and `unserved` says so.
+#[allow(dead_code)]
+pub struct VppArguments {
+    /// Serve VPP's command line there, for vppctl and telnet: a path, or host and port.
+    #[arg(long, value_name = "PATH|HOST:PORT")]
+    pub cli_listen: Option<String>,
+    /// The prompt of VPP's command line.
+    #[arg(long, value_name = "TEXT", default_value = "vpp#")]
+    pub cli_prompt: String,
+    /// Greet nobody on VPP's command line.
+    #[arg(long)]
+    pub cli_no_banner: bool,
+    /// Show long answers at once on VPP's command line.
+    #[arg(long)]
+    pub cli_no_pager: bool,
+    /// Take lines as they come on VPP's command line, without echo and editing.
+    #[arg(long)]
+    pub cli_line_mode: bool,
+    /// Answers of more lines are shown at once on VPP's command line.
+    #[arg(long, value_name = "LINES", default_value_t = 100_000)]
+    pub cli_pager_lines: usize,
+    /// So many commands are remembered on VPP's command line.
+    #[arg(long, value_name = "COMMANDS", default_value_t = 50)]
+    pub cli_history: usize,
+    /// A socket of VPP's binary API; may be given several times. By default api.sock beside the command socket and, as root,
+    /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
+    #[arg(long, value_name = "PATH")]
+    pub api_socket: Vec<PathBuf>,
+    /// Give out the stats segment there.
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub stats_socket: Option<PathBuf>,
+    /// The size of the stats segment.
+    #[arg(long, value_name = "BYTES", hide = true)]
+    pub stats_size: Option<u64>,
+}
+
+impl VppArguments {
+    /// The sockets that were asked for and that nobody serves yet.
+    pub fn unserved(&self) -> impl Iterator<Item = &'static str> {
+        let asked = [("--cli-listen", self.cli_listen.is_some()), ("--stats-socket", self.stats_socket.is_some())];
+        asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option))
+    }
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The command line.
+    #[error(transparent)]
+    Options(#[from] clap::Error),
+    /// A file.
+    #[error("{}: {error}; name a file that can be read with --config", file.display())]
+    Unreadable {
+        /// Which.
+        file: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A `startup.conf`.
+    #[error("{source_name}: {error}")]
+    Startup {
+        /// Its name.
+        source_name: String,
+        /// What is wrong with it.
+        error: StartupError,
+    },
+}
+
+/// The settings, and what else was said.
+#[derive(Debug)]
+pub struct Given {
+    /// The settings.
+    pub settings: Settings,
+    /// The configuration file to start with: its name and text.
+    pub configuration: Option<(String, String)>,
+    /// The options that were made of VPP's settings, if there were any.
+    pub from_startup: Option<Vec<String>>,
+    /// What is to be said about VPP's settings.
+    pub notes: Vec<Note>,
+}
+
+/// Reads the command line, the program's name first, and the file that it names.
+pub fn read(arguments: &[OsString], machine: &Machine) -> Result<Given, SettingsError> {
+    let settings = Settings::try_parse_from(arguments)?;
+    let mut startup = Startup::default();
+    let is_vpp = arguments.first().is_some_and(|name| Path::new(name).file_name().is_some_and(|name| name == "vpp"));
+    let mut has_startup = is_vpp || !settings.startup.is_empty();
+    let mut configuration = None;
+    if let Some(file) = &settings.config {
+        let text =
+            std::fs::read_to_string(file).map_err(|error| SettingsError::Unreadable { file: file.clone(), error })?;
+        let name = file.display().to_string();
+        if startup::looks_like(&text) {
+            read_startup(&mut startup, Source::File(&name), &text)?;
+            has_startup = true;
+        } else {
+            configuration = Some((name, text));
+        }
+    }
+    if !settings.startup.is_empty() {
+        // Whoever starts VPP may leave several words, or none, in one argument.
+        read_startup(&mut startup, Source::CommandLine, &settings.startup.join(" "))?;
+    }
+    if !has_startup {
+        return Ok(Given { settings, configuration, from_startup: None, notes: vec![] });
+    }
+    let options = startup.options(machine);
+    let (program, own) = arguments.split_at(arguments.len().min(1));
+    // What the command line says itself comes later, and counts.
+    let all = program.iter().cloned().chain(options.iter().map(OsString::from)).chain(own.iter().cloned());
+    let settings = Settings::try_parse_from(all)?;
+    Ok(Given { settings, configuration, from_startup: Some(options), notes: startup.notes_on(machine) })
+}
+
+fn read_startup(startup: &mut Startup, source: Source<'_>, text: &str) -> Result<(), SettingsError> {
+    let source_name = match source {
+        Source::File(name) => name.to_owned(),
+        Source::CommandLine => "the sections on the command line".to_owned(),
+    };
+    startup.read(source, text).map_err(|error| SettingsError::Startup { source_name, error })
+}
+
+/// What settings depend on: the cores of this machine, and the folder where VPP would have its sockets.
+pub fn this_machine() -> Machine {
+    let uid = nix::unistd::geteuid();
+    let runtime_folder =
+        if uid.is_root() { PathBuf::from("/run/vpp") } else { PathBuf::from(format!("/run/user/{uid}/vpp")) };
+    Machine { cores: std::thread::available_parallelism().map_or(1, usize::from), runtime_folder }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine { cores: 2, runtime_folder: "/run/vpp".into() }
+    }
+
+    fn given(arguments: &[&str]) -> Result<Given, SettingsError> {
+        read(&arguments.iter().map(OsString::from).collect::<Vec<_>>(), &machine())
+    }
+
+    #[test]
+    fn options_alone_are_options() {
+        let given = given(&["quiverd", "--workers", "2", "--workers", "1"]).unwrap();
+        assert!(given.from_startup.is_none() && !given.settings.daemon && !given.settings.no_state);
+        assert!(given.settings.vpp.api_socket.is_empty());
+    }
+
+    #[test]
+    fn sections_are_options_and_words_of_the_command_line_need_not_be_its_arguments() {
+        let arguments = [
+            "/usr/bin/vpp",
+            "unix",
+            "{",
+            "nodaemon",
+            "",
+            "coredump-size unlimited",
+            "runtime-dir",
+            "/t",
+            "cli-listen ",
+            "/t/cli.sock",
+            "}",
+            "node { ",
+            "}",
+            "api-fuzz {",
+            "off",
+            "}",
+            "socksvr",
+            "{",
+            "socket-name",
+            "/t/api.sock",
+            "}",
+        ];
+        let settings = given(&arguments).unwrap().settings;
+        assert_eq!(settings.vpp.cli_listen.as_deref(), Some("/t/cli.sock"));
+        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/t/api.sock")]);
+        assert_eq!(settings.vpp.stats_socket, Some("/t/stats.sock".into()));
+        assert!(!settings.daemon && settings.no_state);
+    }
+
+    #[test]
+    fn whoever_is_called_vpp_behaves_so() {
+        let settings = given(&["vpp"]).unwrap().settings;
+        assert!(settings.daemon && settings.no_state);
+        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock")]);
+        assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
+    }
+
+    #[test]
+    fn a_file_is_told_by_its_content_and_options_count_more_than_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let startup = file("a.yaml", "# VPP\nunix { cli-prompt x } buffers { buffers-per-numa 7 }\n");
+        let given_startup = given(&["quiverd", "-c", &startup, "--buffers", "9", "unix", "{ nodaemon }"]).unwrap();
+        let settings = &given_startup.settings;
+        assert_eq!((settings.vpp.cli_prompt.as_str(), settings.daemon), ("x", false));
+        assert!(given_startup.configuration.is_none());
+        assert!(format!("{settings:?}").contains("buffers: 9"), "{settings:?}");
+
+        let yaml = file("startup.conf", "loopbacks: [{name: loop0}]\n");
+        let given_yaml = given(&["quiverd", "-c", &yaml]).unwrap();
+        assert!(given_yaml.from_startup.is_none());
+        assert!(given_yaml.configuration.is_some_and(|(name, text)| name == yaml && text.starts_with("loopbacks")));
+
+        let bad = file("bad", "unix {\n  exec }");
+        let error = given(&["quiverd", "-c", &bad]).unwrap_err().to_string();
+        assert_eq!(error, format!("{bad}: line 2, column 3: unix: this is not complete: write `exec <file>`"));
+        assert!(given(&["quiverd", "-c", "/none"]).unwrap_err().to_string().contains("/none"));
+        assert!(given(&["quiverd", "start"]).unwrap_err().to_string().contains("section start"));
+        assert!(given(&["quiverd", "--no-such-option"]).is_err());
+    }
+}

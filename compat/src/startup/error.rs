@@ -1,0 +1,91 @@
+//! What is wrong with a `startup.conf`, and what is said about one that is right.
+
+use std::fmt;
+
+/// A place in the text, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The character in the line.
+    pub column: usize,
+}
+
+/// Why a text is no `startup.conf`. The place is in the text that was read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartupError {
+    /// A block has no end.
+    #[error("{0}: this `{{` is never closed: write `}}` where its block ends")]
+    Unclosed(Place),
+    /// An end has no block.
+    #[error("{0}: this `}}` closes nothing: take it away, or open its block before")]
+    ClosesNothing(Place),
+    /// Blocks in blocks in blocks.
+    #[error("{0}: blocks are nested more than {depth} deep: no section needs that", depth = super::grammar::DEPTH_MAX)]
+    TooDeep(Place),
+    /// A block where a section's name should be.
+    #[error("{0}: a block without a name: write the section's name before `{{`, such as `unix {{ ... }}`")]
+    Nameless(Place),
+    /// A section without content.
+    #[error("{place}: section {section}: its content is missing: write `{section} {{ ... }}`")]
+    Bare {
+        /// Where its name stands.
+        place: Place,
+        /// Its name.
+        section: String,
+    },
+    /// A setting without its value.
+    #[error("{place}: {section}: this is not complete: write `{form}`")]
+    Incomplete {
+        /// Where the setting stands.
+        place: Place,
+        /// Its section.
+        section: &'static str,
+        /// How it is written.
+        form: &'static str,
+    },
+    /// A value that does not fit.
+    #[error("{place}: {section}: {setting}: '{value}' does not fit: write {expected}")]
+    Value {
+        /// Where the value stands.
+        place: Place,
+        /// The section.
+        section: &'static str,
+        /// The setting.
+        setting: &'static str,
+        /// The value.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// How much a note matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Nothing is lost.
+    Info,
+    /// Something that was asked for is not done.
+    Warning,
+}
+
+/// Something to be said about a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is to be said: source, line, section and setting, and why.
+    pub text: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

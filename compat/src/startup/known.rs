@@ -1,0 +1,654 @@
+//! The table of all settings: what VPP's users write, and what becomes of it.
+//!
+//! The migration guide prints this table, and a test reads every example in it.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::error::{Severity, StartupError};
+use super::grammar::{Block, Item, Word};
+use super::plugins;
+use super::settings::Startup;
+
+/// A setting.
+pub struct Setting {
+    /// Its section.
+    pub section: &'static str,
+    /// How it is written: words, `<values>`, `(one|of|these)`, and `{}` for a block. Empty for a section as a whole.
+    pub form: &'static str,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// What becomes of a setting.
+pub enum Fate {
+    /// It is used.
+    Used {
+        /// How it is used, for people.
+        becomes: &'static str,
+        /// The setting as it could be written.
+        example: &'static str,
+        /// The options of quiverd that the example adds.
+        gives: &'static str,
+        /// Reads it.
+        read: Read,
+    },
+    /// It has no meaning here, and why.
+    Pointless(&'static str),
+    /// Quiver does not have yet what it asks for; what is said about it.
+    Missing(&'static str),
+}
+
+/// Reads a setting.
+type Read = fn(&mut Startup, &Given, &mut Vec<(Severity, String)>) -> Result<(), StartupError>;
+
+impl Setting {
+    /// Its words before the first value.
+    pub fn name(&self) -> &'static str {
+        let end = self.form.find(['<', '(', '{']).unwrap_or(self.form.len());
+        let name = self.form[..end].trim_end();
+        if name.is_empty() { self.section } else { name }
+    }
+}
+
+/// What a text gave a setting.
+pub struct Given {
+    pub(super) section: &'static str,
+    pub(super) setting: &'static str,
+    /// Its values and blocks.
+    pub(super) arguments: Vec<Item>,
+}
+
+impl Given {
+    fn word(&self) -> Result<&Word, StartupError> {
+        let word = self.arguments.iter().find_map(|item| match item {
+            Item::Word(word) => Some(word),
+            Item::Block(_) => None,
+        });
+        // The form has a value wherever this is called: the table's test reads all of them.
+        word.ok_or_else(|| self.wrong(None, "a value"))
+    }
+
+    fn text(&self) -> Result<String, StartupError> {
+        Ok(self.word()?.text.clone())
+    }
+
+    fn path(&self) -> Result<Option<PathBuf>, StartupError> {
+        Ok(Some(PathBuf::from(self.text()?)))
+    }
+
+    pub(super) fn block(&self) -> Option<&Block> {
+        self.arguments.iter().find_map(|item| match item {
+            Item::Word(_) => None,
+            Item::Block(block) => Some(block),
+        })
+    }
+
+    fn number<T: FromStr>(&self) -> Result<T, StartupError> {
+        let word = self.word()?;
+        word.text.parse().map_err(|_| self.wrong(Some(word), "a number"))
+    }
+
+    /// Bytes: `64M`, `2g`, `1024`.
+    fn size(&self) -> Result<u64, StartupError> {
+        let word = self.word()?;
+        size(&word.text).ok_or_else(|| self.wrong(Some(word), "a size such as 64M or 2G"))
+    }
+
+    fn cores(&self) -> Result<Vec<usize>, StartupError> {
+        let word = self.word()?;
+        cores(&word.text).ok_or_else(|| self.wrong(Some(word), "cores such as 2-3,18-19"))
+    }
+
+    fn choice<T: Copy>(&self, known: &[(&str, T)], expected: &'static str) -> Result<T, StartupError> {
+        let word = self.word()?;
+        let found = known.iter().find(|(name, _)| *name == word.text);
+        found.map(|(_, value)| *value).ok_or_else(|| self.wrong(Some(word), expected))
+    }
+
+    fn wrong(&self, word: Option<&Word>, expected: &'static str) -> StartupError {
+        let place = word.map_or(super::Place { line: 1, column: 1 }, |word| word.place);
+        let value = word.map(|word| word.text.clone()).unwrap_or_default();
+        StartupError::Value { place, section: self.section, setting: self.setting, value, expected }
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// No machine has a core of a higher number.
+const CORE_MAX: usize = 8191;
+
+fn cores(text: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| text.parse().ok().filter(|core| *core <= CORE_MAX);
+    let mut cores = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        cores.extend((first..=last).filter(|core| !cores.contains(core)).collect::<Vec<_>>());
+    }
+    Some(cores)
+}
+
+/// The cores of a mask in hexadecimal digits.
+fn mask(text: &str) -> Option<Vec<usize>> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.is_empty() || digits.len() > (CORE_MAX + 1) / 4 {
+        return None;
+    }
+    let mut cores = Vec::new();
+    for (index, digit) in digits.chars().rev().enumerate() {
+        let digit = digit.to_digit(16)?;
+        cores.extend((0..4).filter(|bit| digit & (1 << bit) != 0).map(|bit| index * 4 + bit));
+    }
+    Some(cores)
+}
+
+/// Takes what fits a form away from the end of `items`, where the next one is; its values and blocks.
+pub(super) fn take(form: &str, items: &mut Vec<Item>) -> Option<Vec<Item>> {
+    let (mut taken, mut arguments) = (0, Vec::new());
+    let mut glued = None;
+    for piece in form.split_whitespace() {
+        let index = items.len().checked_sub(taken + 1)?;
+        match (&items[index], piece) {
+            (Item::Block(_), "{}") => arguments.push(items[index].clone()),
+            (Item::Word(word), piece) if piece.starts_with('(') => {
+                // VPP does not ask for white space behind such a word.
+                let choices = piece[1..].trim_end_matches(')').split('|');
+                let choice =
+                    choices.filter(|choice| word.text.starts_with(choice)).max_by_key(|choice| choice.len())?;
+                let rest = &word.text[choice.len()..];
+                glued = (!rest.is_empty()).then(|| Item::Word(Word { text: rest.to_owned(), place: word.place }));
+                arguments.push(Item::Word(Word { text: choice.to_owned(), place: word.place }));
+            }
+            (Item::Word(_), piece) if piece.starts_with('<') => arguments.push(items[index].clone()),
+            (Item::Word(word), piece) if word.text == piece => {}
+            _ => return None,
+        }
+        taken += 1;
+    }
+    items.truncate(items.len() - taken);
+    items.extend(glued);
+    Some(arguments)
+}
+
+/// Whether an item is the first word of a form.
+pub(super) fn begins(form: &str, item: &Item) -> bool {
+    matches!((item, form.split_whitespace().next()), (Item::Word(word), Some(first)) if word.text == first)
+}
+
+const fn used(
+    section: &'static str,
+    form: &'static str,
+    becomes: &'static str,
+    [example, gives]: [&'static str; 2],
+    read: Read,
+) -> Setting {
+    Setting { section, form, fate: Fate::Used { becomes, example, gives, read } }
+}
+
+const fn pointless(section: &'static str, form: &'static str, why: &'static str) -> Setting {
+    Setting { section, form, fate: Fate::Pointless(why) }
+}
+
+const fn missing(section: &'static str, form: &'static str, what: &'static str) -> Setting {
+    Setting { section, form, fate: Fate::Missing(what) }
+}
+
+const MEMORY: &str = "memory is taken as it is needed, and objects have limits of their own";
+const CORE_DUMPS: &str = "what is dumped is for the service manager to say (LimitCORE=), or for `ulimit -c`";
+const NO_SEGMENT: &str = "clients meet at sockets, no segment of memory is shared with them";
+const LOG_BUFFER: &str = "the log is written as it comes, to the file or to standard error";
+const NO_VPP_PLUGINS: &str = "VPP's plugins cannot be loaded; Quiver's own are named by `--plugin`";
+const ONE_SIZE: &str = "buffers have one size, and longer packets are chains of them";
+const ALL_COUNT: &str = "counters are always up to date";
+const ALL_LOG: &str = "an alias of what `default-log-level` says";
+
+const LEVELS: [(&str, &str); 9] = [
+    ("emerg", "error"),
+    ("alert", "error"),
+    ("crit", "error"),
+    ("error", "error"),
+    ("warn", "warn"),
+    ("notice", "info"),
+    ("info", "info"),
+    ("debug", "debug"),
+    ("disabled", "off"),
+];
+
+/// VPP's names of the instruction sets for which it compiles nodes.
+const VARIANTS: [(&str, &str); 8] = [
+    ("icl", "avx512"),
+    ("skx", "avx512"),
+    ("avx512", "avx512"),
+    ("hsw", "avx2"),
+    ("trm", "avx2"),
+    ("adl", "avx2"),
+    ("avx2", "avx2"),
+    ("default", "baseline"),
+];
+
+/// All settings, section by section; where two begin alike, the longer one comes first.
+pub const SETTINGS: &[Setting] = &[
+    used("unix", "nodaemon", "quiverd stays in the foreground; without it: `--daemon`", ["nodaemon", ""], |s, _, _| {
+        s.unix.foreground = true;
+        Ok(())
+    }),
+    used(
+        "unix",
+        "interactive",
+        "quiverd stays in the foreground; its console is `quiver`, or `vppctl`",
+        ["interactive", ""],
+        |s, _, _| {
+            s.unix.foreground = true;
+            Ok(())
+        },
+    ),
+    used("unix", "nosyslog", "quiverd stays in the foreground, as VPP does", ["nosyslog", ""], |s, _, _| {
+        s.unix.foreground = true;
+        Ok(())
+    }),
+    used(
+        "unix",
+        "cli-listen <path-or-host:port>",
+        "VPP's command line is served there, for `vppctl` and telnet",
+        ["cli-listen /run/vpp/cli.sock", "--cli-listen /run/vpp/cli.sock"],
+        |s, given, _| {
+            s.unix.cli_listen = Some(given.text()?);
+            Ok(())
+        },
+    ),
+    used("unix", "cli-prompt <text>", "the prompt there", ["cli-prompt edge#", "--cli-prompt edge#"], |s, given, _| {
+        s.unix.terminal.prompt = Some(given.text()?);
+        Ok(())
+    }),
+    used("unix", "cli-no-pager", "long answers are shown at once", ["cli-no-pager", "--cli-no-pager"], |s, _, _| {
+        s.unix.terminal.no_pager = true;
+        Ok(())
+    }),
+    used("unix", "cli-no-banner", "nobody is greeted", ["cli-no-banner", "--cli-no-banner"], |s, _, _| {
+        s.unix.terminal.no_banner = true;
+        Ok(())
+    }),
+    used("unix", "nobanner", "nobody is greeted", ["nobanner", "--cli-no-banner"], |s, _, _| {
+        s.unix.terminal.no_banner = true;
+        Ok(())
+    }),
+    used(
+        "unix",
+        "cli-line-mode",
+        "lines are taken as they come, without echo and editing",
+        ["cli-line-mode", "--cli-line-mode"],
+        |s, _, _| {
+            s.unix.terminal.line_mode = true;
+            Ok(())
+        },
+    ),
+    used(
+        "unix",
+        "cli-pager-buffer-limit <lines>",
+        "longer answers are shown at once",
+        ["cli-pager-buffer-limit 1000", "--cli-pager-lines 1000"],
+        |s, given, _| {
+            s.unix.terminal.pager_lines = Some(given.number()?);
+            Ok(())
+        },
+    ),
+    used(
+        "unix",
+        "cli-history-limit <commands>",
+        "so many commands are remembered",
+        ["cli-history-limit 10", "--cli-history 10"],
+        |s, given, _| {
+            s.unix.terminal.history = Some(given.number()?);
+            Ok(())
+        },
+    ),
+    pointless("unix", "nocolor", "answers have no colours"),
+    used(
+        "unix",
+        "runtime-dir <folder>",
+        "the folder in which quiverd runs, and of sockets that have no path",
+        ["runtime-dir /tmp/v", "--runtime-dir /tmp/v"],
+        |s, given, _| {
+            s.unix.runtime_folder = given.path()?;
+            Ok(())
+        },
+    ),
+    used("unix", "use-current-dir", "the same", ["use-current-dir", "--runtime-dir ."], |s, _, _| {
+        s.unix.runtime_folder = Some(PathBuf::from("."));
+        Ok(())
+    }),
+    used(
+        "unix",
+        "exec <file>",
+        "the commands of the file are run at start; what is refused is logged, and the rest goes on",
+        ["exec /etc/vpp/setup.gate", "--exec /etc/vpp/setup.gate --exec-all"],
+        |s, given, _| {
+            s.unix.exec = given.path()?;
+            Ok(())
+        },
+    ),
+    used(
+        "unix",
+        "startup-config <file>",
+        "the same",
+        ["startup-config /etc/vpp/setup.gate", "--exec /etc/vpp/setup.gate --exec-all"],
+        |s, given, _| {
+            s.unix.exec = given.path()?;
+            Ok(())
+        },
+    ),
+    used(
+        "unix",
+        "log <file>",
+        "the log goes to the file",
+        ["log /var/log/vpp/vpp.log", "--log-file /var/log/vpp/vpp.log"],
+        |s, given, _| {
+            s.unix.log = given.path()?;
+            Ok(())
+        },
+    ),
+    used("unix", "gid <group>", "the group may use the sockets", ["gid vpp", "--group vpp"], |s, given, _| {
+        s.unix.group = Some(given.text()?);
+        Ok(())
+    }),
+    used(
+        "unix",
+        "pidfile <file>",
+        "the file has the process id of quiverd while it runs",
+        ["pidfile /run/vpp/vpp.pid", "--pid-file /run/vpp/vpp.pid"],
+        |s, given, _| {
+            s.unix.pid_file = given.path()?;
+            Ok(())
+        },
+    ),
+    pointless("unix", "poll-sleep-usec <n>", "workers adapt to the load, and sleep when there is none"),
+    pointless("unix", "coredump-size <size>", CORE_DUMPS),
+    pointless("unix", "full-coredump", CORE_DUMPS),
+    used("cpu", "workers <n>", "so many workers, on the highest cores", ["workers 2", "--workers 2"], |s, given, _| {
+        s.cpu.workers = Some(given.number()?);
+        s.cpu.cores.clear();
+        Ok(())
+    }),
+    used(
+        "cpu",
+        "corelist-workers <cores>",
+        "a worker on each of these cores; what the machine does not have is counted round, with a warning",
+        ["corelist-workers 1-2", "--workers 2 --cores 1,2"],
+        |s, given, _| {
+            s.cpu.cores = given.cores()?;
+            Ok(())
+        },
+    ),
+    used(
+        "cpu",
+        "coremask-workers <mask>",
+        "the same, as a mask in hexadecimal digits",
+        ["coremask-workers 0x6", "--workers 2 --cores 1,2"],
+        |s, given, _| {
+            let word = given.word()?;
+            s.cpu.cores = mask(&word.text).ok_or_else(|| given.wrong(Some(word), "a mask such as 0x6"))?;
+            Ok(())
+        },
+    ),
+    used(
+        "cpu",
+        "scheduler-policy <policy>",
+        "fifo and rr: workers go before all ordinary threads; other, batch and idle: they do not",
+        ["scheduler-policy fifo", "--realtime"],
+        |s, given, _| {
+            let known = [("fifo", true), ("rr", true), ("other", false), ("batch", false), ("idle", false)];
+            s.cpu.realtime = given.choice(&known, "other, batch, idle, fifo or rr")?;
+            Ok(())
+        },
+    ),
+    pointless(
+        "cpu",
+        "scheduler-priority <n>",
+        "real-time workers have the lowest of these priorities, below Linux's own",
+    ),
+    pointless("cpu", "main-core <n>", "the control thread carries no packets, so Linux chooses its core"),
+    pointless("cpu", "skip-cores <n>", "workers begin at the highest core; `corelist-workers` chooses others"),
+    missing("cpu", "relative", "cores have the machine's numbers, whatever quiverd may use of them"),
+    pointless("cpu", "thread-prefix <text>", "threads are called worker-0 and so on"),
+    pointless("cpu", "use-pthreads", "there are no other threads"),
+    pointless("cpu", "numa-heap-size <size>", MEMORY),
+    used(
+        "buffers",
+        "buffers-per-numa <n>",
+        "so many buffers in all, whatever NUMA nodes there are; without it they are made as needed",
+        ["buffers-per-numa 128000", "--buffers 128000 --buffers-limit 128000"],
+        |s, given, _| {
+            s.buffers.count = Some(given.number()?);
+            Ok(())
+        },
+    ),
+    pointless("buffers", "default data-size <n>", ONE_SIZE),
+    pointless("buffers", "page-size <size>", "huge pages are used where the system grants them"),
+    pointless("buffers", "layout <layout>", "there is one layout"),
+    pointless("buffers", "numa <n> {}", "the pool is one for all NUMA nodes"),
+    pointless("memory", "", MEMORY),
+    pointless("heapsize", "", MEMORY),
+    pointless("physmem", "", MEMORY),
+    used(
+        "statseg",
+        "socket-name <path>",
+        "the stats segment is given out there; without it, in the runtime folder",
+        ["socket-name /tmp/v/stats.sock", "--stats-socket /tmp/v/stats.sock"],
+        |s, given, _| {
+            s.stats_socket = given.path()?;
+            Ok(())
+        },
+    ),
+    used("statseg", "size <size>", "the size of the segment", ["size 64M", "--stats-size 67108864"], |s, given, _| {
+        s.stats_size = Some(given.size()?);
+        Ok(())
+    }),
+    pointless("statseg", "default", "it is the default"),
+    pointless("statseg", "page-size <size>", "the segment has the system's pages"),
+    pointless("statseg", "per-node-counters (on|off)", ALL_COUNT),
+    pointless("statseg", "update-interval <seconds>", ALL_COUNT),
+    used(
+        "socksvr",
+        "socket-name <path>",
+        "the binary API is served there; without it, in the runtime folder",
+        ["socket-name /tmp/v/api.sock", "--api-socket /tmp/v/api.sock"],
+        |s, given, _| {
+            s.api_socket = given.path()?;
+            Ok(())
+        },
+    ),
+    pointless("socksvr", "default", "it is the default"),
+    used("api-segment", "gid <group>", "the group may use the sockets", ["gid vpp", "--group vpp"], |s, given, _| {
+        s.unix.group = Some(given.text()?);
+        Ok(())
+    }),
+    pointless("api-segment", "uid <user>", "sockets belong to the user as whom quiverd runs"),
+    pointless("api-segment", "prefix <text>", NO_SEGMENT),
+    pointless("api-segment", "baseva <address>", NO_SEGMENT),
+    pointless("api-segment", "global-size <size>", NO_SEGMENT),
+    pointless("api-segment", "global-pvt-heap-size <size>", NO_SEGMENT),
+    pointless("api-segment", "api-pvt-heap-size <size>", NO_SEGMENT),
+    pointless("api-segment", "api-size <size>", NO_SEGMENT),
+    pointless("api-queue", "", NO_SEGMENT),
+    missing("api-trace", "on", "calls of the binary API are not recorded from the start on"),
+    missing("api-trace", "enable", "calls of the binary API are not recorded from the start on"),
+    pointless("api-trace", "nitems <n>", "it is the size of what is not recorded"),
+    missing("api-trace", "save-api-table <file>", "the table of messages is not written"),
+    used(
+        "plugins",
+        "plugin default {}",
+        "said of VPP's plugins; what Quiver has of them is always there",
+        ["plugin default { disable }", ""],
+        |_, given, notes| {
+            plugins::told("default", given, notes);
+            Ok(())
+        },
+    ),
+    used(
+        "plugins",
+        "plugin <name> {}",
+        "what Quiver has in its place is always there; what it has not is a warning if it is enabled",
+        ["plugin ping_plugin.so { enable }", ""],
+        |_, given, notes| {
+            plugins::told(&given.text()?, given, notes);
+            Ok(())
+        },
+    ),
+    pointless("plugins", "path <folders>", NO_VPP_PLUGINS),
+    pointless("plugins", "add-path <folders>", NO_VPP_PLUGINS),
+    pointless("plugins", "name-filter <name>", NO_VPP_PLUGINS),
+    pointless("plugins", "vat-path <folders>", NO_VPP_PLUGINS),
+    pointless("plugins", "vat-name-filter <name>", NO_VPP_PLUGINS),
+    pointless("plugin_path", "", NO_VPP_PLUGINS),
+    pointless("test_plugin_path", "", NO_VPP_PLUGINS),
+    used(
+        "logging",
+        "default-log-level <level>",
+        "what is logged",
+        ["default-log-level debug", "--log-level debug"],
+        |s, given, _| {
+            s.log_level =
+                Some(given.choice(&LEVELS, "emerg, alert, crit, error, warn, notice, info, debug or disabled")?);
+            Ok(())
+        },
+    ),
+    pointless("logging", "default-syslog-log-level <level>", ALL_LOG),
+    pointless("logging", "default-kmsg-log-level <level>", ALL_LOG),
+    pointless("logging", "size <n>", LOG_BUFFER),
+    pointless("logging", "unthrottle-time <seconds>", LOG_BUFFER),
+    pointless("logging", "add-to-elog", LOG_BUFFER),
+    pointless("logging", "class <name> {}", "RUST_LOG says what single parts of quiverd log"),
+    used(
+        "node",
+        "default {}",
+        "`variant`: the instruction set of all nodes",
+        ["default { variant hsw }", "--isa avx2"],
+        |s, given, notes| {
+            let mut items = given.block().map(|block| block.items.clone()).unwrap_or_default();
+            items.reverse();
+            while let Some(mut arguments) = take("variant <name>", &mut items) {
+                let variant = arguments.pop().map(|item| item.excerpt()).unwrap_or_default();
+                match VARIANTS.iter().find(|(name, _)| *name == variant) {
+                    Some((_, isa)) => s.isa = Some(isa),
+                    None => {
+                        notes.push((Severity::Warning, format!("variant {variant} is not known, and was left out")))
+                    }
+                }
+            }
+            Ok(())
+        },
+    ),
+    pointless("node", "<name> {}", "all nodes use the same instruction set"),
+    missing("punt", "socket <path>", "packets are not punted to a socket yet"),
+    pointless("l2fib", "", "the table grows as needed; `learn-limit` of a bridge domain bounds it"),
+    pointless("l3fib", "", "tables grow as needed"),
+    pointless("ip", "", MEMORY),
+    pointless("vlib", "", "there is no event log"),
+    pointless("api-fuzz", "", "it is a test's tool inside VPP"),
+    missing("dpdk", "", "there is no DPDK driver yet: `create host-interface` uses what Linux has"),
+    missing("dsa", "", "DSA engines are not used"),
+    missing("devices", "", "there are no native drivers yet: `create host-interface` uses what Linux has"),
+    missing("vhost-user", "", "there is no vhost-user driver yet: memif and tap are"),
+    missing("tuntap", "", "use `create tap`"),
+    missing("ip6", "", "IPv6 is not configured here"),
+    missing("session", "", "there is no host stack"),
+    missing("tcp", "", "there is no host stack"),
+    missing("udp", "", "there is no host stack"),
+    missing("tls", "", "there is no host stack"),
+    missing("quic", "", "there is no host stack"),
+    missing("http", "", "there is no host stack"),
+    missing("ipsec", "", "there is no IPsec yet"),
+    missing("crypto-engines", "", "there is no IPsec yet"),
+    missing("nat", "", "there is no NAT yet"),
+    missing("nat44", "", "there is no NAT yet"),
+    missing("cnat", "", "there is no NAT yet"),
+    missing("dslite", "", "there is no NAT yet"),
+    missing("sfdp", "", "there are no sessions yet"),
+    missing("acl-plugin", "", "there are no access lists yet"),
+    missing("mpls", "", "there is no MPLS"),
+    missing("linux-cp", "", "interfaces are not mirrored into Linux"),
+    missing("linux-nl", "", "routes are not taken from Linux"),
+    missing("dns", "", "there is no resolver"),
+    missing("nsim", "", "there is no network simulator"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Machine, Source};
+    use super::*;
+
+    fn options(text: &str) -> String {
+        let mut startup = Startup::default();
+        startup.read(Source::CommandLine, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        startup.options(&Machine { cores: 64, runtime_folder: "/run/vpp".into() }).join(" ")
+    }
+
+    #[test]
+    fn every_example_is_read_and_gives_what_the_table_says() {
+        for setting in SETTINGS {
+            if let Fate::Used { example, gives, .. } = setting.fate {
+                let text = format!("{} {{ {example} }}", setting.section);
+                assert!(options(&text).contains(gives), "{text}: {}", options(&text));
+                // What other settings give is not there without it.
+                assert!(gives.is_empty() || !options("").contains(gives), "{text}");
+                let mut startup = Startup::default();
+                startup.read(Source::CommandLine, &text).unwrap();
+                assert!(
+                    startup.notes.iter().all(|note| note.severity == Severity::Info),
+                    "{text}: {:?}",
+                    startup.notes
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_form_is_told() {
+        for setting in SETTINGS.iter().filter(|setting| !matches!(setting.fate, Fate::Used { .. })) {
+            let choice = |piece: &str| piece.trim_matches(['(', ')']).split('|').next().unwrap_or_default().to_owned();
+            let pieces = setting.form.split_whitespace().map(|piece| match piece.as_bytes()[0] {
+                b'<' => "7".to_owned(),
+                b'(' => choice(piece),
+                b'{' => "{ x }".to_owned(),
+                _ => piece.to_owned(),
+            });
+            let text = format!("{} {{ {} }}", setting.section, pieces.collect::<Vec<_>>().join(" "));
+            let mut startup = Startup::default();
+            startup.read(Source::CommandLine, &text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let severity = match setting.fate {
+                Fate::Pointless(_) => Severity::Info,
+                _ => Severity::Warning,
+            };
+            assert_eq!(startup.notes.iter().map(|note| note.severity).collect::<Vec<_>>(), [severity], "{text}");
+            assert!(!startup.notes[0].text.contains("not known"), "{text}: {}", startup.notes[0]);
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_vpp_does() {
+        assert_eq!(
+            ["64M", "2g", "7", "3k", "x", "M", "7T"].map(size),
+            [Some(64 << 20), Some(2 << 30), Some(7), Some(3072), None, None, None]
+        );
+        assert_eq!(cores("2-3,18-19,3"), Some(vec![2, 3, 18, 19]));
+        assert_eq!(["", "1,", "a", "2-1", "9999"].map(cores), [const { None }; 5]);
+        assert_eq!(
+            (mask("0x6"), mask("f0"), mask(""), mask("0xg")),
+            (Some(vec![1, 2]), Some(vec![4, 5, 6, 7]), None, None)
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! VPP's plugins by name: what Quiver has in their place.
+
+use super::error::Severity;
+use super::grammar::Item;
+use super::known::Given;
+
+/// Plugins of VPP whose work a room of Quiver does.
+pub(super) const AT_HOME: &[(&str, &str)] = &[
+    ("af_packet_plugin.so", "`create host-interface`"),
+    ("arping_plugin.so", "announcements and probes of neighbours"),
+    ("bufmon_plugin.so", "`show buffers`"),
+    ("memif_plugin.so", "`create interface memif`"),
+    ("ping_plugin.so", "`ping`"),
+    ("tracedump_plugin.so", "`show trace`"),
+];
+
+/// Says what becomes of `plugin <name> { enable | disable }`.
+pub(super) fn told(name: &str, given: &Given, notes: &mut Vec<(Severity, String)>) {
+    let words = given.block().map(|block| block.items.as_slice()).unwrap_or_default();
+    let is_disabled = words.iter().any(|item| matches!(item, Item::Word(word) if word.text == "disable"));
+    for item in words {
+        match item {
+            Item::Word(word) if ["enable", "disable", "skip-version-check"].contains(&word.text.as_str()) => {}
+            other => {
+                let what = format!("plugin {name}: '{}' is not known, and was left out", other.excerpt());
+                notes.push((Severity::Warning, what));
+            }
+        }
+    }
+    let at_home = AT_HOME.iter().find(|(plugin, _)| *plugin == name).map(|(_, room)| room);
+    notes.extend(match (name, is_disabled, at_home) {
+        ("default", ..) => Some((Severity::Info, "plugin default: what Quiver has is always there".to_owned())),
+        (_, false, Some(room)) => Some((Severity::Info, format!("plugin {name}: Quiver has {room}"))),
+        (_, true, Some(room)) => Some((Severity::Info, format!("plugin {name}: Quiver has {room}, and always does"))),
+        (_, false, None) => Some((Severity::Warning, format!("plugin {name}: Quiver has nothing in its place"))),
+        (_, true, None) => None,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Source, Startup};
+    use super::*;
+
+    #[test]
+    fn plugins_are_never_fatal() {
+        let notes = |text: &str| {
+            let mut startup = Startup::default();
+            startup.read(Source::CommandLine, &format!("plugins {{ {text} }}")).unwrap();
+            startup.notes.iter().map(|note| (note.severity, note.text.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(notes("plugin dpdk_plugin.so { disable } plugin x.so {disable}"), []);
+        let told = notes("plugin acl_plugin.so {enable} plugin memif_plugin.so { enable skip-version-check }");
+        assert_eq!((told[0].0, told[1].0, told.len()), (Severity::Warning, Severity::Info, 2));
+        assert!(told[0].1.contains("plugin acl_plugin.so: Quiver has nothing in its place"), "{}", told[0].1);
+        assert!(notes("plugin x.so { disable frob }")[0].1.contains("'frob' is not known"));
+    }
+}

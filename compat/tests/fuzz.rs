@@ -1,0 +1,71 @@
+//! Fuzz targets of this room: fuzz/README.md says how they are run.
+
+use quiver_compat::startup::known::SETTINGS;
+use quiver_compat::startup::{Machine, Source, Startup, looks_like};
+
+/// Any text is a `startup.conf`, or an error inside it. One that is read says the same when its blanks are others, and as
+/// a command line where it has no comments.
+#[test]
+fn startup_text() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            startup(text);
+        }
+    });
+}
+
+/// As `startup_text`, but of the words that sections know.
+#[test]
+fn startup_sentences() {
+    let forms = SETTINGS.iter().flat_map(|setting| setting.form.split_whitespace().chain([setting.section]));
+    let mut words: Vec<&str> = forms.filter(|word| !word.starts_with(['<', '(', '{'])).collect();
+    words.extend([
+        "{",
+        "{",
+        "}",
+        "}",
+        "7",
+        "64M",
+        "1,2-3",
+        "0x6",
+        "on",
+        "onupdate-interval",
+        "/a/b",
+        "#",
+        "\n",
+        "\\",
+        "é",
+    ]);
+    bolero::check!().with_max_len(64).for_each(|bytes: &[u8]| {
+        let sentence: Vec<&str> = bytes.iter().map(|byte| words[usize::from(*byte) * words.len() / 256]).collect();
+        startup(&sentence.join(" "));
+        startup(&format!("{} }}", sentence.join(" ")));
+    });
+}
+
+fn startup(text: &str) {
+    let read = |text: &str| {
+        let mut startup = Startup::default();
+        startup.read(Source::File("startup.conf"), text).map(|()| startup)
+    };
+    let _ = looks_like(text);
+    let machine = Machine { cores: 2, runtime_folder: "/run/vpp".into() };
+    let found = read(text);
+    if let Err(error) = &found {
+        assert!(error.to_string().starts_with("line "), "{error}");
+    }
+    let Ok(found) = found else { return };
+    let options = found.options(&machine);
+    // Whoever reads it twice means it once.
+    let mut twice = found.clone();
+    twice.read(Source::File("startup.conf"), text).expect("it was read before");
+    assert_eq!(twice.options(&machine), options, "{text}");
+    if !text.contains(['#', '\\']) {
+        let spaced =
+            read(&text.replace('{', " {\n").replace('}', "\t} ")).expect("blanks around braces change nothing");
+        assert_eq!(spaced.options(&machine), options, "{text}");
+        let mut line = Startup::default();
+        line.read(Source::CommandLine, text).expect("it has no comments");
+        assert_eq!(line.options(&machine), options, "{text}");
+    }
+}
