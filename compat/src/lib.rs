@@ -3,7 +3,8 @@
 //! - [`wire`]: what fields of messages are, on the wire and in descriptions; [`message`]: messages and services.
 //! - [`definition`]: descriptions of messages, their CRC; [`json`]: the `.api.json` files that clients load.
 //! - [`api`]: the messages that the daemon knows, and who answers them: rooms add theirs.
-//! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told.
+//! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told;
+//!   [`caller`]: a client for tests.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
 //! - [`awaiting`]: VPP's messages that no room has yet.
 //! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
@@ -14,6 +15,7 @@ extern crate self as quiver_compat;
 
 pub mod api;
 pub mod awaiting;
+pub mod caller;
 pub mod definition;
 pub mod event;
 pub mod json;
@@ -26,6 +28,7 @@ pub mod types;
 pub mod wire;
 
 pub use api::{Api, add};
+pub use caller::Caller;
 pub use event::{Client, Subscribers};
 pub use message::{Done, Message};
 pub use quiver_compat_derive::{Message, Wire};

@@ -2,6 +2,8 @@
 
 use quiver_compat::startup::known::SETTINGS;
 use quiver_compat::startup::{Machine, Source, Startup, looks_like};
+use quiver_compat::{Session, awaiting};
+use quiver_testkit::executor::Executor;
 
 /// Any text is a `startup.conf`, or an error inside it. One that is read says the same when its blanks are others, and as
 /// a command line where it has no comments.
@@ -68,4 +70,42 @@ fn startup(text: &str) {
         line.read(Source::CommandLine, text).expect("it has no comments");
         assert_eq!(line.options(&machine), options, "{text}");
     }
+}
+
+/// All that a session says to bytes that come in pieces of this length, and whether it has ended.
+fn answers(bytes: &[u8], piece: usize) -> (Vec<u8>, bool) {
+    let control = Executor::new(0).control();
+    quiver_compat::add(&control, "test", (0, 0, 0), |_| ());
+    awaiting::add(&control);
+    let (mut session, mut output) = (Session::new(control), vec![]);
+    for piece in bytes.chunks(piece) {
+        session.receive(piece);
+        loop {
+            let more = session.work();
+            output.extend(session.output());
+            let length = session.output().len();
+            session.sent(length);
+            if !more && length == 0 {
+                break;
+            }
+        }
+        if session.end().is_some() {
+            return (output, true);
+        }
+    }
+    (output, false)
+}
+
+/// Whatever comes, in whatever pieces, is answered alike.
+#[test]
+fn stream() {
+    // Else hardly any input would get past the handshake.
+    let hello = [&[0; 8][..], &70u32.to_be_bytes(), &[0; 4], &15u16.to_be_bytes(), &[0; 68]].concat();
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let bytes = match bytes.split_first() {
+            Some((first, rest)) if first & 1 == 0 => [&hello[..], rest].concat(),
+            _ => bytes.to_vec(),
+        };
+        assert_eq!(answers(&bytes, bytes.len().max(1)), answers(&bytes, 7));
+    });
 }

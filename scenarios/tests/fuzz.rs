@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use quiver_compat::{Api, Session};
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
@@ -126,5 +127,61 @@ fn changed_frames() {
         if !frames.is_empty() {
             assert_eq!(run(&frames, true), run(&frames, false));
         }
+    });
+}
+
+/// A message as it goes over the socket, with `context` where requests have it.
+fn framed(number: u16, context: u32, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![0; 16];
+    message[8..12].copy_from_slice(&(10 + body.len() as u32).to_be_bytes());
+    message.extend(number.to_be_bytes());
+    message.extend([0; 4]);
+    message.extend(context.to_be_bytes());
+    message.extend(body);
+    message
+}
+
+/// Any messages of VPP's API are answered, and a ping behind them; and what they leave behind forwards packets and goes away
+/// without leaks. Each message is its number, how often it is sent, and its body.
+#[test]
+fn messages_of_the_api() {
+    // Before the first request, a name; commands are the business of other targets.
+    let hello = [&[0; 8][..], &70u32.to_be_bytes(), &[0; 4], &15u16.to_be_bytes(), &[0; 68]].concat();
+    bolero::check!().with_type::<Vec<(u16, Vec<u8>)>>().for_each(|messages| {
+        let mut daemon =
+            Daemon::new(ROOMS, Setup { buffers: 512, ..Setup::default() }).expect("the rooms fit together");
+        daemon.configure(CONFIGURATION);
+        let (known, ping, commands) = {
+            let api = daemon.control().room::<Api>();
+            let known: Vec<u16> = api.messages().filter_map(|(message, _)| api.id_of(&message.name)).collect();
+            let id = |name| api.id_of(name).expect("it is always there");
+            (known, id("control_ping"), [id("cli_inband"), id("sockclnt_delete"), id("sockclnt_create")])
+        };
+        let mut session = Session::new(daemon.control().clone());
+        session.receive(&hello);
+        for (choice, body) in messages {
+            let number = known[usize::from(*choice) % known.len()];
+            if !commands.contains(&number) && number != 18 {
+                session.receive(&framed(number, 1, body));
+            }
+        }
+        session.receive(&framed(ping, 0x7070_7070, &[]));
+        let mut answers: Vec<u8> = vec![];
+        for _ in 0..1000 {
+            session.work();
+            answers.extend(session.output());
+            let length = session.output().len();
+            session.sent(length);
+            daemon.settle().expect("nothing circles");
+        }
+        assert_eq!(session.end(), None);
+        assert!(answers.windows(4).any(|bytes| bytes == [0x70; 4]), "the ping is answered");
+        for frame in FRAMES {
+            let frame = frame.parse::<Packet>().expect("it is a packet").to_bytes();
+            // The interface may be gone, or down.
+            let _ = daemon.send("pg0", &frame);
+        }
+        daemon.settle().expect("nothing circles");
+        daemon.finish().expect("nothing leaks");
     });
 }

@@ -1,0 +1,245 @@
+//! Sessions: the protocol's order, its limits, and clients that do not keep to it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use quiver_compat::session::{Hangup, REQUEST_MAX};
+use quiver_compat::{Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add, awaiting};
+use quiver_control::Control;
+use quiver_testkit::executor::Executor;
+
+/// Add one.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = TestAddReply)]
+struct TestAdd {
+    number: u32,
+    colour: TestColour,
+}
+
+/// The sum.
+#[derive(Message, Clone, Debug, Default, PartialEq)]
+#[message(reply)]
+struct TestAddReply {
+    number: u32,
+}
+
+/// A colour.
+#[derive(Wire, Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+enum TestColour {
+    #[value("RED")]
+    Red = 1,
+}
+
+/// Numbers up to this one.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = TestCountDetails)]
+struct TestCountDump {
+    count: u32,
+}
+
+/// One of them.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct TestCountDetails {
+    number: u32,
+    filler: [u8; 1000],
+}
+
+/// Be told of numbers, or not.
+#[derive(Message, Clone, Debug)]
+#[message(request, events(TestEvent))]
+struct WantTestEvents {
+    enable_disable: u32,
+    pid: u32,
+}
+
+/// A number.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+struct TestEvent {
+    number: u32,
+}
+
+struct Room(Subscribers<TestEvent>);
+
+/// The room's state, and how many details were made.
+fn control() -> (Control, Rc<Cell<u32>>) {
+    let control = Executor::new(0).control();
+    let made = Rc::new(Cell::new(0));
+    let counted = made.clone();
+    let events = add(&control, "test", (1, 0, 0), |file| {
+        file.request(|_, add: TestAdd| {
+            let number = add.number.checked_add(1);
+            let refusal = || Refusal::new(Retval::LIMIT_EXCEEDED, "number: there is no larger one");
+            number.map(|number| TestAddReply { number }).ok_or_else(refusal)
+        });
+        file.dump(move |_, dump: TestCountDump| {
+            let counted = counted.clone();
+            (0..dump.count).map(move |number| {
+                counted.set(counted.get() + 1);
+                TestCountDetails { number, filler: [7; 1000] }
+            })
+        });
+        file.call(|call, want: WantTestEvents| {
+            call.control.room::<Room>().0.set(&call.client, want.pid, want.enable_disable != 0);
+            Ok(())
+        });
+        file.event::<TestEvent>()
+    });
+    control.insert_room(Room(Subscribers::new(events)));
+    awaiting::add(&control);
+    (control, made)
+}
+
+fn framed(number: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0xaa; 8];
+    out.extend((bytes.len() as u32 + 2).to_be_bytes());
+    out.extend([0xbb; 4]);
+    out.extend(number.to_be_bytes());
+    out.extend(bytes);
+    out
+}
+
+fn hello() -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    bytes.extend(b"somebody");
+    bytes.resize(4 + 64, 0);
+    framed(15, &bytes)
+}
+
+/// All that a session says at once.
+fn output(session: &mut Session) -> Vec<u8> {
+    let mut all = vec![];
+    loop {
+        let more = session.work();
+        all.extend(session.output());
+        let length = session.output().len();
+        session.sent(length);
+        if !more && length == 0 {
+            return all;
+        }
+    }
+}
+
+#[test]
+fn requests_are_answered_in_order_and_refused_by_numbers() {
+    let mut caller = Caller::connect(&control().0);
+    let red = TestColour::Red;
+    assert_eq!(caller.request(&TestAdd { number: 4, colour: red }), Ok(TestAddReply { number: 5 }));
+    let refused = caller.request(&TestAdd { number: u32::MAX, colour: red });
+    assert_eq!(refused, Err(Retval::LIMIT_EXCEEDED));
+    let numbers = caller.dump(&TestCountDump { count: 3 }).iter().map(|one| one.number).collect::<Vec<_>>();
+    assert_eq!(numbers, [0, 1, 2]);
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_refused_and_the_next_one_answered() {
+    let (control, _) = control();
+    let number = control.room::<quiver_compat::Api>().id_of("test_add").expect("it was added");
+    let mut session = Session::new(control);
+    session.receive(&hello());
+    output(&mut session);
+    // client_index, context, number, a colour that is none; then one that ends too early; then a good one.
+    for bytes in [
+        &[0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 2][..],
+        &[0, 0, 0, 0, 0, 0, 0, 9],
+        &[0; 12],
+        &[0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 1],
+    ] {
+        session.receive(&framed(number, bytes));
+    }
+    let answers = output(&mut session);
+    let retvals: Vec<i32> = answers
+        .chunks(16 + 2 + 12)
+        .map(|reply| i32::from_be_bytes(reply[22..26].try_into().expect("four bytes")))
+        .collect();
+    assert_eq!(retvals, [-7, -7, -7, 0]);
+    assert_eq!(session.end(), None);
+}
+
+#[test]
+fn a_client_that_does_not_read_makes_only_itself_wait() {
+    let (control, made) = control();
+    let number = control.room::<quiver_compat::Api>().id_of("test_count_dump").expect("it was added");
+    let mut session = Session::new(control);
+    session.receive(&hello());
+    output(&mut session);
+    let count = 100_000u32;
+    session.receive(&framed(number, &[&[0; 8][..], &count.to_be_bytes()].concat()));
+    while session.work() {}
+    assert!(made.get() < 1000, "{} details were made for nobody", made.get());
+    assert!(!session.wants_input());
+    let read = output(&mut session).len();
+    assert_eq!((made.get(), read), (count, count as usize * (16 + 2 + 4 + 1004)));
+}
+
+#[test]
+fn messages_that_no_room_has_are_answered_all_the_same() {
+    let (control, _) = control();
+    let api = |name: &str| control.room::<quiver_compat::Api>().id_of(name).expect("VPP has it");
+    let (request, reply) = (api("vxlan_add_del_tunnel_v3"), api("vxlan_add_del_tunnel_v3_reply"));
+    let dump = api("vxlan_tunnel_v2_dump");
+    let mut session = Session::new(control.clone());
+    session.receive(&hello());
+    output(&mut session);
+    session.receive(&framed(request, &[0, 0, 0, 0, 0, 0, 0, 5]));
+    session.receive(&framed(dump, &[0, 0, 0, 0, 0, 0, 0, 6]));
+    let answer = output(&mut session);
+    // The reply of VPP 26.10 has context, retval and an interface.
+    let expected = [&reply.to_be_bytes()[..], &5u32.to_be_bytes(), &(-9i32).to_be_bytes(), &[0; 4]].concat();
+    assert_eq!(answer[16..], expected);
+}
+
+#[test]
+fn events_come_to_those_who_asked_until_they_do_not_want_them_or_do_not_read() {
+    let (control, _) = control();
+    let (mut one, mut other) = (Caller::connect(&control), Caller::connect(&control));
+    let want = |enable_disable| WantTestEvents { enable_disable, pid: 3 };
+    let tell = |number| control.room::<Room>().0.tell(&TestEvent { number });
+    one.request(&want(1)).map(|_| ()).expect("done");
+    one.request(&want(1)).map(|_| ()).expect("done");
+    tell(1);
+    assert_eq!(one.events::<TestEvent>(), [TestEvent { number: 1 }], "once, however often it asked");
+    assert_eq!(other.events::<TestEvent>(), []);
+    one.request(&want(0)).map(|_| ()).expect("done");
+    tell(2);
+    assert_eq!(one.events::<TestEvent>(), []);
+    drop(one);
+    other.request(&want(1)).map(|_| ()).expect("done");
+    (0..1_000_000).for_each(tell);
+    assert!(other.has_ended(), "16 MB wait for it");
+}
+
+#[test]
+fn nonsense_ends_the_connection() {
+    let (control, _) = control();
+    let ends = |bytes: &[u8]| {
+        let mut session = Session::new(control.clone());
+        session.receive(bytes);
+        output(&mut session);
+        session.end().cloned()
+    };
+    assert!(matches!(ends(&framed(23, &[0; 8])), Some(Hangup::Nonsense(_))), "a ping before the handshake");
+    assert!(matches!(ends(&framed(15, &[0; 8])), Some(Hangup::Nonsense(_))), "half a handshake");
+    let mut huge = [hello(), vec![0; 16]].concat();
+    let at = huge.len() - 8;
+    huge[at..at + 4].copy_from_slice(&u32::MAX.to_be_bytes());
+    assert!(matches!(ends(&huge), Some(Hangup::Nonsense(_))), "4 GiB");
+    let leave = |number| ends(&[hello(), framed(number, &[0; 12])].concat());
+    assert_eq!((leave(17), leave(18)), (Some(Hangup::Left), Some(Hangup::Left)), "GoVPP leaves by the wrong number");
+    assert_eq!(ends(&hello()[..50]), None, "the rest may come");
+}
+
+#[test]
+fn input_waits_in_bounded_memory() {
+    let mut session = Session::new(control().0);
+    session.receive(&hello());
+    let mut read = 0;
+    while session.wants_input() && read < 10 * REQUEST_MAX {
+        // The beginning of a message that never ends.
+        session.receive(&[1; 1000]);
+        read += 1000;
+    }
+    assert!(read <= REQUEST_MAX + 2000, "{read} bytes");
+}
