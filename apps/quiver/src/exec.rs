@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use quiver_control::cli::Piece;
 use quiver_control::protocol::{Request, Response};
 
 use crate::client::{Client, ClientError};
@@ -68,9 +69,9 @@ pub fn file(socket: &Path, exec: &Exec, json: bool) -> Result<ExitCode, ClientEr
     };
     let mut client = Client::connect(socket)?;
     let mut all_done = true;
-    for (number, line) in quiver_control::cli::script(&text) {
-        if !run(&mut client, line, json)? {
-            show::say(format_args!("quiver: {}:{number}: refused: {line}", exec.file.display()));
+    for Piece { line, text, .. } in quiver_control::cli::script(&text) {
+        if !run(&mut client, &text, json)? {
+            show::say(format_args!("quiver: {}:{line}: refused: {text}", exec.file.display()));
             all_done = false;
             if !exec.keep_going {
                 break;

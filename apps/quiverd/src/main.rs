@@ -24,8 +24,9 @@ use std::rc::Rc;
 
 use nix::unistd::{Gid, Group};
 use quiver_compat::startup::Severity;
+use quiver_control::cli::{Piece, Scripts, exec_from};
 use quiver_control::transaction::Terms;
-use quiver_control::{Control, protocol};
+use quiver_control::{Control, LocalFuture, protocol};
 use quiverd::features;
 use server::Server;
 use settings::{Given, SettingsError};
@@ -91,6 +92,7 @@ async fn run(given: Given) -> Result<(), String> {
     dataplane::insert(&control, &settings.dataplane).map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
+    exec_from(&control, Rc::new(ScriptFiles));
     quiver_plugins::load(&control, &settings.plugin);
     control.commands().check()?;
     if let Some(folder) = &settings.write_api {
@@ -187,6 +189,16 @@ async fn resume(control: &Control) {
     }
 }
 
+/// The scripts of `exec` are files of this machine.
+struct ScriptFiles;
+
+impl Scripts for ScriptFiles {
+    fn read(&self, path: &Path) -> LocalFuture<std::io::Result<String>> {
+        let path = path.to_owned();
+        state::aside(move || std::fs::read_to_string(path))
+    }
+}
+
 /// Runs the commands of a file; the first that is refused ends it, unless all are to be tried.
 async fn exec(control: &Control, file: &Path, all: bool) -> Result<(), String> {
     let text = match std::fs::read_to_string(file) {
@@ -197,9 +209,9 @@ async fn exec(control: &Control, file: &Path, all: bool) -> Result<(), String> {
         }
         Err(error) => return Err(format!("{}: {error}", file.display())),
     };
-    for (number, line) in quiver_control::cli::script(&text) {
-        if let Err(error) = control.commands().run(control, line, &Default::default()).await {
-            let refused = format!("{}:{number}: `{line}`: {error}", file.display());
+    for Piece { line, text, .. } in quiver_control::cli::script(&text) {
+        if let (_, Err(error)) = control.commands().run_script(control, &text).await {
+            let refused = format!("{}:{line}: `{text}`: {error}", file.display());
             if !all {
                 return Err(refused);
             }

@@ -2,11 +2,14 @@
 
 mod ports;
 
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ports::{PortName, port};
-use quiver_control::Control;
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply, Scripts, exec_from};
+use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
 /// A control side with commands that say what they were given.
@@ -101,7 +104,10 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
         (
             "'rest' cannot stand here; did you mean 'reset'?".into(),
             "rest".into(),
-            words(&["apply", "confirm", "create", "please", "reset", "rollback", "set", "show"])
+            words(&[
+                "apply", "comment", "confirm", "create", "echo", "exec", "please", "reset", "rollback", "set", "show",
+                "wait"
+            ])
         )
     );
     assert_eq!(
@@ -181,6 +187,53 @@ fn parts_come_one_by_one_and_wait_for_a_slow_reader() {
     assert_eq!(reply.text, "end");
     executor.run_for(Duration::from_secs(1));
     assert!(task.has_ended());
+}
+
+#[test]
+fn a_text_may_have_several_commands_and_the_first_that_fails_ends_it() {
+    let (executor, control) = system();
+    let said = |text: &str| executor.block_on(control.commands().run_script(&control, text));
+    let (answers, end) = said("echo a # one\n\nsh int p1\necho { b\n c }\n");
+    assert_eq!((answers.as_str(), end), ("a\nport=[\"p1\"]\n{ b c }\n", Ok(())));
+    let text = "echo é\n  set interface state p9 up\necho b";
+    let (answers, end) = said(text);
+    let error = end.unwrap_err();
+    assert_eq!(answers, format!("é\n{error}\n"));
+    assert_eq!(&text[error.place.unwrap()], "p9");
+}
+
+/// A file that runs others, and itself.
+struct Files;
+
+impl Scripts for Files {
+    fn read(&self, path: &Path) -> LocalFuture<io::Result<String>> {
+        let text = match path.to_str() {
+            Some("a") => Ok("echo begin # a\nexec b\ncomment { all\n of it }\necho end".to_owned()),
+            Some("b") => Ok("wait 0.5\nset interface state p1 up\n".to_owned()),
+            Some("bad") => Ok("echo begin\n\nfrobnicate\necho end".to_owned()),
+            Some("itself") => Ok("exec itself".to_owned()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        Box::pin(std::future::ready(text))
+    }
+}
+
+#[test]
+fn files_of_commands_are_run_and_their_errors_name_file_and_line() {
+    let (executor, control) = system();
+    let said = |text: &str| executor.block_on(control.commands().run_script(&control, text));
+    assert!(said("exec a").1.unwrap_err().what.contains("reads no files"));
+    exec_from(&control, Rc::new(Files));
+    let begin = control.now();
+    assert_eq!(said("exec a\necho c"), ("begin\nport=[\"p1\"]\nend\nc\n".to_owned(), Ok(())));
+    assert_eq!(control.now().since(begin), Duration::from_millis(500));
+    let (answers, end) = said("exec bad");
+    let what = end.unwrap_err().what;
+    assert!(what.starts_with("bad:3: `frobnicate`: 'frobnicate' cannot stand here"), "{what}");
+    assert_eq!(answers, format!("begin\n{what}\n"));
+    assert!(said("exec none").1.unwrap_err().what.starts_with("none: "));
+    assert!(said("exec itself").1.unwrap_err().what.contains("does it run itself?"));
+    assert!(said("wait 1e9").1.unwrap_err().what.contains("expected seconds"));
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn command(line: &str) {
     }
     let (start, words) = control.commands().complete(&control, line);
     assert!(line.is_char_boundary(start));
-    // A question mark asks for help instead.
-    for completion in words.iter().filter(|completion| completion.insert && !line.contains('?')) {
+    // A question mark asks for help instead, and behind a comment or another line is another command.
+    for completion in words.iter().filter(|completion| completion.insert && !line.contains(['?', '#', '\n'])) {
         let completed = format!("{}{} ", &line[..start], completion.word);
         // What was offered is taken: if anything is wrong, it is what is missing behind it.
         // An error that points nowhere is the command's own: the line fitted.
@@ -122,17 +122,23 @@ fn command(line: &str) {
     }
 }
 
-/// A script's comments begin where, in the words that commands are split into, one begins with `#`.
+/// A script's commands stand in it where they say, with blanks for comments, and each is one command when it is read again.
 #[test]
 fn scripts() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
-        for (number, command) in quiver_control::cli::script(text) {
-            let line = text.lines().nth(number - 1).unwrap().trim();
-            let comment = line.strip_prefix(command).expect("a command is the beginning of its line").trim_start();
-            assert!(comment.is_empty() || comment.starts_with('#'), "{line}");
-            // A comment again is none: what is left has no word that begins so.
-            assert_eq!(quiver_control::cli::script(command).collect::<Vec<_>>(), [(1, command)]);
+        let mut end = 0;
+        for piece in quiver_control::cli::script(text) {
+            assert!(piece.start >= end && piece.text.trim() == piece.text, "{piece:?}");
+            end = piece.start + piece.text.len();
+            let stands = &text.as_bytes()[piece.start..end];
+            assert!(
+                stands.iter().zip(piece.text.bytes()).all(|(theirs, ours)| *theirs == ours || ours == b' '),
+                "{piece:?}"
+            );
+            assert_eq!(text[..piece.start].matches('\n').count() + 1, piece.line);
+            let again: Vec<_> = quiver_control::cli::script(&piece.text).collect();
+            assert_eq!(again, [quiver_control::cli::Piece { line: 1, start: 0, text: piece.text.clone() }]);
         }
     });
 }

@@ -193,11 +193,28 @@ struct Queue {
     parts: RefCell<VecDeque<Reply>>,
     closed: Cell<bool>,
     changed: Signal,
+    /// How many scripts are being run, each by a command of the one before.
+    nested: Cell<usize>,
+}
+
+/// A script that is being run, until this is dropped.
+pub(super) struct Nesting(Output);
+
+impl Nesting {
+    /// More scripts within each other are a mistake.
+    pub const MAX: usize = 8;
+}
+
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        self.0.0.nested.set(self.0.0.nested.get() - 1);
+    }
 }
 
 impl Default for Output {
     fn default() -> Output {
-        Output(Rc::new(Queue { parts: RefCell::default(), closed: Cell::new(false), changed: Signal::new() }))
+        let changed = Signal::new();
+        Output(Rc::new(Queue { parts: RefCell::default(), closed: Cell::new(false), changed, nested: Cell::new(0) }))
     }
 }
 
@@ -211,6 +228,22 @@ impl Output {
         }
         self.0.parts.borrow_mut().push_back(part);
         self.0.changed.notify();
+    }
+
+    /// The same, of an answer that may say nothing.
+    pub(super) async fn send_unless_empty(&self, part: Reply) {
+        if part != Reply::done() {
+            self.send(part).await;
+        }
+    }
+
+    /// Begins a script, unless too many are begun already.
+    pub(super) fn nest(&self) -> Option<Nesting> {
+        let nested = self.0.nested.get();
+        (nested < Nesting::MAX).then(|| {
+            self.0.nested.set(nested + 1);
+            Nesting(self.clone())
+        })
     }
 
     /// The next part; nothing once the command has ended and all parts were taken.

@@ -13,6 +13,7 @@ use super::grammar::{self, Part};
 use super::kind::ArgumentKind;
 use super::matching::{self, Arguments, Next, Thread, Unfolded, WORDS_MAX};
 use super::reply::{Cell, Reply, Table};
+use super::script::script;
 use super::words::{self, OpenQuote, Word};
 use crate::control::Control;
 
@@ -114,15 +115,29 @@ impl Commands {
         }
     }
 
-    /// Runs a line. What the command answers in parts goes to `output`, which is closed at the end; the last part,
-    /// or the whole answer, is returned. `help` and a `?` at the end explain instead.
-    pub async fn run(&self, control: &Control, line: &str, output: &Output) -> Result<Reply, CommandError> {
-        let reply = self.dispatch(control, line, output).await;
+    /// Runs the commands of a text, one after the other ([`script`]); the first that fails ends it. What is answered in
+    /// parts, and by all commands but the last, goes to `output`, which is closed at the end; the last part is returned. The
+    /// place of an error is in the text. `help` and a `?` at the end explain instead.
+    pub async fn run(&self, control: &Control, text: &str, output: &Output) -> Result<Reply, CommandError> {
+        let reply = self.run_pieces(control, text, output).await;
         output.close();
         reply
     }
 
-    async fn dispatch(&self, control: &Control, line: &str, output: &Output) -> Result<Reply, CommandError> {
+    async fn run_pieces(&self, control: &Control, text: &str, output: &Output) -> Result<Reply, CommandError> {
+        let mut last = Reply::done();
+        for piece in script(text) {
+            output.send_unless_empty(std::mem::take(&mut last)).await;
+            last = self.dispatch(control, &piece.text, output).await.map_err(|error| {
+                let place = error.place.map(|place| piece.start + place.start..piece.start + place.end);
+                fit(CommandError { place, ..error }, text)
+            })?;
+        }
+        Ok(last)
+    }
+
+    /// Runs one command.
+    pub(super) async fn dispatch(&self, control: &Control, line: &str, output: &Output) -> Result<Reply, CommandError> {
         if let Some(before) = line.trim_end().strip_suffix('?') {
             return self.explain(control, before);
         }

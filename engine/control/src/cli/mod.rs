@@ -5,7 +5,7 @@
 //! - `kind`: the types of arguments, made from [`Scalar`](crate::object::Scalar)s.
 //! - `command`: [`Command`], [`Matches`], [`CommandError`], [`Output`].
 //! - `reply`: [`Reply`] and [`Table`], text and JSON from one description.
-//! - `script`: several commands in one text.
+//! - [`script()`]: several commands in one text, comments, and `exec`.
 //! - `standard`: the commands that are always there.
 //! - [`Commands`]: the commands of all rooms: run, complete, help.
 
@@ -25,5 +25,6 @@ pub use commands::{Commands, Completion};
 pub use kind::ArgumentKind;
 pub use near::nearest;
 pub use reply::{Cell, Reply, Table};
+pub use script::{Piece, Scripts, exec_from, script};
 pub(crate) use standard::register;
-pub use words::{join, script};
+pub use words::join;

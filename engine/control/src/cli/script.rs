@@ -1,33 +1,151 @@
-//! Several commands in one text, and all that they say.
+//! Several commands in one text: a file, what a client sends, what a person pastes.
 
-use super::{CommandError, Commands, Output, script};
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
+
+use super::command::Nesting;
+use super::{Command, CommandError, Commands, Matches, Output, Reply};
 use crate::control::Control;
+use crate::time::LocalFuture;
+
+/// A command of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The line on which it begins, from 1.
+    pub line: usize,
+    /// Where it begins in the text, in bytes; what is at a place in it is that much further on in the text.
+    pub start: usize,
+    /// The command. Comments in it are blanks.
+    pub text: Cow<'a, str>,
+}
+
+/// The commands of a text, one a line. A command goes on where a line ends within braces or in a backslash. `#` begins a
+/// comment, unless it stands in quotes; lines without a command are left out.
+///
+/// ```
+/// let script = "# two ports\nset port p1 up # the first\n\nset port p2 tag \"# 2\"\nnew { # a stream\n name x }\n";
+/// let commands: Vec<_> = quiver_control::cli::script(script).map(|piece| (piece.line, piece.text)).collect();
+/// let stream = "new {           \n name x }";
+/// assert_eq!(commands, [(2, "set port p1 up".into()), (4, "set port p2 tag \"# 2\"".into()), (5, stream.into())]);
+/// ```
+pub fn script(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    Script { text, at: 0, line: 1 }
+}
+
+struct Script<'a> {
+    text: &'a str,
+    /// Where the next command begins, or blanks before it.
+    at: usize,
+    line: usize,
+}
+
+impl<'a> Iterator for Script<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        while self.at < self.text.len() {
+            let (start, line) = (self.at, self.line);
+            let blanks = self.pass_command();
+            let command = blanked(&self.text[start..self.at], start, &blanks);
+            let trimmed = command.trim();
+            if !trimmed.is_empty() {
+                let before = command.len() - command.trim_start().len();
+                let text = match &command {
+                    Cow::Borrowed(whole) => Cow::Borrowed(whole.trim()),
+                    Cow::Owned(_) => Cow::Owned(trimmed.to_owned()),
+                };
+                let line = line + command[..before].matches('\n').count();
+                return Some(Piece { line, start: start + before, text });
+            }
+        }
+        None
+    }
+}
+
+impl Script<'_> {
+    /// Passes a command and the end of its last line; what of it is blank, though it does not look so.
+    fn pass_command(&mut self) -> Vec<Range<usize>> {
+        let (mut in_quotes, mut depth, mut blanks, begin) = (false, 0_usize, Vec::new(), self.at);
+        let mut chars = self.text[begin..].char_indices().map(|(at, char)| (begin + at, char)).peekable();
+        while let Some((at, char)) = chars.next() {
+            match char {
+                '\n' => {
+                    self.line += 1;
+                    // A quote that is forgotten costs one line.
+                    in_quotes = false;
+                    if depth == 0 {
+                        self.at = at + 1;
+                        return blanks;
+                    }
+                }
+                '"' => in_quotes = !in_quotes,
+                '\\' if in_quotes => drop(chars.next_if(|(_, next)| matches!(next, '"' | '\\'))),
+                '\\' if chars.next_if(|(_, next)| *next == '\n').is_some() => {
+                    self.line += 1;
+                    blanks.push(at..at + 2);
+                }
+                '#' if !in_quotes => {
+                    let mut end = at + 1;
+                    while let Some((at, char)) = chars.next_if(|(_, char)| *char != '\n') {
+                        end = at + char.len_utf8();
+                    }
+                    blanks.push(at..end);
+                }
+                '{' if !in_quotes => depth += 1,
+                '}' if !in_quotes => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.at = self.text.len();
+        blanks
+    }
+}
+
+/// A command that begins at `start`, with blanks at these places of the text.
+fn blanked<'a>(command: &'a str, start: usize, blanks: &[Range<usize>]) -> Cow<'a, str> {
+    match blanks {
+        [] => return Cow::Borrowed(command),
+        // What follows the only one is the end of the line.
+        [only] if command[only.end - start..].trim().is_empty() => {
+            return Cow::Borrowed(&command[..only.start - start]);
+        }
+        _ => {}
+    }
+    let (mut text, mut from) = (String::with_capacity(command.len()), 0);
+    for blank in blanks {
+        text.push_str(&command[from..blank.start - start]);
+        text.extend(std::iter::repeat_n(' ', blank.len()));
+        from = blank.end - start;
+    }
+    text.push_str(&command[from..]);
+    Cow::Owned(text)
+}
 
 impl Commands {
     /// Runs the commands of a text one after the other, and gives what they answer as text, each answer ending in a newline;
     /// the first that fails ends it, with its error behind the answers so far.
     pub async fn run_script(&self, control: &Control, text: &str) -> (String, Result<(), CommandError>) {
         let mut answers = String::new();
-        for (_, line) in script(text) {
-            let output = Output::default();
-            let parts = async {
-                let mut parts = String::new();
-                while let Some(part) = output.next().await {
-                    append(&mut parts, &part.text);
-                }
-                parts
-            };
-            let (parts, reply) = futures_util::future::join(parts, self.run(control, line, &output)).await;
-            answers.push_str(&parts);
-            match reply {
-                Ok(reply) => append(&mut answers, &reply.text),
-                Err(error) => {
-                    append(&mut answers, &error.to_string());
-                    return (answers, Err(error));
-                }
+        let output = Output::default();
+        let parts = async {
+            while let Some(part) = output.next().await {
+                append(&mut answers, &part.text);
+            }
+        };
+        let ((), reply) = futures_util::future::join(parts, self.run(control, text, &output)).await;
+        match reply {
+            Ok(reply) => {
+                append(&mut answers, &reply.text);
+                (answers, Ok(()))
+            }
+            Err(error) => {
+                append(&mut answers, &error.to_string());
+                (answers, Err(error))
             }
         }
-        (answers, Ok(()))
     }
 }
 
@@ -35,5 +153,90 @@ fn append(answers: &mut String, answer: &str) {
     answers.push_str(answer);
     if !answer.is_empty() && !answer.ends_with('\n') {
         answers.push('\n');
+    }
+}
+
+/// Where `exec` finds its files.
+pub trait Scripts {
+    /// Reads a file.
+    fn read(&self, path: &Path) -> LocalFuture<io::Result<String>>;
+}
+
+struct Files(Rc<dyn Scripts>);
+
+/// Lets `exec` read files; without it, there are none.
+pub fn exec_from(control: &Control, files: Rc<dyn Scripts>) {
+    control.insert_room(Files(files));
+}
+
+pub(super) fn register(control: &Control) {
+    control.commands().add(
+        Command::waiting("exec <file:text>", "Run the commands of a file of quiverd's machine.", exec)
+            .argument("file", "commands, one a line; `#` begins a comment"),
+    );
+}
+
+async fn exec(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let file: String = matches.get("file")?;
+    let Some(_nesting) = output.nest() else {
+        let what = format!("{file}: scripts are nested more than {} deep: does it run itself?", Nesting::MAX);
+        return Err(CommandError::new(what).at(matches.place("file")));
+    };
+    if !control.has_room::<Files>() {
+        return Err(CommandError::new("this control side reads no files: give the commands themselves"));
+    }
+    let files = control.room::<Files>().0.clone();
+    let refused = |error: io::Error| CommandError::new(format!("{file}: {error}")).at(matches.place("file"));
+    let text = files.read(Path::new(&file)).await.map_err(refused)?;
+    for piece in script(&text) {
+        let reply = control.commands().dispatch(&control, &piece.text, &output).await;
+        let refused = |error| CommandError::new(format!("{file}:{}: `{}`: {error}", piece.line, piece.text));
+        let reply = reply.map_err(refused)?;
+        output.send_unless_empty(reply).await;
+    }
+    Ok(Reply::done())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_begins_wherever_it_is_not_quoted() {
+        for (line, command) in [
+            ("# a", ""),
+            ("  #a", ""),
+            ("set a # b", "set a"),
+            ("set a #b \"", "set a"),
+            ("set a#b", "set a"),
+            ("set \"a # b\" #", "set \"a # b\""),
+            (r##"set "a\" # b" # c"##, r##"set "a\" # b""##),
+            (r##"set "a\\" # b"##, r##"set "a\\""##),
+            ("set \"open # b", "set \"open # b"),
+        ] {
+            let found: Vec<_> = script(line).map(|piece| piece.text).collect();
+            assert_eq!(found.first().map(|text| &**text).unwrap_or_default(), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn braces_and_backslashes_hold_lines_together_and_places_stay() {
+        let text = "\n#\n a\n\n b \\\n c # é\nn {\n x # }\n}\r\n} y\n\"{\" z\nd {";
+        let pieces: Vec<_> = script(text).collect();
+        let told: Vec<_> = pieces.iter().map(|piece| (piece.line, &*piece.text)).collect();
+        assert_eq!(
+            told,
+            [
+                (3, "a"),
+                (5, "b   \n c".replace("  \n", "  ").as_str()),
+                (7, "n {\n x    \n}"),
+                (10, "} y"),
+                (11, "\"{\" z"),
+                (12, "d {")
+            ]
+        );
+        for piece in &pieces {
+            assert!(text[piece.start..].starts_with(&piece.text[..1]), "{piece:?}");
+        }
     }
 }

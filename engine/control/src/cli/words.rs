@@ -51,9 +51,9 @@ pub(super) fn split(line: &str) -> Result<Vec<Word>, OpenQuote> {
     Ok(words)
 }
 
-/// A word as it must be written so that [`split`] gives it back.
+/// A word as it must be written so that [`split`] gives it back, and no comment begins in it.
 pub(super) fn quoted(text: &str) -> String {
-    if !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"') {
+    if !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '#')) {
         return text.to_owned();
     }
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
@@ -62,35 +62,6 @@ pub(super) fn quoted(text: &str) -> String {
 /// A line of these words, quoted where they need it.
 pub fn join<T: AsRef<str>>(words: &[T]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
-}
-
-/// The commands of a script, one a line, with the numbers of their lines. A `#` that begins a word begins a comment,
-/// unless it stands in quotes; lines without a command are left out.
-///
-/// ```
-/// let script = "# two ports\nset port p1 up # the first\n\nset port p2 tag \"# 2\"\n";
-/// let commands: Vec<_> = quiver_control::cli::script(script).collect();
-/// assert_eq!(commands, [(2, "set port p1 up"), (4, "set port p2 tag \"# 2\"")]);
-/// ```
-pub fn script(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().enumerate();
-    lines.map(|(index, line)| (index + 1, without_comment(line).trim())).filter(|(_, line)| !line.is_empty())
-}
-
-/// The part of a line before its comment, by the quotes that [`split`] knows.
-fn without_comment(line: &str) -> &str {
-    let (mut in_quotes, mut in_word) = (false, false);
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '#' if !in_quotes && !in_word => return &line[..at],
-            '"' => in_quotes = !in_quotes,
-            '\\' if in_quotes => drop(chars.next_if(|(_, next)| matches!(next, '"' | '\\'))),
-            _ => {}
-        }
-        in_word = in_quotes || !char.is_whitespace();
-    }
-    line
 }
 
 #[cfg(test)]
@@ -115,28 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_begins_where_a_word_could() {
-        for (line, command) in [
-            ("# a", ""),
-            ("  #a", ""),
-            ("set a # b", "set a"),
-            ("set a #b \"", "set a"),
-            ("set a#b", "set a#b"),
-            ("set \"a # b\" #", "set \"a # b\""),
-            (r##"set "a\" # b" # c"##, r##"set "a\" # b""##),
-            (r##"set "a\\" # b"##, r##"set "a\\""##),
-            ("set \"\"# b", "set \"\"# b"),
-            ("set \"open # b", "set \"open # b"),
-        ] {
-            let found: Vec<_> = script(line).map(|(_, command)| command).collect();
-            assert_eq!(found.first().copied().unwrap_or_default(), command, "{line}");
-        }
-        assert_eq!(script("\n#\n a\n\n b # c\n").collect::<Vec<_>>(), [(3, "a"), (5, "b")]);
-    }
-
-    #[test]
     fn what_is_quoted_is_split_back() {
-        for text in ["", "a", "a b", "a\"b", "a\\b c", "\\", "a\\"] {
+        for text in ["", "a", "a b", "a\"b", "a\\b c", "\\", "a\\", "a#b"] {
             assert_eq!(texts(&quoted(text)), [text]);
         }
         assert_eq!(join(&["set", "tag", "a b"]), "set tag \"a b\"");
