@@ -65,13 +65,13 @@ fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for what in ["graph", "load", "control", "memif"] {
+    for what in ["graph", "load", "control", "memif", "api"] {
         if given(what) && !given("--csv") {
             command.args(["--csv", &format!("bench/{what}.csv")]);
         }
     }
-    if given("load") {
-        // It measures the program itself.
+    if given("load") || given("api") {
+        // They measure the program itself.
         let mut daemon = cargo(root);
         daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);
         if finish("bench", daemon) != ExitCode::SUCCESS {

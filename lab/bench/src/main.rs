@@ -1,11 +1,13 @@
 //! How many ticks a packet costs, what a daemon costs over load, and what changes of the configuration cost. `cargo xtask bench` runs it in release.
 
+mod api;
 mod control;
 mod graph;
 mod load;
 mod machine;
 mod memif;
 mod path;
+mod quiverd;
 mod report;
 
 use std::path::PathBuf;
@@ -54,6 +56,12 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
+    /// How many messages of VPP's API a quiverd answers in a second, and how long one takes
+    Api {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+    },
     /// Ticks per packet through memif, by length, in one process and between two
     Memif {
         /// Only packets of this length
@@ -91,6 +99,7 @@ fn main() -> ExitCode {
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Control { csv } => control::run(csv.as_deref()),
+            Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
             Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),
         },

@@ -8,17 +8,16 @@
 
 mod peer;
 mod picture;
-mod quiverd;
 mod report;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quiver_engine::{Backing, Level};
 
 use crate::machine::Machine;
-use peer::{Counts, Peer};
-use quiverd::Quiverd;
+use crate::quiverd::{Quiverd, Usage};
+use peer::{Counts, DESTINATION, GATEWAY_MAC, NEXT_HOP_MAC, Peer};
 
 /// Packets in a second.
 pub const LOADS: [u64; 10] = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000];
@@ -65,7 +64,7 @@ impl Row {
 
 /// Measures, prints, and writes the rows to a file and the picture beside it.
 pub fn run(csv: Option<&Path>, loads: &[u64]) -> Result<(), String> {
-    let quiverd = Quiverd::start()?;
+    let quiverd = Quiverd::start(commands)?;
     let (mut through, mut direct) = (Peer::through(&quiverd)?, Peer::direct(quiverd.folder())?);
     let mut rows = vec![idle(&quiverd)?];
     for load in loads {
@@ -97,9 +96,30 @@ fn under(load: u64, quiverd: &Quiverd, through: &mut Peer, direct: &mut Peer) ->
     Ok(row(load, quiverd.usage()?.since(&before), counts, alone))
 }
 
-fn row(load: u64, spent: quiverd::Usage, through: Counts, direct: Counts) -> Row {
+fn row(load: u64, spent: Usage, through: Counts, direct: Counts) -> Row {
     let seconds = spent.time.as_secs_f64();
     let percent = |spent: Duration| spent.as_secs_f64() / seconds * 100.0;
     let (worker, control) = (percent(spent.worker), percent(spent.others));
     Row { load, seconds, through, direct, worker, control, naps: spent.naps, sleeps: spent.sleeps }
+}
+
+/// The socket of quiverd's memif interfaces, numbers 0 and 1.
+fn memif(folder: &Path) -> PathBuf {
+    folder.join("memif")
+}
+
+/// Routes from the first memif interface to the second one.
+fn commands(folder: &Path) -> String {
+    format!(
+        "create memif socket id 1 filename {}
+         create interface memif id 0 socket-id 1 master hw-addr {GATEWAY_MAC}
+         create interface memif id 1 socket-id 1 master
+         set interface state memif1/0 up
+         set interface state memif1/1 up
+         set interface ip address memif1/0 10.0.0.1/24
+         set interface ip address memif1/1 10.0.1.1/24
+         ip neighbor memif1/1 {DESTINATION} {NEXT_HOP_MAC} static
+        ",
+        memif(folder).display()
+    )
 }

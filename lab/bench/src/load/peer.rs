@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use quiver_memif_client::{Client, InterfaceId, Packets, RxQueue, Settings, TxQueue};
 use quiver_wire::{EtherType, EthernetHeader, Header as _, IpProtocol, MacAddress, checksum};
 
-use super::quiverd::Quiverd;
 use crate::memif::pin;
+use crate::quiverd::Quiverd;
 
 /// The address of quiverd's first interface.
 pub const GATEWAY_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 0xa0]);
@@ -60,7 +60,7 @@ pub struct Peer {
 impl Peer {
     /// At the other ends of a quiverd's two interfaces.
     pub fn through(quiverd: &Quiverd) -> Result<Peer, String> {
-        let socket = quiverd.memif();
+        let socket = super::memif(quiverd.folder());
         Peer::connect(Settings::slave(address(&socket)?, 0), Settings::slave(address(&socket)?, 1))
     }
     /// With both ends joined.

@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 use quiver_control::protocol::{Request, Response};
 use tempfile::TempDir;
 
-use super::peer::{DESTINATION, GATEWAY_MAC, NEXT_HOP_MAC};
-
 /// How long quiverd may take to answer.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 /// The name of the worker's thread.
@@ -48,14 +46,15 @@ impl Usage {
 }
 
 impl Quiverd {
-    /// Starts one that routes from its first memif interface to its second one.
-    pub fn start() -> Result<Quiverd, String> {
+    /// Starts one with a worker; `commands` says what it runs first, told where files of this run may lie.
+    pub fn start(commands: impl FnOnce(&Path) -> String) -> Result<Quiverd, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("quiverd");
         let folder = TempDir::with_prefix("quiver-bench-").map_err(|error| error.to_string())?;
         let configuration = folder.path().join("configuration");
-        fs::write(&configuration, commands(&memif(folder.path()))).map_err(|error| error.to_string())?;
+        fs::write(&configuration, commands(folder.path())).map_err(|error| error.to_string())?;
         let mut command = Command::new(&program);
         command.arg("--socket").arg(folder.path().join("cli")).arg("--exec").arg(&configuration);
+        command.arg("--api-socket").arg(folder.path().join("api"));
         command.args(["--workers", "1"]).env("RUST_LOG", "error").stdin(Stdio::null());
         let child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
         let mut quiverd = Quiverd { child, folder };
@@ -75,9 +74,9 @@ impl Quiverd {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
-    /// The socket of its memif interfaces, numbers 0 and 1.
-    pub fn memif(&self) -> PathBuf {
-        memif(self.folder())
+    /// Its socket of VPP's API.
+    pub fn api(&self) -> PathBuf {
+        self.folder().join("api")
     }
     /// What it has used so far.
     pub fn usage(&self) -> Result<Usage, String> {
@@ -120,23 +119,4 @@ impl Drop for Quiverd {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn memif(folder: &Path) -> PathBuf {
-    folder.join("memif")
-}
-
-fn commands(memif: &Path) -> String {
-    format!(
-        "create memif socket id 1 filename {}
-         create interface memif id 0 socket-id 1 master hw-addr {GATEWAY_MAC}
-         create interface memif id 1 socket-id 1 master
-         set interface state memif1/0 up
-         set interface state memif1/1 up
-         set interface ip address memif1/0 10.0.0.1/24
-         set interface ip address memif1/1 10.0.1.1/24
-         ip neighbor memif1/1 {DESTINATION} {NEXT_HOP_MAC} static
-        ",
-        memif.display()
-    )
 }
