@@ -20,6 +20,8 @@ use crate::table::{INTERVAL, Neighbor, Neighbors, State};
 const TRIES: u32 = 3;
 /// How long a flood of messages is left alone after a part of it, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
+/// Neighbours that something is done about in one go.
+const AT_ONCE: usize = 100;
 /// How often an address of ours that somebody claims is defended, and the claim reported: DEFEND_INTERVAL of RFC 5227, 1.1.
 const DEFEND: Duration = Duration::from_secs(10);
 /// Dynamic neighbours at most; further ones are not learned.
@@ -31,8 +33,11 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, wanted: Inbox<Wan
     watch(control, |control, event| match event {
         // Configured neighbours go only if the interface is gone for good.
         InterfaceEvent::Removed(id) => {
-            control.room_mut::<Neighbors>().defended.remove(&id);
             flush(control, id, Outcome::Gone, |_, _| true);
+            let mut neighbors = control.room_mut::<Neighbors>();
+            neighbors.defended.remove(&id);
+            neighbors.links.remove(&id);
+            drop(neighbors);
             // Of some packets that wait control has not heard yet.
             let node = control.room::<Neighbors>().resolve.id;
             let forget = |_| move |worker: &mut Worker| Ip4Resolve::forget(worker, node, id);
@@ -166,7 +171,7 @@ fn want(control: &Control, wanted: Wanted) {
         // It has been asked; the ageing task asks again.
         Some(None) => {}
         None => {
-            let may_ask = neighbors.asking.allows(control.now());
+            let may_ask = neighbors.may_ask(wanted.0, control.now());
             neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)));
             drop(neighbors);
             if may_ask {
@@ -176,33 +181,47 @@ fn want(control: &Control, wanted: Wanted) {
     }
 }
 
-/// Asks again, probes, forgets.
+/// Looks after all links, one after the other.
 async fn age(control: Control) {
     loop {
         control.sleep(INTERVAL).await;
-        let now = control.now();
-        let mut gone = vec![];
-        loop {
-            let mut neighbors = control.room_mut::<Neighbors>();
-            let Some((wanted, state, mac)) = neighbors.due(now) else { break };
-            let next = match state {
-                State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
-                State::Reachable => State::Probing(1),
-                State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
-                _ => {
-                    neighbors.deadlines.cancel(wanted);
-                    gone.push(wanted);
-                    continue;
-                }
-            };
-            // Beyond this second's questions they stay due.
-            if !neighbors.asking.allows(now) {
-                break;
+        let links: Vec<_> = control.room::<Neighbors>().links.keys().copied().collect();
+        let mut done = 0;
+        for link in links {
+            done += age_link(&control, link);
+            if done >= AT_ONCE {
+                control.sleep(PAUSE).await;
+                done = 0;
             }
-            neighbors.turn(wanted, next, now);
-            drop(neighbors);
-            ask(&control, wanted, mac);
         }
-        control.room_mut::<Neighbors>().forget_all(&control, &gone, Outcome::Silent);
     }
+}
+
+/// Asks again, probes, forgets the neighbours on a link. How many something was done about.
+fn age_link(control: &Control, link: InterfaceId) -> usize {
+    let (now, mut gone, mut asked) = (control.now(), vec![], 0);
+    loop {
+        let mut neighbors = control.room_mut::<Neighbors>();
+        let Some((wanted, state, mac)) = neighbors.due(link, now) else { break };
+        let next = match state {
+            State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
+            State::Reachable => State::Probing(1),
+            State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
+            _ => {
+                neighbors.let_be(wanted);
+                gone.push(wanted);
+                continue;
+            }
+        };
+        // Beyond this second's questions they stay due.
+        if !neighbors.may_ask(link, now) {
+            break;
+        }
+        neighbors.turn(wanted, next, now);
+        drop(neighbors);
+        ask(control, wanted, mac);
+        asked += 1;
+    }
+    control.room_mut::<Neighbors>().forget_all(control, &gone, Outcome::Silent);
+    asked + gone.len()
 }

@@ -25,8 +25,10 @@ use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
 use quiver_ip::Ip4;
 
-/// ARP packets and wanted neighbours that may wait for control; more are lost, by name.
+/// ARP packets that may wait for control; more are lost, by name.
 const MESSAGES: usize = 4096;
+/// The part of all buffers, by its inverse, in which packets may wait for neighbours.
+const BUFFERS_PART: usize = 4;
 
 /// Registers nodes, objects and commands. The rooms of interfaces and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -34,14 +36,18 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let adjacencies = control.room::<Ip4>().fib.adjacencies.snapshot();
     let mut dataplane = control.room_mut::<Dataplane>();
     let (outbox, heard) = channel(MESSAGES, dataplane.bell());
-    let (wants, wanted) = channel(MESSAGES, dataplane.bell());
+    let settings = *dataplane.settings();
+    let waiting = settings.buffers_limit as usize / BUFFERS_PART / settings.workers;
+    let waiting = waiting.clamp(1, resolve::WAITING_MAX);
+    // Whatever waits can be told of, so nobody's word is lost among those of others.
+    let (wants, wanted) = channel(waiting * settings.workers, dataplane.bell());
     let generations = dataplane.generations().clone();
     let graph = dataplane.blueprint();
     let of_arp = generations.clone();
     let input =
         move |_| input::ArpInput { ingress: ingress.clone(), generations: of_arp.clone(), heard: outbox.clone() };
     let arp = graph.node(NodeSpec::new("arp-input", input::Next::ARCS, input).describe(input::describe))?;
-    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone(), generations.clone());
+    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone(), generations.clone(), waiting);
     let resolve = graph.node_of(NodeSpec::new("ip4-resolve", resolve::Next::ARCS, queue))?;
     drop(dataplane);
     control.insert_room(Neighbors::new(resolve, arp));

@@ -1,9 +1,11 @@
-//! `ip4-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each.
+//! `ip4-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each neighbour, and never
+//! so many for one interface that nothing is left for others.
 //!
 //! A packet waits under the neighbour's address and interface, not under an adjacency. When control says that the neighbour
 //! is known, it names the adjacency by number and generation; if that is another's by then, the packet is looked up anew.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::Ipv4Addr;
 
 use quiver_engine::channel::Outbox;
@@ -23,7 +25,7 @@ arcs! {
         NoAdjacency => drop "no-adjacency",
         BadHeader => drop "bad-header",
         QueueFull => drop "queue-full",
-        TooManyNeighbors => drop "too-many-neighbors",
+        TooManyWait => drop "too-many-wait",
         Busy => drop "control-busy",
         Gone => drop "interface-gone",
     }
@@ -31,8 +33,8 @@ arcs! {
 
 /// Packets that wait for one neighbour.
 pub const QUEUE_MAX: usize = 16;
-/// Neighbours waited for by one worker.
-pub const NEIGHBORS_MAX: usize = 4096;
+/// Packets that wait on one worker at most.
+pub const WAITING_MAX: usize = 8192;
 /// Nanoseconds after which control is told again that a neighbour is wanted.
 const TELL_AGAIN: u64 = 1_000_000_000;
 
@@ -64,28 +66,61 @@ struct Queue {
     told: u64,
 }
 
+/// How many packets wait, by the interface that they are to leave by.
+struct Waiting {
+    most: usize,
+    all: usize,
+    by_interface: HashMap<InterfaceId, usize>,
+}
+
+impl Waiting {
+    /// Whether one more may wait: an interface has fewer than are left for all others. So whoever comes next finds room,
+    /// and of n that want all, each has one part of n + 1.
+    fn admits(&self, interface: InterfaceId) -> bool {
+        self.by_interface.get(&interface).copied().unwrap_or(0) < self.most.saturating_sub(self.all)
+    }
+    fn come(&mut self, interface: InterfaceId) {
+        *self.by_interface.entry(interface).or_default() += 1;
+        self.all += 1;
+    }
+    fn go(&mut self, interface: InterfaceId, packets: usize) {
+        if let Entry::Occupied(mut of_it) = self.by_interface.entry(interface) {
+            *of_it.get_mut() -= packets;
+            if *of_it.get() == 0 {
+                of_it.remove();
+            }
+        }
+        self.all -= packets;
+    }
+}
+
 /// The node, and the packets that wait on this worker.
 pub struct Ip4Resolve {
     adjacencies: Snapshot<AdjacencyTable<V4>>,
     wants: Outbox<Want>,
     generations: Generations,
     queues: HashMap<Wanted, Queue>,
+    waiting: Waiting,
     /// Packets whose wait is over.
     released: Vec<(Outcome, Packet)>,
 }
 
 impl Ip4Resolve {
+    /// The node; `most` packets wait here at most.
     pub(crate) fn new(
         adjacencies: Snapshot<AdjacencyTable<V4>>,
         wants: Outbox<Want>,
         generations: Generations,
+        most: usize,
     ) -> Ip4Resolve {
-        Ip4Resolve { adjacencies, wants, generations, queues: HashMap::new(), released: vec![] }
+        let waiting = Waiting { most, all: 0, by_interface: HashMap::new() };
+        Ip4Resolve { adjacencies, wants, generations, queues: HashMap::new(), waiting, released: vec![] }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
     pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted, outcome: Outcome) {
         let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
+        this.waiting.go(wanted.0, queue.packets.len());
         this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
         worker.wake_node(node);
     }
@@ -98,22 +133,24 @@ impl Ip4Resolve {
         neighbors.sort_unstable();
         for wanted in neighbors {
             let Some(queue) = this.queues.get_mut(&wanted) else { continue };
+            let before = queue.packets.len();
             let of_it = queue.packets.extract_if(.., |packet| wanted.0 == gone || packet.rx == gone.0);
             this.released.extend(of_it.map(|packet| (Outcome::Gone, packet)));
+            this.waiting.go(wanted.0, before - queue.packets.len());
         }
         this.queues.retain(|_, queue| !queue.packets.is_empty());
         worker.wake_node(node);
     }
     /// Packets that wait here.
     pub fn waiting(&self) -> usize {
-        self.queues.values().map(|queue| queue.packets.len()).sum()
+        self.waiting.all
     }
     fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted) -> Option<Next> {
-        let room = self.queues.len() < NEIGHBORS_MAX;
+        let may_wait = self.waiting.admits(wanted.0);
         let queue = match self.queues.entry(wanted) {
-            std::collections::hash_map::Entry::Occupied(queue) => queue.into_mut(),
-            std::collections::hash_map::Entry::Vacant(_) if !room => return Some(Next::TooManyNeighbors),
-            std::collections::hash_map::Entry::Vacant(place) => place.insert(Queue { packets: vec![], told: 0 }),
+            Entry::Occupied(queue) => queue.into_mut(),
+            Entry::Vacant(_) if !may_wait => return Some(Next::TooManyWait),
+            Entry::Vacant(place) => place.insert(Queue { packets: vec![], told: 0 }),
         };
         if queue.packets.is_empty() || cx.now.saturating_sub(queue.told) >= TELL_AGAIN {
             let generation = self.generations.of(wanted.0.0);
@@ -128,7 +165,13 @@ impl Ip4Resolve {
         if queue.packets.len() >= QUEUE_MAX {
             return Some(Next::QueueFull);
         }
-        queue.packets.extend(frame.take(cx.pool, i));
+        if !may_wait {
+            return Some(Next::TooManyWait);
+        }
+        if let Some(packet) = frame.take(cx.pool, i) {
+            queue.packets.push(packet);
+            self.waiting.come(wanted.0);
+        }
         None
     }
 }

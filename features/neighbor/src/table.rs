@@ -1,6 +1,7 @@
 //! What is known of neighbours, on the control side: the only table there is.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use quiver_control::{Control, Time};
@@ -19,7 +20,7 @@ use crate::resolve::{Ip4Resolve, Outcome, Wanted};
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// After so long without a word from it, a neighbour is probed.
 const AGE: Duration = Duration::from_secs(600);
-/// Questions at most in one second, over all neighbours.
+/// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
 /// How sure we are of a neighbour.
@@ -61,24 +62,32 @@ pub struct Neighbor {
     routed: Option<TableId>,
 }
 
+/// When something is to be done about the neighbours on a link that are not configured, and how often they may be asked.
+/// No link waits for another.
+pub(crate) struct Link {
+    deadlines: Deadlines<Ipv4Addr>,
+    asking: Rate,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link { deadlines: Deadlines::default(), asking: Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1)) }
+    }
+}
+
 /// All neighbours.
 pub struct Neighbors {
     pub(crate) all: BTreeMap<Wanted, Neighbor>,
     pub(crate) resolve: NodeHandle<Ip4Resolve>,
     pub(crate) input: NodeId,
-    /// When something is to be done about a neighbour that is not configured.
-    pub(crate) deadlines: Deadlines<Wanted>,
-    /// Questions.
-    pub(crate) asking: Rate,
+    pub(crate) links: BTreeMap<InterfaceId, Link>,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
 }
 
 impl Neighbors {
     pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
-        let asking = Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1));
-        let (all, deadlines, defended) = (BTreeMap::new(), Deadlines::default(), BTreeMap::new());
-        Neighbors { all, resolve, input, deadlines, asking, defended }
+        Neighbors { all: BTreeMap::new(), resolve, input, links: BTreeMap::new(), defended: BTreeMap::new() }
     }
     /// A neighbour.
     pub fn get(&self, wanted: Wanted) -> Option<&Neighbor> {
@@ -88,17 +97,28 @@ impl Neighbors {
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted, &Neighbor)> {
         self.all.iter()
     }
-    /// A neighbour about which something is to be done by now.
-    pub(crate) fn due(&self, now: Time) -> Option<(Wanted, State, Option<MacAddress>)> {
-        let wanted = self.deadlines.due(now)?;
+    /// A neighbour on a link about which something is to be done by now.
+    pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted, State, Option<MacAddress>)> {
+        let wanted = (link, self.links.get(&link)?.deadlines.due(now)?);
         self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
+    }
+    /// Nothing is to be done about the neighbour, whatever time it is.
+    pub(crate) fn let_be(&mut self, (link, address): Wanted) {
+        if let Some(link) = self.links.get_mut(&link) {
+            link.deadlines.cancel(address);
+        }
+    }
+    /// Whether one more question may be put on a link now; if so it is counted.
+    pub(crate) fn may_ask(&mut self, link: InterfaceId, now: Time) -> bool {
+        self.links.entry(link).or_default().asking.allows(now)
     }
     /// The neighbour is in a state from now on.
     pub(crate) fn turn(&mut self, wanted: Wanted, state: State, now: Time) -> Option<&mut Neighbor> {
         let neighbor = self.all.get_mut(&wanted)?;
+        let deadlines = &mut self.links.entry(wanted.0).or_default().deadlines;
         match state.patience() {
-            Some(patience) => self.deadlines.set(wanted, now + patience),
-            None => self.deadlines.cancel(wanted),
+            Some(patience) => deadlines.set(wanted.1, now + patience),
+            None => deadlines.cancel(wanted.1),
         }
         (neighbor.state, neighbor.since) = (state, now);
         Some(neighbor)
@@ -150,7 +170,7 @@ impl Neighbors {
     /// Forgets a neighbour; packets that wait for it learn why.
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
-        self.deadlines.cancel(wanted);
+        self.let_be(wanted);
         {
             let mut ip = control.room_mut::<Ip4>();
             if neighbor.mac.is_some() {
