@@ -17,9 +17,8 @@ use crate::node::lookup::Ip4Lookup;
 use crate::node::multicast::{self, Ip4Multicast};
 use crate::node::options::Ip4Options;
 use crate::node::punt::{self, Ip4Punt};
-use crate::node::rewrite::Ip4Rewrite;
-use crate::node::too_big::Ip4TooBig;
-use crate::node::{describe, options, too_big};
+use crate::node::rewrite::{Ip4Rewrite, Ip4RewriteNode};
+use crate::node::{describe, options};
 use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableSize};
 
 /// The feature arcs of IPv4, where each ends, and whose interface decides.
@@ -173,15 +172,10 @@ impl Ip4 {
             worker: seed.worker,
         };
         graph.node(NodeSpec::stage(lookup).describe(describe))?;
-        let (rows, counters) = (adjacencies.clone(), sent.clone());
-        let rewrite =
-            move |seed: quiver_engine::Seed| Ip4Rewrite { adjacencies: rows.clone(), sent: counters.row(seed.worker) };
-        graph.node(NodeSpec::stage(rewrite).describe(describe))?;
-        let cut = move |seed: quiver_engine::Seed| Ip4TooBig {
-            adjacencies: adjacencies.clone(),
-            sent: sent.row(seed.worker),
+        let rewrite = move |seed: quiver_engine::Seed| {
+            Ip4RewriteNode::new(Ip4Rewrite::new(adjacencies.clone(), sent.row(seed.worker)))
         };
-        graph.node(NodeSpec::new("ip4-too-big", too_big::Next::ARCS, cut).describe(describe))?;
+        graph.node(NodeSpec::around::<Ip4Rewrite, _>(rewrite).describe(describe))?;
         let protocols = self.protocols.snapshot();
         let local = move |_| Ip4Local { protocols: protocols.clone() };
         graph.node(NodeSpec::new("ip4-local", local::Next::ARCS, local).describe(describe))?;

@@ -205,7 +205,7 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
         return Ok(vec![frame(packet)]);
     }
     if header.dont_fragment() {
-        return Err(("ip4-too-big", "icmp4-error"));
+        return Err(("ip4-rewrite", "icmp4-error"));
     }
     let (base, more) = (header.fragment_offset() / 8, header.more_fragments());
     let parts: Vec<_> = packet[20..].chunks(1480).collect();

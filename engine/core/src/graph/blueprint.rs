@@ -34,8 +34,12 @@ impl NodeSpec {
     }
     /// A node that is a stage.
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
+        NodeSpec::around::<S, _>(move |seed| crate::StageNode(make(seed)))
+    }
+    /// A node that has a stage inside: what the stage cannot say of its lanes the node says of its rows.
+    pub fn around<S: crate::Stage, N: Node>(make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
         let kernel = Some(crate::stage::node_kernel::<S>());
-        NodeSpec { kernel, ..NodeSpec::new(S::NAME, S::ARCS, move |seed| crate::StageNode(make(seed))) }
+        NodeSpec { kernel, ..NodeSpec::new(S::NAME, S::ARCS, make) }
     }
     /// The node's name.
     pub fn name(&self) -> &'static str {

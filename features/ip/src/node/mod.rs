@@ -7,10 +7,10 @@ pub mod multicast;
 pub mod options;
 pub mod punt;
 pub mod rewrite;
-pub mod too_big;
 
 mod encapsulate;
 mod fragment;
+mod too_big;
 
 use quiver_engine::trace::Record;
 use quiver_wire::{Header, Ip4Header};

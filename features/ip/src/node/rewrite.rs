@@ -1,13 +1,19 @@
 //! `ip4-rewrite`: the neighbour's header, one hop less to live, out by its interface: onto the feature arc `ip4-output`,
 //! whose features see packets from the link layer's header on.
 //!
-//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is too long or has an offload to `ip4-too-big`;
-//! when its time is up, its sender is told by `icmp4-error`.
+//! A packet whose neighbour is not known yet goes to `ip4-resolve`; when its time is up, its sender is told by `icmp4-error`.
+//! Whether one that is too long or has an offload fits after all, is fragmented or reported, the node decides behind its
+//! stage ([`too_big`]), so that all packets leave in the order in which they came.
 
 use std::sync::Arc;
 
-use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, Mask16, PacketLanes, Row, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Row, Snapshot, Stage,
+    StageNode, arcs,
+};
 use quiver_wire::V4;
+
+use super::too_big;
 
 use crate::adjacency::{AdjacencyTable, State};
 use crate::fault::Fault;
@@ -18,24 +24,55 @@ arcs! {
     pub enum Next {
         Output => features "ip4-output",
         Resolve => node "ip4-resolve",
-        TooBig => node "ip4-too-big",
+        /// By which the stage lets go of what is too long or has an offload; by which those leave that must not be fragmented.
+        TooBig => node "icmp4-error",
         TimeExceeded => node "icmp4-error",
+        CannotFragment => drop "cannot-be-fragmented",
+        NoBuffers => drop "no-buffers",
     }
 }
 
 /// The stage.
 #[derive(Clone)]
 pub struct Ip4Rewrite {
-    /// The neighbours.
-    pub adjacencies: Snapshot<AdjacencyTable<V4>>,
-    /// This worker's counters of packets by neighbour.
-    pub sent: Arc<Row>,
+    adjacencies: Snapshot<AdjacencyTable<V4>>,
+    sent: Arc<Row>,
+    /// Whether a lane has left as too big.
+    too_big: bool,
+}
+
+impl Ip4Rewrite {
+    /// The stage with the neighbours, and this worker's counters of packets by neighbour.
+    pub fn new(adjacencies: Snapshot<AdjacencyTable<V4>>, sent: Arc<Row>) -> Ip4Rewrite {
+        Ip4Rewrite { adjacencies, sent, too_big: false }
+    }
+}
+
+/// The node.
+pub struct Ip4RewriteNode(StageNode<Ip4Rewrite>);
+
+impl Ip4RewriteNode {
+    /// The node around its stage.
+    pub fn new(stage: Ip4Rewrite) -> Ip4RewriteNode {
+        Ip4RewriteNode(StageNode(stage))
+    }
+}
+
+impl Node for Ip4RewriteNode {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        self.0.process(cx, frame);
+        let stage = &mut self.0.0;
+        if std::mem::take(&mut stage.too_big) {
+            too_big::process(cx, frame, stage.adjacencies.read(cx.guard), &stage.sent);
+        }
+    }
 }
 
 /// The stage at work.
 pub struct RewriteBody<'f> {
     table: &'f AdjacencyTable<V4>,
     sent: &'f Row,
+    too_big: &'f mut bool,
 }
 
 impl Stage for Ip4Rewrite {
@@ -44,7 +81,7 @@ impl Stage for Ip4Rewrite {
     type Body<'f> = RewriteBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriteBody<'f> {
-        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent }
+        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent, too_big: &mut self.too_big }
     }
 }
 
@@ -65,10 +102,8 @@ impl Body for RewriteBody<'_> {
         p.leave(expired, Next::TimeExceeded);
         // An adjacency that is no more is for `ip4-resolve` to judge, too.
         p.leave(state.ne(State::Complete as u32), Next::Resolve);
-        // Of a flow with segmentation offload some packets are too long and others are not: by two ways they would overtake
-        // each other.
-        let offload = (p.flags & u32::from(Flags::OFFLOAD.0)).ne(0);
-        p.leave(total.gt(tx_mtu & 0xffff) | offload, Next::TooBig);
+        // Whether the segments of a packet fit only its buffer says.
+        p.leave(total.gt(tx_mtu & 0xffff) | p.flagged(Flags::OFFLOAD), Next::TooBig);
 
         p.tx = tx_mtu >> 16;
         p.header.set_word(0, mac0);
@@ -83,6 +118,7 @@ impl Body for RewriteBody<'_> {
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        *self.too_big |= p.next.eq(Next::TooBig as u32) != Mask16(0);
         let (hops, lengths) = (p.hop.array(), p.length.array());
         if p.live == Mask16::ALL && p.hop.eq(hops[0]) == Mask16::ALL {
             let mut bytes = 0;

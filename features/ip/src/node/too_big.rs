@@ -1,101 +1,93 @@
-//! `ip4-too-big`: packets longer than the next link takes, and those with an offload, whatever their length.
+//! Packets that are longer than the next link takes, and those with an offload, whatever their length: what becomes of them
+//! behind the stage of `ip4-rewrite`.
 //!
 //! One that the driver is to cut into segments passes if each of them fits. Of others that do not fit, those that must not be
 //! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6), unless
 //! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
 //! rows, so what comes after them in the frame does, too: it may be of the same flow.
 
-use std::sync::Arc;
-
-use quiver_engine::{Context, Flags, Frame, Node, Row, Snapshot, arcs};
+use quiver_engine::{Context, Flags, Frame, Packet, Row};
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader, V4};
 
 use super::encapsulate::encapsulate;
 use super::fragment::fragments;
-use crate::adjacency::AdjacencyTable;
+use super::rewrite::Next;
+use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::fault::Fault;
 
-arcs! {
-    /// Where packets go from `ip4-too-big`.
-    pub enum Next {
-        Output => features "ip4-output",
-        MustNotFragment => node "icmp4-error",
-        CannotFragment => drop "cannot-be-fragmented",
-        NoBuffers => drop "no-buffers",
-    }
-}
-
-/// The node.
-pub struct Ip4TooBig {
-    /// The neighbours.
-    pub adjacencies: Snapshot<AdjacencyTable<V4>>,
-    /// This worker's counters of packets by neighbour.
-    pub sent: Arc<Row>,
-}
-
-impl Node for Ip4TooBig {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let table = self.adjacencies.read(cx.guard);
-        let mut has_fragments = false;
-        for i in 0..frame.len() {
+/// Decides about the rows that the stage has let go as too big. Counts what is sent.
+pub(super) fn process(cx: &mut Context, frame: &mut Frame, table: &AdjacencyTable<V4>, sent: &Row) {
+    let mut has_fragments = false;
+    for i in 0..frame.len() {
+        if frame.next[i] == Next::TooBig as u16 {
             let (hop, row) = (frame.hop[i], table.row(frame.hop[i]));
-            let segment = segment_length(cx, frame, i);
-            if segment.or_else(|| total_length(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
-                if !encapsulate(cx.pool, frame, i, row) {
-                    frame.next[i] = Next::CannotFragment.into();
-                    continue;
+            match decide(cx, frame, i, row) {
+                Decision::Passes => {
+                    frame.next[i] = Next::Output.into();
+                    sent.add(hop, 1, frame.length[i].into());
                 }
-                self.sent.add(hop, 1, frame.length[i].into());
-                if has_fragments {
-                    frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
+                Decision::Leaves(next) => frame.next[i] = next.into(),
+                Decision::Fragments(packets) => {
+                    has_fragments = true;
+                    for mut packet in packets {
+                        (packet.rx, packet.tx, packet.hop) = (frame.rx[i], row.tx(), hop);
+                        sent.add(hop, 1, packet.len() as u64);
+                        cx.emit(Next::Output, packet);
+                    }
+                    frame.take(cx.pool, i).into_iter().for_each(|whole| cx.pool.free(whole));
                 }
-                continue;
-            }
-            let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else {
-                frame.next[i] = Next::CannotFragment.into();
-                continue;
-            };
-            if header.dont_fragment() {
-                frame.hop[i] = Fault::fragmentation_needed(row.mtu()).0;
-                frame.next[i] = Next::MustNotFragment.into();
-                continue;
-            }
-            if segment.is_some() {
-                frame.next[i] = Next::CannotFragment.into();
-                continue;
-            }
-            let local = frame.flags(i).has(Flags::LOCAL);
-            let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
-            let bytes = match frame.offload(cx.pool, i).filter(|_| frame.flags(i).has(Flags::OFFLOAD)) {
-                Some(offload) => complete_checksum(bytes, offload, frame.offset[i]),
-                None => bytes,
-            };
-            let Some(parts) = fragments(&bytes, row.mtu().into(), !local) else {
-                frame.next[i] = Next::CannotFragment.into();
-                continue;
-            };
-            let mut packets = vec![];
-            for part in &parts {
-                let bytes = [row.header(), part].concat();
-                packets.extend(cx.pool.packet(&bytes));
-            }
-            if packets.len() < parts.len() {
-                // Half a packet is of no use to anybody.
-                packets.into_iter().for_each(|packet| cx.pool.free(packet));
-                frame.next[i] = Next::NoBuffers.into();
-                continue;
-            }
-            has_fragments = true;
-            for mut packet in packets {
-                (packet.rx, packet.tx, packet.hop) = (frame.rx[i], row.tx(), hop);
-                self.sent.add(hop, 1, packet.len() as u64);
-                cx.emit(Next::Output, packet);
-            }
-            if let Some(whole) = frame.take(cx.pool, i) {
-                cx.pool.free(whole);
             }
         }
+        if has_fragments && frame.next[i] == Next::Output as u16 {
+            frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
+        }
     }
+}
+
+/// What becomes of a packet.
+enum Decision {
+    /// It fits, and has its neighbour's header.
+    Passes,
+    /// It is not sent.
+    Leaves(Next),
+    /// These are sent in its place.
+    Fragments(Vec<Packet>),
+}
+
+fn decide(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> Decision {
+    let segment = segment_length(cx, frame, i);
+    if segment.or_else(|| total_length(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
+        return match encapsulate(cx.pool, frame, i, row) {
+            true => Decision::Passes,
+            false => Decision::Leaves(Next::CannotFragment),
+        };
+    }
+    let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else {
+        return Decision::Leaves(Next::CannotFragment);
+    };
+    if header.dont_fragment() {
+        frame.hop[i] = Fault::fragmentation_needed(row.mtu()).0;
+        return Decision::Leaves(Next::TooBig);
+    }
+    if segment.is_some() {
+        return Decision::Leaves(Next::CannotFragment);
+    }
+    let local = frame.flags(i).has(Flags::LOCAL);
+    let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
+    let bytes = match frame.offload(cx.pool, i).filter(|_| frame.flags(i).has(Flags::OFFLOAD)) {
+        Some(offload) => complete_checksum(bytes, offload, frame.offset[i]),
+        None => bytes,
+    };
+    let Some(parts) = fragments(&bytes, row.mtu().into(), !local) else {
+        return Decision::Leaves(Next::CannotFragment);
+    };
+    let packets: Vec<_> = parts.iter().filter_map(|part| cx.pool.packet(&[row.header(), part].concat())).collect();
+    if packets.len() < parts.len() {
+        // Half a packet is of no use to anybody.
+        packets.into_iter().for_each(|packet| cx.pool.free(packet));
+        return Decision::Leaves(Next::NoBuffers);
+    }
+    Decision::Fragments(packets)
 }
 
 /// Bytes that the IP header says.

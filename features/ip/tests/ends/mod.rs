@@ -67,7 +67,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let (ingress, groups) = (ingress.clone(), groups.clone());
         let input = Ip4Input { ingress: ingress.clone() };
         let lookup = Ip4Lookup { ingress, groups, worker: seed.worker };
-        let rewrite = Ip4Rewrite { adjacencies: adjacencies.clone(), sent: sent.row(seed.worker) };
+        let rewrite = Ip4Rewrite::new(adjacencies.clone(), sent.row(seed.worker));
         Chain(ethernet.clone(), Chain(input, Chain(lookup, Last(rewrite))))
     };
     dataplane.product(ProductSpec::new("ip4", RewriteNext::Output, |_| true, chain));
