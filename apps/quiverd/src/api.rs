@@ -1,42 +1,23 @@
 //! The sockets of VPP's binary API: bytes are carried between clients and their sessions ([`quiver_compat::session`]).
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use nix::unistd::Gid;
 use quiver_compat::session::Hangup;
 use quiver_compat::{Api, Session, json};
-use quiver_control::{Control, protocol};
+use quiver_control::Control;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use crate::peer::Users;
 use crate::places::{Doing, Place};
-use crate::socket::Socket;
+use crate::socket::{Socket, SocketPath};
 
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 64 * 1024;
-
-/// Where VPP's clients look first.
-const VPP: &str = "/run/vpp/api.sock";
-
-/// Where the API is served: a socket, and whether the daemon can do without it.
-pub type ApiSocket = (PathBuf, bool);
-
-/// The sockets of the API: those that were asked for, or else the standard ones, unless the command socket is not there either.
-pub fn paths(given: Vec<PathBuf>, command: Option<&Path>, is_root: bool, runtime: Option<PathBuf>) -> Vec<ApiSocket> {
-    if !given.is_empty() {
-        return given.into_iter().map(|path| (path, false)).collect();
-    }
-    if command.is_some() {
-        return vec![];
-    }
-    let own = protocol::socket_path(None, is_root, runtime).with_file_name("api.sock");
-    let vpp = is_root.then(|| (PathBuf::from(VPP), true));
-    [(own, false)].into_iter().chain(vpp).collect()
-}
 
 /// Writes a file for each file of messages.
 pub fn write(control: &Control, folder: &Path) -> Result<(), String> {
@@ -57,7 +38,7 @@ pub struct Servers {
 
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
-    pub fn bind(paths: Vec<ApiSocket>, group: Option<Gid>) -> Result<Servers, String> {
+    pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
         let mut sockets = vec![];
         for (path, can_be_missed) in paths {
             match Socket::bind(&path, group) {
@@ -140,23 +121,5 @@ async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> 
                 Err(error) => return Err(error),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
-        let of = |given: &[&str], command: Option<&str>, is_root| {
-            let given = given.iter().map(PathBuf::from).collect();
-            paths(given, command.map(Path::new), is_root, Some("/run/user/7".into()))
-        };
-        let path = |path: &str, can_be_missed| (PathBuf::from(path), can_be_missed);
-        assert_eq!(of(&[], None, true), [path("/run/quiver/api.sock", false), path(VPP, true)]);
-        assert_eq!(of(&[], None, false), [path("/run/user/7/quiver/api.sock", false)]);
-        assert_eq!(of(&[], Some("/tmp/x/cli.sock"), true), []);
-        assert_eq!(of(&["/tmp/a"], Some("/tmp/x/cli.sock"), true), [path("/tmp/a", false)]);
     }
 }

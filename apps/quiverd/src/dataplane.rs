@@ -45,12 +45,17 @@ pub struct DataplaneArguments {
 pub struct Threads(Vec<JoinHandle<Worker>>);
 
 /// Makes the data plane and gives it to control; rooms register their nodes next.
-pub fn insert(control: &Control, arguments: &DataplaneArguments) -> Result<(), DataplaneError> {
+pub fn insert(
+    control: &Control,
+    arguments: &DataplaneArguments,
+    statistics: quiver_stats::Settings,
+) -> Result<(), DataplaneError> {
     let level = arguments.isa.unwrap_or_else(Level::best);
     let (buffers, buffers_limit) = (arguments.buffers, arguments.buffers_limit.max(arguments.buffers));
     let secret = RandomState::new().hash_one("the daemon's secret");
     let (workers, share_buffers) = (arguments.workers, arguments.share_buffers);
-    let dataplane = Dataplane::new(Settings { workers, level, buffers, buffers_limit, share_buffers, secret })?;
+    let settings = Settings { workers, level, buffers, buffers_limit, share_buffers, secret, statistics };
+    let dataplane = Dataplane::new(settings)?;
     match dataplane.buffers().backing() {
         Backing::Huge => {}
         Backing::Transparent => tracing::warn!(
@@ -83,6 +88,7 @@ pub fn start(control: &Control, arguments: &DataplaneArguments, start: u64) -> R
     }
     control.spawn("doorbell", answer(control.clone())?);
     control.spawn("upkeep", upkeep(control.clone()));
+    control.spawn("statistics", quiver_statistics::keep_fresh(control.clone()));
     Ok(Threads(threads))
 }
 

@@ -5,6 +5,7 @@ use std::error::Error;
 
 /// Registers every room, in the order of their lines. The error says what does not fit together.
 pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
+    quiver_statistics::register(control)?;
     quiver_interface::register(control)?;
     quiver_ethernet::register(control)?;
     quiver_handoff::register(control)?;

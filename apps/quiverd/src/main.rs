@@ -15,6 +15,7 @@ mod server;
 mod settings;
 mod socket;
 mod state;
+mod statistics;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -89,8 +90,10 @@ async fn run(given: Given) -> Result<(), String> {
         entered.map_err(|error| format!("--runtime-dir {}: {error}; name another", folder.display()))?;
     }
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
-    dataplane::insert(&control, &settings.dataplane).map_err(|error| error.to_string())?;
+    let inserted = dataplane::insert(&control, &settings.dataplane, settings.statistics.segment());
+    inserted.map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
+    quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     exec_from(&control, Rc::new(ScriptFiles));
     quiver_plugins::load(&control, &settings.plugin);
@@ -102,7 +105,9 @@ async fn run(given: Given) -> Result<(), String> {
     let is_root = nix::unistd::geteuid().is_root();
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let own_socket = settings.socket.as_deref();
-    let api_sockets = api::paths(settings.vpp.api_socket, own_socket, is_root, directory("XDG_RUNTIME_DIR"));
+    let paths = |name, given| socket::paths(name, given, own_socket, is_root, directory("XDG_RUNTIME_DIR"));
+    let api_sockets = paths("api.sock", settings.vpp.api_socket);
+    let stats_sockets = paths("stats.sock", settings.statistics.stats_socket);
     let has_state = settings.socket.is_none() && !settings.no_state;
     let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
     let group = settings.group.as_deref().map(group).transpose()?;
@@ -110,6 +115,8 @@ async fn run(given: Given) -> Result<(), String> {
     let path = protocol::socket_path(socket, is_root, directory("XDG_RUNTIME_DIR"));
     let socket = Socket::bind(&path, group).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
+    // Who finds the API's socket expects the statistics to be there, too.
+    let statistics = statistics::Servers::bind(stats_sockets, group)?;
     let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets, group)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
@@ -139,6 +146,7 @@ async fn run(given: Given) -> Result<(), String> {
     tokio::select! {
         () = server.serve(&control) => {}
         () = api.serve(&control) => {}
+        () = statistics.serve(&control) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

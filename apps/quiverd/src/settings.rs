@@ -8,6 +8,7 @@ use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
 
 use crate::dataplane::DataplaneArguments;
+use crate::statistics::StatisticsArguments;
 
 /// The Quiver daemon.
 #[derive(Debug, Parser)]
@@ -65,6 +66,9 @@ pub struct Settings {
     /// The data plane.
     #[command(flatten)]
     pub dataplane: DataplaneArguments,
+    /// The statistics.
+    #[command(flatten)]
+    pub statistics: StatisticsArguments,
     /// VPP's way: sections as in startup.conf, such as: quiverd unix { nodaemon } cpu { workers 2 }
     #[arg(trailing_var_arg = true, value_name = "SECTION { ... }")]
     pub startup: Vec<String>,
@@ -100,18 +104,12 @@ pub struct VppArguments {
     /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
     #[arg(long, value_name = "PATH")]
     pub api_socket: Vec<PathBuf>,
-    /// Give out the stats segment there.
-    #[arg(long, value_name = "PATH", hide = true)]
-    pub stats_socket: Option<PathBuf>,
-    /// The size of the stats segment.
-    #[arg(long, value_name = "BYTES", hide = true)]
-    pub stats_size: Option<u64>,
 }
 
 impl VppArguments {
     /// The sockets that were asked for and that nobody serves yet.
     pub fn unserved(&self) -> impl Iterator<Item = &'static str> {
-        let asked = [("--cli-listen", self.cli_listen.is_some()), ("--stats-socket", self.stats_socket.is_some())];
+        let asked = [("--cli-listen", self.cli_listen.is_some())];
         asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option))
     }
 }
@@ -249,7 +247,7 @@ mod tests {
         let settings = given(&arguments).unwrap().settings;
         assert_eq!(settings.vpp.cli_listen.as_deref(), Some("/t/cli.sock"));
         assert_eq!(settings.vpp.api_socket, [PathBuf::from("/t/api.sock")]);
-        assert_eq!(settings.vpp.stats_socket, Some("/t/stats.sock".into()));
+        assert_eq!(settings.statistics.stats_socket, [PathBuf::from("/t/stats.sock")]);
         assert!(!settings.daemon && settings.no_state);
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::unistd::Gid;
+use quiver_control::protocol;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
@@ -30,28 +31,53 @@ pub enum SocketError {
     },
 }
 
-/// A socket; its file is removed with it.
-pub struct Socket {
-    listener: UnixListener,
-    path: PathBuf,
-    places: Places,
+/// Where something is served: a socket, and whether the daemon can do without it.
+pub type SocketPath = (PathBuf, bool);
+
+/// Where VPP's clients look first.
+const VPP: &str = "/run/vpp";
+
+/// The sockets of something that VPP's clients find under a name: those that were asked for, or else the standard ones,
+/// unless the command socket is not at its standard place either.
+pub fn paths(
+    name: &str,
+    given: Vec<PathBuf>,
+    command: Option<&Path>,
+    is_root: bool,
+    runtime: Option<PathBuf>,
+) -> Vec<SocketPath> {
+    if !given.is_empty() {
+        return given.into_iter().map(|path| (path, false)).collect();
+    }
+    if command.is_some() {
+        return vec![];
+    }
+    let own = protocol::socket_path(None, is_root, runtime).with_file_name(name);
+    let vpp = is_root.then(|| (Path::new(VPP).join(name), true));
+    [(own, false)].into_iter().chain(vpp).collect()
 }
 
-impl Socket {
-    /// Binds a socket for quiverd's user and a group, by default the user's. The file that a dead daemon left is replaced,
-    /// that of a living one is not.
-    pub fn bind(path: &Path, group: Option<Gid>) -> Result<Socket, SocketError> {
-        Socket::bind_for(path, group, by_open_files())
-    }
+/// The file of a socket; it is removed with this.
+pub struct Name(PathBuf);
 
-    /// The same, for so many clients at a time.
-    pub fn bind_for(path: &Path, group: Option<Gid>, clients_max: usize) -> Result<Socket, SocketError> {
+impl Name {
+    /// Gives a socket its name when it listens, for quiverd's user and a group, by default the user's: `listen` makes it,
+    /// at a path of another name. The file that a dead daemon left is replaced, that of a living one is not.
+    pub fn give<S>(
+        path: &Path,
+        group: Option<Gid>,
+        listen: impl FnOnce(&Path) -> io::Result<S>,
+    ) -> Result<(S, Name), SocketError> {
         let refused = |error| SocketError::Refused { path: path.to_owned(), error };
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(refused)?;
         }
         match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => return Err(SocketError::InUse(path.to_owned())),
+            // Somebody serves, though no streams.
+            Err(error) if error.raw_os_error() == Some(nix::libc::EPROTOTYPE) => {
+                return Err(SocketError::InUse(path.to_owned()));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // Nobody listens, or it is something that nobody can listen on.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -66,7 +92,7 @@ impl Socket {
         let mut unnamed = path.as_os_str().to_owned();
         unnamed.push(format!(".{}", std::process::id()));
         let unnamed = Path::new(&unnamed);
-        let listener = UnixListener::bind(unnamed).map_err(refused)?;
+        let socket = listen(unnamed).map_err(refused)?;
         // Owner and group may connect.
         let named = std::fs::set_permissions(unnamed, std::fs::Permissions::from_mode(0o660))
             .and_then(|()| std::os::unix::fs::chown(unnamed, None, group.map(Gid::as_raw)))
@@ -75,7 +101,34 @@ impl Socket {
             let _ = std::fs::remove_file(unnamed);
             return Err(refused(error));
         }
-        Ok(Socket { listener, path: path.to_owned(), places: Places::new(clients_max) })
+        Ok((socket, Name(path.to_owned())))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        // Gone already is as good as removed.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A socket; its file is removed with it.
+pub struct Socket {
+    listener: UnixListener,
+    places: Places,
+    _name: Name,
+}
+
+impl Socket {
+    /// Binds a socket: see [`Name::give`].
+    pub fn bind(path: &Path, group: Option<Gid>) -> Result<Socket, SocketError> {
+        Socket::bind_for(path, group, by_open_files())
+    }
+
+    /// The same, for so many clients at a time.
+    pub fn bind_for(path: &Path, group: Option<Gid>, clients_max: usize) -> Result<Socket, SocketError> {
+        let (listener, name) = Name::give(path, group, |path| UnixListener::bind(path))?;
+        Ok(Socket { listener, places: Places::new(clients_max), _name: name })
     }
 
     /// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told how many
@@ -112,9 +165,20 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
-    fn drop(&mut self) {
-        // Gone already is as good as removed.
-        let _ = std::fs::remove_file(&self.path);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
+        let of = |given: &[&str], command: Option<&str>, is_root| {
+            let given = given.iter().map(PathBuf::from).collect();
+            paths("api.sock", given, command.map(Path::new), is_root, Some("/run/user/7".into()))
+        };
+        let path = |path: &str, can_be_missed| (PathBuf::from(path), can_be_missed);
+        assert_eq!(of(&[], None, true), [path("/run/quiver/api.sock", false), path("/run/vpp/api.sock", true)]);
+        assert_eq!(of(&[], None, false), [path("/run/user/7/quiver/api.sock", false)]);
+        assert_eq!(of(&[], Some("/tmp/x/cli.sock"), true), []);
+        assert_eq!(of(&["/tmp/a"], Some("/tmp/x/cli.sock"), true), [path("/tmp/a", false)]);
     }
 }

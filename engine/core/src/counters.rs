@@ -1,35 +1,16 @@
 //! Counters with one writer each, a worker, and any number of readers.
 //!
-//! A [`Counters`] is a vector of (packets, bytes) pairs by index (interface, adjacency, route), with a [`Row`] for every
-//! worker. Rows grow in segments that double, so a counter never moves while its writer runs; control grows them before
-//! it hands out an index, and a worker that counts an index without a segment counts nothing.
+//! A [`Counters`] is a vector by index (interface, adjacency, route) of [`Pair`]s of packets and bytes, or of single
+//! [`Counter`]s, with a [`Row`] for every worker. Those of the [statistics segment](quiver_stats) lie in memory that
+//! clients map, one behind the other in a room of fixed size; what that has no room for, and what is in no segment, lies
+//! in segments that double. So a counter never moves while its writer runs. Control makes room before it hands out an
+//! index, and a worker that counts an index without room counts nothing.
 
 use crate::isa::Mask16;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use quiver_stats::{Block, Segment, Target, Vector};
 use std::sync::{Arc, OnceLock};
 
-/// One counter, written by one thread only: plain loads and stores do, no locked instruction.
-#[derive(Default, Debug)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds `n`; only the owning thread may call it, others would lose counts (but nothing worse).
-    #[inline(always)]
-    pub fn add(&self, n: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
-    }
-    /// Raises the counter to `n` if it is less: for the largest value seen.
-    #[inline(always)]
-    pub fn raise(&self, n: u64) {
-        if n > self.0.load(Relaxed) {
-            self.0.store(n, Relaxed);
-        }
-    }
-    /// The value, at most a moment old.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
+pub use quiver_stats::{Cell, Counter, Pair};
 
 /// What passed somewhere.
 #[derive(Default, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,26 +21,16 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// Packets and bytes.
-#[derive(Default, Debug)]
-struct Pair {
-    packets: Counter,
-    bytes: Counter,
-}
-
 const FIRST_BITS: u32 = 6;
 const SEGMENTS: usize = 26;
 
 /// The counters of one worker.
 #[derive(Debug)]
-pub struct Row {
-    segments: [OnceLock<Box<[Pair]>>; SEGMENTS],
-}
-
-impl Default for Row {
-    fn default() -> Row {
-        Row { segments: [const { OnceLock::new() }; SEGMENTS] }
-    }
+pub struct Row<C: Cell = Pair> {
+    /// The first ones, which clients can see.
+    shown: Block<C>,
+    /// The others.
+    beyond: [OnceLock<Box<[C]>>; SEGMENTS],
 }
 
 /// Segment and place in it: segment k holds 64 << k counters.
@@ -70,92 +41,145 @@ fn place(index: u32) -> (usize, usize) {
     (segment as usize, (shifted - (1 << (segment + FIRST_BITS))) as usize)
 }
 
-impl Row {
-    /// Counts packets and bytes at an index.
+impl<C: Cell> Row<C> {
+    fn new(shown: Block<C>) -> Row<C> {
+        Row { shown, beyond: [const { OnceLock::new() }; SEGMENTS] }
+    }
     #[inline(always)]
-    pub fn add(&self, index: u32, packets: u64, bytes: u64) {
-        if let Some(pair) = self.pair(index) {
-            pair.packets.add(packets);
-            pair.bytes.add(bytes);
+    fn cell(&self, index: u32) -> Option<&C> {
+        match self.shown.get(index as usize) {
+            Some(cell) => Some(cell),
+            None => self.cell_beyond(index),
         }
     }
-    /// Counts a packet of so many bytes at the index of each lane.
+    // Kernels contain no calls, not even for what hardly happens.
     #[inline(always)]
-    pub fn add_lanes(&self, lanes: Mask16, indexes: &[u32; 16], bytes: &[u32; 16]) {
-        // Indexes are near each other more often than not: a segment is looked up when it changes.
-        let (mut last, mut pairs) = (SEGMENTS, &[][..]);
-        for lane in lanes {
-            let (segment, at) = place(indexes[lane]);
-            if segment != last {
-                let found = self.segments.get(segment).and_then(OnceLock::get);
-                (last, pairs) = (segment, found.map_or(&[][..], |pairs| &**pairs));
-            }
-            if let Some(pair) = pairs.get(at) {
-                pair.packets.add(1);
-                pair.bytes.add(bytes[lane].into());
-            }
+    fn cell_beyond(&self, index: u32) -> Option<&C> {
+        let (segment, at) = place(index - self.shown.len() as u32);
+        self.beyond.get(segment)?.get()?.get(at)
+    }
+    fn grow(&self, capacity: u32) {
+        let Some(last) = capacity.checked_sub(self.shown.len() as u32 + 1) else { return };
+        for segment in 0..=place(last).0.min(SEGMENTS - 1) {
+            self.beyond[segment]
+                .get_or_init(|| (0..1usize << (segment as u32 + FIRST_BITS)).map(|_| C::default()).collect());
         }
     }
     /// Asks for the line of a counter to be brought near.
     #[inline(always)]
     pub fn prefetch(&self, index: u32) {
-        if let Some(pair) = self.pair(index) {
-            crate::isa::prefetch(pair);
+        if let Some(cell) = self.cell(index) {
+            crate::isa::prefetch(cell);
         }
     }
+}
+
+impl Row<Counter> {
+    /// Counts at an index.
     #[inline(always)]
-    fn pair(&self, index: u32) -> Option<&Pair> {
-        let (segment, at) = place(index);
-        self.segments.get(segment)?.get()?.get(at)
+    pub fn add(&self, index: u32, n: u64) {
+        if let Some(counter) = self.cell(index) {
+            counter.add(n);
+        }
     }
-    fn grow(&self, capacity: u32) {
-        for segment in 0..=place(capacity.saturating_sub(1)).0.min(SEGMENTS - 1) {
-            self.segments[segment]
-                .get_or_init(|| (0..1usize << (segment as u32 + FIRST_BITS)).map(|_| Pair::default()).collect());
+}
+
+impl Row<Pair> {
+    /// Counts packets and bytes at an index.
+    #[inline(always)]
+    pub fn add(&self, index: u32, packets: u64, bytes: u64) {
+        if let Some(pair) = self.cell(index) {
+            pair.add(packets, bytes);
+        }
+    }
+    /// Counts a packet of so many bytes at the index of each lane.
+    #[inline(always)]
+    pub fn add_lanes(&self, lanes: Mask16, indexes: &[u32; 16], bytes: &[u32; 16]) {
+        for lane in lanes {
+            if let Some(pair) = self.cell(indexes[lane]) {
+                pair.add(1, bytes[lane].into());
+            }
         }
     }
 }
 
 /// A vector of counters, a row for each worker.
-#[derive(Clone, Debug)]
-pub struct Counters {
-    rows: Arc<[Arc<Row>]>,
+#[derive(Debug)]
+pub struct Counters<C: Cell = Pair>(Arc<Shared<C>>);
+
+#[derive(Debug)]
+struct Shared<C: Cell> {
+    rows: Vec<Arc<Row<C>>>,
+    /// What clients see.
+    vector: Option<Vector<C>>,
 }
 
-impl Counters {
-    /// Counters for `workers` workers; call [`Counters::grow`] before the first index is used.
-    pub fn new(workers: usize) -> Counters {
-        Counters { rows: (0..workers).map(|_| Arc::default()).collect() }
+impl<C: Cell> Clone for Counters<C> {
+    fn clone(&self) -> Counters<C> {
+        Counters(self.0.clone())
     }
-    /// Makes room for the indexes below `capacity`.
+}
+
+impl<C: Cell> Counters<C> {
+    /// Counters for `workers` workers that clients do not see; call [`Counters::grow`] before the first index is used.
+    pub fn new(workers: usize) -> Counters<C> {
+        let rows = (0..workers).map(|_| Arc::new(Row::new(Block::own(0)))).collect();
+        Counters(Arc::new(Shared { rows, vector: None }))
+    }
+    /// Counters that clients see under a name, with room for `most` indexes, or as many as the segment has room for.
+    pub fn shown(segment: &Segment, name: &str, most: u32) -> Counters<C> {
+        let (vector, threads) = (segment.edit().vector(name, most), segment.threads());
+        let row = |worker| Arc::new(Row::new(vector.rows()[threads.row(worker)].clone()));
+        let rows = (0..threads.workers).map(row).collect();
+        Counters(Arc::new(Shared { rows, vector: Some(vector) }))
+    }
+    /// What other names for an index lead to. None if clients do not see the counters.
+    pub fn target(&self) -> Option<Target> {
+        self.0.vector.as_ref().map(Vector::target)
+    }
+    /// Makes room for the indexes below `capacity`, and shows them.
     pub fn grow(&self, capacity: u32) {
-        self.rows.iter().for_each(|row| row.grow(capacity));
+        self.0.rows.iter().for_each(|row| row.grow(capacity));
+        if let Some(vector) = &self.0.vector {
+            vector.show(capacity);
+        }
     }
     /// The row that worker `worker` writes; the last one if there are fewer.
-    pub fn row(&self, worker: usize) -> Arc<Row> {
-        self.rows[worker.min(self.rows.len() - 1)].clone()
+    pub fn row(&self, worker: usize) -> Arc<Row<C>> {
+        self.0.rows[worker.min(self.0.rows.len() - 1)].clone()
     }
+    /// Sets an index back to zero. Counts that workers add at the same moment may be lost.
+    pub fn clear(&self, index: u32) {
+        self.cells(index).for_each(Cell::clear);
+    }
+    fn cells(&self, index: u32) -> impl Iterator<Item = &C> {
+        self.0.rows.iter().filter_map(move |row| row.cell(index))
+    }
+}
+
+impl Counters<Pair> {
     /// What all workers counted.
     pub fn sum(&self, index: u32) -> Traffic {
         let mut sum = Traffic::default();
-        for pair in self.rows.iter().filter_map(|row| row.pair(index)) {
+        for pair in self.cells(index) {
             sum.packets += pair.packets.get();
             sum.bytes += pair.bytes.get();
         }
         sum
     }
-    /// Sets an index back to zero. Counts that workers add at the same moment may be lost.
-    pub fn clear(&self, index: u32) {
-        for pair in self.rows.iter().filter_map(|row| row.pair(index)) {
-            pair.packets.0.store(0, Relaxed);
-            pair.bytes.0.store(0, Relaxed);
-        }
+}
+
+impl Counters<Counter> {
+    /// What all workers counted.
+    pub fn sum(&self, index: u32) -> u64 {
+        self.cells(index).map(Counter::get).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiver_stats::{Reading, Settings, Threads};
 
     #[test]
     fn places_are_dense_and_distinct() {
@@ -167,24 +191,58 @@ mod tests {
         assert_eq!(place(u32::MAX), (26, 63));
     }
 
+    /// Counters that nobody sees, all of which are shown, and of which a few are.
+    fn all_kinds() -> [Counters; 3] {
+        let threads = Threads { main: true, workers: 2 };
+        let segment = Segment::new(Settings { size: 1 << 20 }, threads).expect("memory");
+        [Counters::new(2), Counters::shown(&segment, "/all", 1001), Counters::shown(&segment, "/few", 7)]
+    }
+
     #[test]
     fn counts_survive_growth_and_add_up_over_workers() {
-        let counters = Counters::new(2);
         let of = |packets, bytes| Traffic { packets, bytes };
-        counters.row(0).add(5, 1, 100);
-        assert_eq!(counters.sum(5), of(0, 0), "no room yet: nothing is counted");
+        for counters in all_kinds() {
+            counters.grow(6);
+            counters.row(0).add(5, 1, 100);
+            counters.grow(1000);
+            counters.row(1).add(5, 2, 50);
+            counters.row(1).add(999, 7, 7);
+            assert_eq!((counters.sum(5), counters.sum(999)), (of(3, 150), of(7, 7)));
+            counters.clear(5);
+            assert_eq!(counters.sum(5), of(0, 0));
+            let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000, 1, 2, 3, 4, 5, 6, 7, 8];
+            counters.row(0).add_lanes(Mask16(0b1111_1111), &indexes, &[10; 16]);
+            assert_eq!([5, 64, 999].map(|index| counters.sum(index)), [of(2, 20), of(1, 10), of(8, 17)]);
+            let others = [8, 1_000_000].map(|index| counters.sum(index));
+            assert_eq!(others, [of(0, 0); 2], "a lane that is not counted, and one without room");
+        }
+    }
+
+    #[test]
+    fn without_room_nothing_is_counted() {
+        let counters: Counters<Counter> = Counters::new(1);
+        counters.row(0).add(5, 1);
         counters.grow(6);
-        counters.row(0).add(5, 1, 100);
-        counters.grow(1000);
-        counters.row(1).add(5, 2, 50);
-        counters.row(1).add(999, 7, 7);
-        assert_eq!((counters.sum(5), counters.sum(999)), (of(3, 150), of(7, 7)));
-        counters.clear(5);
-        assert_eq!(counters.sum(5), of(0, 0));
-        let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000, 1, 2, 3, 4, 5, 6, 7, 8];
-        counters.row(0).add_lanes(Mask16(0b1111_1111), &indexes, &[10; 16]);
-        assert_eq!([5, 64, 999].map(|index| counters.sum(index)), [of(2, 20), of(1, 10), of(8, 17)]);
-        let others = [8, 1_000_000].map(|index| counters.sum(index));
-        assert_eq!(others, [of(0, 0); 2], "a lane that is not counted, and one without room");
+        assert_eq!(counters.sum(5), 0);
+        counters.row(0).add(5, 1);
+        assert_eq!(counters.sum(5), 1);
+    }
+
+    #[test]
+    fn clients_see_what_workers_count_behind_the_main_thread_s_row() {
+        let threads = Threads { main: true, workers: 2 };
+        let segment = Segment::new(Settings { size: 1 << 20 }, threads).expect("memory");
+        let counters: Counters<Counter> = Counters::shown(&segment, "/if/drops", 4);
+        counters.grow(3);
+        counters.row(0).add(2, 7);
+        counters.row(1).add(1, 9);
+        segment.read(|name, reading| {
+            let Reading::Simple(rows) = reading else { panic!("{name} is {reading:?}") };
+            let rows: Vec<Vec<u64>> = rows.iter().map(|row| row.iter().map(Counter::get).collect()).collect();
+            assert_eq!(rows, [[0, 0, 0], [0, 0, 7], [0, 9, 0]]);
+        });
+        counters.grow(6);
+        counters.row(1).add(5, 1);
+        assert_eq!(counters.sum(5), 1, "there is no room to show it, but it is counted");
     }
 }

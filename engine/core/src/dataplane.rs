@@ -3,14 +3,17 @@
 //! Nothing here waits for a worker. Wirings and products are computed here and posted; workers swap them in between two
 //! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
 
+mod counted;
 mod placement;
 
+pub use counted::InterfaceCounters;
+pub(crate) use counted::RxRows;
 pub use placement::PlacementError;
 
 use crate::buffer::{Buffers, Packet, PoolError};
 use crate::capture::Capture;
 use crate::channel::{Doorbell, Inbox, channel};
-use crate::counters::{Counters, Traffic};
+use crate::counters::Counters;
 use crate::graph::{
     Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec, Punt, Punted, Seed, Side, To, Wiring,
 };
@@ -23,8 +26,10 @@ use crate::rx::{RxMode, RxQueue};
 use crate::trace::Record;
 use crate::tx::{OUTPUT, Output, Ports, TxQueue};
 use crate::worker::{Worker, WorkerCounters};
+use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
+use quiver_stats::{Segment, Target, Threads};
 use quiver_table::Domain;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +37,7 @@ use std::sync::Arc;
 /// How the data plane is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Workers; at least one is made.
+    /// Workers; at least one is made. With 0 there is one, and clients of the statistics take it for the main thread.
     pub workers: usize,
     /// The instruction set.
     pub level: Level,
@@ -44,6 +49,8 @@ pub struct Settings {
     pub share_buffers: bool,
     /// Seeds the hashes of addresses that strangers choose; outside of tests nobody else may know it.
     pub secret: u64,
+    /// The statistics segment.
+    pub statistics: quiver_stats::Settings,
 }
 impl Default for Settings {
     fn default() -> Settings {
@@ -54,6 +61,7 @@ impl Default for Settings {
             buffers_limit: 262_144,
             share_buffers: false,
             secret: 0,
+            statistics: quiver_stats::Settings::default(),
         }
     }
 }
@@ -70,6 +78,14 @@ pub enum DataplaneError {
     /// The system.
     #[error("the system refused an event channel: {0}")]
     System(#[from] std::io::Error),
+    /// The statistics segment.
+    #[error("the system refused a memory file of {size} bytes for the statistics: {error}; choose another size")]
+    Statistics {
+        /// The size that was asked for.
+        size: usize,
+        /// What the system says.
+        error: std::io::Error,
+    },
     /// Interfaces with other numbers of transmit queues than workers.
     #[error("interface {interface}: {given} transmit queues for {workers} workers; give one for each worker")]
     Queues {
@@ -80,19 +96,6 @@ pub enum DataplaneError {
         /// Workers.
         workers: usize,
     },
-}
-
-/// What an interface counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InterfaceCounters {
-    /// What it received.
-    pub rx: Traffic,
-    /// What it sent.
-    pub tx: Traffic,
-    /// Packets that it received and a node dropped.
-    pub drops: u64,
-    /// Packets that its queues did not take.
-    pub tx_errors: u64,
 }
 
 /// A receive queue as control sees it.
@@ -160,10 +163,7 @@ pub struct Dataplane {
     planned: Planned,
     next_queue: u32,
     next_worker: usize,
-    rx: Counters,
-    tx: Counters,
-    drops: Counters,
-    tx_errors: Counters,
+    counted: Counted,
     bell: Doorbell,
     punted: Inbox<Punted>,
     attic: Attic,
@@ -175,16 +175,20 @@ pub struct Dataplane {
 impl Dataplane {
     /// A data plane with the engine's own nodes and no workers yet.
     pub fn new(settings: Settings) -> Result<Dataplane, DataplaneError> {
+        let main = settings.workers > 0;
         let settings = Settings { workers: settings.workers.max(1), ..settings };
+        let mut counted = Counted::new(settings.statistics, Threads { main, workers: settings.workers })?;
+        // Interface 0 is there from the beginning: what we send ourselves has come by it.
+        counted.grow(0, 0);
         let bell = Doorbell::new()?;
         let (outbox, punted) = channel(4096, &bell);
-        let mut blueprint = Blueprint::new();
-        let counters = || Counters::new(settings.workers);
-        let (rx, tx, drops, tx_errors) = (counters(), counters(), counters(), counters());
-        blueprint.discard("drop", drops.clone())?;
+        let mut blueprint = Blueprint::new(Counted::arcs(&counted.segment), counted.segment.threads());
+        blueprint.discard("drop", counted.drops.clone())?;
         blueprint.node(NodeSpec::new("done", &[], |_| Done))?;
         blueprint.dispatcher()?;
-        blueprint.node(NodeSpec::new("punt", &[], move |_| Punt(outbox.clone())))?;
+        let punts = counted.punts.clone();
+        let punt = move |seed: Seed| Punt { to: outbox.clone(), counters: punts.row(seed.worker) };
+        blueprint.node(NodeSpec::new("punt", &[], punt))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
         Ok(Dataplane {
@@ -203,10 +207,7 @@ impl Dataplane {
             planned: Planned::default(),
             next_queue: 0,
             next_worker: 0,
-            rx,
-            tx,
-            drops,
-            tx_errors,
+            counted,
             bell,
             punted,
             attic: Attic::default(),
@@ -266,11 +267,13 @@ impl Dataplane {
             let limit = self.buffers.limit();
             let pool = pool.ok_or(PoolError::AtLimit { limit })?;
             let graph = self.blueprint.instantiate(id, pool.home())?;
-            let ports = Ports::new(self.output, self.blueprint.counters_of(self.output, id), self.tx_errors.row(id));
+            let ports =
+                Ports::new(self.output, self.blueprint.counters_of(self.output, id), self.counted.tx_errors.row(id));
             let (reader, level) = (self.domain.register(), self.settings.level);
             workers.push(Worker::new(id, level, reader, pool, graph, ports, mailbox.clone(), counters.clone()));
             self.workers.push(Handle { mailbox, counters });
         }
+        self.counted.name_arcs(&self.blueprint);
         Ok(workers)
     }
     /// Workers there are.
@@ -319,11 +322,6 @@ impl Dataplane {
             }
         }
     }
-    fn grow_counters(&self, interface: u16) {
-        for counters in [&self.rx, &self.tx, &self.drops, &self.tx_errors] {
-            counters.grow(u32::from(interface) + 1);
-        }
-    }
     /// Gives an interface its queues: `rx` are spread over the workers, `tx` has one for each worker. The interface is
     /// down until [`Dataplane::set_up`].
     pub fn attach(
@@ -337,11 +335,11 @@ impl Dataplane {
             let workers = self.workers.len();
             return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
         }
-        self.grow_counters(interface);
+        self.counted.grow(interface, rx.len());
         self.ports.insert(interface);
         self.generations.change(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
-            let counters = self.tx.row(worker);
+            let counters = self.counted.tx.row(worker);
             self.post(worker, move |w| w.attach_tx(interface, queue, counters));
         }
         let mut ids = vec![];
@@ -350,7 +348,14 @@ impl Dataplane {
             self.next_queue += 1;
             self.next_worker += 1;
             let (mode, has_interrupts) = (RxMode::default(), queue.fd().is_some() || queue.wake_at().is_some());
-            let place = Place::new(id, interface, input, self.rx.row(worker), false, mode);
+            let place = Place::new(
+                id,
+                interface,
+                input,
+                self.counted.rx_rows(index, self.blueprint.arcs(input), worker),
+                false,
+                mode,
+            );
             self.post(worker, move |w| {
                 w.expect(place);
                 // It is expected, so nothing is given back.
@@ -378,9 +383,9 @@ impl Dataplane {
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
         self.generations.change(interface);
-        self.grow_counters(interface);
+        self.counted.grow(interface, 0);
         self.post_all(|worker| {
-            let via = port.map(|port| (port, self.tx.row(worker)));
+            let via = port.map(|port| (port, self.counted.tx.row(worker)));
             move |w: &mut Worker| w.attach_via(interface, via)
         });
     }
@@ -415,27 +420,27 @@ impl Dataplane {
     }
     /// What an interface counted since it was made or cleared.
     pub fn interface_counters(&self, interface: u16) -> InterfaceCounters {
-        let interface = interface.into();
-        InterfaceCounters {
-            rx: self.rx.sum(interface),
-            tx: self.tx.sum(interface),
-            drops: self.drops.sum(interface).packets,
-            tx_errors: self.tx_errors.sum(interface).packets,
-        }
+        self.counted.of(interface)
     }
     /// The counters of received packets by interface; nodes add those of sub-interfaces.
     pub fn rx_counters(&self) -> &Counters {
-        &self.rx
+        &self.counted.rx
     }
     /// The counters of sent packets by interface.
     pub fn tx_counters(&self) -> &Counters {
-        &self.tx
+        &self.counted.tx
     }
     /// Sets an interface's counters to zero.
     pub fn clear_interface_counters(&self, interface: u16) {
-        for counters in [&self.rx, &self.tx, &self.drops, &self.tx_errors] {
-            counters.clear(interface.into());
-        }
+        self.counted.clear(interface);
+    }
+    /// The statistics, for rooms to add to.
+    pub fn statistics(&self) -> &Segment {
+        &self.counted.segment
+    }
+    /// What is counted of every interface: its name, `rx` for instance, and what other names for it lead to.
+    pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {
+        self.counted.by_interface()
     }
     /// The receive queues.
     pub fn queues(&self) -> &[QueueInfo] {
@@ -463,6 +468,7 @@ impl Dataplane {
                 self.post(worker, move |w| w.graph().add(instance));
             }
         }
+        self.counted.name_arcs(&self.blueprint);
         self.rewire();
         Ok(added)
     }

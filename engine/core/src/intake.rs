@@ -6,7 +6,7 @@
 //! said it, and nothing that control does depends on where the queue is just now.
 
 use crate::capture::Point;
-use crate::counters::Row;
+use crate::dataplane::RxRows;
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
 use crate::handoff::Marks;
@@ -45,7 +45,7 @@ pub(crate) struct Place {
     pub id: QueueId,
     pub interface: u16,
     pub input: NodeId,
-    pub counters: Arc<Row>,
+    pub counters: RxRows,
     pub up: bool,
     pub mode: RxMode,
     /// The queue; None while it is on its way here.
@@ -61,7 +61,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The place of a queue that is on its way, as control knows it.
-    pub fn new(id: QueueId, interface: u16, input: NodeId, counters: Arc<Row>, up: bool, mode: RxMode) -> Place {
+    pub fn new(id: QueueId, interface: u16, input: NodeId, counters: RxRows, up: bool, mode: RxMode) -> Place {
         Place {
             id,
             interface,
@@ -117,8 +117,15 @@ impl Place {
         let Some(queue) = &mut self.queue else { return Harvest::default() };
         let mut frame = graph.frame();
         let (counters, most) = (graph.counters(self.input), most.min(VECTOR));
-        let mut rx =
-            RxContext { pool: cx.pool, now: cx.now, interface: self.interface, most, counters, has_lost: false };
+        let mut rx = RxContext {
+            pool: cx.pool,
+            now: cx.now,
+            interface: self.interface,
+            most,
+            counters,
+            rows: &self.counters,
+            has_lost: false,
+        };
         let n = queue.receive(&mut rx, &mut frame).min(frame.len());
         if n == 0 {
             // A queue that lost packets has not shown that it is empty.
@@ -130,7 +137,8 @@ impl Place {
         for length in &frame.length[..n] {
             bytes += u64::from(*length);
         }
-        self.counters.add(self.interface.into(), n as u64, bytes);
+        self.counters.rx.add(self.interface.into(), n as u64, bytes);
+        self.counters.queue.add(self.interface.into(), n as u64, bytes);
         counters.calls.add(1);
         counters.packets.add(n as u64);
         if let Some(capture) = &mut cx.output.capture {

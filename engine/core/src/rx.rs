@@ -1,6 +1,7 @@
 //! Receive queues, as drivers provide them.
 
 use crate::buffer::Pool;
+use crate::dataplane::RxRows;
 use crate::frame::Frame;
 use crate::graph::NodeCounters;
 use std::any::Any;
@@ -18,6 +19,8 @@ pub struct RxContext<'t> {
     pub most: usize,
     /// Of the node that stands for the queue.
     pub(crate) counters: &'t NodeCounters,
+    /// Of the interface.
+    pub(crate) rows: &'t RxRows,
     /// Whether packets were lost.
     pub(crate) has_lost: bool,
 }
@@ -25,7 +28,9 @@ impl RxContext<'_> {
     /// Counts packets that are lost, or errors in place of packets: the reason is an arc of the node that stands for the
     /// queue ([`Blueprint::input`](crate::Blueprint::input)).
     pub fn lose(&mut self, reason: impl Into<u16>, packets: u64) {
-        self.counters.arc(reason.into(), packets);
+        let reason = reason.into();
+        self.counters.arc(reason, packets);
+        self.rows.lost(self.interface, reason, packets);
         self.has_lost |= packets > 0;
     }
 }

@@ -5,7 +5,7 @@ use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
 use crate::capture::{Capture, Point};
 use crate::column;
 use crate::complete::{Completion, Incomplete};
-use crate::counters::Row;
+use crate::counters::{Counter, Row};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
@@ -246,7 +246,7 @@ pub struct Ports {
     /// Sub-interfaces and other interfaces that send by another one.
     via: Vec<Option<Via>>,
     /// Packets that an interface's queue had no room for.
-    errors: Arc<Row>,
+    errors: Arc<Row<Counter>>,
     /// Ports with packets in their batch.
     waiting: Vec<u16>,
     counts: Arc<NodeCounters>,
@@ -256,7 +256,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    pub(crate) fn new(node: NodeId, counts: Arc<NodeCounters>, errors: Arc<Row>) -> Ports {
+    pub(crate) fn new(node: NodeId, counts: Arc<NodeCounters>, errors: Arc<Row<Counter>>) -> Ports {
         Ports {
             ports: vec![],
             via: vec![],
@@ -412,7 +412,7 @@ impl Ports {
 struct Way<'w> {
     interface: u16,
     counts: &'w NodeCounters,
-    errors: &'w Row,
+    errors: &'w Row<Counter>,
     node: NodeId,
     capture: &'w mut Option<Capture>,
 }
@@ -420,7 +420,7 @@ impl Way<'_> {
     /// Counts packets that were not sent.
     fn dropped(&self, reason: Next, packets: u64) {
         self.counts.arc(reason as u16, packets);
-        self.errors.add(self.interface.into(), packets, 0);
+        self.errors.add(self.interface.into(), packets);
     }
 }
 

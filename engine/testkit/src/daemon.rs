@@ -168,7 +168,7 @@ impl Daemon {
             buffers,
             buffers_limit: setup.buffers_limit.max(buffers),
             share_buffers: setup.share_buffers,
-            secret: 0,
+            ..Settings::default()
         };
         let dataplane = Dataplane::new(settings)?;
         let domain = dataplane.domain().clone();

@@ -5,6 +5,7 @@
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
 //! - `set` and `show`: the commands.
+//! - `statistics`: what clients of the statistics segment see of interfaces.
 #![forbid(unsafe_code)]
 
 pub mod events;
@@ -13,6 +14,7 @@ pub mod queues;
 mod set;
 pub mod settings;
 mod show;
+mod statistics;
 
 pub use events::Events;
 pub use interfaces::{
@@ -35,5 +37,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     set::register(control);
     queues::register(control);
     show::register(control);
+    statistics::register(control);
     Ok(())
 }

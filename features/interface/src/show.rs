@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
-use quiver_engine::{Dataplane, InterfaceCounters};
+use quiver_engine::Dataplane;
 use serde_json::{Map, Value, json};
 
 use crate::interfaces::{Interface, Interfaces, LOCAL};
@@ -63,15 +63,18 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::new(text, Value::Array(list)))
 }
 
-fn counts(dataplane: &Dataplane, interface: &Interface) -> [(&'static str, u64); 6] {
-    let InterfaceCounters { rx, tx, drops, tx_errors } = dataplane.interface_counters(interface.id.0);
+fn counts(dataplane: &Dataplane, interface: &Interface) -> [(&'static str, u64); 9] {
+    let counted = dataplane.interface_counters(interface.id.0);
     [
-        ("rx packets", rx.packets),
-        ("rx bytes", rx.bytes),
-        ("tx packets", tx.packets),
-        ("tx bytes", tx.bytes),
-        ("drops", drops),
-        ("tx-error", tx_errors),
+        ("rx packets", counted.rx.packets),
+        ("rx bytes", counted.rx.bytes),
+        ("tx packets", counted.tx.packets),
+        ("tx bytes", counted.tx.bytes),
+        ("drops", counted.drops),
+        ("punt", counted.punts),
+        ("rx-no-buf", counted.rx_no_buffer),
+        ("rx-error", counted.rx_errors),
+        ("tx-error", counted.tx_errors),
     ]
 }
 

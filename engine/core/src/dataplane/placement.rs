@@ -39,8 +39,9 @@ impl Dataplane {
             return Ok(());
         }
         (queue.product, queue.path) = (Err("it was moved to another worker".into()), vec![]);
-        let QueueInfo { interface, input, up, mode, .. } = *queue;
-        let place = Place::new(id, interface, input, self.rx.row(worker), up, mode);
+        let QueueInfo { interface, index, input, up, mode, .. } = *queue;
+        let counters = self.counted.rx_rows(index, self.blueprint.arcs(input), worker);
+        let place = Place::new(id, interface, input, counters, up, mode);
         // In this order: the queue cannot arrive before it is expected.
         self.post(worker, move |w| w.expect(place));
         let (to, attic) = (self.workers[worker].mailbox.clone(), self.attic.clone());

@@ -4,8 +4,9 @@ use super::arc::ArcSpec;
 use super::dispatch::{Graph, NodeCounters};
 use super::wiring::{NodeId, Side, Wiring};
 use super::{Discard, Input, Node};
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::trace::{Describe, Record};
+use quiver_stats::{Block, Threads, Vector};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -206,13 +207,16 @@ pub struct Blueprint {
     /// Nodes that paths close over, with the arc by which they go on.
     pub(super) bypassed: BTreeMap<NodeId, Option<u16>>,
     pub(super) counters: Vec<Vec<Arc<NodeCounters>>>,
+    /// What arcs are counted in, those of a node one behind the other.
+    arc_counters: Vector<Counter>,
+    threads: Threads,
     /// The wiring as it was computed last, kept in step with `enabled`; None when it is to be computed anew.
     pub(super) wiring: Option<Wiring>,
 }
 
 impl Blueprint {
     /// A blueprint with the engine's own nodes: `drop`, `punt` and `interface-output`.
-    pub(crate) fn new() -> Blueprint {
+    pub(crate) fn new(arc_counters: Vector<Counter>, threads: Threads) -> Blueprint {
         Blueprint {
             nodes: vec![],
             ids: HashMap::new(),
@@ -223,6 +227,8 @@ impl Blueprint {
             stand_ins: BTreeMap::new(),
             bypassed: BTreeMap::new(),
             counters: vec![],
+            arc_counters,
+            threads,
             wiring: None,
         }
     }
@@ -238,10 +244,11 @@ impl Blueprint {
             return Err(GraphError::NodeTwice(spec.name));
         }
         self.ids.insert(spec.name, id);
-        for worker in &mut self.counters {
-            worker.push(Arc::new(NodeCounters::new(spec.arcs.len())));
-        }
         self.nodes.push(spec);
+        for worker in 0..self.counters.len() {
+            let counters = self.new_counters(id, worker);
+            self.counters[worker].push(counters);
+        }
         self.wiring = None;
         Ok(id)
     }
@@ -255,7 +262,7 @@ impl Blueprint {
         self.node(NodeSpec::new(super::DISPATCH, super::DispatchNext::ARCS, |_| Input))
     }
     /// Registers an end of the graph that frees packets, and counts them by the interface that received them.
-    pub(crate) fn discard(&mut self, name: &'static str, drops: Counters) -> Result<NodeId, GraphError> {
+    pub(crate) fn discard(&mut self, name: &'static str, drops: Counters<Counter>) -> Result<NodeId, GraphError> {
         self.node(NodeSpec::new(name, &[], move |seed| Discard(drops.row(seed.worker))))
     }
     /// Registers a feature arc.
@@ -351,11 +358,29 @@ impl Blueprint {
     }
     /// A worker's instance of the graph, and the counters that it shares with control.
     pub(crate) fn instantiate(&mut self, worker: usize, home: usize) -> Result<Graph, GraphError> {
-        let counters: Vec<_> = self.nodes.iter().map(|n| Arc::new(NodeCounters::new(n.arcs.len()))).collect();
+        let counters: Vec<_> = self.nodes().map(|node| self.new_counters(node, worker)).collect();
         let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker })).zip(counters.iter().cloned()).collect();
         debug_assert_eq!(self.counters.len(), worker);
         self.counters.push(counters);
         Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
+    }
+    fn new_counters(&self, node: NodeId, worker: usize) -> Arc<NodeCounters> {
+        let (first, arcs) = (self.first_arc(node) as usize, self.arcs(node).len());
+        let row = self.arc_counters.rows().get(self.threads.row(worker));
+        let shown = row.and_then(|row| row.part(first, arcs));
+        Arc::new(NodeCounters::new(shown.unwrap_or_else(|| Block::own(arcs))))
+    }
+    /// What arcs are counted in.
+    pub(crate) fn arc_counters(&self) -> &Vector<Counter> {
+        &self.arc_counters
+    }
+    /// The column of a node's first arc there.
+    pub(crate) fn first_arc(&self, node: NodeId) -> u32 {
+        self.nodes.iter().take(node.index()).map(|spec| spec.arcs.len() as u32).sum()
+    }
+    /// Columns there are.
+    pub(crate) fn arc_count(&self) -> u32 {
+        self.nodes.iter().map(|spec| spec.arcs.len() as u32).sum()
     }
     /// The instance of a node registered after the workers started.
     pub(crate) fn instance(&self, id: NodeId, worker: usize) -> (Box<dyn Node>, Arc<NodeCounters>) {

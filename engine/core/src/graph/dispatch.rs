@@ -9,6 +9,7 @@ use crate::counters::Counter;
 use crate::frame::{Frame, TAKEN, VECTOR};
 use crate::isa::lap;
 use crate::trace::Tracer;
+use quiver_stats::Block;
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
@@ -39,11 +40,10 @@ pub struct NodeCounters {
     /// Ticks of the time stamp counter spent.
     pub clocks: Counter,
     /// Packets by arc.
-    pub arcs: Box<[Counter]>,
+    pub arcs: Block<Counter>,
 }
 impl NodeCounters {
-    pub(crate) fn new(arcs: usize) -> NodeCounters {
-        let arcs = (0..arcs).map(|_| Counter::default()).collect();
+    pub(crate) fn new(arcs: Block<Counter>) -> NodeCounters {
         NodeCounters { calls: Counter::default(), packets: Counter::default(), clocks: Counter::default(), arcs }
     }
     /// Counts packets on an arc.

@@ -16,7 +16,7 @@ pub use wiring::{NodeId, Reason, Side, Wiring};
 use crate::buffer::{Packet, Pool};
 use crate::capture::Point;
 use crate::channel::Outbox;
-use crate::counters::Row;
+use crate::counters::{Counter, Row};
 use crate::frame::Frame;
 use crate::handoff::Outbound;
 use crate::isa::Level;
@@ -58,11 +58,11 @@ pub trait Node: Send + Any {
 }
 
 /// Frees packets: the end of every drop arc. The arc that led here is the reason. Counts them by receiving interface.
-pub(crate) struct Discard(pub Arc<Row>);
+pub(crate) struct Discard(pub Arc<Row<Counter>>);
 impl Node for Discard {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
-            self.0.add(frame.rx[i].into(), 1, frame.length[i].into());
+            self.0.add(frame.rx[i].into(), 1);
         }
         if let Some(capture) = &mut cx.output.capture {
             for i in 0..frame.len() {
@@ -83,13 +83,18 @@ impl Node for Done {
 }
 
 /// Hands packets to the control thread: the end of every punt arc.
-pub(crate) struct Punt(pub Outbox<Punted>);
+pub(crate) struct Punt {
+    pub to: Outbox<Punted>,
+    /// Packets by the interface that received them.
+    pub counters: Arc<Row<Counter>>,
+}
 impl Node for Punt {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
             let bytes = frame.segments(cx.pool, i).flatten().copied().collect();
+            self.counters.add(frame.rx[i].into(), 1);
             // A full queue drops the packet and counts it.
-            self.0.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });
+            self.to.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });
         }
         frame.free(cx.pool);
     }

@@ -1,0 +1,216 @@
+//! The statistics segment's sockets: whoever connects is given the memory file, which is all that is ever said there.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use nix::unistd::Gid;
+use quiver_control::Control;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use tokio::net::UnixListener;
+use tokio::task::JoinSet;
+
+use crate::socket::{Name, SocketError, SocketPath};
+
+/// Clients that may wait to be accepted.
+const BACKLOG: i32 = 64;
+
+/// Settings of the statistics, fixed while the daemon runs.
+#[derive(Debug, Args)]
+pub struct StatisticsArguments {
+    /// A socket of the statistics segment, for VPP's clients; may be given several times. By default stats.sock beside the
+    /// command socket and, as root, /run/vpp/stats.sock. With a command socket of its own, quiverd has none unless told where.
+    #[arg(long, value_name = "PATH")]
+    pub stats_socket: Vec<PathBuf>,
+    /// Bytes of the statistics segment at most, with K, M or G for their multiples; only what is used takes memory.
+    #[arg(long, default_value = "256M", value_name = "BYTES", value_parser = size)]
+    pub stats_size: usize,
+    /// Seconds between two times that what is computed of the statistics (rates, clocks of nodes) is computed anew.
+    #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = seconds)]
+    pub stats_interval: Duration,
+    /// Have no statistics of each node.
+    #[arg(long)]
+    pub stats_without_nodes: bool,
+}
+
+impl StatisticsArguments {
+    /// How the segment is made.
+    pub fn segment(&self) -> quiver_stats::Settings {
+        quiver_stats::Settings { size: self.stats_size }
+    }
+    /// How it is filled.
+    pub fn upkeep(&self) -> quiver_statistics::Settings {
+        quiver_statistics::Settings {
+            update_interval: self.stats_interval,
+            per_node_counters: !self.stats_without_nodes,
+        }
+    }
+}
+
+/// Bytes, as people write them.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("{text} is no number of bytes from 64K to 64G: write 256M, for instance");
+    let (digits, shift) = match text.char_indices().last() {
+        Some((end, 'k' | 'K')) => (&text[..end], 10),
+        Some((end, 'm' | 'M')) => (&text[..end], 20),
+        Some((end, 'g' | 'G')) => (&text[..end], 30),
+        _ => (text, 0),
+    };
+    let bytes: u64 = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift)).ok_or_else(wrong)?;
+    usize::try_from(bytes).ok().filter(|bytes| (64 << 10..=64 << 30).contains(bytes)).ok_or_else(wrong)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is no number of seconds from 0.01 to 3600");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if (0.01..=3600.0).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
+}
+
+/// The sockets.
+pub struct Servers(Vec<(UnixListener, Name)>);
+
+impl Servers {
+    /// Binds the sockets, for quiverd's user and a group.
+    pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
+        let mut sockets = vec![];
+        for (path, can_be_missed) in paths {
+            match bind(&path, group) {
+                Ok(socket) => {
+                    tracing::info!("serving statistics at {}", path.display());
+                    sockets.push(socket);
+                }
+                Err(error) if can_be_missed => tracing::warn!("statistics are not served there: {error}"),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(Servers(sockets))
+    }
+
+    /// Serves clients for ever.
+    pub async fn serve(self, control: &Control) {
+        let mut serving = JoinSet::new();
+        for (socket, name) in self.0 {
+            let segment = quiver_statistics::segment(control);
+            serving.spawn_local(async move {
+                let Some(file) = segment.file() else { return };
+                serve(&socket, file).await;
+                drop(name);
+            });
+        }
+        // It has no end; that of a task would be one of the daemon's.
+        while serving.join_next().await.is_some() {}
+        std::future::pending().await
+    }
+}
+
+fn bind(path: &Path, group: Option<Gid>) -> Result<(UnixListener, Name), SocketError> {
+    Name::give(path, group, |path| {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        // To accept clients is the same whether they send streams or packets.
+        UnixListener::from_std(socket.into())
+    })
+}
+
+async fn serve(socket: &UnixListener, file: BorrowedFd<'_>) {
+    loop {
+        match socket.accept().await {
+            Ok((client, _)) => {
+                if let Err(error) = send(client.as_fd(), file) {
+                    tracing::debug!("a client of the statistics has gone before it was served: {error}");
+                }
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely.
+                tracing::warn!("a client of the statistics could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Sends a file, and no byte with it.
+fn send(client: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (files, mut control) = ([file], SendAncillaryBuffer::new(&mut space));
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    rustix::net::sendmsg(client, &[IoSlice::new(&[])], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_engine::{Dataplane, Settings};
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+    /// Connects as clients do. The file that was sent, and whether the daemon has hung up then.
+    fn ask(path: &Path) -> io::Result<(Option<std::os::fd::OwnedFd>, bool)> {
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut bytes = [0; 8];
+        let received =
+            rustix::net::recvmsg(&socket, &mut [io::IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::empty())?;
+        assert_eq!(received.bytes, 0, "nothing is said beside");
+        let files = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        let end = rustix::net::recv(&socket, &mut bytes, RecvFlags::empty())?;
+        Ok((files, end.0 == 0))
+    }
+
+    #[test]
+    fn whoever_connects_is_given_the_file_and_the_name_is_nobody_else_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, dead) = (folder.path().join("run/stats.sock"), folder.path().join("dead.sock"));
+        // A dead daemon has left its socket's file.
+        drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let control = crate::host::control();
+            control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).unwrap());
+            let Ok(()) = quiver_statistics::register(&control);
+            let servers = Servers::bind(vec![(path.clone(), false), (dead.clone(), false)], None).unwrap();
+            let again = Servers::bind(vec![(path.clone(), false)], None);
+            assert!(again.is_err_and(|error| error.contains("another daemon")));
+            assert!(Servers::bind(vec![(path.clone(), true)], None).is_ok_and(|none| none.0.is_empty()));
+
+            let (size, asked) = (quiver_statistics::segment(&control).size().0, [path.clone(), dead]);
+            let clients = tokio::task::spawn_blocking(move || {
+                for path in asked.iter().cycle().take(40) {
+                    let (file, ended) = ask(path).unwrap();
+                    let known = rustix::fs::fstat(file.expect("a file")).unwrap();
+                    assert_eq!((known.st_size as u64, ended), (size, true));
+                }
+            });
+            tokio::select! {
+                () = servers.serve(&control) => {}
+                done = clients => done.unwrap(),
+            }
+        });
+        assert!(!path.exists(), "the name goes with the daemon");
+    }
+
+    #[test]
+    fn sizes_and_seconds_are_as_people_write_them() {
+        assert_eq!([size("64k"), size("256M"), size("1G")], [Ok(64 << 10), Ok(256 << 20), Ok(1 << 30)]);
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        for wrong in ["", "M", "1", "-5M", "99999999999G", "1T", "65G", "5µ"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(seconds("0.05"), Ok(Duration::from_millis(50)));
+        for wrong in ["", "0", "NaN", "1e9", "-1"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The entries: as control keeps them, and as they are written for clients. Called between the marks of a change only
+//! (see [`Edit`](crate::Edit)), but for lengths and values, which clients may find changed at any time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::cell::{Cell, Rows};
+use crate::layout::{self, ENTRY_NAME, ENTRY_VALUE, ENTRY_WORDS, EntryType, NAME_BYTES};
+use crate::memory::{Block, Memory, PAGE};
+use crate::space::Space;
+
+/// An entry, wherever in the directory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EntryId(u64);
+
+/// A vector takes so great a part of the memory at most.
+const PART: usize = 16;
+
+pub(crate) struct Entry {
+    pub id: EntryId,
+    pub name: String,
+    pub value: Value,
+}
+
+pub(crate) enum Value {
+    Number {
+        kind: EntryType,
+        value: u64,
+    },
+    Counters {
+        rows: Rows,
+        /// Where the rows' lengths are.
+        lengths: Vec<usize>,
+        shown: usize,
+        /// The vector of pointers to rows.
+        at: usize,
+    },
+    Names {
+        vector: Stretch,
+        texts: Vec<Option<Text>>,
+    },
+    Symlink {
+        to: EntryId,
+        column: u32,
+    },
+}
+
+impl Value {
+    fn kind(&self) -> EntryType {
+        match self {
+            Value::Number { kind, .. } => *kind,
+            Value::Counters { rows: Rows::Simple(_), .. } => EntryType::Simple,
+            Value::Counters { rows: Rows::Combined(_), .. } => EntryType::Combined,
+            Value::Names { .. } => EntryType::Names,
+            Value::Symlink { .. } => EntryType::Symlink,
+        }
+    }
+}
+
+/// A text in the memory.
+pub(crate) struct Text {
+    vector: Stretch,
+    pub text: String,
+}
+
+/// A vector that may move: the word of its length, before its elements, and the words of both that it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Stretch {
+    at: usize,
+    words: usize,
+}
+
+impl Stretch {
+    /// The word of its first element.
+    fn data(self) -> usize {
+        self.at + 1
+    }
+}
+
+pub(crate) struct Directory {
+    memory: Arc<Memory>,
+    space: Space,
+    pub entries: Vec<Entry>,
+    places: HashMap<EntryId, usize>,
+    names: HashMap<String, EntryId>,
+    next: u64,
+    vector: Stretch,
+    /// Whether it was told that there is no room left.
+    told: bool,
+}
+
+impl Directory {
+    /// An empty one. The memory is zero behind its header, and has a page at least.
+    pub fn new(memory: Arc<Memory>) -> Directory {
+        // A vector must not end where the memory does: vpp_papi takes that for an overrun.
+        let mut space = Space::new(layout::HEADER_WORDS, memory.words().len() - 1);
+        let (at, words) = space.take(1 + 2 * ENTRY_WORDS).unwrap_or((layout::HEADER_WORDS, 1));
+        let (vector, entries) = (Stretch { at, words }, vec![]);
+        let (places, names) = (HashMap::new(), HashMap::new());
+        let directory = Directory { memory, space, entries, places, names, next: 0, vector, told: false };
+        directory.store(layout::DIRECTORY, directory.address(vector.data()));
+        directory
+    }
+    fn store(&self, word: usize, value: u64) {
+        self.memory.words()[word].store(value, Relaxed);
+    }
+    fn address(&self, word: usize) -> u64 {
+        self.memory.base() + word as u64 * 8
+    }
+    fn place(&self, id: EntryId) -> Option<usize> {
+        self.places.get(&id).copied()
+    }
+    pub fn get(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(self.place(id)?)
+    }
+    /// Says once that something is not shown.
+    fn full(&mut self, name: &str) {
+        if !std::mem::replace(&mut self.told, true) {
+            let bytes = self.memory.words().len() * 8;
+            tracing::warn!(
+                "the statistics segment of {bytes} bytes is full: {name}, and maybe more, is not shown in it"
+            );
+        }
+    }
+
+    /// Adds an entry. None if there is one of this name already, or no room: it is then not shown, and that is told.
+    pub fn add(&mut self, name: &str, value: Value) -> Option<EntryId> {
+        let name = entry_name(name);
+        if self.names.contains_key(&name) {
+            tracing::warn!("there are two statistics of the name {name}: the second one is not shown");
+            return None;
+        }
+        let words = 1 + (self.entries.len() + 1) * ENTRY_WORDS;
+        if words > self.vector.words && !self.move_entries(words) {
+            self.full(&name);
+            return None;
+        }
+        let (id, place) = (EntryId(self.next), self.entries.len());
+        self.next += 1;
+        self.places.insert(id, place);
+        self.names.insert(name.clone(), id);
+        self.entries.push(Entry { id, name, value });
+        self.write(place);
+        self.store(self.vector.at, self.entries.len() as u64);
+        Some(id)
+    }
+    /// Takes an entry away. The last one takes its place, so that no place is ever empty: GoVPP ends its list at one.
+    pub fn remove(&mut self, id: EntryId) {
+        let Some(place) = self.places.remove(&id) else { return };
+        let gone = self.entries.swap_remove(place);
+        self.names.remove(&gone.name);
+        let moved = self.entries.get(place).map(|entry| entry.id);
+        if let Some(moved) = moved {
+            self.places.insert(moved, place);
+            self.write(place);
+            let leads = |entry: &Entry| matches!(entry.value, Value::Symlink { to, .. } if to == moved);
+            (0..self.entries.len()).filter(|at| leads(&self.entries[*at])).for_each(|at| self.write(at));
+        }
+        self.store(self.vector.at, self.entries.len() as u64);
+        let end = self.vector.data() + self.entries.len() * ENTRY_WORDS;
+        (end..end + ENTRY_WORDS).for_each(|word| self.store(word, 0));
+    }
+    /// Gives an entry another name. False, and it keeps its name, if another entry has that.
+    pub fn rename(&mut self, id: EntryId, name: &str) -> bool {
+        let (name, Some(place)) = (entry_name(name), self.place(id)) else { return false };
+        if self.names.get(&name).is_some_and(|other| *other != id) {
+            return false;
+        }
+        let old = std::mem::replace(&mut self.entries[place].name, name.clone());
+        self.names.remove(&old);
+        self.names.insert(name, id);
+        self.write(place);
+        true
+    }
+    /// Writes an entry at its place.
+    fn write(&self, place: usize) {
+        let (entry, at) = (&self.entries[place], self.vector.data() + place * ENTRY_WORDS);
+        let value = match &entry.value {
+            Value::Number { value, .. } => *value,
+            Value::Counters { at, .. } => self.address(at + 1),
+            Value::Names { vector, .. } => self.address(vector.data()),
+            Value::Symlink { to, column } => layout::symlink(self.place(*to).unwrap_or(0) as u32, *column),
+        };
+        self.store(at, entry.value.kind() as u64);
+        self.store(at + ENTRY_VALUE, value);
+        self.write_bytes(at + ENTRY_NAME, ENTRY_WORDS - ENTRY_NAME, entry.name.as_bytes());
+    }
+    /// Writes bytes into so many words; the rest of these is zero.
+    fn write_bytes(&self, at: usize, words: usize, bytes: &[u8]) {
+        for word in 0..words {
+            let part = bytes.chunks(8).nth(word).unwrap_or_default();
+            let mut eight = [0; 8];
+            eight[..part.len()].copy_from_slice(part);
+            self.store(at + word, u64::from_le_bytes(eight));
+        }
+    }
+    /// Takes more words for a vector and copies its elements. None, and nothing changed, if there is no room.
+    fn enlarge(&mut self, vector: Stretch, words: usize) -> Option<Stretch> {
+        let (at, words) = self.space.take(words)?;
+        for word in 0..words {
+            let old = if word < vector.words { self.memory.words()[vector.at + word].load(Relaxed) } else { 0 };
+            self.store(at + word, old);
+        }
+        self.space.give_back(vector.at, vector.words);
+        Some(Stretch { at, words })
+    }
+    fn move_entries(&mut self, words: usize) -> bool {
+        let Some(vector) = self.enlarge(self.vector, words) else { return false };
+        self.vector = vector;
+        self.store(layout::DIRECTORY, self.address(vector.data()));
+        true
+    }
+
+    /// Changes a number. Clients see it at once.
+    pub fn set(&mut self, id: EntryId, new: u64) {
+        let Some(place) = self.place(id) else { return };
+        if let Value::Number { value, .. } = &mut self.entries[place].value {
+            *value = new;
+            self.store(self.vector.data() + place * ENTRY_WORDS + ENTRY_VALUE, new);
+        }
+    }
+
+    /// Adds a vector with so many rows, which have room for `most` cells, or for as many as a part of the memory has. None
+    /// if it cannot be shown at all.
+    pub fn add_vector<C: Cell>(&mut self, name: &str, rows: usize, most: usize) -> Option<(EntryId, Vec<Block<C>>)> {
+        let fair = self.memory.words().len() / PART / (rows.max(1) * C::WORDS);
+        let most = most.min(fair);
+        let Some(at) = self.space.reserve(1 + rows) else {
+            self.full(name);
+            return None;
+        };
+        let (mut blocks, mut lengths) = (vec![], vec![]);
+        for row in 0..rows {
+            // The length stands at the end of a line, so that the cells begin the next.
+            let reserved = self.space.reserve(8 + most * C::WORDS).map(|line| (line + 8, most));
+            let Some((data, len)) = reserved.or_else(|| Some((self.space.reserve(8)? + 8, 0))) else {
+                self.full(name);
+                return None;
+            };
+            blocks.push(Block::of(&self.memory, data, len));
+            lengths.push(data - 1);
+            self.store(at + 1 + row, self.address(data));
+        }
+        self.store(at, rows as u64);
+        let value = Value::Counters { rows: C::rows(blocks.clone()), lengths, shown: 0, at };
+        Some((self.add(name, value)?, blocks))
+    }
+    /// Shows the first `len` cells of a vector's rows, or as many as they have room for; never less than before.
+    pub fn show(&mut self, id: EntryId, len: usize) {
+        let Some(place) = self.place(id) else { return };
+        let name = self.entries[place].name.clone();
+        let Value::Counters { rows, lengths, shown, .. } = &mut self.entries[place].value else { return };
+        let (room, cell) = match rows {
+            Rows::Simple(blocks) => (blocks.iter().map(|block| block.len()).min(), 8),
+            Rows::Combined(blocks) => (blocks.iter().map(|block| block.len()).min(), 16),
+        };
+        let new = len.min(room.unwrap_or(0));
+        if new > *shown {
+            for length in lengths.iter() {
+                // A worker must not be the first to touch a page: the kernel would have to find one meanwhile.
+                for byte in (*shown * cell..new * cell).step_by(PAGE).chain([new * cell - 8]) {
+                    self.memory.words()[length + 1 + byte / 8].fetch_add(0, Relaxed);
+                }
+                self.memory.words()[*length].store(new as u64, Relaxed);
+            }
+            *shown = new;
+        }
+        if len > new {
+            self.full(&name);
+        }
+    }
+
+    /// Adds a vector of texts.
+    pub fn add_names(&mut self, name: &str) -> Option<EntryId> {
+        let Some((at, words)) = self.space.take(1) else {
+            self.full(name);
+            return None;
+        };
+        (at..at + words).for_each(|word| self.store(word, 0));
+        let vector = Stretch { at, words };
+        self.add(name, Value::Names { vector, texts: vec![] })
+    }
+    /// Sets a text of a vector, or takes it away. The vector then has that place at least.
+    pub fn set_name(&mut self, id: EntryId, index: usize, text: Option<&str>) {
+        let Some(place) = self.place(id) else { return };
+        let Value::Names { vector, texts } = &mut self.entries[place].value else { return };
+        // Put back below.
+        let (mut vector, mut texts) = (*vector, std::mem::take(texts));
+        let len = texts.len().max(index + 1);
+        if len >= vector.words {
+            match self.enlarge(vector, 1 + len) {
+                Some(larger) => vector = larger,
+                None => self.full("a name"),
+            }
+        }
+        if len < vector.words {
+            texts.resize_with(len, || None);
+            if let Some(old) = texts[index].take() {
+                self.space.give_back(old.vector.at, old.vector.words);
+            }
+            texts[index] = text.and_then(|text| self.write_text(text));
+            let pointer = texts[index].as_ref().map_or(0, |text| self.address(text.vector.data()));
+            self.store(vector.data() + index, pointer);
+            self.store(vector.at, len as u64);
+        }
+        self.entries[place].value = Value::Names { vector, texts };
+        self.write(place);
+    }
+    /// A vector of a text's bytes and a NUL.
+    fn write_text(&mut self, text: &str) -> Option<Text> {
+        let text: String = text.chars().map(|c| if c.is_ascii() && !c.is_ascii_control() { c } else { '_' }).collect();
+        let Some((at, words)) = self.space.take(1 + (text.len() + 1).div_ceil(8)) else {
+            self.full(&text);
+            return None;
+        };
+        self.store(at, text.len() as u64 + 1);
+        self.write_bytes(at + 1, words - 1, text.as_bytes());
+        Some(Text { vector: Stretch { at, words }, text })
+    }
+}
+
+/// A name as clients can read it, cut to the bytes that there are.
+fn entry_name(name: &str) -> String {
+    let ascii = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '_' };
+    name.chars().map(ascii).take(NAME_BYTES - 1).collect()
+}

@@ -1,0 +1,102 @@
+//! The statistics segment's control side. Workers write most counters where clients read them; what is computed instead
+//! (rates, clocks of nodes, buffers in use) is copied there once in a while, and whenever somebody asks.
+//!
+//! - [`collect`]: how rooms add what they compute; [`refresh`] and [`keep_fresh`] let it be computed.
+//! - `nodes`, `workers`, `memory`: what the engine gives.
+//! - `show`: the command.
+#![forbid(unsafe_code)]
+
+mod memory;
+mod nodes;
+mod show;
+mod workers;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use quiver_control::Control;
+use quiver_engine::Dataplane;
+use quiver_engine::stats::Segment;
+
+/// How the statistics are served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// How often what is computed is computed anew.
+    pub update_interval: Duration,
+    /// Whether there are counters of each node.
+    pub per_node_counters: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { update_interval: Duration::from_secs(1), per_node_counters: true }
+    }
+}
+
+type Collector = Rc<dyn Fn(&Control)>;
+
+/// What the room keeps.
+struct Statistics {
+    segment: Segment,
+    collectors: Vec<Collector>,
+    settings: Settings,
+    beats: Cell<u64>,
+}
+
+/// Registers the room: before those that [`collect`].
+pub fn register(control: &Control) -> Result<(), std::convert::Infallible> {
+    let segment = control.room::<Dataplane>().statistics().clone();
+    let started = control.date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    segment.set_boot_time(started.as_secs());
+    control.insert_room(Statistics { segment, collectors: vec![], settings: Settings::default(), beats: Cell::new(0) });
+    memory::register(control);
+    workers::register(control);
+    nodes::register(control);
+    show::register(control);
+    Ok(())
+}
+
+/// The segment.
+pub fn segment(control: &Control) -> Segment {
+    control.room::<Statistics>().segment.clone()
+}
+
+/// Serves the statistics so. Before the first [`refresh`].
+pub fn set(control: &Control, settings: Settings) {
+    control.room_mut::<Statistics>().settings = settings;
+}
+
+/// How they are served.
+pub fn settings(control: &Control) -> Settings {
+    control.room::<Statistics>().settings
+}
+
+/// Calls `collector` whenever what is computed is to be computed anew.
+pub fn collect(control: &Control, collector: impl Fn(&Control) + 'static) {
+    control.room_mut::<Statistics>().collectors.push(Rc::new(collector));
+}
+
+/// Computes everything anew.
+pub fn refresh(control: &Control) {
+    let collectors = control.room::<Statistics>().collectors.clone();
+    collectors.iter().for_each(|collector| collector(control));
+    let statistics = control.room::<Statistics>();
+    statistics.beats.set(statistics.beats.get() + 1);
+    statistics.segment.set_heartbeat(statistics.beats.get());
+}
+
+/// Computes everything anew for ever, as often as the settings say.
+pub async fn keep_fresh(control: Control) {
+    loop {
+        refresh(&control);
+        let pause = settings(&control).update_interval;
+        control.sleep(pause).await;
+    }
+}
+
+/// Notes that counts were set back.
+pub fn cleared(control: &Control) {
+    let seconds = control.now().since(quiver_control::Time::default()).as_secs();
+    control.room::<Statistics>().segment.set_cleared(seconds);
+}

@@ -1,0 +1,42 @@
+//! Packet buffers and the segment's own memory: `/buffer-pools/default-numa-0/...`, `/mem/stat segment`, `/mem/statseg/...`.
+//!
+//! There is one pool, under the name of VPP's first. VPP counts buffers in its threads' caches for themselves; ours count
+//! as used.
+
+use quiver_control::Control;
+use quiver_engine::Dataplane;
+use quiver_engine::stats::Counter;
+
+pub(crate) fn register(control: &Control) {
+    let segment = crate::segment(control);
+    let mut edit = segment.edit();
+    let used = edit.gauge("/buffer-pools/default-numa-0/used");
+    let available = edit.gauge("/buffer-pools/default-numa-0/available");
+    let starved = edit.scalar("/quiver/buffers/starved");
+    let limit = edit.gauge("/quiver/buffers/limit");
+    // What a heap says in VPP: total, used, free, used by mappings, most, chunks that are free, bytes of overhead. A
+    // sparse file has the first three.
+    let memory = edit.table::<Counter>("/mem/stat segment", 1, 7);
+    for (column, name) in ["total", "used", "free"].into_iter().enumerate() {
+        edit.symlink(&format!("/mem/stat segment/{name}"), memory.target(), column as u32);
+    }
+    // GoVPP asks for these.
+    let of_govpp = [edit.scalar("/mem/statseg/total"), edit.scalar("/mem/statseg/used")];
+    drop(edit);
+    memory.show(7);
+    crate::collect(control, move |control| {
+        let dataplane = control.room::<Dataplane>();
+        let buffers = dataplane.buffers();
+        let stored = buffers.stored() as u64;
+        segment.set(&available, stored);
+        segment.set(&used, u64::from(buffers.count()).saturating_sub(stored));
+        segment.set(&starved, buffers.starved());
+        segment.set(&limit, buffers.limit().into());
+        let (total, used) = segment.size();
+        for (cell, bytes) in memory.rows()[0].iter().zip([total, used, total.saturating_sub(used)]) {
+            cell.set(bytes);
+        }
+        segment.set(&of_govpp[0], total);
+        segment.set(&of_govpp[1], used);
+    });
+}
