@@ -137,7 +137,8 @@ pub struct Api {
     pub(crate) clients: u32,
 }
 
-/// Adds a file of messages to the daemon's; `fill` says what is in it, and gives what the room keeps of it.
+/// Adds a file of messages to the daemon's; `fill` says what is in it, and gives what the room keeps of it. Rooms whose
+/// messages VPP has in one file add to the same.
 pub fn add<T>(
     control: &Control,
     name: &'static str,
@@ -151,8 +152,11 @@ pub fn add<T>(
     }
     let mut api = control.room_mut::<Api>();
     let api = &mut *api;
-    api.files.push(ApiFile { name, version, types: vec![] });
-    fill(&mut Adding { file: api.files.len() - 1, api })
+    let file = api.files.iter().position(|file| file.name == name).unwrap_or_else(|| {
+        api.files.push(ApiFile { name, version, types: vec![] });
+        api.files.len() - 1
+    });
+    fill(&mut Adding { file, api })
 }
 
 impl Api {
@@ -416,6 +420,10 @@ fn write_reply<M: Message>(out: &mut Vec<u8>, id: MessageId<M>, context: u32, (r
 
 fn write_details<M: Message>(out: &mut Vec<u8>, id: MessageId<M>, context: u32, details: &M) {
     id.frame(out, |out| {
+        if M::HEADER == Header::Request {
+            // Details that name the client; VPP leaves that field empty, too.
+            out.extend([0; 4]);
+        }
         out.extend(context.to_be_bytes());
         details.put(out);
     });

@@ -144,6 +144,9 @@ impl Caller {
     fn details<M: Message>(&mut self, context: u32) -> Vec<M> {
         let one = |bytes: &Vec<u8>| {
             let mut input = Input::new(bytes);
+            if M::HEADER == Header::Request {
+                u32::take(&mut input).expect("a client");
+            }
             assert_eq!(u32::take(&mut input), Ok(context), "the context of {}", M::name());
             M::take(&mut input).unwrap_or_else(|error| panic!("{}: {error}", M::name()))
         };

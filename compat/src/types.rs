@@ -7,13 +7,22 @@ use quiver_wire::MacAddress;
 
 use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
-use crate::{Refusal, Retval, Wire, add, flags};
+use crate::{Refusal, Retval, Wire, add};
+
+mod interface;
+
+pub use interface::{IfStatusFlags, IfType, LinkDuplex, MtuProto, RxMode, SubIfFlags};
 
 /// The files of types, which clients look for whatever messages there are.
 pub(crate) fn register(control: &Control) {
     add(control, "interface_types", (1, 0, 0), |file| {
         file.define_type::<InterfaceIndex>();
         file.define_type::<IfStatusFlags>();
+        file.define_type::<IfType>();
+        file.define_type::<LinkDuplex>();
+        file.define_type::<MtuProto>();
+        file.define_type::<RxMode>();
+        file.define_type::<SubIfFlags>();
     });
     add(control, "ethernet_types", (1, 0, 0), |file| file.define_type::<MacAddress>());
     add(control, "ip_types", (3, 0, 0), |file| {
@@ -224,15 +233,5 @@ impl Wire for AddressWithPrefix {
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
         Prefix::take(input).map(AddressWithPrefix)
-    }
-}
-
-flags! {
-    /// The state of an interface.
-    pub struct IfStatusFlags(u32) as "if_status_flags" Enum {
-        /// It was set up.
-        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
-        /// It has a connection.
-        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
     }
 }

@@ -18,8 +18,8 @@ pub fn derive_wire(input: TokenStream) -> TokenStream {
     wire::derive(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// Makes a struct a message. `#[message(...)]` says what kind: `request`, `dump`, `stream`, `reply`, `details`, `event` or
-/// `bare`, and what belongs to it: `reply = Type`, `details = Type`, `events(Type, ...)`, `name = "..."`.
+/// Makes a struct a message. `#[message(...)]` says what kind: `request`, `dump`, `stream`, `reply`, `details`, `addressed`
+/// (details that name the client, as few of VPP's do), `event` or `bare`, and what belongs to it: `reply = Type`, `details = Type`, `events(Type, ...)`, `name = "..."`.
 #[proc_macro_derive(Message, attributes(message, count))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -31,13 +31,15 @@ fn attribute(input: &DeriveInput) -> Result<Attribute, Error> {
                     parenthesized!(inside in meta.input);
                     events.extend(Punctuated::<Type, Token![,]>::parse_terminated(&inside)?);
                 }
-                "request" | "dump" | "stream" | "reply" | "details" | "event" | "bare" if role.is_none() => {
+                "request" | "dump" | "stream" | "reply" | "details" | "addressed" | "event" | "bare"
+                    if role.is_none() =>
+                {
                     role = Some(meta.path.require_ident()?.clone());
                 }
                 _ => {
                     return Err(meta.error(
-                        "expected one of request, dump, stream, reply, details, event and bare; then reply = Type, \
-                        details = Type, events(Type, ...), name = \"...\"",
+                        "expected one of request, dump, stream, reply, details, addressed, event and bare; then \
+                        reply = Type, details = Type, events(Type, ...), name = \"...\"",
                     ));
                 }
             }
@@ -58,7 +60,7 @@ pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
     let FieldTokens { described, written, read, idents } = field_tokens(input)?;
     let missing = |what| Error::new_spanned(ident, format!("{what} = Type is missing"));
     let header = match role.to_string().as_str() {
-        "request" | "dump" | "stream" => quote!(Request),
+        "request" | "dump" | "stream" | "addressed" => quote!(Request),
         "reply" => quote!(Reply),
         "details" => quote!(Details),
         "event" => quote!(Event),
