@@ -6,8 +6,14 @@
 //! - [`events`]: how control's tasks learn that workers have something for them.
 //! - `set` and `show`: the commands.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
+//! - [`api`]: the messages of VPP's binary API.
 #![forbid(unsafe_code)]
 
+// The room of the tests names this crate; so it works inside it, too.
+#[cfg(test)]
+extern crate self as quiver_interface;
+
+pub mod api;
 pub mod events;
 pub mod interfaces;
 pub mod queues;
@@ -38,5 +44,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     queues::register(control);
     show::register(control);
     statistics::register(control);
+    api::register(control);
     Ok(())
 }

@@ -99,39 +99,52 @@ pub(crate) fn register(control: &Control) {
 
 fn place(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let queue = RxQueueSettings::new(matches.get("interface")?, matches.find("queue")?.unwrap_or(0));
-    let workers = control.room::<Dataplane>().workers();
     let worker = match matches.find::<u16>("worker")? {
         Some(worker) => worker,
-        None if workers == 1 => 0,
-        None => {
-            let what = format!("the main thread serves no queues beside workers; name one of 0 to {}", workers - 1);
-            return Err(CommandError::new(what).at(matches.place("main")));
-        }
+        None => main_worker(control).map_err(|what| CommandError::new(what).at(matches.place("main")))?,
     };
     control.edit(queue, |settings| settings.worker = Some(worker))?;
     Ok(Reply::done())
+}
+
+/// The worker that is the main thread, where it is the only one; else why there is none.
+pub(crate) fn main_worker(control: &Control) -> Result<u16, String> {
+    match control.room::<Dataplane>().workers() {
+        1 => Ok(0),
+        workers => Err(format!("the main thread serves no queues beside workers; name one of 0 to {}", workers - 1)),
+    }
 }
 
 fn mode(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let interface: InterfaceName = matches.get("interface")?;
     let words = [("polling", Mode::Polling), ("interrupt", Mode::Interrupt)];
     let mode = words.into_iter().find(|(word, _)| matches.has(word)).map_or(Mode::Adaptive, |(_, mode)| mode);
+    set_mode(control, &interface, matches.find("queue")?, mode)?;
+    Ok(Reply::done())
+}
+
+/// Sets when one queue of an interface, or each of them, is looked at.
+pub(crate) fn set_mode(
+    control: &Control,
+    interface: &InterfaceName,
+    queue: Option<u16>,
+    mode: Mode,
+) -> Result<(), ObjectError> {
     let id = control.room::<Interfaces>().id_of(&interface.0)?;
-    let queues = match matches.find::<u16>("queue")? {
+    let queues = match queue {
         Some(queue) => vec![queue],
         None => of(&control.room::<Dataplane>(), id.0).map(|queue| queue.index as u16).collect(),
     };
     if queues.is_empty() {
-        let what = format!("{interface} has no receive queues of its own");
-        return Err(CommandError::new(what).at(matches.place("interface")));
+        return Err(ObjectError::field("interface", format!("{interface} has no receive queues of its own")));
     }
     for queue in queues {
         control.edit(RxQueueSettings::new(interface.clone(), queue), |settings| settings.mode = mode)?;
     }
-    Ok(Reply::done())
+    Ok(())
 }
 
-fn of(dataplane: &Dataplane, interface: u16) -> impl Iterator<Item = &QueueInfo> {
+pub(crate) fn of(dataplane: &Dataplane, interface: u16) -> impl Iterator<Item = &QueueInfo> {
     dataplane.queues().iter().filter(move |queue| queue.interface == interface)
 }
 

@@ -4,7 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_engine::Dataplane;
 
-use crate::interfaces::Interfaces;
+use crate::interfaces::{InterfaceId, Interfaces};
 use crate::settings::{AdminState, InterfaceSettings};
 
 pub(crate) fn register(control: &Control) {
@@ -14,6 +14,8 @@ pub(crate) fn register(control: &Control) {
     add("set interface state <interface> (up|down)", "Set an interface up or down.", state);
     add("set interface mtu [packet] <mtu:u16> <interface>", "Set the MTU of an interface.", mtu);
     add("set interface mac address <interface> <mac>", "Set the address of an interface.", mac);
+    add("set interface tag <interface> <tag:text>", "Give an interface a name of its owner's.", tag);
+    add("clear interface tag <interface>", "Take such a name away.", clear_tag);
     add("clear interfaces", "Set the counters of all interfaces to zero.", clear);
 }
 
@@ -32,6 +34,15 @@ fn mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     edit(control, matches, |settings| settings.mac = Some(mac))
 }
 
+fn tag(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let tag = matches.get("tag")?;
+    edit(control, matches, |settings| settings.tag = Some(tag))
+}
+
+fn clear_tag(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    edit(control, matches, |settings| settings.tag = None)
+}
+
 fn edit(
     control: &Control,
     matches: &Matches,
@@ -42,7 +53,13 @@ fn edit(
 }
 
 fn clear(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
-    interfaces.iter().for_each(|interface| dataplane.clear_interface_counters(interface.id.0));
+    clear_counters(control, |_| true);
     Ok(Reply::done())
+}
+
+/// Sets the counters of these interfaces to zero.
+pub(crate) fn clear_counters(control: &Control, of: impl Fn(InterfaceId) -> bool) {
+    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+    let chosen = interfaces.iter().filter(|interface| of(interface.id));
+    chosen.for_each(|interface| dataplane.clear_interface_counters(interface.id.0));
 }

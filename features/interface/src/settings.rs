@@ -35,15 +35,24 @@ pub struct InterfaceSettings {
     pub mtu: Option<u16>,
     /// Its address; without it, as the driver says.
     pub mac: Option<UnicastMac>,
+    /// What its owner calls it; VPP's clients keep names of their own here.
+    pub tag: Option<String>,
 }
 
 /// RFC 791, 3.2: what every link of an internet takes without further fragmentation.
 const MTU_MIN: u16 = 68;
 
+/// Bytes of a tag at most: VPP's messages have room for 64, one of them a zero.
+const TAG_MAX: usize = 63;
+
 /// What holds of settings whatever the interface is.
 pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
     if let Some(mtu) = settings.mtu.filter(|mtu| *mtu < MTU_MIN) {
         return Err(ObjectError::field("mtu", format!("{mtu} is too little")).remedy(format!("at least {MTU_MIN}")));
+    }
+    if let Some(tag) = settings.tag.as_ref().filter(|tag| tag.is_empty() || tag.len() > TAG_MAX) {
+        let what = format!("a tag of {} bytes", tag.len());
+        return Err(ObjectError::field("tag", what).remedy(format!("1 to {TAG_MAX} bytes")));
     }
     Ok(())
 }

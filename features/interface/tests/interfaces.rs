@@ -4,49 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_control::{Control, ObjectError};
+use quiver_control::Control;
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, Settings, Worker};
 use quiver_interface::*;
 use quiver_testkit::executor::Executor;
 use quiver_wire::MacAddress;
 
-/// A room that makes interfaces without queues: objects that provide them.
-mod dummies {
-    use super::*;
-    use quiver_control::{Change, Kind, Object};
-
-    /// An interface that neither receives nor sends.
-    #[derive(Object, Clone, Debug, PartialEq)]
-    #[object(kind = "dummies", provides = "interface")]
-    pub struct Dummy {
-        /// Its name.
-        #[key]
-        pub name: String,
-        /// What it is a part of.
-        pub parent: Option<InterfaceName>,
-    }
-
-    pub fn register(control: &Control) {
-        control.objects().add(Kind::new(apply));
-    }
-    fn apply(control: &Control, change: Change<'_, Dummy>) -> Result<(), ObjectError> {
-        match change {
-            Change::Create(dummy) => {
-                let parent = dummy.parent.as_ref().map(|p| control.room::<Interfaces>().id_of(&p.0)).transpose()?;
-                let (name, mac) = (dummy.name.clone(), MacAddress([2, 0, 0, 0, 0, 1]));
-                let new = NewInterface { name, kind: "dummy", mac, mtu: 1500, parent, queues: None };
-                create(control, new).map(|_| ())
-            }
-            Change::Update { .. } => Ok(()),
-            Change::Delete(dummy) => {
-                let id = control.room::<Interfaces>().id_of(&dummy.name)?;
-                remove(control, id);
-                Ok(())
-            }
-        }
-    }
-}
+mod dummies;
 
 struct House {
     executor: Executor,
@@ -164,6 +129,22 @@ fn what_cannot_be_is_refused_by_name() {
         queues: None,
     };
     assert_eq!(create(&house.control, new).unwrap_err().field, "name");
+}
+
+#[test]
+fn owners_name_interfaces() {
+    let house = house().unwrap();
+    house.add("dummy0");
+    let tag = || {
+        let settings = house.control.objects().get::<InterfaceSettings>(&InterfaceName("dummy0".into()));
+        settings.and_then(|settings| settings.tag.clone())
+    };
+    house.run("set interface tag dummy0 uplink").unwrap();
+    assert_eq!(tag().as_deref(), Some("uplink"));
+    let refused = house.run(&format!("set interface tag dummy0 {}", "x".repeat(64))).unwrap_err();
+    assert!(refused.contains("interfaces dummy0: tag: a tag of 64 bytes; 1 to 63 bytes"), "{refused}");
+    house.run("clear interface tag dummy0").unwrap();
+    assert_eq!(tag(), None);
 }
 
 #[test]

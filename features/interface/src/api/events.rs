@@ -1,0 +1,55 @@
+//! `want_interface_events`: clients are told of changes of interfaces as they happen.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{IfStatusFlags, InterfaceIndex};
+use quiver_compat::{Message, Subscribers};
+use quiver_control::Control;
+
+use super::details::flags;
+use crate::interfaces::{InterfaceEvent, InterfaceId, Interfaces, watch};
+
+/// Tell me when interfaces come, go, are set up or down, and gain or lose their connection; or stop it.
+#[derive(Message, Clone, Debug)]
+#[message(request, events(SwInterfaceEvent))]
+pub(super) struct WantInterfaceEvents {
+    pub enable_disable: u32,
+    pub pid: u32,
+}
+
+/// The state of an interface as it is now, or that it is going.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+pub(super) struct SwInterfaceEvent {
+    pub sw_if_index: InterfaceIndex,
+    pub flags: IfStatusFlags,
+    pub deleted: bool,
+}
+
+pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
+    let subscribers = std::rc::Rc::new(Subscribers::new(file.event::<SwInterfaceEvent>()));
+    let wanted = subscribers.clone();
+    file.call(move |call, request: WantInterfaceEvents| {
+        wanted.set(&call.client, request.pid, request.enable_disable != 0);
+        Ok(())
+    });
+    watch(control, move |control, event| {
+        let (id, deleted) = match event {
+            InterfaceEvent::Removed(id) => (id, true),
+            InterfaceEvent::Created(id) | InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) => (id, false),
+            InterfaceEvent::Mtu(_)
+            | InterfaceEvent::Mac(_)
+            | InterfaceEvent::AddressAdded(..)
+            | InterfaceEvent::AddressRemoved(_) => return,
+        };
+        if !subscribers.is_empty() {
+            let flags = if deleted { IfStatusFlags::default() } else { state(control, id) };
+            subscribers.tell(&SwInterfaceEvent { sw_if_index: id.into(), flags, deleted });
+        }
+    });
+}
+
+fn state(control: &Control, id: InterfaceId) -> IfStatusFlags {
+    let interfaces = control.room::<Interfaces>();
+    let Some(interface) = interfaces.get(id) else { return IfStatusFlags::default() };
+    flags(interface, interface.parent.and_then(|parent| interfaces.get(parent)).unwrap_or(interface))
+}

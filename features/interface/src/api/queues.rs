@@ -1,0 +1,147 @@
+//! Messages about queues.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{InterfaceIndex, NONE, RxMode};
+use quiver_compat::{Message, Refusal, Retval};
+use quiver_control::Control;
+use quiver_engine::Dataplane;
+
+use super::{find, name, too_much};
+use crate::interfaces::{InterfaceId, Interfaces};
+use crate::queues::{Mode, RxQueueSettings, main_worker, set_mode};
+
+/// Set when receive queues are looked at: one, or all of an interface.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct SwInterfaceSetRxMode {
+    pub sw_if_index: InterfaceIndex,
+    pub queue_id_valid: bool,
+    pub queue_id: u32,
+    pub mode: RxMode,
+}
+
+/// Let a worker serve a receive queue.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct SwInterfaceSetRxPlacement {
+    pub sw_if_index: InterfaceIndex,
+    pub queue_id: u32,
+    pub worker_id: u32,
+    pub is_main: bool,
+}
+
+/// Which thread serves the receive queues of an interface, or of all?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = SwInterfaceRxPlacementDetails)]
+pub(super) struct SwInterfaceRxPlacementDump {
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A receive queue, the thread that serves it (0 is the main one, the first worker is 1), and when it is looked at.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(addressed)]
+pub(super) struct SwInterfaceRxPlacementDetails {
+    pub sw_if_index: InterfaceIndex,
+    pub queue_id: u32,
+    pub worker_id: u32,
+    pub mode: RxMode,
+}
+
+/// Which threads send by the transmit queues of an interface, or of all?
+#[derive(Message, Clone, Debug)]
+#[message(stream, details = SwInterfaceTxPlacementDetails, reply = SwInterfaceTxPlacementGetReply)]
+pub(super) struct SwInterfaceTxPlacementGet {
+    pub cursor: u32,
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// All that were asked for have been named.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct SwInterfaceTxPlacementGetReply {
+    pub cursor: u32,
+}
+
+/// A transmit queue, and the thread that sends by it: each worker has a queue of its own.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(addressed)]
+pub(super) struct SwInterfaceTxPlacementDetails {
+    pub sw_if_index: InterfaceIndex,
+    pub queue_id: u32,
+    pub shared: u8,
+    #[count(u32, "array_size")]
+    pub threads: Vec<u32>,
+}
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(|control, request: SwInterfaceSetRxMode| {
+        let interface = name(control, request.sw_if_index)?;
+        let queue = request.queue_id_valid.then(|| number("queue_id", request.queue_id)).transpose()?;
+        let mode = match request.mode {
+            RxMode::Polling => Mode::Polling,
+            RxMode::Interrupt => Mode::Interrupt,
+            RxMode::Adaptive | RxMode::Default => Mode::Adaptive,
+            RxMode::Unknown => return Err(Refusal::new(Retval::INVALID_VALUE, "mode: 0 is none")),
+        };
+        Ok(set_mode(control, &interface, queue, mode)?)
+    });
+    file.request(|control, request: SwInterfaceSetRxPlacement| {
+        let queue = RxQueueSettings::new(name(control, request.sw_if_index)?, number("queue_id", request.queue_id)?);
+        let worker = match request.is_main {
+            true => main_worker(control).map_err(|what| Refusal::new(Retval::INVALID_VALUE, what))?,
+            false => number("worker_id", request.worker_id)?,
+        };
+        Ok(control.edit(queue, |settings| settings.worker = Some(worker))?)
+    });
+    file.dump(|control, request: SwInterfaceRxPlacementDump| placements(control, request.sw_if_index));
+    file.stream(|control, request: SwInterfaceTxPlacementGet| {
+        let details = transmit_queues(control, request.sw_if_index)?;
+        Ok((details, SwInterfaceTxPlacementGetReply { cursor: NONE }))
+    });
+}
+
+fn number(field: &str, value: u32) -> Result<u16, Refusal> {
+    u16::try_from(value).map_err(|_| too_much(field, value))
+}
+
+/// The number of a worker's thread, as `show threads` has it: the first one is the main one.
+fn thread(worker: usize) -> u32 {
+    worker as u32 + 1
+}
+
+fn placements(control: &Control, of: InterfaceIndex) -> Vec<SwInterfaceRxPlacementDetails> {
+    let dataplane = control.room::<Dataplane>();
+    let queues = dataplane.queues().iter().filter(|queue| of.0 == NONE || of == InterfaceId(queue.interface).into());
+    let mut details: Vec<_> = queues
+        .map(|queue| SwInterfaceRxPlacementDetails {
+            sw_if_index: InterfaceId(queue.interface).into(),
+            queue_id: queue.index as u32,
+            worker_id: thread(queue.worker),
+            mode: match Mode::from(queue.mode) {
+                Mode::Polling => RxMode::Polling,
+                Mode::Interrupt => RxMode::Interrupt,
+                Mode::Adaptive => RxMode::Adaptive,
+            },
+        })
+        .collect();
+    details.sort_by_key(|queue| (queue.sw_if_index, queue.queue_id));
+    details
+}
+
+fn transmit_queues(control: &Control, of: InterfaceIndex) -> Result<Vec<SwInterfaceTxPlacementDetails>, Refusal> {
+    if of.0 != NONE {
+        find(control, of)?;
+    }
+    let (interfaces, dataplane) = (control.room::<Interfaces>(), control.room::<Dataplane>());
+    let chosen = interfaces.iter().filter(|interface| of.0 == NONE || of == interface.id.into());
+    let with_queues = chosen.filter(|interface| dataplane.has_port(interface.id.0));
+    let queues = with_queues.flat_map(|interface| {
+        (0..dataplane.workers()).map(|worker| SwInterfaceTxPlacementDetails {
+            sw_if_index: interface.id.into(),
+            queue_id: worker as u32,
+            shared: 0,
+            threads: vec![thread(worker)],
+        })
+    });
+    Ok(queues.collect())
+}
