@@ -72,6 +72,10 @@ impl<T: Send> Outbox<T> {
         self.0.bell.ring();
         sent
     }
+    /// How many more messages fit now.
+    pub fn room(&self) -> usize {
+        self.0.queue.capacity().saturating_sub(self.0.queue.len())
+    }
 }
 impl<T: Send> Inbox<T> {
     /// The next message.
@@ -106,7 +110,7 @@ mod tests {
         let bell = Doorbell::new().expect("eventfd");
         let (outbox, inbox) = channel(2, &bell);
         assert!(!bell.answer());
-        assert_eq!([1, 2, 3].map(|n| outbox.send(n)), [true, true, false]);
+        assert_eq!([1, 2, 3].map(|n| (outbox.room(), outbox.send(n))), [(2, true), (1, true), (0, false)]);
         assert!(bell.answer() && !bell.answer());
         assert_eq!((inbox.receive(), inbox.receive(), inbox.receive(), inbox.lost()), (Some(1), Some(2), None, 1));
         assert!(outbox.send(4) && bell.answer());

@@ -172,6 +172,20 @@ pub struct Dataplane {
     connected: bool,
 }
 
+/// Workers that a packet is handed on by at most.
+const HAND_OFFS_MAX: usize = 2;
+
+/// Asks the worker of this mailbox.
+fn ask<T: Send + 'static>(
+    mailbox: &Mailbox,
+    question: impl FnOnce(&mut Worker) -> T + Send + 'static,
+) -> oneshot::Receiver<T> {
+    let (to, answer) = oneshot::channel();
+    // Nobody waiting for the answer any more is fine.
+    mailbox.post(move |worker| drop(to.send(question(worker))));
+    answer
+}
+
 impl Dataplane {
     /// A data plane with the engine's own nodes and no workers yet.
     pub fn new(settings: Settings) -> Result<Dataplane, DataplaneError> {
@@ -308,10 +322,10 @@ impl Dataplane {
         worker: usize,
         question: impl FnOnce(&mut Worker) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
-        let (to, answer) = oneshot::channel();
-        // Nobody waiting for the answer any more is fine.
-        self.post(worker, move |w| drop(to.send(question(w))));
-        answer
+        match self.workers.get(worker) {
+            Some(handle) => ask(&handle.mailbox, question),
+            None => oneshot::channel().1,
+        }
     }
     /// Asks all workers; done when each has read its mail, so that whatever was posted before has taken effect.
     pub fn settled(&self) -> impl Future<Output = ()> + 'static {
@@ -319,6 +333,29 @@ impl Dataplane {
         async move {
             for answer in answers {
                 let _ = answer.await;
+            }
+        }
+    }
+    /// Done when every packet that workers have received by now is through: sent, dropped, or with control. Those that
+    /// workers hand to each other are waited for, too. No worker waits, and new packets may come meanwhile.
+    pub fn drained(&self) -> impl Future<Output = ()> + 'static {
+        let mailboxes: Vec<_> = self.workers.iter().map(|worker| worker.mailbox.clone()).collect();
+        async move {
+            for _ in 0..=HAND_OFFS_MAX {
+                // A letter is read between two turns: what a worker has received before is behind it, or in a ring.
+                let marks: Vec<_> =
+                    mailboxes.iter().map(|mailbox| ask(mailbox, |worker| worker.outbound().marks())).collect();
+                let mut waiting = vec![];
+                for (mailbox, marks) in mailboxes.iter().zip(marks) {
+                    waiting.extend(marks.await.ok().map(|marks| (mailbox, Arc::new(marks))));
+                }
+                for (mailbox, marks) in waiting {
+                    let is_drained = || {
+                        let marks = marks.clone();
+                        ask(mailbox, move |worker| worker.outbound().is_drained(&marks))
+                    };
+                    while is_drained().await == Ok(false) {}
+                }
             }
         }
     }

@@ -98,6 +98,9 @@ mod model {
         pub fn new(capacity: usize) -> ArrayQueue<T> {
             ArrayQueue { queue: SegQueue::new(), capacity }
         }
+        pub fn capacity(&self) -> usize {
+            self.capacity
+        }
         pub fn push(&self, value: T) -> Result<(), T> {
             if self.queue.len() >= self.capacity {
                 return Err(value);

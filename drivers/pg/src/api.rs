@@ -1,0 +1,221 @@
+//! VPP's messages about the packet generator: `pg.api`.
+
+use std::path::Path;
+
+use quiver_compat::types::InterfaceIndex;
+use quiver_compat::{Message, Refusal, Retval, Wire, flags};
+use quiver_control::Control;
+use quiver_interface::InterfaceName;
+
+use crate::commands;
+use crate::interface::{PacketGenerator, PacketGenerators, PgMode};
+use crate::running::switch;
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "pg", (2, 1, 0), |file| {
+        file.request(|control, request: PgCreateInterface| {
+            let flags = PgInterfaceFlags::gso(request.gso_enabled);
+            let sw_if_index = create(control, request.interface_id, flags, PgInterfaceMode::Ethernet)?;
+            Ok(PgCreateInterfaceReply { sw_if_index })
+        });
+        file.request(|control, request: PgCreateInterfaceV2| {
+            let flags = PgInterfaceFlags::gso(request.gso_enabled);
+            let sw_if_index = create(control, request.interface_id, flags, request.mode)?;
+            Ok(PgCreateInterfaceV2Reply { sw_if_index })
+        });
+        file.request(|control, request: PgCreateInterfaceV3| {
+            let sw_if_index = create(control, request.interface_id, request.pg_flags, request.mode)?;
+            Ok(PgCreateInterfaceV3Reply { sw_if_index })
+        });
+        file.request(pg_delete_interface);
+        file.request(pg_interface_enable_disable_coalesce);
+        file.request(pg_capture);
+        file.request(pg_enable_disable);
+    });
+}
+
+/// What the packets of an interface are.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum PgInterfaceMode {
+    #[value("PG_API_MODE_ETHERNET")]
+    Ethernet = 0,
+    #[value("PG_API_MODE_IP4")]
+    Ip4 = 1,
+    #[value("PG_API_MODE_IP6")]
+    Ip6 = 2,
+}
+
+flags! {
+    /// What an interface leaves to others.
+    struct PgInterfaceFlags(u32) as "pg_interface_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "PG_API_FLAG_NONE",
+        /// Checksums of what it receives.
+        CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
+        /// The cutting of what it receives.
+        GSO = 2 => "PG_API_FLAG_GSO",
+        /// It joins what it sends.
+        GRO_COALESCE = 4 => "PG_API_FLAG_GRO_COALESCE",
+    }
+}
+
+impl PgInterfaceFlags {
+    fn gso(is_wanted: bool) -> PgInterfaceFlags {
+        if is_wanted { PgInterfaceFlags::GSO } else { PgInterfaceFlags::NONE }
+    }
+}
+
+/// Create the interface `pg` with the number `interface_id` behind it.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = PgCreateInterfaceReply)]
+struct PgCreateInterface {
+    interface_id: InterfaceIndex,
+    gso_enabled: bool,
+    gso_size: u32,
+}
+
+/// The interface that was created.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct PgCreateInterfaceReply {
+    sw_if_index: InterfaceIndex,
+}
+
+/// Create the interface `pg` with the number `interface_id` behind it, for packets of a kind.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "pg_create_interface_v2", reply = PgCreateInterfaceV2Reply)]
+struct PgCreateInterfaceV2 {
+    interface_id: InterfaceIndex,
+    gso_enabled: bool,
+    gso_size: u32,
+    mode: PgInterfaceMode,
+}
+
+/// The interface that was created.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply, name = "pg_create_interface_v2_reply")]
+struct PgCreateInterfaceV2Reply {
+    sw_if_index: InterfaceIndex,
+}
+
+/// Create the interface `pg` with the number `interface_id` behind it, for packets of a kind.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "pg_create_interface_v3", reply = PgCreateInterfaceV3Reply)]
+struct PgCreateInterfaceV3 {
+    interface_id: InterfaceIndex,
+    pg_flags: PgInterfaceFlags,
+    gso_size: u32,
+    mode: PgInterfaceMode,
+}
+
+/// The interface that was created.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply, name = "pg_create_interface_v3_reply")]
+struct PgCreateInterfaceV3Reply {
+    sw_if_index: InterfaceIndex,
+}
+
+/// Creates an interface, or finds the one that is there.
+fn create(
+    control: &Control,
+    number: InterfaceIndex,
+    flags: PgInterfaceFlags,
+    mode: PgInterfaceMode,
+) -> Result<InterfaceIndex, Refusal> {
+    if flags != PgInterfaceFlags::NONE {
+        return Err(Refusal::unimplemented("pg_flags: the generator offloads nothing"));
+    }
+    let mode = match mode {
+        PgInterfaceMode::Ethernet => PgMode::Ethernet,
+        PgInterfaceMode::Ip4 => PgMode::Ip4,
+        PgInterfaceMode::Ip6 => return Err(Refusal::unimplemented("mode: there is no IPv6 yet")),
+    };
+    let name = format!("pg{}", number.0);
+    if control.objects().get::<PacketGenerator>(&name).is_none() {
+        control.put(PacketGenerator { mode, ..PacketGenerator::new(name.clone()) })?;
+    }
+    let room = control.room::<PacketGenerators>();
+    let port =
+        room.ports.get(&name).ok_or_else(|| Refusal::new(Retval::UNSPECIFIED, format!("{name} is not there")))?;
+    Ok(InterfaceIndex(port.id.0.into()))
+}
+
+/// Delete an interface of the packet generator, and all that refers to it.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct PgDeleteInterface {
+    sw_if_index: InterfaceIndex,
+}
+
+fn pg_delete_interface(control: &Control, request: PgDeleteInterface) -> Result<(), Refusal> {
+    let name = name_of(control, request.sw_if_index)?;
+    Ok(control.delete_with_users::<PacketGenerator>(&name)?)
+}
+
+/// The generator's interface of this number.
+fn name_of(control: &Control, index: InterfaceIndex) -> Result<String, Refusal> {
+    let room = control.room::<PacketGenerators>();
+    let found = room.ports.iter().find(|(_, port)| u32::from(port.id.0) == index.0);
+    found.map(|(name, _)| name.clone()).ok_or_else(|| Refusal::no_interface(index.0))
+}
+
+/// Have an interface join the packets that it sends, or not any more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct PgInterfaceEnableDisableCoalesce {
+    sw_if_index: InterfaceIndex,
+    coalesce_enabled: bool,
+}
+
+fn pg_interface_enable_disable_coalesce(
+    control: &Control,
+    request: PgInterfaceEnableDisableCoalesce,
+) -> Result<(), Refusal> {
+    name_of(control, request.sw_if_index)?;
+    match request.coalesce_enabled {
+        true => Err(Refusal::unimplemented("coalesce_enabled: the generator joins no packets")),
+        false => Ok(()),
+    }
+}
+
+/// Copy what an interface of the packet generator sends to a file, or end that. `count` is 0 for no end.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct PgCapture {
+    interface_id: InterfaceIndex,
+    is_enabled: bool,
+    count: u32,
+    pcap_file_name: String,
+}
+
+fn pg_capture(control: &Control, request: PgCapture) -> Result<(), Refusal> {
+    let interface = InterfaceName(format!("pg{}", request.interface_id.0));
+    if !request.is_enabled {
+        commands::end(control, &interface)?;
+        return Ok(());
+    }
+    let (path, count) = (Path::new(&request.pcap_file_name), Some(request.count).filter(|count| *count > 0));
+    let refused = |error: quiver_control::ObjectError| Refusal::new(Retval::CANNOT_CREATE_PCAP_FILE, error.to_string());
+    commands::begin(control, &interface, Some(path), count).map_err(refused)
+}
+
+/// Start or stop a stream, or all of them where no name is given.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct PgEnableDisable {
+    is_enabled: bool,
+    stream_name: String,
+}
+
+fn pg_enable_disable(control: &Control, request: PgEnableDisable) -> Result<(), Refusal> {
+    let name = Some(request.stream_name.as_str()).filter(|name| !name.is_empty());
+    let streams = commands::streams(control, name);
+    if let Some(name) = name.filter(|_| streams.is_empty()) {
+        return Err(Refusal::new(Retval::NO_SUCH_ENTRY, format!("stream_name: there is no stream {name}")));
+    }
+    Ok(streams.iter().try_for_each(|stream| switch(control, stream, request.is_enabled))?)
+}
+
+#[cfg(test)]
+mod tests;
