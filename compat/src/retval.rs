@@ -47,6 +47,8 @@ retvals! {
     IF_ALREADY_EXISTS = -79,
     /// The value is there already.
     VALUE_EXIST = -81,
+    /// The capture's file cannot be made.
+    CANNOT_CREATE_PCAP_FILE = -93,
     /// The address family is not supported.
     INVALID_ADDRESS_FAMILY = -97,
     /// The entry is there already.

@@ -177,6 +177,30 @@ fn on_threads_the_result_is_that_of_one() {
 }
 
 #[test]
+fn when_no_stream_says_yes_every_packet_has_left_by_whatever_worker() {
+    for workers in [2, 4] {
+        let mut daemon = daemon(workers);
+        daemon.configure(ROUTER);
+        daemon.configure(&format!("set interface handoff pg0 workers 0-{}", workers - 1));
+        daemon.configure(&stream("rate 1e6 window 1000"));
+        daemon.start_threads().expect("threads");
+        for run in 1..=5 {
+            // A stream that has ended starts again.
+            daemon.configure("packet-generator enable");
+            let mut rounds = 0;
+            while daemon.run("show packet-generator").expect("it can be shown").text.contains("Yes") {
+                rounds += 1;
+                assert!(rounds < 5000, "{workers} workers, run {run}: {:?}", daemon.drops());
+                daemon.run_threads(Duration::from_millis(1));
+            }
+            assert_eq!(routed(&mut daemon).count(), PACKETS, "{workers} workers, run {run}: {:?}", daemon.drops());
+        }
+        daemon.stop_threads();
+        daemon.finish().expect("nothing leaks");
+    }
+}
+
+#[test]
 fn a_worker_that_does_not_keep_up_is_named() {
     let mut daemon = daemon(2);
     daemon.configure(ROUTER);

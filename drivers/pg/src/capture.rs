@@ -1,17 +1,15 @@
-//! Copies of what the generator's interfaces send, kept in memory and written as pcap.
+//! Copies of what the generator's interfaces send: kept in memory, or written to a pcap file as they come.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, TsResolution};
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
 
-use crate::interface::PacketGenerators;
+use crate::interface::{PacketGenerators, PgMode};
 use crate::queue::Sent;
 
 /// All captures, by interface.
@@ -22,10 +20,43 @@ pub(crate) struct Captures {
     for_test: Option<VecDeque<Sent>>,
 }
 
-/// A capture: at most so many packets.
+/// A capture of at most so many packets.
 pub(crate) struct Capture {
-    pub count: usize,
-    pub packets: Vec<Sent>,
+    most: u64,
+    taken: u64,
+    store: Store,
+}
+
+/// Where copies go.
+pub(crate) enum Store {
+    Memory(Vec<Sent>),
+    File(PcapFile),
+}
+
+impl Capture {
+    pub fn new(most: u64, store: Store) -> Capture {
+        Capture { most, taken: 0, store }
+    }
+    fn take(&mut self, sent: &Sent) {
+        if self.is_full() {
+            return;
+        }
+        self.taken += 1;
+        match &mut self.store {
+            Store::Memory(packets) => packets.push(sent.clone()),
+            Store::File(file) => file.append(sent),
+        }
+    }
+    fn is_full(&self) -> bool {
+        self.taken >= self.most
+    }
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+    /// The packets kept in memory, or the file that has them.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
 }
 
 impl Captures {
@@ -48,13 +79,10 @@ impl Captures {
     pub fn get(&self, interface: &str) -> Option<&Capture> {
         self.running.get(interface)
     }
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &Capture)> {
-        self.running.iter()
-    }
     /// Begins a capture; one of the same interface is forgotten.
-    pub fn begin(&mut self, interface: &str, count: usize) {
+    pub fn begin(&mut self, interface: &str, capture: Capture) {
         self.drain();
-        self.running.insert(interface.to_owned(), Capture { count, packets: Vec::new() });
+        self.running.insert(interface.to_owned(), capture);
     }
     /// Ends a capture and gives it back.
     pub fn end(&mut self, interface: &str) -> Option<Capture> {
@@ -64,10 +92,8 @@ impl Captures {
     /// Distributes what workers have sent by now. True if they have sent more since.
     pub fn drain(&mut self) -> bool {
         for sent in self.from_workers.waiting() {
-            if let Some(capture) = self.running.get_mut(&*sent.interface)
-                && capture.packets.len() < capture.count
-            {
-                capture.packets.push(sent.clone());
+            if let Some(capture) = self.running.get_mut(&*sent.interface) {
+                capture.take(&sent);
             }
             if let Some(list) = &mut self.for_test {
                 list.push_back(sent);
@@ -77,7 +103,7 @@ impl Captures {
     }
     /// Interfaces whose capture has all the packets it wanted.
     fn full(&self) -> Vec<String> {
-        self.iter().filter(|(_, c)| c.packets.len() >= c.count).map(|(name, _)| name.clone()).collect()
+        self.running.iter().filter(|(_, capture)| capture.is_full()).map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -94,20 +120,60 @@ pub(crate) fn collect(control: &Control) -> bool {
     has_more
 }
 
-/// Writes packets as pcap with times in nanoseconds since the daemon's start.
-pub(crate) fn write(path: &Path, packets: &[Sent]) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::create(path).map_err(|error| told(&error))?;
-    let header = PcapHeader {
-        snaplen: u16::MAX.into(),
-        datalink: DataLink::ETHERNET,
-        ts_resolution: TsResolution::NanoSecond,
-        ..PcapHeader::default()
-    };
-    let mut writer = PcapWriter::with_header(file, header).map_err(|error| told(&error))?;
-    for sent in packets {
-        let packet = PcapPacket::new(Duration::from_nanos(sent.time), sent.bytes.len() as u32, &sent.bytes);
-        writer.write_packet(&packet).map_err(|error| told(&error))?;
+/// A pcap file with times in microseconds since the daemon's start, which comes into being with its first packet. Others
+/// read it while it grows: each packet is written in one go.
+pub(crate) struct PcapFile {
+    path: PathBuf,
+    /// What the first header of a packet is.
+    link_type: u32,
+    file: Option<File>,
+    /// Why it does not grow any more.
+    failed: Option<io::Error>,
+}
+
+/// Bytes of a packet at most, as the file says.
+const LONGEST: u32 = 65_536;
+
+impl PcapFile {
+    /// A file of packets as they go over the wire of such an interface. An error if there is a file of this name.
+    pub fn new(path: &Path, mode: PgMode) -> io::Result<PcapFile> {
+        if path.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        // LINKTYPE_ETHERNET; and 12, which is IP without a header before it to readers on Linux (DLT_RAW).
+        let link_type = match mode {
+            PgMode::Ethernet => 1,
+            PgMode::Ip4 => 12,
+        };
+        Ok(PcapFile { path: path.to_owned(), link_type, file: None, failed: None })
     }
-    Ok(())
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    pub fn failed(&self) -> Option<&io::Error> {
+        self.failed.as_ref()
+    }
+    fn append(&mut self, sent: &Sent) {
+        if self.failed.is_some() {
+            return;
+        }
+        if let Err(error) = self.write(sent) {
+            tracing::warn!("packet-generator capture: {}: {error}", self.path.display());
+            self.failed = Some(error);
+        }
+    }
+    fn write(&mut self, sent: &Sent) -> io::Result<()> {
+        let mut bytes = vec![];
+        if self.file.is_none() {
+            self.file = Some(OpenOptions::new().write(true).create_new(true).open(&self.path)?);
+            bytes.extend(0xa1b2_c3d4_u32.to_ne_bytes());
+            bytes.extend([2_u16, 4].map(u16::to_ne_bytes).as_flattened());
+            bytes.extend([0, 0, LONGEST, self.link_type].map(u32::to_ne_bytes).as_flattened());
+        }
+        let (seconds, nanoseconds, length) = (sent.time / 1_000_000_000, sent.time % 1_000_000_000, sent.bytes.len());
+        let header = [seconds as u32, (nanoseconds / 1000) as u32, length as u32, length as u32];
+        bytes.extend(header.map(u32::to_ne_bytes).as_flattened());
+        bytes.extend(&sent.bytes);
+        self.file.as_mut().map_or(Ok(()), |file| file.write_all(&bytes))
+    }
 }

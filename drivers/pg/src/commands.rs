@@ -4,17 +4,19 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::object::ObjectRef;
+use quiver_control::{Control, Object, ObjectError};
 use quiver_interface::InterfaceName;
 use serde_json::json;
 
-use crate::capture;
+use crate::capture::{Capture, PcapFile, Store};
 use crate::interface::PacketGenerators;
-use crate::stream::PgStream;
+use crate::running::switch;
+use crate::stream::{PgStream, recorded};
 use crate::text;
 
-/// Packets of a capture that does not say how many, and of any at most.
+/// Packets of a capture in memory that does not say how many, and of any at most.
 const CAPTURED: u32 = 1000;
 const CAPTURED_MAX: u32 = 100_000;
 
@@ -31,49 +33,57 @@ pub(crate) fn register(control: &Control) {
     };
     add(
         "packet-generator new <words:text>...",
-        "Make a stream: { name x interface pg0 limit 1 ... data { ... } }.",
+        "Make a stream: pcap FILE source pg0 name x, or { name x source pg0 limit 1 ... data { ... } }.",
         new,
     );
     add("packet-generator (enable|enable-stream) [<stream>]", "Start a stream, or all of them.", enable);
     add("packet-generator (disable|disable-stream) [<stream>]", "Stop a stream, or all of them.", disable);
     add("packet-generator delete <stream>", "Delete a stream.", delete);
-    add("packet-generator capture <interface> [count <count:u32>]", "Keep copies of what it sends.", capture);
-    add("packet-generator capture <interface> disable [pcap <file:text>]", "End a capture; write it as pcap.", end);
+    add(
+        "packet-generator capture <interface> {pcap <file:text>|count <count:u32>|disable}",
+        "Keep copies of what it sends, in memory or in a pcap file; `disable` ends that.",
+        capture,
+    );
     add("show packet-generator [<stream>]", "Show streams and what became of their packets.", show);
     add("show packet-generator capture <interface>", "Show the packets of a capture.", show_capture);
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let stream = text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
+    let mut stream = text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
     if control.objects().get::<PgStream>(&stream.name).is_some() {
         let what = format!("there is a stream {} already; `packet-generator delete` it first", stream.name);
         return Err(CommandError::new(what));
+    }
+    if let Some(pcap) = stream.pcap.as_deref().filter(|_| stream.limit == 0) {
+        // As in VPP: a file is played once.
+        let this = ObjectRef::new(PgStream::KIND, stream.name.clone());
+        stream.limit = recorded(pcap).map_err(|error| error.of(&this))?.len() as u64;
     }
     control.put(stream)?;
     Ok(Reply::done())
 }
 
 fn enable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    switch(control, matches, true)
+    chosen(control, matches)?.iter().try_for_each(|stream| switch(control, stream, true))?;
+    Ok(Reply::done())
 }
 
 fn disable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    switch(control, matches, false)
-}
-
-fn switch(control: &Control, matches: &Matches, enabled: bool) -> Result<Reply, CommandError> {
-    for stream in chosen(control, matches)? {
-        control.put(PgStream { enabled, ..stream })?;
-    }
+    chosen(control, matches)?.iter().try_for_each(|stream| switch(control, stream, false))?;
     Ok(Reply::done())
 }
 
 /// The stream that a command names, or all of them.
 fn chosen(control: &Control, matches: &Matches) -> Result<Vec<PgStream>, CommandError> {
     let name: Option<StreamName> = matches.find("stream")?;
+    Ok(streams(control, name.as_ref().map(|name| name.0.as_str())))
+}
+
+/// The stream of a name, or all of them.
+pub(crate) fn streams(control: &Control, name: Option<&str>) -> Vec<PgStream> {
     let streams = control.objects().all::<PgStream>();
-    let wanted = streams.iter().filter(|stream| name.as_ref().is_none_or(|name| name.0 == stream.name));
-    Ok(wanted.map(|stream| PgStream::clone(stream)).collect())
+    let wanted = streams.iter().filter(|stream| name.is_none_or(|name| name == stream.name));
+    wanted.map(|stream| PgStream::clone(stream)).collect()
 }
 
 fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -88,10 +98,12 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let streams = chosen(control, matches)?;
     let room = control.room::<PacketGenerators>();
     for stream in streams {
+        // VPP's users wait for the last "Yes" to go: it stands here while packets of the stream are on their way.
+        let is_on = room.streams.is_on(&stream.name);
         let mut row = vec![
             Cell::from(stream.name.clone()),
             Cell::of(&stream.interface),
-            Cell::from(stream.enabled),
+            Cell::new(if is_on { "Yes" } else { "No" }, is_on),
             Cell::from(stream.limit),
             Cell::from(stream.rate),
         ];
@@ -110,40 +122,66 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 
 fn capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let name: InterfaceName = matches.get("interface")?;
-    let count = matches.find("count")?.unwrap_or(CAPTURED);
-    if count == 0 || count > CAPTURED_MAX {
+    if matches.has("disable") {
+        let Some(ended) = end(control, &name)? else { return Ok(Reply::done()) };
+        let (text, file) = match ended.store() {
+            Store::Memory(_) => (format!("{} packets were captured", ended.taken()), None),
+            Store::File(file) => {
+                let path = file.path().display().to_string();
+                (format!("{} packets are in {path}", ended.taken()), Some(path))
+            }
+        };
+        return Ok(Reply::new(text, json!({"packets": ended.taken(), "file": file})));
+    }
+    let (file, count) = (matches.find::<String>("file")?, matches.find("count")?);
+    if count.is_some_and(|count| count == 0 || file.is_none() && count > CAPTURED_MAX) {
         let what = format!("a capture has from 1 to {CAPTURED_MAX} packets");
         return Err(CommandError::new(what).at(matches.place("count")));
     }
-    let room = &mut *control.room_mut::<PacketGenerators>();
-    room.captures.begin(&name.0, count as usize);
-    match room.ports.get(&name.0) {
-        Some(port) => port.capturing.store(true, Relaxed),
-        None => {
-            room.captures.end(&name.0);
-            return Err(CommandError::new(format!("{name} is no packet generator")).at(matches.place("interface")));
-        }
-    }
+    begin(control, &name, file.as_deref().map(Path::new), count)?;
     Ok(Reply::done())
 }
 
-fn end(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let name: InterfaceName = matches.get("interface")?;
+/// Begins a capture, to a file that is not there yet or to memory.
+pub(crate) fn begin(
+    control: &Control,
+    name: &InterfaceName,
+    file: Option<&Path>,
+    count: Option<u32>,
+) -> Result<(), ObjectError> {
     let room = &mut *control.room_mut::<PacketGenerators>();
-    let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
-    let ended = room.captures.end(&name.0).ok_or_else(none)?;
-    if let Some(port) = room.ports.get(&name.0).filter(|_| !room.captures.all()) {
-        port.capturing.store(false, Relaxed);
-    }
-    let count = ended.packets.len();
-    match matches.find::<String>("file")? {
-        Some(file) => {
-            capture::write(Path::new(&file), &ended.packets)
-                .map_err(|error| CommandError::new(error).at(matches.place("file")))?;
-            Ok(Reply::new(format!("{count} packets written to {file}"), json!({"packets": count, "file": file})))
+    let port = room.ports.get(&name.0).ok_or_else(|| no_generator(name))?;
+    let capture = match file {
+        Some(path) => {
+            let told = |error| ObjectError::field("pcap", format!("{}: {error}", path.display()));
+            let file =
+                PcapFile::new(path, port.mode).map_err(|error| told(error).remedy("name a file that is not there"))?;
+            Capture::new(count.map_or(u64::MAX, u64::from), Store::File(file))
         }
-        None => Ok(Reply::new(format!("{count} packets were captured"), json!({"packets": count}))),
+        None => Capture::new(count.unwrap_or(CAPTURED).into(), Store::Memory(vec![])),
+    };
+    room.captures.begin(&name.0, capture);
+    port.capturing.store(true, Relaxed);
+    Ok(())
+}
+
+/// Ends the capture of an interface, if there is one; an error if its file does not have what was captured.
+pub(crate) fn end(control: &Control, name: &InterfaceName) -> Result<Option<Capture>, ObjectError> {
+    let room = &mut *control.room_mut::<PacketGenerators>();
+    let port = room.ports.get(&name.0).ok_or_else(|| no_generator(name))?;
+    let ended = room.captures.end(&name.0);
+    port.capturing.store(room.captures.all(), Relaxed);
+    if let Some(Store::File(file)) = ended.as_ref().map(Capture::store)
+        && let Some(error) = file.failed()
+    {
+        return Err(ObjectError::field("pcap", format!("{}: {error}", file.path().display()))
+            .remedy("packets are missing there; capture again"));
     }
+    Ok(ended)
+}
+
+fn no_generator(name: &InterfaceName) -> ObjectError {
+    ObjectError::field("interface", format!("{name} is no packet generator"))
 }
 
 fn show_capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -151,9 +189,12 @@ fn show_capture(control: &Control, matches: &Matches) -> Result<Reply, CommandEr
     let captures = &mut control.room_mut::<PacketGenerators>().captures;
     captures.drain();
     let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
-    let found = captures.get(&name.0).ok_or_else(none)?;
     let (mut text, mut list) = (String::new(), vec![]);
-    for (number, sent) in found.packets.iter().enumerate() {
+    let packets = match captures.get(&name.0).ok_or_else(none)?.store() {
+        Store::Memory(packets) => packets,
+        Store::File(file) => return Err(CommandError::new(format!("its packets are in {}", file.path().display()))),
+    };
+    for (number, sent) in packets.iter().enumerate() {
         let hex: String = sent.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{number}: {} bytes at {}", sent.bytes.len(), quiver_control::Time(sent.time));

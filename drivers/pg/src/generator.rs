@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use quiver_engine::channel::{Doorbell, Outbox};
 use quiver_engine::{Frame, RxContext};
 use quiver_wire::{EtherType, IpProtocol, checksum};
 
-use crate::queue::Next;
+use crate::queue::{Next, Sent};
 use crate::sequence::{Score, Scoreboard, Tag};
 use crate::stream::{PgStream, headers};
 use crate::values::{Sequence, Value, Values};
@@ -14,13 +15,19 @@ use crate::values::{Sequence, Value, Values};
 /// A stream that falls further behind than this, because its interface was down, does not catch up.
 const LAG_MAX: u64 = 100_000_000;
 const SECOND: u128 = 1_000_000_000;
+/// Copies of a packet that are reckoned with: interfaces of the generator in a bridge domain.
+const COPIES: usize = 64;
 
 /// The packets of a stream, one after the other.
 pub(crate) struct Generator {
     slot: u16,
     run: u16,
     board: Arc<Scoreboard>,
+    copies: Outbox<Sent>,
+    bell: Doorbell,
     packets: Packets,
+    /// Packets made in one turn at most.
+    maxframe: usize,
     rate: u64,
     burst: u64,
     limit: u64,
@@ -30,17 +37,39 @@ pub(crate) struct Generator {
     start: Option<u64>,
 }
 
-enum Packets {
+/// What a stream's packets are made of.
+pub(crate) enum Packets {
     Made(Template),
-    Recorded(Vec<Vec<u8>>),
+    Recorded(Arc<[Vec<u8>]>),
 }
 
 impl Generator {
-    pub fn new(stream: &PgStream, recorded: Option<Vec<Vec<u8>>>, slot: u16, run: u16, board: Arc<Scoreboard>) -> Self {
-        let packets = recorded.map_or_else(|| Packets::Made(Template::new(stream)), Packets::Recorded);
+    /// The packets of a run; `copies` are those of captures, and `bell` is rung when the last packet was made.
+    pub fn new(
+        stream: &PgStream,
+        packets: Packets,
+        (slot, run): (u16, u16),
+        board: Arc<Scoreboard>,
+        copies: Outbox<Sent>,
+        bell: Doorbell,
+    ) -> Self {
         let PgStream { rate, burst, limit, window, .. } = *stream;
-        let (burst, window) = (burst.into(), window.into());
-        Generator { slot, run, board, packets, rate, burst, limit, window, sent: 0, start: None }
+        let (burst, window, maxframe) = (burst.into(), window.into(), stream.maxframe.into());
+        Generator {
+            slot,
+            run,
+            board,
+            copies,
+            bell,
+            packets,
+            maxframe,
+            rate,
+            burst,
+            limit,
+            window,
+            sent: 0,
+            start: None,
+        }
     }
     /// Whether it is the one of this place on the scoreboard.
     pub fn is(&self, slot: u16) -> bool {
@@ -55,7 +84,9 @@ impl Generator {
         {
             self.start = Some(start + lag);
         }
-        let most = allowed(self, score, cx.now).min((cx.most.saturating_sub(frame.len())) as u64);
+        // No copy of a packet is to be lost, however many interfaces send it: the generator waits for captures.
+        let room = cx.most.saturating_sub(frame.len()).min(self.maxframe).min(self.copies.room() / COPIES);
+        let most = allowed(self, score, cx.now).min(room as u64);
         let mut made = 0;
         while made < most {
             let number = self.sent + made;
@@ -75,11 +106,17 @@ impl Generator {
         }
         self.sent += made;
         score.sent.store(self.sent, Relaxed);
+        if made > 0 && self.has_ended() {
+            self.bell.ring();
+        }
+    }
+    fn has_ended(&self) -> bool {
+        self.limit > 0 && self.sent >= self.limit
     }
     /// When there is something to do; never if nothing but a packet's arrival can bring it.
     pub fn wake_at(&self) -> u64 {
         let score = self.board.scores.get(usize::from(self.slot));
-        let ended = self.limit > 0 && self.sent >= self.limit;
+        let ended = self.has_ended();
         let full = self.window > 0 && score.is_some_and(|score| score.missing() >= self.window);
         match self.start {
             _ if ended || full => u64::MAX,
@@ -119,7 +156,7 @@ fn due_at(start: u64, sent: u64, rate: u64, burst: u64) -> Option<u64> {
 }
 
 /// A packet made once, in which only fields that vary are written.
-struct Template {
+pub(crate) struct Template {
     bytes: Vec<u8>,
     fields: Vec<(usize, usize, Sequence)>,
     sizes: Sequence,
@@ -130,7 +167,7 @@ struct Template {
 }
 
 impl Template {
-    fn new(stream: &PgStream) -> Template {
+    pub fn new(stream: &PgStream) -> Template {
         let longest = stream.size.largest() as usize;
         let headers = headers(stream);
         let (ip, udp) = (headers - 28, headers - 8);

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_engine::channel::{Doorbell, Outbox, channel};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, QueueId, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
 use quiver_interface::{InterfaceId, InterfaceName, NewInterface};
-use quiver_wire::MacAddress;
+use quiver_wire::{EtherType, EthernetHeader, MacAddress};
+use zerocopy::IntoBytes;
 
 use crate::capture::Captures;
 use crate::queue::{Sent, Sink, Source};
@@ -19,7 +20,7 @@ use crate::running::Running;
 use crate::sequence::Scoreboard;
 
 /// Copies of sent packets that wait for control at most.
-const COPIES_MAX: usize = 8192;
+const COPIES_MAX: usize = 16_384;
 /// MTU while none is configured: whatever a test sends shall fit.
 const MTU: u16 = 9000;
 
@@ -33,6 +34,20 @@ pub struct PacketGenerator {
     /// Its address; without it, 02:fe:70:67 and the number at the end of the name.
     #[fixed]
     pub hw_addr: Option<MacAddress>,
+    /// What its packets are.
+    #[fixed]
+    #[default(PgMode::Ethernet)]
+    pub mode: PgMode,
+}
+
+quiver_control::choice! {
+    /// What the packets of a generator's interface are.
+    pub enum PgMode {
+        /// Ethernet frames.
+        Ethernet = "ethernet",
+        /// IPv4 packets, without a header before them.
+        Ip4 = "ip4",
+    } as "pg-mode", "ethernet or ip4";
 }
 
 /// The state of the room.
@@ -42,11 +57,15 @@ pub struct PacketGenerators {
     pub(crate) to_control: Outbox<Sent>,
     pub(crate) captures: Captures,
     pub(crate) streams: Running,
+    pub(crate) bell: Doorbell,
 }
 
 /// What control keeps of an interface.
 pub(crate) struct Port {
     pub id: InterfaceId,
+    pub mode: PgMode,
+    /// Its address when it was made.
+    pub mac: MacAddress,
     pub queue: QueueId,
     /// Whether copies of what it sends go to control.
     pub capturing: Arc<AtomicBool>,
@@ -56,17 +75,18 @@ impl PacketGenerators {
     pub(crate) fn new(input: NodeId, bell: &Doorbell) -> PacketGenerators {
         let (to_control, from_workers) = channel(COPIES_MAX, bell);
         let (captures, streams) = (Captures::new(from_workers), Running::default());
-        PacketGenerators { input, ports: BTreeMap::new(), to_control, captures, streams }
+        PacketGenerators { input, ports: BTreeMap::new(), to_control, captures, streams, bell: bell.clone() }
     }
 }
 
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
     let create = Command::new(
-        "create packet-generator interface <name:text> [hw-addr <hw-addr:mac>]",
+        "create packet-generator interface <name:text> {hw-addr <hw-addr:mac>|mode <mode:pg-mode>}",
         "Create an interface of the packet generator.",
         create,
     );
+    control.commands().add_kind(ArgumentKind::of::<PgMode>());
     control.commands().add(create.arguments_of::<PacketGenerator>());
     let delete = Command::new(
         "delete packet-generator interface <interface>",
@@ -79,6 +99,7 @@ pub(crate) fn register(control: &Control) {
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let mut generator = PacketGenerator::new(matches.get("name")?);
     generator.hw_addr = matches.find("hw-addr")?;
+    generator.mode = matches.find("mode")?.unwrap_or(generator.mode);
     let name = generator.name.clone();
     control.put(generator)?;
     Ok(Reply::text(name))
@@ -120,35 +141,49 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
 }
 
 fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
+    let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)), generator.mode);
     let (queues, capturing) = {
         let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
         let capturing = Arc::new(AtomicBool::new(room.captures.all()));
         let board: &Arc<Scoreboard> = room.streams.board();
         let name: Arc<str> = generator.name.as_str().into();
         let sink = |_| -> Box<dyn TxQueue> {
-            Box::new(Sink::new(name.clone(), capturing.clone(), room.to_control.clone(), board.clone()))
+            Box::new(Sink::new(name.clone(), mode, capturing.clone(), room.to_control.clone(), board.clone()))
         };
-        let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers()))];
+        let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers(), header(mode, mac)))];
         let tx = (0..dataplane.workers()).map(sink).collect();
         (Queues { input: room.input, rx, tx }, capturing)
     };
     let new = NewInterface {
         name: generator.name.clone(),
         kind: "packet-generator",
-        mac: generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)),
+        mac,
         mtu: MTU,
         parent: None,
         queues: Some(queues),
     };
     let id = quiver_interface::create(control, new)?;
+    if mode == PgMode::Ip4 {
+        quiver_interface::set_point_to_point(control, id);
+    }
     let found = {
         let dataplane = control.room::<Dataplane>();
         dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
     };
     let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
-    let port = Port { id, queue, capturing };
+    let port = Port { id, mode, mac, queue, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
     Ok(())
+}
+
+/// What is put before each packet that comes in without a header of its own, and taken off again where it leaves: inside,
+/// all packets are frames.
+pub(crate) fn header(mode: PgMode, mac: MacAddress) -> Vec<u8> {
+    let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
+    match mode {
+        PgMode::Ethernet => vec![],
+        PgMode::Ip4 => header.as_bytes().to_vec(),
+    }
 }
 
 /// A locally administered address that follows from the name, so that tests can state it.

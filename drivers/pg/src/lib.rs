@@ -4,10 +4,11 @@
 //! - [`queue`]: their receive and transmit queues.
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold.
 //! - `generator` makes their packets on a worker, `sequence` numbers them and tells what became of them, `running` is
-//!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line.
+//!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
 
+mod api;
 mod capture;
 mod commands;
 mod generator;
@@ -20,7 +21,7 @@ pub mod text;
 pub mod values;
 pub mod wire;
 
-pub use interface::{PacketGenerator, PacketGenerators};
+pub use interface::{PacketGenerator, PacketGenerators, PgMode};
 pub use stream::PgStream;
 pub use wire::{send, sent};
 
@@ -39,6 +40,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     interface::register(control);
     control.objects().add(Kind::new(running::apply).check(stream::check));
     commands::register(control);
+    api::register(control);
     control.spawn("pg-capture", Events::listen(control.clone(), capture::collect));
+    control.spawn("pg-streams", running::see_off(control.clone()));
     Ok(())
 }

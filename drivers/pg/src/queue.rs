@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue, arcs};
 
+use quiver_wire::{EtherType, MacAddress};
+
 use crate::generator::Generator;
+use crate::interface::{PgMode, header};
 use crate::sequence::{STREAMS_MAX, Scoreboard, Tag, Tracker};
 
 arcs! {
@@ -23,6 +26,8 @@ const RING: usize = 4096;
 /// A receive queue: packets put there by hand, and those of streams.
 pub struct Source {
     ring: PacketRing,
+    /// What is put before each packet.
+    header: Vec<u8>,
     streams: Vec<Generator>,
     /// The stream that has the first word in the next turn.
     first: usize,
@@ -31,12 +36,12 @@ pub struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(buffers: &Buffers) -> Source {
-        Source { ring: PacketRing::new(RING, buffers), streams: vec![], first: 0, no_buffer: 0 }
+    pub(crate) fn new(buffers: &Buffers, header: Vec<u8>) -> Source {
+        Source { ring: PacketRing::new(RING, buffers), header, streams: vec![], first: 0, no_buffer: 0 }
     }
     /// Puts a packet in line. It is counted as lost if there is no buffer, or no room.
     pub(crate) fn put(&mut self, pool: &mut Pool, bytes: &[u8]) {
-        match pool.packet(bytes).map(|packet| self.ring.push(packet)) {
+        match pool.packet(&[&self.header, bytes].concat()).map(|packet| self.ring.push(packet)) {
             Some(Ok(())) => {}
             Some(Err(packet)) => {
                 pool.free(packet);
@@ -92,6 +97,8 @@ pub struct Sent {
 /// A transmit queue: it looks at what it is given, and lets the engine free it; or keeps it in a ring.
 pub struct Sink {
     name: Arc<str>,
+    /// Bytes before each packet that do not go over the wire.
+    header: usize,
     capturing: Arc<AtomicBool>,
     to_control: Outbox<Sent>,
     board: Arc<Scoreboard>,
@@ -102,11 +109,14 @@ pub struct Sink {
 impl Sink {
     pub(crate) fn new(
         name: Arc<str>,
+        mode: PgMode,
         capturing: Arc<AtomicBool>,
         to_control: Outbox<Sent>,
         board: Arc<Scoreboard>,
     ) -> Sink {
-        Sink { name, capturing, to_control, board, trackers: vec![Tracker::default(); STREAMS_MAX], kept: None }
+        let header = header(mode, MacAddress::ZERO).len();
+        let trackers = vec![Tracker::default(); STREAMS_MAX];
+        Sink { name, header, capturing, to_control, board, trackers, kept: None }
     }
     /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
     pub fn keep(&mut self, ring: Option<PacketRing>) {
@@ -125,6 +135,11 @@ impl Sink {
     }
 }
 
+/// Whether a frame holds an IPv4 packet.
+fn is_ip4(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&EtherType::IP4.get().to_be_bytes())
+}
+
 impl TxQueue for Sink {
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
         if let Some(ring) = &mut self.kept {
@@ -132,13 +147,17 @@ impl TxQueue for Sink {
         }
         let capturing = self.capturing.load(Ordering::Relaxed);
         for i in 0..batch.len() {
+            if self.header > 0 && !is_ip4(batch.bytes(cx.pool, i)) {
+                cx.refuse(batch.length(i));
+                continue;
+            }
             let tag = match batch.flags(i).has(Flags::CHAINED) {
                 false => Tag::of(batch.bytes(cx.pool, i)),
                 true => Tag::of_parts(batch.segments(cx.pool, i)),
             };
             self.note(tag);
             if capturing {
-                let bytes = batch.segments(cx.pool, i).flatten().copied().collect();
+                let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header).collect();
                 // A full queue loses the copy, and counts it.
                 self.to_control.send(Sent { interface: self.name.clone(), time: cx.now, bytes });
             }

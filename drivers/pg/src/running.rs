@@ -1,24 +1,52 @@
-//! The streams that run: their places on the scoreboard, and the generators on the workers.
+//! The streams that run: their places on the scoreboard, the generators on the workers, and how a stream ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use quiver_control::{Change, Control, ObjectError};
 use quiver_engine::Dataplane;
+use quiver_interface::queues::RxQueueSettings;
+use quiver_interface::settings::AdminState;
+use quiver_interface::{Events, InterfaceSettings};
 
-use crate::generator::Generator;
-use crate::interface::PacketGenerators;
+use crate::capture;
+use crate::generator::{Generator, Packets, Template};
+use crate::interface::{PacketGenerators, PgMode, header};
 use crate::queue::Source;
 use crate::sequence::{STREAMS_MAX, Score, Scoreboard};
 use crate::stream::{PgStream, recorded};
+use crate::values::Values;
+
+/// Tasks that wake each other one after the other at most when a packet has come to control: the one that hears of it, and
+/// the one that is told.
+const TASKS_IN_LINE: usize = 4;
 
 /// What control keeps of streams.
 #[derive(Default)]
 pub(crate) struct Running {
     board: Arc<Scoreboard>,
-    slots: BTreeMap<String, u16>,
+    streams: BTreeMap<String, Stream>,
     /// Runs begun so far; their numbers tell late packets of an earlier run.
     runs: u16,
+}
+
+/// What control keeps of a stream.
+struct Stream {
+    slot: u16,
+    /// The packets of its file.
+    recorded: Option<Arc<[Vec<u8>]>>,
+    run: Run,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// Not on any worker.
+    Stopped,
+    /// Its packets are made, or on their way: run and limit.
+    On(u16, u64),
+    /// The last one of its packets has left the graph.
+    Over,
 }
 
 impl Running {
@@ -27,95 +55,132 @@ impl Running {
     }
     /// The score of a stream.
     pub fn score(&self, stream: &str) -> Option<&Score> {
-        self.board.scores.get(usize::from(*self.slots.get(stream)?))
+        self.score_of(self.streams.get(stream)?.slot)
     }
-    fn take_slot(&mut self, stream: &str) -> Result<u16, ObjectError> {
-        let taken: Vec<u16> = self.slots.values().copied().collect();
-        let free = (0..STREAMS_MAX as u16).find(|slot| !taken.contains(slot)).ok_or_else(|| {
+    fn score_of(&self, slot: u16) -> Option<&Score> {
+        self.board.scores.get(usize::from(slot))
+    }
+    /// Whether packets of a stream are still to come, or on their way.
+    pub fn is_on(&self, stream: &str) -> bool {
+        self.streams.get(stream).is_some_and(|stream| matches!(stream.run, Run::On(..)))
+    }
+    fn add(&mut self, name: &str, recorded: Option<Arc<[Vec<u8>]>>) -> Result<(), ObjectError> {
+        let taken: Vec<u16> = self.streams.values().map(|stream| stream.slot).collect();
+        let slot = (0..STREAMS_MAX as u16).find(|slot| !taken.contains(slot)).ok_or_else(|| {
             ObjectError::whole(format!("there are {STREAMS_MAX} streams already"))
                 .remedy("delete one with `packet-generator delete`")
         })?;
-        self.slots.insert(stream.to_owned(), free);
-        self.begin(free);
-        Ok(free)
+        self.streams.insert(name.to_owned(), Stream { slot, recorded, run: Run::Stopped });
+        self.begin(slot);
+        Ok(())
     }
     /// Starts a run in a slot: counts of zero, and a number by which its packets are told from those before.
     fn begin(&mut self, slot: u16) -> u16 {
         self.runs = self.runs.wrapping_add(1).max(1);
-        if let Some(score) = self.board.scores.get(usize::from(slot)) {
+        if let Some(score) = self.score_of(slot) {
             score.begin(self.runs);
         }
         self.runs
+    }
+    /// The runs of which every packet was made.
+    fn made(&self) -> Vec<(String, Run)> {
+        let is_made = |stream: &Stream| match stream.run {
+            Run::On(_, limit) if limit > 0 => {
+                self.score_of(stream.slot).is_some_and(|score| score.sent.load(Relaxed) >= limit)
+            }
+            _ => false,
+        };
+        let made = self.streams.iter().filter(|(_, stream)| is_made(stream));
+        made.map(|(name, stream)| (name.clone(), stream.run)).collect()
     }
 }
 
 pub(crate) fn apply(control: &Control, change: Change<'_, PgStream>) -> Result<(), ObjectError> {
     match change {
         Change::Create(new) => {
-            start(control, new, true)?;
+            let recorded = packets(control, new)?;
+            control.room_mut::<PacketGenerators>().streams.add(&new.name, recorded)?;
+            start(control, new);
         }
         Change::Update { old, new } => {
-            // The new one is made first: if that fails, the old one goes on.
-            if let Some(starting) = prepare(control, new)? {
-                stop(control, old);
-                starting(control);
-            } else {
-                stop(control, old);
+            // What can fail comes first: if it does, the old one goes on.
+            let is_kept = (&old.pcap, &old.interface) == (&new.pcap, &new.interface);
+            let recorded = if is_kept { None } else { Some(packets(control, new)?) };
+            stop(control, old);
+            if let (Some(recorded), Some(stream)) =
+                (recorded, control.room_mut::<PacketGenerators>().streams.streams.get_mut(&new.name))
+            {
+                stream.recorded = recorded;
             }
+            start(control, new);
         }
         Change::Delete(old) => {
             stop(control, old);
-            control.room_mut::<PacketGenerators>().streams.slots.remove(&old.name);
+            control.room_mut::<PacketGenerators>().streams.streams.remove(&old.name);
         }
     }
     Ok(())
 }
 
-fn start(control: &Control, stream: &PgStream, fresh: bool) -> Result<(), ObjectError> {
-    if fresh {
-        control.room_mut::<PacketGenerators>().streams.take_slot(&stream.name)?;
+/// The packets of a stream's file, as they are received by its interface.
+fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Vec<u8>]>>, ObjectError> {
+    let workers = control.room::<Dataplane>().workers();
+    if let Some(worker) = stream.worker.filter(|worker| usize::from(*worker) >= workers) {
+        return Err(ObjectError::field("worker", format!("there is no worker {worker}"))
+            .remedy(format!("name one of 0 to {}", workers.saturating_sub(1))));
     }
-    match prepare(control, stream) {
-        Ok(Some(starting)) => starting(control),
-        Ok(None) => {}
-        Err(error) => {
-            control.room_mut::<PacketGenerators>().streams.slots.remove(&stream.name);
-            return Err(error);
-        }
-    }
-    Ok(())
-}
-
-type Starting = Box<dyn FnOnce(&Control)>;
-
-/// Makes the generator of a stream, and what starts it; nothing if the stream is not enabled.
-fn prepare(control: &Control, stream: &PgStream) -> Result<Option<Starting>, ObjectError> {
-    let packets = stream.pcap.as_deref().map(recorded).transpose()?;
-    let room = control.room::<PacketGenerators>();
-    let Some(port) = room.ports.get(&stream.interface.0) else {
-        let what = format!("{} is no interface of the packet generator", stream.interface);
-        return Err(ObjectError::field("interface", what).remedy("name one of `create packet-generator interface`"));
+    let header = {
+        let room = control.room::<PacketGenerators>();
+        let port = room.ports.get(&stream.interface.0).ok_or_else(|| {
+            let what = format!("{} is no interface of the packet generator", stream.interface);
+            ObjectError::field("interface", what).remedy("name one of `create packet-generator interface`")
+        })?;
+        header(port.mode, port.mac)
     };
-    let Some(slot) = room.streams.slots.get(&stream.name).copied().filter(|_| stream.enabled) else { return Ok(None) };
-    let (queue, stream) = (port.queue, stream.clone());
-    Ok(Some(Box::new(move |control| {
-        let generator = {
-            let streams = &mut control.room_mut::<PacketGenerators>().streams;
-            let run = streams.begin(slot);
-            Generator::new(&stream, packets, slot, run, streams.board.clone())
+    let Some(path) = stream.pcap.as_deref() else { return Ok(None) };
+    Ok(Some(recorded(path)?.into_iter().map(|packet| [header.clone(), packet].concat()).collect()))
+}
+
+/// Has a worker make the packets of a stream, if it is enabled.
+fn start(control: &Control, stream: &PgStream) {
+    let (queue, generator) = {
+        let mut room = control.room_mut::<PacketGenerators>();
+        let PacketGenerators { ports, streams, to_control, bell, .. } = &mut *room;
+        let (Some(port), Some(kept)) = (ports.get(&stream.interface.0), streams.streams.get(&stream.name)) else {
+            return;
         };
-        control.room::<Dataplane>().post_to_queue(queue, move |worker| {
-            if let Some(source) = worker.queue_mut::<Source>(queue) {
-                source.start(generator);
+        if !stream.enabled {
+            return;
+        }
+        let packets = match (&kept.recorded, port.mode) {
+            (Some(recorded), _) => Packets::Recorded(recorded.clone()),
+            (None, PgMode::Ethernet) => Packets::Made(Template::new(stream)),
+            (None, PgMode::Ip4) => {
+                let destination_mac = Values::One(port.mac);
+                Packets::Made(Template::new(&PgStream { destination_mac, vlan: None, ..stream.clone() }))
             }
-        });
-    })))
+        };
+        let slot = kept.slot;
+        let run = streams.begin(slot);
+        if let Some(kept) = streams.streams.get_mut(&stream.name) {
+            kept.run = Run::On(run, stream.limit);
+        }
+        let board = streams.board.clone();
+        (port.queue, Generator::new(stream, packets, (slot, run), board, to_control.clone(), bell.clone()))
+    };
+    control.room::<Dataplane>().post_to_queue(queue, move |worker| {
+        if let Some(source) = worker.queue_mut::<Source>(queue) {
+            source.start(generator);
+        }
+    });
 }
 
 fn stop(control: &Control, stream: &PgStream) {
-    let room = control.room::<PacketGenerators>();
-    let slot = room.streams.slots.get(&stream.name).copied();
-    let (Some(port), Some(slot)) = (room.ports.get(&stream.interface.0), slot) else { return };
+    let mut room = control.room_mut::<PacketGenerators>();
+    let PacketGenerators { ports, streams, .. } = &mut *room;
+    let Some(kept) = streams.streams.get_mut(&stream.name) else { return };
+    let (slot, was) = (kept.slot, std::mem::replace(&mut kept.run, Run::Stopped));
+    let Some(port) = ports.get(&stream.interface.0).filter(|_| was != Run::Stopped) else { return };
     let (queue, dataplane) = (port.queue, control.room::<Dataplane>());
     let domain = dataplane.domain().clone();
     dataplane.post_to_queue(queue, move |worker| {
@@ -123,4 +188,58 @@ fn stop(control: &Control, stream: &PgStream) {
             domain.retire(generator);
         }
     });
+}
+
+/// Starts or stops a stream, as commands and messages do. One that has come to its end starts again; its interface is up
+/// then, since packets that never come would be no stream.
+pub(crate) fn switch(control: &Control, stream: &PgStream, enabled: bool) -> Result<(), ObjectError> {
+    if enabled {
+        control.edit(InterfaceSettings::new(stream.interface.clone()), |settings| settings.state = AdminState::Up)?;
+        if stream.worker.is_some() {
+            let queue = RxQueueSettings::new(stream.interface.clone(), 0);
+            control.edit(queue, |settings| settings.worker = stream.worker)?;
+        }
+        let is_over = stream.enabled && !control.room::<PacketGenerators>().streams.is_on(&stream.name);
+        if is_over {
+            stop(control, stream);
+            start(control, stream);
+        }
+    }
+    control.put(PgStream { enabled, ..stream.clone() })
+}
+
+/// A task that sees streams to their end: the last packet was made, all that came of it has left the graph, and captures
+/// have what was sent.
+pub(crate) async fn see_off(control: Control) {
+    let signal = control.room::<Events>().signal.clone();
+    loop {
+        let rung = signal.changed();
+        let made = control.room::<PacketGenerators>().streams.made();
+        if made.is_empty() {
+            rung.await;
+            continue;
+        }
+        through(&control).await;
+        while capture::collect(&control) {}
+        let streams = &mut control.room_mut::<PacketGenerators>().streams.streams;
+        for (name, run) in made {
+            streams
+                .get_mut(&name)
+                .into_iter()
+                .filter(|stream| stream.run == run)
+                .for_each(|stream| stream.run = Run::Over);
+        }
+    }
+}
+
+/// Waits until the packets that have been received are through, and whatever control does because of them is, too.
+async fn through(control: &Control) {
+    let drained = control.room::<Dataplane>().drained();
+    drained.await;
+    Events::answer(control);
+    for _ in 0..TASKS_IN_LINE {
+        control.yield_now().await;
+    }
+    let drained = control.room::<Dataplane>().drained();
+    drained.await;
 }

@@ -28,7 +28,8 @@ pub struct PgStream {
     /// Whether packets are made.
     #[default(false)]
     pub enabled: bool,
-    /// A pcap file whose packets are received as they are, again and again; without it, the fields below say what.
+    /// A pcap file whose packets are received as they are, again and again; without it, the fields below say what. It is
+    /// read once, when it is set.
     pub pcap: Option<String>,
     /// Source addresses of Ethernet.
     #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 1])))]
@@ -62,6 +63,12 @@ pub struct PgStream {
     /// Packets that come at once.
     #[default(1)]
     pub burst: u16,
+    /// Packets that a worker makes in one go at most.
+    #[default(256)]
+    pub maxframe: u16,
+    /// The worker that makes them, which gets the interface's receive queue when the stream is started; without it, the one
+    /// that has it.
+    pub worker: Option<u16>,
     /// Packets in all; 0 for no end.
     #[default(0)]
     pub limit: u64,
@@ -89,6 +96,9 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
     if stream.burst == 0 {
         return Err(ObjectError::field("burst", "0 packets never come").remedy("at least 1"));
     }
+    if stream.maxframe == 0 {
+        return Err(ObjectError::field("maxframe", "0 packets never come").remedy("at least 1"));
+    }
     if stream.window > 0 && stream.pcap.is_some() {
         return Err(ObjectError::field("window", "packets of a file have no numbers by which they are told again")
             .remedy("leave out window or pcap"));
@@ -96,7 +106,7 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// Reads the packets of a file.
+/// Reads the packets of a file, one at least.
 pub(crate) fn recorded(path: &str) -> Result<Vec<Vec<u8>>, ObjectError> {
     let wrong = |what: String| ObjectError::field("pcap", format!("{path}: {what}"));
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;

@@ -1,12 +1,13 @@
-//! `packet-generator new { ... }`: VPP's words for a stream, and ours for what VPP has none for.
+//! `packet-generator new ...`: VPP's words for a stream, in braces or without, and ours for what VPP has none for.
 //!
 //! ```text
+//! pcap /tmp/in.pcap source pg0 name x
 //! { name x limit 1000 rate 1e6 size 64-64 interface pg0 node ethernet-input
 //!   data { IP4: 1.2.3 -> 4.5.6  UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1  UDP: 1024 -> 53  incrementing 30 } }
 //! ```
 //!
-//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `ttl N`, `pcap FILE`. Wherever VPP has a value or
-//! a range, all forms of [`Values`] fit.
+//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `ttl N`. Wherever VPP has a value or a range, all forms
+//! of [`Values`] fit.
 
 use quiver_control::object::{Problems, Record, Scalar};
 use quiver_interface::InterfaceName;
@@ -16,28 +17,33 @@ use serde_json::json;
 use crate::stream::PgStream;
 use crate::values::{Value, Values};
 
-/// The stream that these words describe, braces included; the error says what is wrong with them.
+/// The stream that these words describe; the error says what is wrong with them.
 pub fn stream(words: &[String]) -> Result<PgStream, String> {
     // Braces may touch what they hold.
     let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
     let mut words = Words(spaced.split_whitespace().peekable());
-    words.expect("{")?;
+    let in_braces = words.0.next_if_eq(&"{").is_some();
     let (mut name, mut interface) = (None, None);
     let unnamed = json!({"name": "", "interface": ""}).as_object().cloned().unwrap_or_default();
     let mut problems = Problems::default();
     let mut stream = PgStream::read_record(&unnamed, &mut problems).ok_or("the defaults of streams are incomplete")?;
     loop {
+        if !in_braces && words.0.peek().is_none() {
+            break;
+        }
         match words.next("a word such as name, interface, limit, rate, size, data, or `}`")? {
-            "}" => break,
+            "}" if in_braces => break,
             "name" => name = Some(words.next("a name")?.to_owned()),
-            "interface" => interface = Some(InterfaceName(words.next("an interface")?.to_owned())),
+            "interface" | "source" => interface = Some(InterfaceName(words.next("an interface")?.to_owned())),
             "limit" => stream.limit = words.number("limit")?,
             "rate" => stream.rate = words.number("rate")?,
-            "burst" | "maxframe" => stream.burst = words.small("burst")?,
+            "burst" => stream.burst = words.small("burst")?,
+            "maxframe" => stream.maxframe = words.small("maxframe")?,
+            "worker" => stream.worker = Some(words.small("worker")?),
             "window" => stream.window = words.small("window")?,
             "seed" => stream.seed = words.number("seed")?,
             "ttl" => stream.ttl = words.small("ttl")?,
-            "size" => stream.size = words.values()?,
+            "size" => stream.size = words.sizes()?,
             "vlan" => stream.vlan = Some(words.values()?),
             "pcap" => stream.pcap = Some(words.next("a file")?.to_owned()),
             "node" => {
@@ -49,8 +55,8 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             "data" => data(&mut words, &mut stream)?,
             other => {
                 return Err(format!(
-                    "`{other}` is no word of a stream; expected one of name, interface, limit, rate, size, burst, \
-                     window, seed, ttl, vlan, pcap, node, data"
+                    "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
+                     burst, maxframe, worker, window, seed, ttl, vlan, pcap, node, data"
                 ));
             }
         }
@@ -59,7 +65,7 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
         return Err(format!("`{more}` stands behind the closing brace"));
     }
     stream.name = name.ok_or("the stream has no name: add `name NAME`")?;
-    stream.interface = interface.ok_or("the stream has no interface: add `interface pg0`")?;
+    stream.interface = interface.ok_or("the stream has no interface: add `source pg0`")?;
     Ok(stream)
 }
 
@@ -129,6 +135,17 @@ impl<'a> Words<'a> {
         let number = self.number(what)?;
         T::try_from(number).map_err(|_| format!("{what} {number} is too much"))
     }
+    /// Sizes: VPP's `a-b` is walked through, and its `a+b` is drawn by lot.
+    fn sizes(&mut self) -> Result<Values<u16>, String> {
+        let drawn = self.0.next_if(|word| word.contains('+'));
+        match drawn.and_then(|word| word.split_once('+')) {
+            Some((least, most)) => {
+                let sizes = Values::parse(&format!("random:{least}-{most}"));
+                sizes.map_err(|why| format!("size {least}+{most}: {why}"))
+            }
+            None => self.values(),
+        }
+    }
     /// Values; VPP's range `a - b` is three words.
     fn values<T: Value>(&mut self) -> Result<Values<T>, String> {
         let mut text = self.next(T::EXPECTED_VALUES)?.to_owned();
@@ -182,9 +199,28 @@ mod tests {
     }
 
     #[test]
+    fn files_need_no_braces_and_sizes_are_drawn() {
+        let found =
+            read("pcap /tmp/in.pcap source pg7 name pcap7-sw_if_index-8 maxframe 7 worker 1").expect("a stream");
+        let PgStream { name, interface, pcap, maxframe, worker, limit, .. } = found;
+        assert_eq!(
+            (name.as_str(), interface.0.as_str(), pcap.as_deref()),
+            ("pcap7-sw_if_index-8", "pg7", Some("/tmp/in.pcap"))
+        );
+        assert_eq!((maxframe, worker, limit), (7, Some(1), 0));
+        let size =
+            |text: &str| read(&format!("{{ name x source pg0 size {text} }}")).map(|stream| stream.size.to_string());
+        assert_eq!(size("64+128"), Ok("random:64-128".into()));
+        assert_eq!(size("64-128"), Ok("64-128".into()));
+        assert!(size("128+64").is_err());
+    }
+
+    #[test]
     fn mistakes_are_told() {
         for (text, error) in [
-            ("name x", "`name` stands where `{` is expected"),
+            ("", "the stream has no name"),
+            ("name x", "the stream has no interface"),
+            ("name x source pg0 }", "`}` is no word of a stream"),
             ("{name x interface pg0", "the stream ends too early"),
             ("{interface pg0}", "the stream has no name"),
             ("{name x}", "the stream has no interface"),
