@@ -4,63 +4,78 @@
 mod built;
 #[path = "../../../features/plugins/tests/router/lines.rs"]
 mod lines;
+mod quiverd;
 
-use lines::ROUTER;
-use quiver_control::protocol::{Request, Response};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::fs::{File, read_to_string};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
 
-/// A daemon, and what it logs.
-struct Daemon {
-    process: Child,
+use libtest_mimic::{Arguments, Trial};
+use lines::ROUTER;
+use quiverd::{Daemon, wait};
+use serde_json::Value;
+
+fn main() -> ExitCode {
+    let mut trials = vec![Trial::test(
+        "plugins_of_other_profiles_work_bad_ones_are_refused_and_failing_ones_are_closed_over",
+        || {
+            profiles();
+            Ok(())
+        },
+    )];
+    let toolchains = other_toolchains();
+    if toolchains.is_empty() {
+        trials.push(missing("no other Rust toolchain is here"));
+    }
+    trials.extend(toolchains.into_iter().map(|toolchain| {
+        Trial::test(format!("a_plugin_works_that_was_built_by_rust ({toolchain})"), move || {
+            works(&dscp_mark_by(&toolchain), true);
+            Ok(())
+        })
+    }));
+    trials.push(match Command::new("clang").arg("--version").output() {
+        Ok(_) => Trial::test("a_plugin_works_that_was_built_by_clang", || {
+            works(&built::ttl_guard("clang"), false);
+            Ok(())
+        }),
+        Err(_) => missing("clang is not here"),
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// What stands for a compiler that is missing: ignored, and a failure for whoever insists.
+fn missing(what: &'static str) -> Trial {
+    let name = format!("a_plugin_works_that_was_built_by_another_compiler ({what})");
+    Trial::test(name, move || Err(what.into())).with_ignored_flag(true)
+}
+
+/// A daemon with plugins, and what it logs.
+struct Host {
+    daemon: Daemon,
     folder: tempfile::TempDir,
 }
 
-impl Daemon {
-    fn with(plugins: &[&Path]) -> Daemon {
+impl Host {
+    fn with(plugins: &[&Path]) -> Host {
         let folder = tempfile::tempdir().unwrap();
-        let log = std::fs::File::create(folder.path().join("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quiverd"));
-        command.arg("--socket").arg(folder.path().join("socket")).args(["--buffers", "4096"]);
-        for plugin in plugins {
-            command.arg("--plugin").arg(plugin);
-        }
-        let process = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
-        let daemon = Daemon { process, folder };
-        daemon.wait_for("the socket", || daemon.folder.path().join("socket").exists().then_some(()));
-        daemon
-    }
-    fn wait_for<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let start = Instant::now();
-        loop {
-            if let Some(found) = look() {
-                return found;
+        let log = File::create(folder.path().join("log")).unwrap();
+        let daemon = Daemon::start_in(folder.path(), |command| {
+            command.args(["--buffers", "4096"]).stderr(log);
+            for plugin in plugins {
+                command.arg("--plugin").arg(plugin);
             }
-            assert!(start.elapsed() < Duration::from_secs(30), "{what} did not come; the daemon says:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        });
+        Host { daemon, folder }
     }
     fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+        read_to_string(self.folder.path().join("log")).unwrap()
     }
-    fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
-        let mut stream = UnixStream::connect(self.folder.path().join("socket")).unwrap();
-        let request = Request::Command { line: line.to_owned(), json: true };
-        writeln!(stream, "{}", serde_json::to_string(&request).unwrap()).unwrap();
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).unwrap();
-        match serde_json::from_str(&answer).unwrap() {
-            Response::Done(answer) => Ok(answer.json),
-            Response::Error(refusal) => Err(refusal.what),
-            other => panic!("{line}: {other:?}"),
-        }
+    fn ask(&self, line: &str) -> Value {
+        self.daemon.run(line).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
     fn run(&self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            self.ask(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            self.ask(line);
         }
     }
     /// Routes packets with a TTL from one interface of the packet generator to another; returns how many arrived, when
@@ -72,28 +87,21 @@ impl Daemon {
              IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:0a UDP: 10.0.0.2 -> 10.0.1.2 UDP: 1 -> 2 }} }}
              packet-generator enable-stream {name}"
         ));
-        self.wait_for("the end of the stream", || {
-            let stream = &self.ask(&format!("show packet-generator {name}")).unwrap()[0];
-            let received = stream["received"].as_u64().unwrap();
-            (received + self.dropped() - before == packets).then_some(received)
-        })
+        let mut received = 0;
+        wait("the end of the stream", || {
+            received = self.ask(&format!("show packet-generator {name}"))[0]["received"].as_u64().unwrap();
+            received + self.dropped() - before == packets
+        });
+        received
     }
     /// Packets that were dropped since the start.
     fn dropped(&self) -> u64 {
-        let errors = self.ask("show errors").unwrap();
+        let errors = self.ask("show errors");
         errors.as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum()
     }
 }
 
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-#[test]
-fn plugins_of_other_profiles_work_bad_ones_are_refused_and_failing_ones_are_closed_over() {
+fn profiles() {
     let folder = tempfile::tempdir().unwrap();
     let other_version = built::in_c(
         folder.path(),
@@ -102,27 +110,27 @@ fn plugins_of_other_profiles_work_bad_ones_are_refused_and_failing_ones_are_clos
          const QuiverPlugin *quiver_plugin_entry(void) { return &plugin; }",
     );
     let (dscp_mark, ttl_guard, trial) = (built::dscp_mark(), built::ttl_guard("cc"), built::trial());
-    let daemon = Daemon::with(&[&other_version, &dscp_mark, &ttl_guard, &trial]);
+    let daemon = Host::with(&[&other_version, &dscp_mark, &ttl_guard, &trial]);
     let sentence = "it was built for version 7 of the plugin contract, and this daemon has version 1";
     assert!(daemon.log().contains(sentence), "{}", daemon.log());
 
     daemon.run(ROUTER);
     daemon.run("set dscp-mark a 10.0.1.0/24 46");
     assert_eq!(daemon.forward("marked", 2000, 9), 2000);
-    assert_eq!(daemon.ask("show dscp-mark").unwrap()[0]["packets"], 2000);
+    assert_eq!(daemon.ask("show dscp-mark")[0]["packets"], 2000);
 
     daemon.run("trial enable ip4-unicast trial-feature a");
     assert_eq!(daemon.forward("passing", 1000, 9), 1000);
     let arrived = daemon.forward("failing", 2000, 66);
     assert!(arrived < 2000, "a vector of them was dropped");
-    let errors = daemon.ask("show errors").unwrap();
+    let errors = daemon.ask("show errors");
     let failed = errors.as_array().unwrap().iter().find(|row| row["reason"] == "plugin-failed").expect("a row").clone();
     assert_eq!(failed["count"].as_u64(), Some(2000 - arrived), "all that is missing has the reason's name");
     assert!(failed["count"].as_u64() <= Some(256), "one vector only");
     assert_eq!(daemon.forward("behind", 1000, 66), 1000, "forwarding goes on");
     let log = daemon.log();
     assert!(log.contains("ERROR") && log.contains("node `trial-feature` failed on worker 0 and is disabled"), "{log}");
-    let plugins = daemon.ask("show plugins").unwrap().to_string();
+    let plugins = daemon.ask("show plugins").to_string();
     assert!(plugins.contains("disabled: it panicked: packet"), "{plugins}");
 }
 
@@ -144,35 +152,23 @@ fn other_toolchains() -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn plugins_of_other_compilers_work() {
-    let mut plugins: Vec<(String, PathBuf)> = vec![];
-    for toolchain in other_toolchains() {
-        let mut cargo = Command::new("rustup");
-        cargo.args(["run", &toolchain, "cargo"]);
-        let folder = built::repository("examples/plugins/dscp-mark");
-        let library = built::by_cargo(cargo, &folder, &format!("dscp-mark-{toolchain}"), &[], "libdscp_mark.so");
-        plugins.push((toolchain, library));
+/// The example in Rust, built by another toolchain.
+fn dscp_mark_by(toolchain: &str) -> PathBuf {
+    let mut cargo = Command::new("rustup");
+    cargo.args(["run", toolchain, "cargo"]);
+    let folder = built::repository("examples/plugins/dscp-mark");
+    built::by_cargo(cargo, &folder, &format!("dscp-mark-{toolchain}"), &[], "libdscp_mark.so")
+}
+
+/// Packets pass an example of a plugin, which `marks` them or not.
+fn works(library: &Path, marks: bool) {
+    let host = Host::with(&[library]);
+    host.run(ROUTER);
+    if marks {
+        host.run("set dscp-mark a 10.0.1.0/24 46");
     }
-    if plugins.is_empty() {
-        println!("skipped: there is no other Rust toolchain here");
-    }
-    match Command::new("clang").arg("--version").output() {
-        Ok(_) => plugins.push(("clang".into(), built::ttl_guard("clang"))),
-        Err(_) => println!("skipped: there is no clang here"),
-    }
-    for (compiler, library) in plugins {
-        let daemon = Daemon::with(&[&library]);
-        daemon.run(ROUTER);
-        let marks = compiler != "clang";
-        if marks {
-            daemon.run("set dscp-mark a 10.0.1.0/24 46");
-        }
-        assert_eq!(daemon.forward("one", 500, 9), 500, "{compiler}");
-        if marks {
-            assert_eq!(daemon.ask("show dscp-mark").unwrap()[0]["packets"], 500, "{compiler}");
-        }
-        let built_by = daemon.ask("show plugins").unwrap()[0]["built-by"].clone();
-        println!("{compiler}: loaded, built by {built_by}");
+    assert_eq!(host.forward("one", 500, 9), 500);
+    if marks {
+        assert_eq!(host.ask("show dscp-mark")[0]["packets"], 500);
     }
 }

@@ -1,11 +1,13 @@
 //! `--realtime`: who may have it gets it, and who may not is told, and served all the same.
 
+mod quiverd;
+
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use quiverd::Daemon;
 
 /// `SCHED_OTHER` and `SCHED_RR` of sched.h.
 const ORDINARY: &str = "0";
@@ -20,50 +22,26 @@ fn main() -> std::process::ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Ended when dropped.
-struct Daemon(Child);
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts quiverd by a command that takes a program and its arguments, with its log in a file of the folder, and waits until
-/// it serves.
+/// Starts quiverd by a command that takes a program and its arguments, with its log in a file of the folder.
 fn start(mut command: Command, folder: &Path) -> Result<Daemon, Failed> {
-    let (socket, log) = (folder.join("s"), folder.join("log"));
+    let socket = folder.join("s");
     command.arg(env!("CARGO_BIN_EXE_quiverd")).arg("--socket").arg(&socket);
     command.args(["--realtime", "--workers", "2", "--buffers", "512", "--buffers-limit", "512"]);
-    command.env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-    let mut daemon = Daemon(command.spawn()?);
-    let limit = Instant::now() + Duration::from_secs(30);
+    command
+        .env("RUST_LOG", "info")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(folder.join("log"))?);
+    let daemon = Daemon::start(&mut command, socket);
     // Workers are there by the time that a command is answered.
-    while !version_is_told(&socket) {
-        if Instant::now() > limit || daemon.0.try_wait()?.is_some() {
-            return Err(format!("quiverd does not serve: {}", fs::read_to_string(&log)?).into());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    daemon.run("show version")?;
     Ok(daemon)
-}
-
-fn version_is_told(socket: &Path) -> bool {
-    use std::io::{BufRead, BufReader, Write};
-    let ask = || -> std::io::Result<String> {
-        let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
-        stream.write_all(b"{\"command\":{\"line\":\"show version\"}}\n")?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer)?;
-        Ok(answer)
-    };
-    ask().is_ok_and(|answer| answer.contains("done"))
 }
 
 /// The policies of the workers' threads, and those of all others.
 fn policies(daemon: &Daemon) -> Result<(Vec<String>, Vec<String>), Failed> {
     let (mut workers, mut others) = (vec![], vec![]);
-    for task in fs::read_dir(format!("/proc/{}/task", daemon.0.id()))? {
+    for task in fs::read_dir(format!("/proc/{}/task", daemon.id()))? {
         let stat = fs::read_to_string(task?.path().join("stat"))?;
         // proc(5): the name is in brackets; the policy is field 41, the 39th behind them.
         let (name, fields) = stat.split_once(") ").ok_or("a stat without a name")?;
