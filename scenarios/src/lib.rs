@@ -5,7 +5,7 @@ pub mod state;
 
 use std::process::ExitCode;
 
-use quiver_testkit::daemon::Rooms;
+pub use quiver_testkit::daemon::Rooms;
 
 /// All rooms of the daemon.
 pub const ROOMS: Rooms = Rooms {
@@ -17,6 +17,25 @@ pub const ROOMS: Rooms = Rooms {
 
 /// The same where nobody looks at the packets that are sent, so that they are not copied.
 pub const UNSEEN: Rooms = Rooms { sent: |_| vec![], ..ROOMS };
+
+/// Rooms of a test's choice: crates and modules with a `register` function, in the daemon's order. `quiver_interface` and
+/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind
+/// `without wires:` the generator may be missing: interfaces end in the system.
+#[macro_export]
+macro_rules! rooms {
+    (@register $($room:ident),+) => {
+        |control| {
+            $($room::register(control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
+            Ok(())
+        }
+    };
+    (without wires: $($room:ident),+ $(,)?) => {
+        $crate::Rooms::without_wires($crate::rooms!(@register $($room),+), $crate::ROOMS.answer)
+    };
+    ($($room:ident),+ $(,)?) => {
+        $crate::Rooms { register: $crate::rooms!(@register $($room),+), ..$crate::ROOMS }
+    };
+}
 
 /// The `main` of a room's golden test: runs the scenarios of the crate at `root`.
 pub fn golden(root: &str) -> ExitCode {

@@ -11,9 +11,10 @@ use libtest_mimic::Failed;
 use quiver_engine::*;
 use quiver_interface::Interfaces;
 use quiver_netns::{Namespace, World, enter, run, veth};
+use quiver_scenarios::rooms;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use quiver_testkit::trials::Trial;
-use quiver_testkit::{crossing, rooms, traffic, trials};
+use quiver_testkit::{crossing, traffic, trials};
 
 const TRIALS: &[Trial<World>] = &[
     ("tcp_crosses_with_its_offloads", tcp),

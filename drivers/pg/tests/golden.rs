@@ -5,6 +5,6 @@ use quiver_testkit::crossing;
 fn main() -> std::process::ExitCode {
     quiver_testkit::golden::main(
         env!("CARGO_MANIFEST_DIR"),
-        quiver_testkit::rooms![quiver_interface, crossing, quiver_pg],
+        quiver_scenarios::rooms![quiver_interface, crossing, quiver_pg],
     )
 }

@@ -8,9 +8,10 @@ use libtest_mimic::Failed;
 use quiver_engine::*;
 use quiver_interface::Interfaces;
 use quiver_netns::{Namespace, World, enter};
+use quiver_scenarios::rooms;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use quiver_testkit::trials::Trial;
-use quiver_testkit::{crossing, rooms, traffic, trials};
+use quiver_testkit::{crossing, traffic, trials};
 use quiver_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, Header, MacAddress};
 
 const TRIALS: &[Trial<World>] = &[

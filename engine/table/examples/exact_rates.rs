@@ -3,6 +3,7 @@
 //! Keys are neighbouring MAC addresses in one bridge domain, looked up in random order. Ticks are of the time
 //! stamp counter; a figure is the median of 576 short windows with the least beside it. It asserts nothing.
 #![allow(unsafe_code)]
+use fastrand::Rng;
 use quiver_table::{Domain, ExactWriter};
 use std::hint::black_box;
 use std::time::Instant;
@@ -39,14 +40,8 @@ fn measure(entries: u64) {
         table.insert(key(i), i, 0).expect("room for all entries");
     }
     let insert = start.elapsed().as_nanos() as f64 / entries as f64;
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut pick = || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 32) % entries
-    };
-    let probes: Vec<u64> = (0..PROBES).map(|_| key(pick())).collect();
+    let mut random = Rng::with_seed(1);
+    let probes: Vec<u64> = (0..PROBES).map(|_| key(random.u64(..entries))).collect();
     let misses: Vec<u64> = probes.iter().map(|key| key + entries).collect();
     let (shared, reader) = (table.reader(), domain.register());
     let view = shared.view(reader.guard());

@@ -3,6 +3,7 @@
 //! Ticks are of the time stamp counter; a figure is the median of 576 short windows of lookups of random addresses
 //! inside routes, with the least beside it. It measures and asserts nothing.
 #![allow(unsafe_code)]
+use fastrand::Rng;
 use quiver_table::{Domain, LpmConfig, LpmView, LpmWriter};
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,17 +18,6 @@ fn ticks() -> u64 {
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     return std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-}
-
-/// xorshift: the same tables in every run.
-struct Random(u64);
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 32) as u32
-    }
 }
 
 /// How many of a thousand routes have a length, roughly as in the Internet's table of 2025.
@@ -53,10 +43,10 @@ fn dense(routes: u32) -> Vec<Route> {
 }
 
 /// Random prefixes of unicast space; `long` of them are /32, the others as in [`BGP`].
-fn bgp(routes: u32, long: u32, random: &mut Random) -> Vec<Route> {
+fn bgp(routes: u32, long: u32, random: &mut Rng) -> Vec<Route> {
     let mut list = Vec::new();
     for i in 0..routes {
-        let mut pick = random.next() % 1000;
+        let mut pick = random.u32(..1000);
         let mut length = 32;
         for (candidate, share) in BGP {
             if pick < share {
@@ -65,7 +55,7 @@ fn bgp(routes: u32, long: u32, random: &mut Random) -> Vec<Route> {
             }
             pick -= share;
         }
-        let address = 0x0100_0000 + random.next() % 0xdf00_0000;
+        let address = random.u32(0x0100_0000..0xe000_0000);
         list.push((address, if i < long { 32 } else { length }));
     }
     list
@@ -121,7 +111,7 @@ fn each_sixteen_fetched_twice(view: LpmView, probes: &[u32]) -> u32 {
 }
 
 fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(1);
     let before = resident_mb();
     let domain = Domain::new();
     let mut table = LpmWriter::new(&domain, config.with_blocks_max(1 << 22)).expect("memory for the table");
@@ -134,8 +124,8 @@ fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
 
     let probes: Vec<u32> = (0..PROBES)
         .map(|_| {
-            let (prefix, length) = routes[random.next() as usize % routes.len()];
-            prefix | random.next() & u32::MAX.checked_shr(length.into()).unwrap_or(0)
+            let (prefix, length) = routes[random.usize(..routes.len())];
+            prefix | random.u32(..) & u32::MAX.checked_shr(length.into()).unwrap_or(0)
         })
         .collect();
     let (lpm, reader) = (table.reader(), domain.register());
@@ -162,7 +152,7 @@ fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
 
 fn main() {
     let routes: u32 = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(2_000_000);
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Rng::with_seed(2);
     println!("                          ns per ns per  MB      bytes  ticks per lookup: median and least");
     println!(
         "table            routes  insert  remove resident /route   one by one  by sixteen   prefetched   root only   root, block"

@@ -29,7 +29,6 @@ const OTHERS_MAX: Duration = Duration::from_secs(30);
 pub type Sent = Vec<(String, Vec<u8>)>;
 
 /// The rooms of a test daemon, and the ways to them that the engine, which names no room, needs to be given.
-/// [`rooms!`](crate::rooms) makes one of a list of crates.
 #[derive(Clone, Copy)]
 pub struct Rooms {
     /// Registers all rooms, in the daemon's order; [`Dataplane`] is there already.
@@ -52,30 +51,6 @@ impl Rooms {
             sent: |_| vec![],
         }
     }
-}
-
-/// The rooms of a test daemon: crates with a `register` function, in the daemon's order. `quiver_interface` and
-/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind
-/// `without wires:` the generator may be missing: interfaces end in the system.
-#[macro_export]
-macro_rules! rooms {
-    (@register $($room:ident),+) => {
-        |control| {
-            $($room::register(control).map_err(|error| format!("{}: {error}", stringify!($room)))?;)+
-            Ok(())
-        }
-    };
-    (without wires: $($room:ident),+ $(,)?) => {
-        $crate::daemon::Rooms::without_wires($crate::rooms!(@register $($room),+), quiver_interface::Events::answer)
-    };
-    ($($room:ident),+ $(,)?) => {
-        $crate::daemon::Rooms {
-            register: $crate::rooms!(@register $($room),+),
-            answer: quiver_interface::Events::answer,
-            send: quiver_pg::send,
-            sent: quiver_pg::sent,
-        }
-    };
 }
 
 /// How the daemon is made.

@@ -52,7 +52,7 @@ fn mac(last: u8) -> MacAddress {
 /// A daemon whose neighbours 10.0.1.2 to 10.0.1.9 are known.
 fn daemon(level: Level, fusion: bool) -> Daemon {
     let setup = Setup { level, fusion, ..Setup::default() };
-    let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
+    let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
     let mut daemon = Daemon::new(rooms, setup).expect("the rooms fit together");
     daemon.configure(CONFIGURATION);
     {

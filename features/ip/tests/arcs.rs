@@ -60,7 +60,7 @@ mod spies {
 
 /// With a spy on each arc.
 fn daemon() -> Daemon {
-    let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, spies, quiver_pg];
+    let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, spies, quiver_pg];
     let daemon = ends::forwarding(rooms);
     quiver_ip::set_local(daemon.control(), IpProtocol(89), local::Next::Punt);
     daemon

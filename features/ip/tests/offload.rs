@@ -67,7 +67,7 @@ mod offloader {
 
 /// The link behind pg1 takes 1,000 bytes.
 fn daemon() -> Daemon {
-    let rooms = quiver_testkit::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, offloader, quiver_pg];
+    let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, offloader, quiver_pg];
     let mut daemon = ends::forwarding(rooms);
     daemon.configure("set interface mtu 1000 pg1");
     let pg0 = daemon.control().room::<Interfaces>().id_of("pg0").expect("created");

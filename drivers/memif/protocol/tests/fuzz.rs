@@ -210,12 +210,9 @@ fn a_peer_that_never_stops_writing() {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+                let mut random = fastrand::Rng::with_seed(1);
                 while !stop.load(Ordering::Relaxed) {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    let [a, b, c, d, e, f, g, h] = random.to_le_bytes();
+                    let [a, b, c, d, e, f, g, h] = random.u64(..).to_le_bytes();
                     let region = peer.get(0).expect("there is one");
                     // The indices most of all, and sometimes with values that could be true.
                     let at = match a & 3 {
