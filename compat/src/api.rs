@@ -14,8 +14,8 @@ use crate::event::Client;
 use crate::memclnt;
 use crate::message::{Done, Dump, Message, Request, Stream};
 use crate::retval::{Refusal, Retval};
-use crate::types;
 use crate::wire::{Input, Malformed, Wire};
+use crate::{trace, types};
 
 /// The number that stands for a message's name between this daemon and its clients.
 pub struct MessageId<M>(u16, PhantomData<fn(M)>);
@@ -147,6 +147,7 @@ pub fn add<T>(
 ) -> T {
     if !control.has_room::<Api>() {
         control.insert_room(Api::new());
+        trace::register(control);
         types::register(control);
         memclnt::register(control);
     }
@@ -175,6 +176,20 @@ impl Api {
     /// Answers a message of this number. Nothing if there is no such message, or none that clients send.
     pub(crate) fn handler(&self, id: u16) -> Option<Handler> {
         self.entries.get(usize::from(id))?.as_ref()?.handler.clone()
+    }
+    /// The description of a message, if a room has it.
+    pub(crate) fn definition(&self, id: u16) -> Option<&Definition> {
+        self.entries.get(usize::from(id))?.as_ref()?.definition.as_ref()
+    }
+    /// All numbers, with names and checksums.
+    pub(crate) fn names_in_order(&self) -> impl Iterator<Item = (u16, &str)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(id, entry)| Some((id as u16, entry.as_ref()?.name_crc.as_str())))
+    }
+    /// The number of the message with this name and checksum.
+    pub(crate) fn id_of_name_crc(&self, name_crc: &str) -> Option<u16> {
+        let id = self.id_of(name_crc.rsplit_once('_')?.0)?;
+        self.entries[usize::from(id)].as_ref().filter(|entry| entry.name_crc == name_crc).map(|_| id)
     }
     pub(crate) fn name(&self, id: u16) -> Option<&str> {
         Some(&self.entries.get(usize::from(id))?.as_ref()?.name)

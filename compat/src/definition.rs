@@ -89,6 +89,28 @@ impl Type {
             _ => &[],
         }
     }
+    /// Bytes of one on the wire, lists in it being empty.
+    pub fn size(&self) -> usize {
+        let of_field = |Field { of, shape, .. }: &Field| match shape {
+            Shape::One => of.size(),
+            Shape::Array(0) => 4,
+            Shape::Array(length) => length * of.size(),
+            Shape::Counted(_) => 0,
+        };
+        let of_base = |name: &str| match name {
+            "u16" | "i16" => 2,
+            "u32" | "i32" => 4,
+            "u64" | "i64" | "f64" => 8,
+            _ => 1,
+        };
+        match &self.kind {
+            Kind::Base => of_base(&self.name),
+            Kind::Alias { of, length } => of.size() * (*length).max(1),
+            Kind::Struct(fields) => fields.iter().map(of_field).sum(),
+            Kind::Union(fields) => fields.iter().map(of_field).max().unwrap_or_default(),
+            Kind::Enum { base, .. } | Kind::Flags { base, .. } => of_base(base),
+        }
+    }
     /// It and the types with names that it consists of, each behind those that it consists of.
     pub fn parts(&self) -> Vec<Type> {
         let mut found = vec![];

@@ -5,6 +5,7 @@
 //! - [`api`]: the messages that the daemon knows, and who answers them: rooms add theirs.
 //! - [`session`]: one client, from its handshake to its end, without a socket; [`event`]: what it asked to be told;
 //!   [`caller`]: a client for tests.
+//! - [`trace`]: what clients have asked, remembered.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
 //! - [`awaiting`]: VPP's messages that no room has yet.
 //! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
@@ -24,6 +25,7 @@ pub mod message;
 pub mod retval;
 pub mod session;
 pub mod startup;
+pub mod trace;
 pub mod types;
 pub mod wire;
 

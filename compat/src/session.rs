@@ -14,6 +14,7 @@ use crate::memclnt::{
     SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY, SockclntCreate, SockclntDelete,
 };
 use crate::message::Message;
+use crate::trace::Trace;
 use crate::wire::{Input, Wire};
 
 /// Bytes of a request at most: room for some 10,000 entries of a list.
@@ -135,6 +136,7 @@ impl Session {
             return Ok(false);
         };
         self.taken += FRAME + length;
+        self.control.room_mut::<Trace>().note(message);
         let mut input = Input::new(message);
         let short = |_| Hangup::Nonsense(format!("a message of {length} bytes, too few for any"));
         let id = u16::take(&mut input).map_err(short)?;

@@ -34,6 +34,10 @@ impl<'a> Input<'a> {
         self.0 = rest;
         Ok(bytes)
     }
+    /// All bytes that are left.
+    pub fn rest(&self) -> &'a [u8] {
+        self.0
+    }
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (bytes, rest) = self.0.split_first_chunk::<N>().ok_or_else(Malformed::short)?;
         self.0 = rest;

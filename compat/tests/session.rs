@@ -1,9 +1,14 @@
 //! Sessions: the protocol's order, its limits, and clients that do not keep to it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use futures_util::FutureExt;
 use quiver_compat::session::{Hangup, REQUEST_MAX};
+use quiver_compat::trace::{self, TraceFiles};
 use quiver_compat::{Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add, awaiting};
 use quiver_control::Control;
 use quiver_testkit::executor::Executor;
@@ -242,4 +247,51 @@ fn input_waits_in_bounded_memory() {
         read += 1000;
     }
     assert!(read <= REQUEST_MAX + 2000, "{read} bytes");
+}
+
+#[derive(Default)]
+struct Folder(RefCell<HashMap<String, Vec<u8>>>);
+
+impl TraceFiles for Folder {
+    fn create(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+        self.0.borrow_mut().insert(name.into(), content.into());
+        Ok(Path::new("/tmp").join(name))
+    }
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.0.borrow().get(name).cloned().ok_or(io::ErrorKind::NotFound.into())
+    }
+}
+
+#[test]
+fn what_clients_ask_can_be_looked_at_and_asked_again() {
+    let (control, made) = control();
+    trace::save_to(&control, Rc::new(Folder::default()));
+    let run = |line: &str| {
+        let output = Default::default();
+        let running = Box::pin(control.commands().run(&control, line, &output));
+        match running.now_or_never().expect("it answers at once") {
+            Ok(reply) => reply.text,
+            Err(error) => error.what,
+        }
+    };
+    let mut caller = Caller::connect(&control);
+    caller.dump(&TestCountDump { count: 1 });
+    run("api trace on nitems 2");
+    for number in 1..=3 {
+        caller.request(&TestAdd { number, colour: TestColour::Red }).map(drop).expect("it is added");
+    }
+    let shown = |number| {
+        format!(r#"{{"_msgname":"test_add","client_index":0,"context":{},"number":{number},"colour":1}}"#, number + 1)
+    };
+    assert_eq!(run("api trace dump"), [shown(2), shown(3)].join("\n"));
+    assert_eq!(run("api trace status"), "on, 2 messages, 30 bytes, wrapped");
+    run("api trace free");
+    caller.dump(&TestCountDump { count: 1 });
+    run("api trace off");
+    caller.dump(&TestCountDump { count: 1 });
+    assert_eq!(run("api trace save asked"), "API trace saved to /tmp/asked");
+    made.set(0);
+    assert!(run("api trace replay asked").starts_with("1 messages were asked again, 0 are not known"));
+    assert!(run("api trace save ../asked").contains("is no name of a file"));
+    assert!(run("api trace replay nothing").contains("/tmp/nothing"));
 }

@@ -1,9 +1,11 @@
 //! tokio as the host of the control side: its clock, timers and tasks.
 
 use std::rc::Rc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use quiver_control::{Clock, Control, LocalFuture, Spawner, Time, Timer};
+// Tokio's clock, which is the one that its timers know: in tests it may stand still.
+use tokio::time::Instant;
 
 /// The machine's clock, and tokio's timers and tasks on the current thread.
 #[derive(Clone, Copy)]
@@ -29,7 +31,7 @@ impl Clock for Host {
 impl Timer for Host {
     fn sleep_until(&self, moment: Time) -> LocalFuture<()> {
         let deadline = self.start + moment.since(Time::default());
-        Box::pin(tokio::time::sleep_until(deadline.into()))
+        Box::pin(tokio::time::sleep_until(deadline))
     }
 }
 

@@ -16,6 +16,7 @@ mod settings;
 mod socket;
 mod state;
 mod statistics;
+mod traces;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -25,6 +26,7 @@ use std::rc::Rc;
 
 use nix::unistd::{Gid, Group};
 use quiver_compat::startup::Severity;
+use quiver_compat::trace;
 use quiver_control::cli::{Piece, Scripts, exec_from};
 use quiver_control::transaction::Terms;
 use quiver_control::{Control, LocalFuture, protocol};
@@ -95,6 +97,10 @@ async fn run(given: Given) -> Result<(), String> {
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
+    trace::save_to(&control, Rc::new(traces::Traces));
+    if let Some(messages) = settings.vpp.api_trace {
+        trace::start(&control, messages);
+    }
     exec_from(&control, Rc::new(ScriptFiles));
     quiver_plugins::load(&control, &settings.plugin);
     control.commands().check()?;

@@ -104,6 +104,9 @@ pub struct VppArguments {
     /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
     #[arg(long, value_name = "PATH")]
     pub api_socket: Vec<PathBuf>,
+    /// Remember the last so many requests to the binary API from the start on: `api trace`.
+    #[arg(long, value_name = "MESSAGES")]
+    pub api_trace: Option<usize>,
 }
 
 impl VppArguments {

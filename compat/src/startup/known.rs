@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::trace::MESSAGES;
+
 use super::error::{Severity, StartupError};
 use super::grammar::{Block, Item, Word};
 use super::plugins;
@@ -484,9 +486,24 @@ pub const SETTINGS: &[Setting] = &[
     pointless("api-segment", "api-pvt-heap-size <size>", NO_SEGMENT),
     pointless("api-segment", "api-size <size>", NO_SEGMENT),
     pointless("api-queue", "", NO_SEGMENT),
-    missing("api-trace", "on", "calls of the binary API are not recorded from the start on"),
-    missing("api-trace", "enable", "calls of the binary API are not recorded from the start on"),
-    pointless("api-trace", "nitems <n>", "it is the size of what is not recorded"),
+    used("api-trace", "on", "requests are remembered", ["on", "--api-trace 262144"], |s, _, _| {
+        s.api_trace.get_or_insert(MESSAGES);
+        Ok(())
+    }),
+    used("api-trace", "enable", "requests are remembered", ["enable", "--api-trace 262144"], |s, _, _| {
+        s.api_trace.get_or_insert(MESSAGES);
+        Ok(())
+    }),
+    used(
+        "api-trace",
+        "nitems <n>",
+        "so many requests are remembered",
+        ["nitems 100", "--api-trace 100"],
+        |s, given, _| {
+            s.api_trace = Some(given.number()?);
+            Ok(())
+        },
+    ),
     missing("api-trace", "save-api-table <file>", "the table of messages is not written"),
     used(
         "plugins",

@@ -38,6 +38,7 @@ impl Startup {
         let socket =
             |told: &Option<PathBuf>, name| told.clone().unwrap_or_else(|| folder.join(name)).display().to_string();
         options.value("--api-socket", Some(socket(&self.api_socket, "api.sock")));
+        options.value("--api-trace", self.api_trace);
         options.value("--stats-socket", Some(socket(&self.stats_socket, "stats.sock")));
         options.value("--stats-size", self.stats_size);
         if self.cpu.cores.is_empty() {
@@ -126,7 +127,7 @@ mod tests {
         let startup = read(text);
         assert_eq!(
             startup.options(&machine(2)).join(" "),
-            "--no-state --runtime-dir /t --cli-listen /t/cli.sock --api-socket /t/api.sock --stats-socket /t/stats.sock \
+            "--no-state --runtime-dir /t --cli-listen /t/cli.sock --api-socket /t/api.sock --api-trace 262144 --stats-socket /t/stats.sock \
              --stats-size 67108864 --workers 2 --cores 1,0 --isa avx512"
         );
         let told = startup.notes_on(&machine(2));

@@ -32,7 +32,7 @@ fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce
             control.room_mut::<Echoes>().0 += 1;
             Ok(Reply::text(matches.get::<String>("text")?))
         };
-        control.commands().add(Command::new("echo <text>", "Say it back.", echo));
+        control.commands().add(Command::new("repeat <text>", "Say it back.", echo));
         let fail = |_: &Control, _: &Matches| -> Result<Reply, CommandError> { panic!("planted") };
         control.commands().add(Command::new("fail", "Panic.", fail));
         control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
@@ -96,20 +96,22 @@ fn requests_are_answered_in_order() {
     with_server(async |path, _| {
         let mut client = TestClient::connect(&path).await;
         client
-            .send("{\"command\":{\"line\":\"echo a\"}}\n{\"command\":{\"line\":\"ech b\",\"json\":true}}\nnonsense\n")
+            .send(
+                "{\"command\":{\"line\":\"repeat a\"}}\n{\"command\":{\"line\":\"repea b\",\"json\":true}}\nnonsense\n",
+            )
             .await;
         assert_eq!(client.line().await, r#"{"done":{"text":"a"}}"#);
         assert_eq!(client.line().await, r#"{"done":{"json":"b"}}"#);
         assert!(client.line().await.starts_with(r#"{"error":{"what":"this is no request:"#));
-        client.send("{\"complete\":{\"line\":\"ec\"}}\n").await;
+        client.send("{\"complete\":{\"line\":\"repe\"}}\n").await;
         let completed = client.line().await;
         assert_eq!(
             completed,
-            r#"{"completions":{"start":0,"words":[{"word":"echo","help":"Say it back.","insert":true}]}}"#
+            r#"{"completions":{"start":0,"words":[{"word":"repeat","help":"Say it back.","insert":true}]}}"#
         );
         assert_eq!(
-            client.ask("echo").await,
-            r#"{"error":{"what":"the command is not complete","place":{"start":4,"end":4},"expected":["<text> (a word, or several in double quotes)"]}}"#
+            client.ask("repeat").await,
+            r#"{"error":{"what":"the command is not complete","place":{"start":6,"end":6},"expected":["<text> (a word, or several in double quotes)"]}}"#
         );
     });
 }
@@ -140,7 +142,7 @@ fn a_command_that_panics_costs_only_its_client() {
         let mut bystander = TestClient::connect(&path).await;
         let mut client = TestClient::connect(&path).await;
         assert_eq!(client.ask("fail").await, "", "the connection is closed");
-        assert_eq!(bystander.ask("echo b").await, r#"{"done":{"text":"b"}}"#);
+        assert_eq!(bystander.ask("repeat b").await, r#"{"done":{"text":"b"}}"#);
     });
 }
 
@@ -152,7 +154,7 @@ fn a_reader_that_never_reads_blocks_nobody_and_is_dropped_in_the_end() {
             deaf.send("{\"command\":{\"line\":\"big\"}}\n").await;
         }
         let mut client = TestClient::connect(&path).await;
-        assert_eq!(client.ask("echo b").await, r#"{"done":{"text":"b"}}"#);
+        assert_eq!(client.ask("repeat b").await, r#"{"done":{"text":"b"}}"#);
         control.sleep(READER_PATIENCE * 2).await;
         let mut rest = Vec::new();
         // All that the socket held, then the end: not the eight megabytes.
@@ -167,16 +169,16 @@ fn whoever_is_idle_for_longest_makes_room() {
         let mut clients = Vec::new();
         for number in 0..100 {
             let mut client = TestClient::connect(&path).await;
-            assert_eq!(client.ask("echo a").await, ECHOED, "client {number}");
+            assert_eq!(client.ask("repeat a").await, ECHOED, "client {number}");
             clients.push(client);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         // The first one asks again, so the second is idle for longest.
         let mut late = clients.split_off(92);
-        assert_eq!(late[0].ask("echo a").await, ECHOED);
+        assert_eq!(late[0].ask("repeat a").await, ECHOED);
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert_eq!(TestClient::connect(&path).await.ask("echo a").await, ECHOED);
-        assert_eq!(late[0].ask("echo a").await, ECHOED);
+        assert_eq!(TestClient::connect(&path).await.ask("repeat a").await, ECHOED);
+        assert_eq!(late[0].ask("repeat a").await, ECHOED);
         let told = late[1].line().await;
         assert!(told.contains("idle for longest") && told.ends_with(r#""reason":"evicted"}}"#), "{told}");
         assert_eq!(late[1].line().await, "", "and it was closed");
@@ -192,7 +194,7 @@ async fn served_in_the_end(path: &Path, control: &Control, step: Duration) {
     for _ in 0..50 {
         let mut client = TestClient::connect(path).await;
         // Who is turned away has nobody to write to.
-        let _ = client.0.write_all(b"{\"command\":{\"line\":\"echo a\"}}\n").await;
+        let _ = client.0.write_all(b"{\"command\":{\"line\":\"repeat a\"}}\n").await;
         told = client.line().await;
         if told == ECHOED {
             return;
@@ -241,17 +243,17 @@ fn who_sends_much_at_once_waits_for_others_after_each_request() {
         const SENT: usize = 20_000;
         let greedy = TestClient::connect(&path).await;
         let mut client = TestClient::connect(&path).await;
-        assert_eq!(client.ask("echo a").await, ECHOED);
+        assert_eq!(client.ask("repeat a").await, ECHOED);
         let (mut answers, mut requests) = greedy.0.into_inner().into_split();
         let sending = async {
-            requests.write_all("{\"command\":{\"line\":\"echo b\"}}\n".repeat(SENT).as_bytes()).await.unwrap();
+            requests.write_all("{\"command\":{\"line\":\"repeat b\"}}\n".repeat(SENT).as_bytes()).await.unwrap();
             std::future::pending::<()>().await;
         };
         let reading = async { tokio::io::copy(&mut answers, &mut tokio::io::sink()).await.unwrap() };
         let asking = async {
             for _ in 0..100 {
                 let before = control.room::<Echoes>().0;
-                assert_eq!(client.ask("echo a").await, ECHOED);
+                assert_eq!(client.ask("repeat a").await, ECHOED);
                 // One request of the other is answered for each time that we are.
                 let between = control.room::<Echoes>().0 - before;
                 assert!(between < 20, "{between} requests of the other came first");
