@@ -218,11 +218,11 @@ fn nodes_are_inserted_replaced_and_rewired_while_packets_flow() {
     let start = net.dataplane.graph().find("start").expect("known");
     let inserted = net.dataplane.insert_node(NodeSpec::new("late", End::ARCS, |_| Letter(b'L'))).expect("new");
     assert_eq!(net.run(), ["0s", "1s"], "inserted, but nothing leads there");
-    net.dataplane.lead(start, 0, Some(inserted));
+    net.dataplane.rewire(start, 0, Some(inserted));
     assert_eq!(net.run(), ["0sL", "1sL"]);
     net.dataplane.post(0, move |w| drop(w.graph().replace(inserted, Box::new(Letter(b'R')))));
     assert_eq!(net.run(), ["0sR", "1sR"]);
-    net.dataplane.lead(start, 0, None);
+    net.dataplane.rewire(start, 0, None);
     assert_eq!(net.run(), ["0s", "1s"]);
 }
 
@@ -271,7 +271,7 @@ fn nodes_stand_for_others_and_paths_close_over_them() {
     let (last, late) = (spec("last", To::Node("back")), spec("late", To::Node("last")));
     let last = net.dataplane.insert_node(last).expect("new");
     let late = net.dataplane.insert_node(late).expect("new");
-    net.dataplane.lead(start, 0, Some(late));
+    net.dataplane.rewire(start, 0, Some(late));
     assert_eq!(net.run(), ["0sLL", "1sLL"]);
     net.dataplane.bypass(last, Some(0));
     assert_eq!(net.run(), ["0sL", "1sL"]);

@@ -349,10 +349,10 @@ fn workers_with_threads_hand_over_and_sleep() {
 fn what_circles_is_dropped_by_name() {
     let mut bench = bench(1, 100);
     let ring = bench.dataplane.graph().find("ring").expect("there is one");
-    bench.dataplane.lead(bench.spread, Next::Here.into(), Some(ring));
+    bench.dataplane.rewire(bench.spread, Next::Here.into(), Some(ring));
     while bench.workers[0].turn(0) > 0 {}
     assert_eq!((bench.drops("dispatch", "too-many-passes"), bench.sent.try_iter().count()), (100, 0));
-    bench.dataplane.lead(bench.spread, Next::Here.into(), None);
+    bench.dataplane.rewire(bench.spread, Next::Here.into(), None);
     bench.dataplane.post_to_queue(bench.queue, {
         let queue = bench.queue;
         move |worker| worker.queue_mut::<Flows>(queue).expect("it is here").end += 100

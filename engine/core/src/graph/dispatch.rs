@@ -96,7 +96,7 @@ impl Graph {
         self.entries.push(Entry { node, counters, pending: vec![] });
     }
     /// Swaps the wiring between two turns; returns the old one.
-    pub(crate) fn rewire(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
+    pub(crate) fn swap_wiring(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
         let old = std::mem::replace(&mut self.wiring, wiring);
         self.ready = vec![0; self.entries.len().div_ceil(64)];
         // Packets that an earlier letter injected wait already, at places that have changed.

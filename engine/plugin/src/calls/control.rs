@@ -97,7 +97,7 @@ pub(super) unsafe extern "C" fn rewire(control: *mut abi::Control, node: Text, a
             let to = if to.is_empty() { None } else { Some(graph.find(&to)?) };
             Ok((from, arc as u16, to))
         })();
-        let led = found.map(|(from, arc, to)| dataplane.lead(from, arc, to));
+        let led = found.map(|(from, arc, to)| dataplane.rewire(from, arc, to));
         drop(dataplane);
         Some(side.told(led))
     })

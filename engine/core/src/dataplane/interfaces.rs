@@ -1,0 +1,165 @@
+//! Interfaces: their queues, given to workers and taken from them, and what is counted by interface.
+
+use super::{Dataplane, DataplaneError, InterfaceCounters};
+use crate::counters::Counters;
+use crate::graph::NodeId;
+use crate::handoff::Generations;
+use crate::intake::{Place, QueueId};
+use crate::rx::{RxMode, RxQueue};
+use crate::tx::TxQueue;
+use crate::worker::Worker;
+use quiver_stats::{Segment, Target};
+use std::sync::Arc;
+
+/// A receive queue as control sees it.
+#[derive(Clone, Debug)]
+pub struct QueueInfo {
+    /// Its number.
+    pub id: QueueId,
+    /// Its interface.
+    pub interface: u16,
+    /// Its number among the interface's queues.
+    pub index: usize,
+    /// The node that stands for it.
+    pub input: NodeId,
+    /// The worker that polls it.
+    pub worker: usize,
+    /// The worker that it was given when it was attached.
+    pub home: usize,
+    /// When it is polled.
+    pub mode: RxMode,
+    /// Whether its driver says when packets wait.
+    pub has_interrupts: bool,
+    /// Whether its interface is up.
+    pub(super) up: bool,
+    /// The product that serves it, or why none does.
+    pub product: Result<&'static str, String>,
+    pub(super) path: Vec<(NodeId, u16)>,
+}
+
+impl Dataplane {
+    /// Gives an interface its queues: `rx` are spread over the workers, `tx` has one for each worker. The interface is
+    /// down until [`Dataplane::set_up`].
+    pub fn attach(
+        &mut self,
+        interface: u16,
+        input: NodeId,
+        rx: Vec<Box<dyn RxQueue>>,
+        tx: Vec<Box<dyn TxQueue>>,
+    ) -> Result<Vec<QueueId>, DataplaneError> {
+        if tx.len() != self.workers.len() {
+            let workers = self.workers.len();
+            return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
+        }
+        self.counted.grow(interface, rx.len());
+        self.ports.insert(interface);
+        self.generations.change(interface);
+        for (worker, queue) in tx.into_iter().enumerate() {
+            let counters = self.counted.tx.row(worker);
+            self.post(worker, move |w| w.attach_tx(interface, queue, counters));
+        }
+        let mut ids = vec![];
+        for (index, queue) in rx.into_iter().enumerate() {
+            let (id, worker) = (QueueId(self.next_queue), self.next_worker % self.workers.len());
+            self.next_queue += 1;
+            self.next_worker += 1;
+            let (mode, has_interrupts) = (RxMode::default(), queue.fd().is_some() || queue.wake_at().is_some());
+            let place = Place::new(
+                id,
+                interface,
+                input,
+                self.counted.rx_rows(index, self.blueprint.arcs(input), worker),
+                false,
+                mode,
+            );
+            self.post(worker, move |w| {
+                w.expect(place);
+                // It is expected, so nothing is given back.
+                drop(w.arrive(id, queue));
+            });
+            self.queues.push(QueueInfo {
+                id,
+                interface,
+                index,
+                input,
+                worker,
+                home: worker,
+                mode,
+                has_interrupts,
+                up: false,
+                product: Err("not planned yet".into()),
+                path: vec![],
+            });
+            ids.push(id);
+        }
+        self.plan_interface(interface);
+        Ok(ids)
+    }
+    /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
+    /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
+    pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
+        self.generations.change(interface);
+        self.counted.grow(interface, 0);
+        self.post_all(|worker| {
+            let via = port.map(|port| (port, self.counted.tx.row(worker)));
+            move |w: &mut Worker| w.attach_via(interface, via)
+        });
+    }
+    /// Takes an interface away from all workers. `gone` is dropped when no worker can refer to the interface any more:
+    /// let it free the interface's number.
+    pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
+        self.queues.retain(|q| q.interface != interface);
+        self.ports.remove(&interface);
+        self.generations.change(interface);
+        let disabled = self.blueprint.disable_all(interface);
+        let gone = Arc::new(gone);
+        self.post_all(|_| {
+            let (attic, gone) = (self.attic.clone(), gone.clone());
+            move |w: &mut Worker| attic.store((w.detach(interface), gone))
+        });
+        if disabled {
+            self.wire_interface(interface);
+        }
+    }
+    /// Tells users of the same interface number apart.
+    pub fn generations(&self) -> &Generations {
+        &self.generations
+    }
+    /// Whether an interface has queues of its own.
+    pub fn has_port(&self, interface: u16) -> bool {
+        self.ports.contains(&interface)
+    }
+    /// Opens or closes an interface's queues.
+    pub fn set_up(&mut self, interface: u16, up: bool) {
+        self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
+        self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
+    }
+    /// What an interface counted since it was made or cleared.
+    pub fn interface_counters(&self, interface: u16) -> InterfaceCounters {
+        self.counted.of(interface)
+    }
+    /// The counters of received packets by interface; nodes add those of sub-interfaces.
+    pub fn rx_counters(&self) -> &Counters {
+        &self.counted.rx
+    }
+    /// The counters of sent packets by interface.
+    pub fn tx_counters(&self) -> &Counters {
+        &self.counted.tx
+    }
+    /// Sets an interface's counters to zero.
+    pub fn clear_interface_counters(&self, interface: u16) {
+        self.counted.clear(interface);
+    }
+    /// The statistics, for rooms to add to.
+    pub fn statistics(&self) -> &Segment {
+        &self.counted.segment
+    }
+    /// What is counted of every interface: its name, `rx` for instance, and what other names for it lead to.
+    pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {
+        self.counted.by_interface()
+    }
+    /// The receive queues.
+    pub fn queues(&self) -> &[QueueInfo] {
+        &self.queues
+    }
+}

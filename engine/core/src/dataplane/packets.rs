@@ -1,0 +1,77 @@
+//! Packets that control sends, copies or follows.
+
+use super::Dataplane;
+use crate::buffer::Packet;
+use crate::capture::Capture;
+use crate::graph::NodeId;
+use crate::trace::Record;
+use crate::worker::Worker;
+
+impl Dataplane {
+    /// Chooses the next packets that come to a node, on every worker.
+    pub fn trace(&self, node: NodeId, count: u32) {
+        self.post_all(|_| move |w: &mut Worker| w.trace_arm(node, count));
+    }
+    /// Forgets all records and choices.
+    pub fn trace_clear(&self) {
+        self.post_all(|_| Worker::trace_clear);
+    }
+    /// The records of all workers, in the order of each worker.
+    pub fn trace_records(&self) -> impl Future<Output = Vec<Record>> + 'static {
+        let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.trace_records())).collect();
+        async move {
+            let mut records = vec![];
+            for answer in answers {
+                records.extend(answer.await.unwrap_or_default());
+            }
+            records
+        }
+    }
+    /// Starts or ends the copying of packets.
+    pub fn capture(&self, capture: Option<Capture>) {
+        self.post_all(|_| {
+            let capture = capture.clone();
+            move |w: &mut Worker| w.capture(capture)
+        });
+    }
+    /// Sends a packet into the graph of a worker, before a node.
+    pub fn inject(&self, worker: usize, at: NodeId, packet: Injected) {
+        self.post(worker, move |w| {
+            if let Some(made) = packet.make(w) {
+                w.inject(at, made);
+            }
+        });
+    }
+    /// Sends a packet along an arc of a node: features on that arc see it.
+    pub fn emit(&self, worker: usize, at: NodeId, arc: impl Into<u16>, packet: Injected) {
+        let arc = arc.into();
+        self.post(worker, move |w| {
+            if let Some(made) = packet.make(w) {
+                w.emit(at, arc, made);
+            }
+        });
+    }
+}
+
+/// A packet of control's making.
+#[derive(Clone, Default, Debug)]
+pub struct Injected {
+    /// Its bytes, from the header on that the node reads.
+    pub bytes: Vec<u8>,
+    /// The interface taken to have received it.
+    pub rx: u16,
+    /// The interface that is to send it.
+    pub tx: u16,
+    /// What a lookup would have chosen.
+    pub hop: u32,
+}
+
+impl Injected {
+    /// The packet in buffers of a worker. None if they are used up: the pool has counted it.
+    fn make(&self, worker: &mut Worker) -> Option<Packet> {
+        let mut made = worker.pool().packet(&self.bytes)?;
+        (made.rx, made.tx, made.hop) = (self.rx, self.tx, self.hop);
+        made.set_local();
+        Some(made)
+    }
+}

@@ -1,0 +1,79 @@
+//! Changes of the graph while workers run: features, nodes, arcs. Each is posted as a whole, and products are planned anew.
+
+use super::Dataplane;
+use crate::graph::{Blueprint, GraphError, NodeId, NodeSpec};
+use crate::worker::Worker;
+use std::sync::Arc;
+
+impl Dataplane {
+    /// Enables or disables a feature on an interface.
+    pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
+        if self.blueprint.enable(arc, node, interface, on)? {
+            self.wire_interface(interface);
+        }
+        Ok(())
+    }
+    /// Registers a node while workers run.
+    pub fn insert_node(&mut self, spec: NodeSpec) -> Result<NodeId, GraphError> {
+        self.extend(|blueprint| blueprint.node(spec))
+    }
+    /// Registers nodes, feature arcs, features and stand-ins while workers run: all that `add` does, or, if the graph
+    /// would not fit together then, nothing.
+    pub fn extend<T>(&mut self, add: impl FnOnce(&mut Blueprint) -> Result<T, GraphError>) -> Result<T, GraphError> {
+        let before = self.blueprint.nodes().count();
+        let added = self.blueprint.extend(add)?;
+        for id in self.blueprint.nodes().skip(before).collect::<Vec<_>>() {
+            for worker in 0..self.workers.len() {
+                let instance = self.blueprint.instance(id, worker);
+                self.post(worker, move |w| w.graph().add(instance));
+            }
+        }
+        self.counted.name_arcs(&self.blueprint);
+        self.wire();
+        Ok(added)
+    }
+    /// Closes all paths over a node that is not to be used any more, or not yet: see [`Blueprint::bypass`].
+    pub fn bypass(&mut self, node: NodeId, pass: Option<u16>) {
+        self.blueprint.bypass(node, pass);
+        self.wire();
+    }
+    /// Opens them again.
+    pub fn open(&mut self, node: NodeId) {
+        self.blueprint.open(node);
+        self.wire();
+    }
+    /// Lets an arc lead elsewhere from now on, or (None) where it was declared to lead.
+    pub fn rewire(&mut self, node: NodeId, arc: u16, to: Option<NodeId>) {
+        self.blueprint.rewire(node, arc, to);
+        self.wire();
+    }
+    /// Posts the wiring as it is now, then plans the products. Called after every change of the blueprint.
+    fn wire(&mut self) {
+        if self.post_wiring() {
+            self.plan();
+        }
+    }
+    /// The same after a change that concerns one interface.
+    pub(super) fn wire_interface(&mut self, interface: u16) {
+        if self.post_wiring() {
+            self.plan_interface(interface);
+        }
+    }
+    fn post_wiring(&mut self) -> bool {
+        match self.blueprint.wiring() {
+            Ok(wiring) => {
+                let wiring = Arc::new(wiring);
+                self.post_all(|_| {
+                    let (wiring, attic) = (wiring.clone(), self.attic.clone());
+                    move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring))
+                });
+                true
+            }
+            // Names were checked when they were registered; a change that breaks them is refused before.
+            Err(error) => {
+                tracing::error!("the graph keeps its old wiring: {error}");
+                false
+            }
+        }
+    }
+}
