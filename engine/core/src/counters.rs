@@ -236,11 +236,14 @@ mod tests {
         counters.grow(3);
         counters.row(0).add(2, 7);
         counters.row(1).add(1, 9);
+        let mut shown = vec![];
         segment.read(|name, reading| {
-            let Reading::Simple(rows) = reading else { panic!("{name} is {reading:?}") };
+            // Beside these there are the segment's own times.
+            let Reading::Simple(rows) = reading else { return };
             let rows: Vec<Vec<u64>> = rows.iter().map(|row| row.iter().map(Counter::get).collect()).collect();
-            assert_eq!(rows, [[0, 0, 0], [0, 0, 7], [0, 9, 0]]);
+            shown.push((name.to_owned(), rows));
         });
+        assert_eq!(shown, [("/if/drops".to_owned(), vec![vec![0, 0, 0], vec![0, 0, 7], vec![0, 9, 0]])]);
         counters.grow(6);
         counters.row(1).add(5, 1);
         assert_eq!(counters.sum(5), 1, "there is no room to show it, but it is counted");
