@@ -8,6 +8,7 @@
 //! - [`trace`]: what clients have asked, remembered.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
 //! - [`awaiting`]: VPP's messages that no room has yet.
+//! - [`terminal`]: VPP's command line on a socket, as `vppctl` speaks it.
 //! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod message;
 pub mod retval;
 pub mod session;
 pub mod startup;
+pub mod terminal;
 pub mod trace;
 pub mod types;
 pub mod wire;

@@ -1,7 +1,10 @@
 //! Fuzz targets of this room: fuzz/README.md says how they are run.
 
+use std::rc::Rc;
+
 use quiver_compat::startup::known::SETTINGS;
 use quiver_compat::startup::{Machine, Source, Startup, looks_like};
+use quiver_compat::terminal::{self, Event};
 use quiver_compat::{Session, awaiting};
 use quiver_testkit::executor::Executor;
 
@@ -107,5 +110,56 @@ fn stream() {
             _ => bytes.to_vec(),
         };
         assert_eq!(answers(&bytes, bytes.len().max(1)), answers(&bytes, 7));
+    });
+}
+
+/// Whatever a client of the command line sends, in pieces of any size, its session goes on: each command is done before the
+/// next one, lines have their NULs, and what waits is bounded.
+#[test]
+fn terminal_bytes() {
+    bolero::check!().with_max_len(512).for_each(|bytes: &[u8]| {
+        let Some((choice, bytes)) = bytes.split_first() else { return };
+        let settings = terminal::Settings {
+            prompt: "vpp# ".to_owned(),
+            banner: "hello".to_owned(),
+            has_pager: choice & 1 == 0,
+            line_mode: choice & 2 != 0,
+            pager_lines: 50,
+            history: 3,
+        };
+        let mut session = terminal::Session::new(Rc::new(settings));
+        session.take_output();
+        if choice & 4 != 0 {
+            session.receive(b"\xff\xfa\x18\0xterm\xff\xf0\xff\xfa\x1f\0\x08\0\x05\xff\xf0");
+        }
+        let is_line_mode = choice & 2 != 0;
+        let (mut commands, mut nuls) = (0, 0);
+        for (turn, part) in bytes.chunks(1 + usize::from(choice >> 3)).enumerate() {
+            session.receive(part);
+            while let Some(event) = session.event() {
+                match event {
+                    Event::Run(line) => {
+                        assert!(!line.trim().is_empty() && !line.starts_with([' ', '\n']));
+                        commands += 1;
+                        if session.event() != Some(Event::Interrupt) {
+                            session.print(&"é answer\n".repeat(turn % 60));
+                        }
+                        session.done();
+                    }
+                    Event::Interrupt => panic!("nothing runs"),
+                    Event::Complete(line) => {
+                        let begun = line.rfind(' ').map_or(0, |blank| blank + 1);
+                        session.complete(begun, &[(format!("{}x", &line[begun..]), true), ("<y>".to_owned(), false)]);
+                    }
+                    Event::Quit => return,
+                }
+            }
+            let output = session.take_output();
+            nuls += output.iter().filter(|byte| **byte == 0).count();
+            if session.patience().is_some() && turn % 3 == 0 {
+                session.silence();
+            }
+        }
+        assert!(!is_line_mode || nuls == commands, "{nuls} NULs for {commands} commands");
     });
 }

@@ -3,6 +3,7 @@
 mod api;
 mod background;
 mod captures;
+mod cli;
 mod dataplane;
 mod host;
 mod log;
@@ -76,12 +77,14 @@ fn begin(given: Given) -> Result<(), String> {
     if let Some(options) = &given.from_startup {
         tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
     }
-    for option in given.settings.vpp.unserved() {
-        tracing::warn!("{option}: this quiverd does not serve it yet");
-    }
+    on_this_thread(run(given))
+}
+
+/// Runs the control side, and nothing else, on this thread.
+fn on_this_thread<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("the control thread cannot start: {error}"))?;
-    tokio::task::LocalSet::new().block_on(&runtime, run(given))
+    tokio::task::LocalSet::new().block_on(&runtime, work)
 }
 
 /// Runs the daemon until it is told to stop.
@@ -110,6 +113,7 @@ async fn run(given: Given) -> Result<(), String> {
 
     let is_root = nix::unistd::geteuid().is_root();
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let terminal = settings.vpp.terminal();
     let own_socket = settings.socket.as_deref();
     let paths = |name, given| socket::paths(name, given, own_socket, is_root, directory("XDG_RUNTIME_DIR"));
     let api_sockets = paths("api.sock", settings.vpp.api_socket);
@@ -123,6 +127,7 @@ async fn run(given: Given) -> Result<(), String> {
     tracing::info!("serving commands at {}", path.display());
     // Who finds the API's socket expects the statistics to be there, too.
     let statistics = statistics::Servers::bind(stats_sockets, group)?;
+    let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, terminal)).transpose()?;
     let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets, group)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
@@ -153,6 +158,7 @@ async fn run(given: Given) -> Result<(), String> {
         () = server.serve(&control) => {}
         () = api.serve(&control) => {}
         () = statistics.serve(&control) => {}
+        () = cli::serve(cli, &control) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
+use quiver_compat::terminal;
 
 use crate::dataplane::DataplaneArguments;
 use crate::statistics::StatisticsArguments;
@@ -76,8 +77,6 @@ pub struct Settings {
 
 /// What VPP's clients use.
 #[derive(Debug, clap::Args)]
-// Some of it is not served yet, and `unserved` says so.
-#[allow(dead_code)]
 pub struct VppArguments {
     /// Serve VPP's command line there, for vppctl and telnet: a path, or host and port.
     #[arg(long, value_name = "PATH|HOST:PORT")]
@@ -110,10 +109,23 @@ pub struct VppArguments {
 }
 
 impl VppArguments {
-    /// The sockets that were asked for and that nobody serves yet.
-    pub fn unserved(&self) -> impl Iterator<Item = &'static str> {
-        let asked = [("--cli-listen", self.cli_listen.is_some())];
-        asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option))
+    /// The settings of VPP's command line.
+    pub fn terminal(&self) -> terminal::Settings {
+        // As VPP, it stands apart from what is typed.
+        let prompt = format!("{} ", self.cli_prompt.trim_end());
+        let greeting = concat!(
+            "Quiver ",
+            env!("CARGO_PKG_VERSION"),
+            ": Tab completes, `?` at the end of a line explains, quit leaves."
+        );
+        terminal::Settings {
+            prompt,
+            banner: if self.cli_no_banner { String::new() } else { greeting.to_owned() },
+            has_pager: !self.cli_no_pager,
+            line_mode: self.cli_line_mode,
+            pager_lines: self.cli_pager_lines,
+            history: self.cli_history,
+        }
     }
 }
 

@@ -131,34 +131,45 @@ impl Socket {
         Ok(Socket { listener, places: Places::new(clients_max), _name: name })
     }
 
-    /// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told how many
-    /// places there are.
+    /// Serves clients for ever ([`serve`]).
     pub async fn serve<F: Future<Output = ()> + 'static>(
         &self,
         client: impl Fn(UnixStream, Place) -> F,
         turn_away: impl Fn(&UnixStream, usize),
     ) {
-        let mut clients = JoinSet::new();
-        loop {
-            tokio::select! {
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => match self.places.take() {
-                        Some(place) => {
-                            clients.spawn_local(client(stream, place));
-                        }
-                        None => turn_away(&stream, self.places.limit()),
-                    },
-                    Err(error) => {
-                        // Out of file descriptors, most likely.
-                        tracing::warn!("a client could not be accepted: {error}");
-                        self.places.evict();
-                        tokio::time::sleep(Duration::from_millis(100)).await;
+        let accept = async || self.listener.accept().await.map(|(stream, _)| stream);
+        serve(accept, &self.places, client, turn_away).await;
+    }
+}
+
+/// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told how many
+/// places there are.
+pub async fn serve<S, F: Future<Output = ()> + 'static>(
+    accept: impl AsyncFn() -> io::Result<S>,
+    places: &Places,
+    client: impl Fn(S, Place) -> F,
+    turn_away: impl Fn(&S, usize),
+) {
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = accept() => match accepted {
+                Ok(stream) => match places.take() {
+                    Some(place) => {
+                        clients.spawn_local(client(stream, place));
                     }
+                    None => turn_away(&stream, places.limit()),
                 },
-                Some(ended) = clients.join_next() => {
-                    if let Err(error) = ended && error.is_panic() {
-                        tracing::error!("a client's task has failed: {error}");
-                    }
+                Err(error) => {
+                    // Out of file descriptors, most likely.
+                    tracing::warn!("a client could not be accepted: {error}");
+                    places.evict();
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(ended) = clients.join_next() => {
+                if let Err(error) = ended && error.is_panic() {
+                    tracing::error!("a client's task has failed: {error}");
                 }
             }
         }

@@ -215,7 +215,6 @@ const NO_SEGMENT: &str = "clients meet at sockets, no segment of memory is share
 const LOG_BUFFER: &str = "the log is written as it comes, to the file or to standard error";
 const NO_VPP_PLUGINS: &str = "VPP's plugins cannot be loaded; Quiver's own are named by `--plugin`";
 const ONE_SIZE: &str = "buffers have one size, and longer packets are chains of them";
-const ALL_COUNT: &str = "counters are always up to date";
 const ALL_LOG: &str = "an alias of what `default-log-level` says";
 
 const LEVELS: [(&str, &str); 9] = [
@@ -461,8 +460,27 @@ pub const SETTINGS: &[Setting] = &[
     }),
     pointless("statseg", "default", "it is the default"),
     pointless("statseg", "page-size <size>", "the segment has the system's pages"),
-    pointless("statseg", "per-node-counters (on|off)", ALL_COUNT),
-    pointless("statseg", "update-interval <seconds>", ALL_COUNT),
+    used(
+        "statseg",
+        "per-node-counters (on|off)",
+        "off: the segment has no statistics of each node",
+        ["per-node-counters off", "--stats-without-nodes"],
+        |s, given, _| {
+            s.stats_without_nodes = !given.choice(&[("on", true), ("off", false)], "on or off")?;
+            Ok(())
+        },
+    ),
+    used(
+        "statseg",
+        "update-interval <seconds>",
+        "how often rates and the like are computed; counters are always up to date",
+        ["update-interval 0.5", "--stats-interval 0.5"],
+        |s, given, _| {
+            given.number::<f64>()?;
+            s.stats_interval = Some(given.text()?);
+            Ok(())
+        },
+    ),
     used(
         "socksvr",
         "socket-name <path>",

@@ -41,6 +41,8 @@ impl Startup {
         options.value("--api-trace", self.api_trace);
         options.value("--stats-socket", Some(socket(&self.stats_socket, "stats.sock")));
         options.value("--stats-size", self.stats_size);
+        options.value("--stats-interval", self.stats_interval.as_deref());
+        options.flag("--stats-without-nodes", self.stats_without_nodes);
         if self.cpu.cores.is_empty() {
             options.value("--workers", self.cpu.workers);
         } else {

@@ -23,6 +23,10 @@ pub struct Startup {
     pub stats_socket: Option<PathBuf>,
     /// The size of the stats segment, in bytes.
     pub stats_size: Option<u64>,
+    /// Whether the segment has no statistics of each node.
+    pub stats_without_nodes: bool,
+    /// Seconds between two times that statistics are computed.
+    pub stats_interval: Option<String>,
     /// What is logged, as quiverd calls it.
     pub log_level: Option<&'static str>,
     /// The instruction set, as quiverd calls it.
@@ -232,7 +236,8 @@ mod tests {
     #[test]
     fn a_choice_may_touch_the_next_word() {
         let startup = read("statseg { per-node-counters onupdate-interval 0.05 socket-name /s }");
-        assert_eq!(startup.stats_socket, Some("/s".into()));
+        assert_eq!((startup.stats_socket, startup.stats_without_nodes), (Some("/s".into()), false));
+        assert_eq!(startup.stats_interval.as_deref(), Some("0.05"));
     }
 
     #[test]

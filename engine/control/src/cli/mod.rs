@@ -25,6 +25,6 @@ pub use commands::{Commands, Completion};
 pub use kind::ArgumentKind;
 pub use near::nearest;
 pub use reply::{Cell, Reply, Table};
-pub use script::{Piece, Scripts, exec_from, script};
+pub use script::{Piece, Scripts, exec_from, goes_on, script};
 pub(crate) use standard::register;
 pub use words::join;

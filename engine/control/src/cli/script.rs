@@ -32,7 +32,16 @@ pub struct Piece<'a> {
 /// assert_eq!(commands, [(2, "set port p1 up".into()), (4, "set port p2 tag \"# 2\"".into()), (5, stream.into())]);
 /// ```
 pub fn script(text: &str) -> impl Iterator<Item = Piece<'_>> {
-    Script { text, at: 0, line: 1 }
+    Script { text, at: 0, line: 1, goes_on: false }
+}
+
+/// Whether the last command of a text goes on in the next line.
+pub fn goes_on(text: &str) -> bool {
+    let mut script = Script { text, at: 0, line: 1, goes_on: false };
+    while script.at < text.len() {
+        script.pass_command();
+    }
+    script.goes_on
 }
 
 struct Script<'a> {
@@ -40,6 +49,8 @@ struct Script<'a> {
     /// Where the next command begins, or blanks before it.
     at: usize,
     line: usize,
+    /// Whether the command that was passed last would go on if there were more lines.
+    goes_on: bool,
 }
 
 impl<'a> Iterator for Script<'a> {
@@ -69,6 +80,7 @@ impl Script<'_> {
     /// Passes a command and the end of its last line; what of it is blank, though it does not look so.
     fn pass_command(&mut self) -> Vec<Range<usize>> {
         let (mut in_quotes, mut depth, mut blanks, begin) = (false, 0_usize, Vec::new(), self.at);
+        let mut ends_in_backslash = false;
         let mut chars = self.text[begin..].char_indices().map(|(at, char)| (begin + at, char)).peekable();
         while let Some((at, char)) = chars.next() {
             match char {
@@ -77,12 +89,13 @@ impl Script<'_> {
                     // A quote that is forgotten costs one line.
                     in_quotes = false;
                     if depth == 0 {
-                        self.at = at + 1;
+                        (self.at, self.goes_on) = (at + 1, false);
                         return blanks;
                     }
                 }
                 '"' => in_quotes = !in_quotes,
                 '\\' if in_quotes => drop(chars.next_if(|(_, next)| matches!(next, '"' | '\\'))),
+                '\\' if chars.peek().is_none() => ends_in_backslash = true,
                 '\\' if chars.next_if(|(_, next)| *next == '\n').is_some() => {
                     self.line += 1;
                     blanks.push(at..at + 2);
@@ -100,6 +113,7 @@ impl Script<'_> {
             }
         }
         self.at = self.text.len();
+        self.goes_on = depth > 0 || ends_in_backslash;
         blanks
     }
 }
@@ -238,5 +252,7 @@ mod tests {
         for piece in &pieces {
             assert!(text[piece.start..].starts_with(&piece.text[..1]), "{piece:?}");
         }
+        let going_on = ["a", "a {", "a { }", "a \\", "a # {", "a # \\", "\"{", "a {\n}\nb", "a\nb {"].map(goes_on);
+        assert_eq!(going_on, [false, true, false, true, false, false, false, false, true]);
     }
 }

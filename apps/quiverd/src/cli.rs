@@ -1,0 +1,250 @@
+//! The socket of VPP's command line: bytes are carried between clients and their sessions ([`quiver_compat::terminal`]), and
+//! commands to control.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use nix::unistd::Gid;
+use quiver_compat::terminal::{Event, Session, Settings};
+use quiver_control::Control;
+use quiver_control::protocol::{self, Request, Response};
+use quiver_control::transaction::Author;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use crate::peer::Users;
+use crate::places::{Doing, Place, Places, by_open_files};
+use crate::socket::{self, Socket};
+
+/// Bytes that are read at a time.
+const READ_SIZE: usize = 4096;
+/// As long as there is no reason to be impatient.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// A client that takes nothing of its answer for this long is dropped.
+const READER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// VPP's command line on a socket.
+pub struct Server {
+    listener: Listener,
+    settings: Rc<Settings>,
+}
+
+enum Listener {
+    Path(Socket, Rc<Users>),
+    Port(TcpListener, Places),
+}
+
+impl Server {
+    /// Binds a path, for quiverd's user and a group, or host and port.
+    pub fn bind(listen: &str, group: Option<Gid>, settings: Settings) -> Result<Server, String> {
+        let listener = match address(listen) {
+            Some(address) => {
+                let refused =
+                    |error: io::Error| format!("--cli-listen {listen}: {error}; choose another address or port");
+                let listener = address.and_then(std::net::TcpListener::bind).map_err(refused)?;
+                listener.set_nonblocking(true).map_err(refused)?;
+                tracing::warn!("whoever reaches {listen} has VPP's command line: telnet asks for no name");
+                Listener::Port(TcpListener::from_std(listener).map_err(refused)?, Places::new(by_open_files()))
+            }
+            None => {
+                let socket = Socket::bind(Path::new(listen), group).map_err(|error| error.to_string())?;
+                Listener::Path(socket, Rc::default())
+            }
+        };
+        tracing::info!("serving VPP's command line at {listen}");
+        Ok(Server { listener, settings: Rc::new(settings) })
+    }
+}
+
+/// Serves clients for ever, if there is a server.
+pub async fn serve(server: Option<Server>, control: &Control) {
+    let Some(Server { listener, settings }) = server else { return std::future::pending().await };
+    match listener {
+        Listener::Path(socket, users) => {
+            let client = |stream: UnixStream, place| {
+                let (control, users, settings) = (control.clone(), users.clone(), settings.clone());
+                async move {
+                    let control = control.by(users.author_of(&stream).await);
+                    serve_client(stream, place, control, settings).await;
+                }
+            };
+            socket.serve(client, |_, limit| turn_away(limit)).await;
+        }
+        Listener::Port(listener, places) => {
+            let accept = async || listener.accept().await;
+            let client = |(stream, from): (TcpStream, SocketAddr), place| {
+                let control = control.by(Author::new(&format!("telnet from {from}")));
+                serve_client(stream, place, control, settings.clone())
+            };
+            socket::serve(accept, &places, client, |_, limit| turn_away(limit)).await;
+        }
+    }
+}
+
+fn turn_away(limit: usize) {
+    tracing::warn!("{limit} clients of VPP's command line wait for answers, and another one is turned away");
+}
+
+/// Host and port, where it is no path.
+fn address(listen: &str) -> Option<io::Result<SocketAddr>> {
+    let (host, port) = listen.rsplit_once(':').filter(|_| !listen.contains('/'))?;
+    let host = if host.is_empty() { "0.0.0.0" } else { host };
+    let port: u16 = port.parse().ok()?;
+    let found = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    Some(found.and_then(|mut all| all.next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())))
+}
+
+/// Serves a client until it leaves, or has to go.
+async fn serve_client(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    place: Place,
+    control: Control,
+    settings: Rc<Settings>,
+) {
+    let (reader, writer) = tokio::io::split(stream);
+    let mut client = Client { reader, writer, session: Session::new(settings), place: &place, has_ended: false };
+    tokio::select! {
+        // A client that breaks off ends its task; there is nobody to tell.
+        _ = client.serve(&control) => {}
+        () = place.lost() => {}
+    }
+}
+
+struct Client<'a, R, W> {
+    reader: R,
+    writer: W,
+    session: Session,
+    place: &'a Place,
+    /// Whether it will send no more.
+    has_ended: bool,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<'_, R, W> {
+    async fn serve(&mut self, control: &Control) -> io::Result<()> {
+        loop {
+            match self.session.event() {
+                Some(Event::Run(line)) => {
+                    self.run(control, line).await?;
+                    // However much it has sent, others are served before its next command.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                Some(Event::Complete(line)) => {
+                    let (start, words) = control.commands().complete(control, &line);
+                    let words: Vec<_> = words.into_iter().map(|word| (word.word, word.insert)).collect();
+                    self.session.complete(start, &words);
+                    continue;
+                }
+                Some(Event::Interrupt) => continue,
+                Some(Event::Quit) => return self.flush().await,
+                None => self.flush().await?,
+            }
+            let patience = self.session.patience();
+            if self.has_ended {
+                if patience.is_none() {
+                    return Ok(());
+                }
+                self.session.silence();
+                continue;
+            }
+            self.place.is(Doing::Idle);
+            match timeout(patience.unwrap_or(FOREVER), read(&mut self.reader, &mut self.session)).await {
+                Ok(read) => self.has_ended = !read?,
+                Err(_) => self.session.silence(),
+            }
+        }
+    }
+
+    /// Runs a command; the client may interrupt it.
+    async fn run(&mut self, control: &Control, line: String) -> io::Result<()> {
+        // Its echo.
+        self.flush().await?;
+        self.place.is(Doing::Asking);
+        let (answering, end) = protocol::answer(control, Request::Command { line, json: false });
+        let mut end = Box::pin(end);
+        let end = loop {
+            tokio::select! {
+                biased;
+                end = &mut end => break end,
+                Some(part) = answering.part() => {
+                    self.show(part);
+                    self.flush().await?;
+                    self.place.is(Doing::Asking);
+                }
+                read = read(&mut self.reader, &mut self.session), if !self.has_ended && self.session.wants_input() => {
+                    self.has_ended = !read?;
+                }
+            }
+            if self.session.event() == Some(Event::Interrupt) {
+                self.session.done();
+                return Ok(());
+            }
+            self.flush().await?;
+        };
+        // The command may have ended with parts still to be taken.
+        while let Some(part) = answering.part().await {
+            self.show(part);
+            self.flush().await?;
+        }
+        self.show(end);
+        self.session.done();
+        Ok(())
+    }
+
+    fn show(&mut self, response: Response) {
+        match response {
+            Response::Part(answer) | Response::Done(answer) => self.session.print(&answer.text),
+            Response::Error(refusal) => {
+                self.session.print(&refusal.what);
+                if !refusal.expected.is_empty() {
+                    self.session.print(&format!("expected: {}", refusal.expected.join(", ")));
+                }
+            }
+            Response::Completions { .. } => {}
+        }
+    }
+
+    /// Sends what is to be sent.
+    async fn flush(&mut self) -> io::Result<()> {
+        let output = self.session.take_output();
+        let mut rest = output.as_slice();
+        while !rest.is_empty() {
+            // Patience is for progress: a slow reader of a long answer is served to its end.
+            self.place.is(Doing::Reading);
+            let written = timeout(READER_PATIENCE, self.writer.write(rest)).await??;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
+}
+
+/// Reads what has come, and waits for it; false at the end.
+async fn read(reader: &mut (impl AsyncRead + Unpin), session: &mut Session) -> io::Result<bool> {
+    let mut buffer = [0; READ_SIZE];
+    let length = reader.read(&mut buffer).await?;
+    session.receive(&buffer[..length]);
+    Ok(length > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_from_a_path() {
+        let found = |listen: &str| address(listen).and_then(Result::ok).map(|address| address.to_string());
+        assert_eq!(found("127.0.0.1:5002").as_deref(), Some("127.0.0.1:5002"));
+        assert_eq!(found(":5002").as_deref(), Some("0.0.0.0:5002"));
+        assert_eq!(found("[::1]:5002").as_deref(), Some("[::1]:5002"));
+        for path in ["/run/vpp/cli.sock", "cli.sock", "/tmp/a:1", "a:b"] {
+            assert!(address(path).is_none(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! VPP's command line on a socket, as `vppctl` and telnet speak it: a session of one client, without a socket and without a
+//! clock. Bytes go in and come out, and between them stand [`Event`]s for its host.
+//!
+//! - `telnet`: data, and telnet's commands between them.
+//! - `keys`: keys, from the bytes of terminals.
+//! - `line`: the line that is edited, and its history.
+//! - `screen`: the terminal, and how its cursor is moved.
+//! - `pager`: long answers, a page at a time.
+//!
+//! A client with a terminal has prompt, echo, editing, history, completion and a pager. One that calls itself `vppctl` has
+//! none of these: its commands are lines, and each answer ends in a NUL, for which `vppctl` waits.
+
+mod keys;
+mod line;
+mod pager;
+mod screen;
+mod telnet;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quiver_control::cli;
+
+use keys::{Key, Keys};
+use line::Line;
+use pager::{Pager, Turned};
+use screen::Screen;
+use telnet::{Heard, Telnet};
+
+/// What all sessions have in common.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What stands before every command.
+    pub prompt: String,
+    /// What greets terminals.
+    pub banner: String,
+    /// Whether long answers are shown page by page.
+    pub has_pager: bool,
+    /// Whether lines are taken as they come, from all clients.
+    pub line_mode: bool,
+    /// Longer answers are shown at once.
+    pub pager_lines: usize,
+    /// How many commands are remembered.
+    pub history: usize,
+}
+
+/// What the host has to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Run a command, [`print`](Session::print) what it answers, and say that it is [`done`](Session::done).
+    Run(String),
+    /// End the command that runs. It is done then, too.
+    Interrupt,
+    /// Say by [`complete`](Session::complete) what could stand at the end of this beginning of a line.
+    Complete(String),
+    /// End the session.
+    Quit,
+}
+
+/// How a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It has not said what it is.
+    Unknown,
+    /// A terminal, with a person or a program that behaves like one.
+    Terminal,
+    /// Lines.
+    Lines,
+}
+
+/// More bytes are not taken before those that came are done.
+const INPUT_MAX: usize = 64 * 1024;
+/// A command of more bytes is run as far as it has come, and refused for its length.
+const COMMAND_MAX: usize = 32 * 1024;
+/// A client that has sent more bytes than these, and not said what it is, is taken for a terminal.
+const UNKNOWN_MAX: usize = 1024;
+/// A client that does not say what it is for so long is taken for a terminal.
+const NEGOTIATION: Duration = Duration::from_secs(1);
+/// A last line without an end counts as a line when nothing more comes for so long.
+const LINE_ENDS: Duration = Duration::from_millis(100);
+/// What stands before the further lines of a command.
+const CONTINUATION: &str = "> ";
+
+/// The session of one client.
+pub struct Session {
+    settings: Rc<Settings>,
+    kind: Kind,
+    screen: Screen,
+    telnet: Telnet,
+    keys: Keys,
+    line: Line,
+    /// The first lines of a command that goes on.
+    begun: String,
+    input: VecDeque<u8>,
+    output: Vec<u8>,
+    is_running: bool,
+    has_pager: bool,
+    pager: Option<Pager>,
+}
+
+impl Session {
+    /// A session that has just begun.
+    pub fn new(settings: Rc<Settings>) -> Session {
+        let (kind, output) = match settings.line_mode {
+            true => (Kind::Lines, vec![]),
+            false => (Kind::Unknown, telnet::GREETING.to_vec()),
+        };
+        let (line, has_pager) = (Line::new(settings.history), settings.has_pager);
+        let screen = Screen { prompt: settings.prompt.chars().count(), ..Screen::default() };
+        let (telnet, keys, begun, input) = Default::default();
+        let (is_running, pager) = (false, None);
+        Session { settings, kind, screen, telnet, keys, line, begun, input, output, is_running, has_pager, pager }
+    }
+
+    /// Takes what the client sent.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match self.telnet.hear(*byte) {
+                Some(Heard::Data(data)) => self.input.push_back(data),
+                Some(Heard::TerminalType(name)) => {
+                    self.screen.has_sequences = Screen::knows_sequences(&name);
+                    if self.kind == Kind::Unknown {
+                        self.begin(if name == "vppctl" { Kind::Lines } else { Kind::Terminal });
+                    }
+                }
+                Some(Heard::WindowSize { columns, rows }) => self.screen.resize(columns, rows),
+                Some(Heard::AreYouThere) => self.put("[yes]\r\n"),
+                None => {}
+            }
+        }
+        if self.kind == Kind::Unknown && self.input.len() > UNKNOWN_MAX {
+            self.begin(Kind::Terminal);
+        }
+    }
+
+    /// Whether more bytes are to be read from the client.
+    pub fn wants_input(&self) -> bool {
+        self.input.len() < INPUT_MAX
+    }
+
+    /// For how long the client may be silent before [`silence`](Session::silence) is to be told.
+    pub fn patience(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::Unknown => Some(NEGOTIATION),
+            Kind::Lines if !self.begun.is_empty() && !self.is_running => Some(LINE_ENDS),
+            _ => None,
+        }
+    }
+
+    /// Nothing came for as long as [`patience`](Session::patience) said, or nothing will come any more.
+    pub fn silence(&mut self) {
+        match self.kind {
+            Kind::Unknown => self.begin(Kind::Terminal),
+            Kind::Lines if !self.begun.is_empty() => self.input.push_front(0),
+            _ => {}
+        }
+    }
+
+    /// Takes away what is to be sent to the client.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// What the host has to do next; nothing before the client has sent more.
+    pub fn event(&mut self) -> Option<Event> {
+        match self.kind {
+            Kind::Unknown => None,
+            Kind::Lines if self.is_running => None,
+            Kind::Lines => self.next_line(),
+            Kind::Terminal => self.next_key(),
+        }
+    }
+
+    /// Prints a part of an answer.
+    pub fn print(&mut self, answer: &str) {
+        if answer.is_empty() {
+            return;
+        }
+        if self.kind != Kind::Terminal || !self.has_pager || self.settings.pager_lines == 0 {
+            let lines = answer.replace('\n', "\r\n");
+            self.put(&lines);
+            if !answer.ends_with('\n') {
+                self.put("\r\n");
+            }
+            return;
+        }
+        let pager = self.pager.get_or_insert_default();
+        let mut printed = pager.add(answer, &self.screen);
+        if pager.rows() > self.settings.pager_lines {
+            printed.push_str(&pager.flush(&self.screen));
+        }
+        self.put(&printed);
+    }
+
+    /// The command has ended.
+    pub fn done(&mut self) {
+        self.is_running = false;
+        match self.kind {
+            Kind::Lines => self.output.push(0),
+            _ => self.end_answer(),
+        }
+    }
+
+    /// What could stand at the end of the line: words that begin at byte `start` of it, and whether they can be put there.
+    pub fn complete(&mut self, start: usize, words: &[(String, bool)]) {
+        let line = self.line.before_cursor();
+        let begun = line.get(start..).unwrap_or_default();
+        let fitting: Vec<&str> = words.iter().filter(|(_, fits)| *fits).map(|(word, _)| word.as_str()).collect();
+        let shared = fitting.iter().copied().reduce(shared_start).unwrap_or_default();
+        let mut more: Vec<char> = shared.strip_prefix(begun).unwrap_or_default().chars().collect();
+        if let ([_], false) = (&fitting[..], shared.is_empty()) {
+            more.push(' ');
+        }
+        if !more.is_empty() || words.is_empty() {
+            let printed = self.line.insert(&more, &self.screen);
+            self.put(&printed);
+            return;
+        }
+        let listed: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+        self.put(&format!("\r\n{}\r\n", listed.join("  ")));
+        self.prompt();
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        self.kind = kind;
+        if kind == Kind::Terminal {
+            if !self.settings.banner.is_empty() {
+                let banner = self.settings.banner.replace('\n', "\r\n");
+                self.put(&format!("\r{banner}\r\n"));
+            }
+            self.prompt();
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Event> {
+        while let Some(byte) = self.input.pop_front() {
+            // VPP ends a command by a NUL, too, and by a line feed alone.
+            if !matches!(byte, b'\n' | 0) {
+                self.take_byte(byte);
+                if self.begun.len() < COMMAND_MAX {
+                    continue;
+                }
+            }
+            if byte == b'\n' && self.begun.len() < COMMAND_MAX && cli::goes_on(&self.begun) {
+                self.begun.push('\n');
+                continue;
+            }
+            let text = std::mem::take(&mut self.begun);
+            match text.trim() {
+                "" => {}
+                line => return Some(self.run(line)),
+            }
+        }
+        None
+    }
+
+    /// Takes a byte of a line; of what no key is, nothing is left but blanks of tabs.
+    fn take_byte(&mut self, byte: u8) {
+        if let Some(Key::Char(char)) = self.keys.press(byte) {
+            self.begun.push(char);
+        } else if byte == b'\t' {
+            self.begun.push(' ');
+        }
+    }
+
+    fn next_key(&mut self) -> Option<Event> {
+        let pages = |session: &Session| session.pager.as_ref().is_some_and(Pager::waits);
+        loop {
+            if self.is_running && !pages(self) {
+                // Keys wait for their turn, but one of them ends the command.
+                let interrupt = self.input.iter().position(|byte| *byte == INTERRUPT)?;
+                self.input.drain(..=interrupt);
+                self.put("^C\r\n");
+                return Some(Event::Interrupt);
+            }
+            let Some(key) = self.keys.press(self.input.pop_front()?) else { continue };
+            if pages(self) {
+                if let Some(event) = self.turn(key) {
+                    return Some(event);
+                }
+                continue;
+            }
+            match key {
+                Key::Enter => {
+                    self.put("\r\n");
+                    if let Some(event) = self.enter() {
+                        return Some(event);
+                    }
+                }
+                Key::Tab => return Some(Event::Complete(self.line.before_cursor())),
+                Key::Interrupt => {
+                    self.line.give_up();
+                    self.begun.clear();
+                    self.put("^C\r\n");
+                    self.prompt();
+                }
+                Key::Redraw => {
+                    let wiped = self.screen.wiped();
+                    self.put(if wiped.is_empty() { "\r\n" } else { wiped });
+                    self.prompt();
+                }
+                key => {
+                    let printed = self.line.edit(key, &self.screen);
+                    self.put(&printed);
+                }
+            }
+        }
+    }
+
+    /// Ends the line; the command, if it is complete.
+    fn enter(&mut self) -> Option<Event> {
+        let line = self.line.finish();
+        self.begun.push_str(&line);
+        if self.begun.len() < COMMAND_MAX && cli::goes_on(&self.begun) {
+            self.begun.push('\n');
+            self.prompt();
+            return None;
+        }
+        let text = std::mem::take(&mut self.begun);
+        match text.trim() {
+            "" => self.prompt(),
+            "set terminal pager on" => self.page(true),
+            "set terminal pager off" => self.page(false),
+            line => return Some(self.run(line)),
+        }
+        None
+    }
+
+    fn run(&mut self, line: &str) -> Event {
+        if matches!(line, "quit" | "q" | "exit") {
+            return Event::Quit;
+        }
+        self.is_running = true;
+        Event::Run(line.to_owned())
+    }
+
+    fn page(&mut self, has_pager: bool) {
+        self.has_pager = has_pager;
+        self.prompt();
+    }
+
+    /// Turns the pages of an answer.
+    fn turn(&mut self, key: Key) -> Option<Event> {
+        let pager = self.pager.as_mut()?;
+        let (turned, printed) = pager.turn(key, &self.screen);
+        self.put(&printed);
+        match turned {
+            Turned::Left => {
+                self.pager = None;
+                if self.is_running {
+                    return Some(Event::Interrupt);
+                }
+                self.prompt();
+            }
+            Turned::On if !self.is_running => self.end_answer(),
+            Turned::On => {}
+        }
+        None
+    }
+
+    /// Prompts, if all of the answer was shown.
+    fn end_answer(&mut self) {
+        if !self.pager.as_ref().is_some_and(Pager::waits) {
+            self.pager = None;
+            self.prompt();
+        }
+    }
+
+    /// The prompt, and the line behind it.
+    fn prompt(&mut self) {
+        let prompt = if self.begun.is_empty() { &self.settings.prompt } else { CONTINUATION };
+        self.screen.prompt = prompt.chars().count();
+        let printed = prompt.to_owned() + &self.line.shown(&self.screen);
+        self.put(&printed);
+    }
+
+    fn put(&mut self, text: &str) {
+        self.output.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Control and C.
+const INTERRUPT: u8 = 3;
+
+/// What two words begin with.
+fn shared_start<'a>(a: &'a str, b: &str) -> &'a str {
+    let end = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
+    &a[..end.unwrap_or(a.len().min(b.len()))]
+}
+
+#[cfg(test)]
+mod tests;
