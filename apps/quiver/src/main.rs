@@ -8,6 +8,7 @@ mod client;
 mod demo;
 mod doctor;
 mod exec;
+mod import;
 mod shell;
 mod show;
 
@@ -49,6 +50,7 @@ enum Task {
     Demo(demo::Demo),
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
+    Import(import::Import),
     /// A command for the daemon
     #[command(external_subcommand)]
     Command(Vec<String>),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let done = match arguments.task {
         Some(Task::Demo(demo)) => return demo::run(&demo),
         Some(Task::Doctor(doctor)) => return doctor::run(&doctor, &socket),
+        Some(Task::Import(import)) => return import::run(&import),
         Some(Task::Apply(apply)) => apply::apply(&socket, &apply),
         Some(Task::Diff(diff)) => apply::diff(&socket, &diff),
         Some(Task::Plan(plan)) => apply::plan(&socket, &plan),

@@ -6,6 +6,7 @@ mod captures;
 mod cli;
 mod dataplane;
 mod host;
+mod import;
 mod log;
 #[cfg(test)]
 mod pages;
@@ -44,6 +45,9 @@ fn main() -> ExitCode {
         Err(SettingsError::Options(error)) => error.exit(),
         Err(error) => return failed(&error.to_string()),
     };
+    if let [startup, script @ ..] = &given.settings.import[..] {
+        return import(startup, script.first()).unwrap_or_else(|error| failed(&error));
+    }
     let is_daemon = given.settings.daemon;
     let ended = match (is_daemon, background::is_there()) {
         (true, false) => return background::start().unwrap_or_else(|error| failed(&error)),
@@ -85,6 +89,13 @@ fn on_this_thread<T>(work: impl Future<Output = Result<T, String>>) -> Result<T,
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("the control thread cannot start: {error}"))?;
     tokio::task::LocalSet::new().block_on(&runtime, work)
+}
+
+/// Prints what a startup.conf and a script lead to; the status says whether something had to be left out.
+fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> {
+    let imported = on_this_thread(import::import(startup, script))?;
+    std::io::stdout().write_all(imported.text.as_bytes()).map_err(|error| format!("it cannot be written: {error}"))?;
+    Ok(if imported.has_left { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
 /// Runs the daemon until it is told to stop.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use quiver_compat::definition::Definition;
+use quiver_compat::startup::known::{Fate, SETTINGS, Setting};
 use quiver_compat::{Api, awaiting};
 use quiver_control::{Control, docs};
 use quiver_engine::{Dataplane, Settings, To};
@@ -88,6 +89,22 @@ fn api(control: &Control) -> String {
     text
 }
 
+/// What becomes of the settings of VPP's startup.conf.
+fn startup() -> String {
+    let mut text = "| section | setting | becomes | as in | which is |\n|---|---|---|---|---|\n".to_owned();
+    for Setting { section, form, fate } in SETTINGS {
+        let form = if form.is_empty() { "all of it".to_owned() } else { format!("`{}`", form.replace('|', "\\|")) };
+        let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+        let row = match fate {
+            Fate::Used { becomes, example, gives, .. } => format!("{becomes} | {} | {}", code(example), code(gives)),
+            Fate::Pointless(why) => format!("*without meaning:* {why} | |"),
+            Fate::Missing(what) => format!("*not there yet:* {what} | |"),
+        };
+        let _ = writeln!(text, "| {section} | {form} | {row} |");
+    }
+    text
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -153,5 +170,6 @@ fn check_all(control: &Control) {
     let schema = serde_json::to_string_pretty(&docs::schema(control)).unwrap();
     check("docs/schema.json", None, &format!("{schema}\n"));
     check("docs/api.md", None, &api(control));
+    check("docs/migration.md", Some(("<!-- startup.conf -->", "<!-- /startup.conf -->")), &startup());
     check("README.md", Some(("<!-- graph -->", "<!-- /graph -->")), &graph(control));
 }

@@ -40,6 +40,10 @@ pub struct Settings {
     /// and end.
     #[arg(long, value_name = "FOLDER")]
     pub write_api: Option<PathBuf>,
+    /// Print what a startup.conf of VPP's says as options of quiverd and a configuration file, with what the commands of SCRIPT
+    /// lead to, by default those of its `exec`; and end, with status 2 if something had to be left out. Touches nothing.
+    #[arg(long, value_names = ["STARTUP.CONF", "SCRIPT"], num_args = 1..=2)]
+    pub import: Vec<PathBuf>,
     /// A plugin, or a folder whose `.so` files are; may be given several times.
     #[arg(long, value_name = "PATH")]
     pub plugin: Vec<PathBuf>,

@@ -39,6 +39,18 @@ fn what_runs_is_kept_and_nothing_is_applied_twice() {
 }
 
 #[test]
+fn a_rehearsal_checks_and_notes_and_applies_nothing() {
+    let control = ready();
+    control.objects().rehearse();
+    control.put(port("p3")).unwrap();
+    control.put(switch(2, &["p3"])).unwrap();
+    assert_eq!(refused(control.put(Port { mtu: 10, ..port("p1") })), "ports p1: mtu: 10 is too small; at least 64");
+    control.delete::<Port>(&PortName("p2".into())).unwrap();
+    assert!(applied(&control).is_empty());
+    assert_eq!(control.objects().names_in("port"), ["p1", "p3"]);
+}
+
+#[test]
 fn refusals_name_object_field_and_remedy() {
     let control = ready();
     let small = Port { mtu: 10, ..port("p1") };

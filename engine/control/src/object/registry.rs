@@ -1,7 +1,7 @@
 //! The kinds of objects, the objects that run, and how changes are applied.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -195,8 +195,8 @@ impl<O: Object> AnyKind for Kind<O> {
         new: Option<Rc<dyn AnyObject>>,
     ) -> Result<(), ObjectError> {
         self.running.change(old, new, |old, new| match Change::between(old, new) {
-            Some(change) => (self.apply)(control, change),
-            None => Ok(()),
+            Some(change) if !control.objects().rehearsed.get() => (self.apply)(control, change),
+            _ => Ok(()),
         })
     }
     fn as_any(&self) -> &dyn Any {
@@ -213,6 +213,8 @@ pub struct Objects {
     kinds: RefCell<Vec<Rc<dyn AnyKind>>>,
     pub(crate) names: RefCell<Names>,
     fault: RefCell<Option<Fault>>,
+    /// Whether changes are noted and nothing more.
+    rehearsed: Cell<bool>,
 }
 
 /// Which names exist, by which object, and which objects refer to each.
@@ -300,6 +302,12 @@ impl Objects {
 
     pub(super) fn push(&self, kind: Rc<dyn AnyKind>) {
         self.kinds.borrow_mut().push(kind);
+    }
+
+    /// From now on, changes are checked and noted, and no room applies them: to see which configuration commands lead to,
+    /// without touching the machine. What rooms would name themselves has no name then.
+    pub fn rehearse(&self) {
+        self.rehearsed.set(true);
     }
 
     /// Asks `fault` before every change of an object; what it refuses is refused as if the room had. For tests and

@@ -1,0 +1,32 @@
+//! `quiver import`: from VPP's files to Quiver's. quiverd, which knows all objects and commands, does it.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use crate::show;
+
+/// Print what a startup.conf of VPP's says, and what its script leads to, as a configuration file
+///
+/// No daemon is needed, and nothing of this machine is touched. The status is 2 if something had to be left out; comments
+/// at the top say what, and how quiverd is started.
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// VPP's startup.conf
+    #[arg(value_name = "STARTUP.CONF")]
+    startup: PathBuf,
+    /// Commands of VPP's that lead to its configuration, by default the file that `unix { exec FILE }` names
+    #[arg(value_name = "EXEC-SCRIPT")]
+    script: Option<PathBuf>,
+}
+
+/// Has quiverd import files: the one beside this program, or the one that is found.
+pub fn run(import: &Import) -> ExitCode {
+    let beside = std::env::current_exe().ok().map(|this| this.with_file_name("quiverd")).filter(|path| path.exists());
+    let mut quiverd = Command::new(beside.unwrap_or_else(|| PathBuf::from("quiverd")));
+    quiverd.arg("--import").arg(&import.startup).args(&import.script);
+    // It takes this program's place.
+    let error = quiverd.exec();
+    show::say(format_args!("quiver: quiverd cannot be run: {error}; install it beside quiver"));
+    ExitCode::FAILURE
+}
