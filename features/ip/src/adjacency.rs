@@ -171,8 +171,8 @@ impl Drop for Release {
 }
 
 impl<F: IpFamily> Adjacencies<F> {
-    /// None yet; counters for this many workers.
-    pub fn new(domain: &Domain, workers: usize) -> Adjacencies<F> {
+    /// None yet; what each sends is counted there.
+    pub fn new(domain: &Domain, counters: Counters) -> Adjacencies<F> {
         let first = FIRST_ADJACENCY as usize;
         Adjacencies {
             slots: vec![None; first],
@@ -181,7 +181,7 @@ impl<F: IpFamily> Adjacencies<F> {
             links: HashMap::new(),
             published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
-            counters: Counters::new(workers),
+            counters,
             released: channel(),
             free: VecDeque::new(),
             held: None,

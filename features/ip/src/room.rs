@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
-use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot};
+use quiver_engine::{Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
 
 use crate::adjacency::Link;
-use crate::fib::{Fib, FibError, Path, Size, Source, Special, TableId, Target};
+use crate::fib::{Fib, FibCounters, FibError, Path, Size, Source, Special, TableId, Target};
 use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
 use crate::node::input::Ip4Input;
 use crate::node::local::{self, Ip4Local, Protocols};
@@ -60,6 +60,9 @@ enum Meaning {
     Broadcast,
 }
 
+/// Routes, and neighbours, whose counters clients see at most: the segment may have room for less.
+const NUMBERS_MAX: u32 = 1 << 21;
+
 /// The room's state.
 pub struct Ip4 {
     /// Routes, groups and adjacencies.
@@ -76,8 +79,10 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     let ip = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let (domain, workers) = (dataplane.domain().clone(), dataplane.settings().workers);
+        let shown = |name| Counters::shown(dataplane.statistics(), name, NUMBERS_MAX);
+        let counters = FibCounters { adjacencies: shown("/net/adjacency"), routes: shown("/net/route/to") };
         let mut ip = Ip4 {
-            fib: Fib::new(&domain, workers),
+            fib: Fib::counted(&domain, workers, counters),
             interfaces: BTreeMap::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),

@@ -10,6 +10,8 @@ use quiver_ip::Ingress;
 use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{Header, InterfaceAddress, MacAddress, V4};
 
+use crate::counted::ArpRow;
+
 arcs! {
     /// Where ARP packets go from `arp-input`.
     pub enum Next {
@@ -45,6 +47,8 @@ pub struct ArpInput {
     pub generations: Generations,
     /// To control.
     pub heard: Outbox<Heard>,
+    /// What this worker heard.
+    pub counted: ArpRow,
 }
 
 impl Node for ArpInput {
@@ -54,6 +58,7 @@ impl Node for ArpInput {
             let interface = InterfaceId(frame.rx[i]);
             let next = match check(frame.bytes(cx.pool, i), ingress, interface) {
                 Ok(packet) => {
+                    self.counted.add(interface, &packet);
                     let generation = self.generations.of(interface.0);
                     match self.heard.send(Heard { interface, generation, packet }) {
                         true => Next::Heard,

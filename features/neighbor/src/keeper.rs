@@ -1,6 +1,7 @@
 //! The task that keeps the table: it answers requests, asks for who is wanted, learns, probes and forgets.
 
 use std::net::Ipv4Addr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::Control;
@@ -12,6 +13,7 @@ use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{EtherType, MacAddress};
 use zerocopy::IntoBytes;
 
+use crate::counted::ArpCounters;
 use crate::input::{Heard, Next};
 use crate::resolve::{Ip4Resolve, Outcome, Want, Wanted};
 use crate::table::{INTERVAL, Neighbor, Neighbors, State};
@@ -78,9 +80,11 @@ pub(crate) fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: i
     let Some(link) = link.filter(|link| link.up) else { return };
     let mut bytes = [to.0, link.mac].concat();
     bytes.extend(EtherType::ARP.get().to_be_bytes());
-    bytes.extend(packet(MacAddress(link.mac)).as_bytes());
+    let packet = packet(MacAddress(link.mac));
+    bytes.extend(packet.as_bytes());
     // Ethernet's shortest frame, without its check sequence.
     bytes.resize(bytes.len().max(60), 0);
+    control.room::<Rc<ArpCounters>>().sent(id, &packet);
     let node = control.room::<Neighbors>().input;
     control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
 }

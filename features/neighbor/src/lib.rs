@@ -4,11 +4,13 @@
 //!   neighbour's address.
 //! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
 //!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
+//! - [`counted`]: ARP packets by interface, for clients of the statistics.
 //! - [`objects`]: configured neighbours; `command`: the command line.
 #![forbid(unsafe_code)]
 
 mod announce;
 mod command;
+pub mod counted;
 mod deadlines;
 pub mod input;
 mod keeper;
@@ -22,8 +24,11 @@ pub use table::{Neighbor, Neighbors, State};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Seed};
 use quiver_ip::Ip4;
+use std::rc::Rc;
+
+use counted::ArpCounters;
 
 /// ARP packets that may wait for control; more are lost, by name.
 const MESSAGES: usize = 4096;
@@ -42,10 +47,16 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     // Whatever waits can be told of, so nobody's word is lost among those of others.
     let (wants, wanted) = channel(waiting * settings.workers, dataplane.bell());
     let generations = dataplane.generations().clone();
+    let counters = Rc::new(ArpCounters::new(dataplane.statistics()));
     let graph = dataplane.blueprint();
     let of_arp = generations.clone();
-    let input =
-        move |_| input::ArpInput { ingress: ingress.clone(), generations: of_arp.clone(), heard: outbox.clone() };
+    let received = counters.clone();
+    let input = move |seed: Seed| input::ArpInput {
+        ingress: ingress.clone(),
+        generations: of_arp.clone(),
+        heard: outbox.clone(),
+        counted: received.received(seed.worker),
+    };
     let arp = graph.node(NodeSpec::new("arp-input", input::Next::ARCS, input).describe(input::describe))?;
     let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone(), generations.clone(), waiting);
     let resolve = graph.node_of(NodeSpec::new("ip4-resolve", resolve::Next::ARCS, queue))?;
@@ -55,5 +66,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     command::register(control);
     keeper::register(control, heard, wanted);
     announce::register(control);
+    counted::register(control, counters);
     Ok(())
 }

@@ -14,9 +14,11 @@ pub mod rows;
 pub mod table;
 pub mod trie;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
-use quiver_engine::Domain;
+use quiver_engine::{Counters, Domain};
 use quiver_interface::InterfaceId;
 use quiver_wire::Prefix;
 
@@ -24,6 +26,7 @@ use crate::adjacency::{Adjacencies, Link, State};
 use group::{Groups, Share, spread};
 pub use path::{Path, Source, Special, TableId, Target};
 use rows::{BUCKETS, Buckets};
+use table::Counted;
 pub use table::{Entry, Table};
 pub use trie::{Forwarding, Size, Trie};
 
@@ -60,10 +63,18 @@ pub enum FibError {
 
 const TABLES_MAX: usize = 4096;
 
+/// What workers count in: packets and bytes by the number of an adjacency, and of a route.
+pub struct FibCounters {
+    /// By adjacency: what was sent by it.
+    pub adjacencies: Counters,
+    /// By route, in tables that count: what took it.
+    pub routes: Counters,
+}
+
 /// The FIB of a family.
 pub struct Fib<F: Forwarding> {
     domain: Domain,
-    workers: usize,
+    counted: Rc<RefCell<Counted>>,
     tables: BTreeMap<TableId, Table<F>>,
     slots: BTreeSet<u16>,
     /// The groups.
@@ -73,15 +84,21 @@ pub struct Fib<F: Forwarding> {
 }
 
 impl<F: Forwarding> Fib<F> {
-    /// An empty FIB without tables.
+    /// An empty FIB without tables, with counters that only this process sees.
     pub fn new(domain: &Domain, workers: usize) -> Fib<F> {
+        let counters = FibCounters { adjacencies: Counters::new(workers), routes: Counters::new(workers) };
+        Fib::counted(domain, workers, counters)
+    }
+    /// An empty FIB without tables.
+    pub fn counted(domain: &Domain, workers: usize, counters: FibCounters) -> Fib<F> {
+        let counted = Counted::new(domain, workers, counters.routes);
         Fib {
             domain: domain.clone(),
-            workers,
+            counted: Rc::new(RefCell::new(counted)),
             tables: BTreeMap::new(),
             slots: BTreeSet::new(),
             groups: Groups::new(domain),
-            adjacencies: Adjacencies::new(domain, workers),
+            adjacencies: Adjacencies::new(domain, counters.adjacencies),
         }
     }
     /// Adds a table; `counted` makes it count packets by route.
@@ -91,7 +108,7 @@ impl<F: Forwarding> Fib<F> {
         }
         let slot = (0..TABLES_MAX as u16).find(|slot| !self.slots.contains(slot));
         let slot = slot.ok_or(FibError::TooManyTables { max: TABLES_MAX })?;
-        let table = Table::new(id, slot, &self.domain, size, counted.then_some(self.workers)).map_err(refused)?;
+        let table = Table::new(id, slot, &self.domain, size, counted.then(|| self.counted.clone())).map_err(refused)?;
         self.slots.insert(slot);
         self.tables.insert(id, table);
         Ok(())
@@ -106,6 +123,7 @@ impl<F: Forwarding> Fib<F> {
     pub fn discard(&mut self, mut table: Table<F>) {
         let users: BTreeSet<u32> = table.tracked.values().flatten().copied().collect();
         let entries = std::mem::take(&mut table.entries);
+        table.release_routes(entries.keys());
         for group in entries.values().flat_map(Entry::groups) {
             self.release(group);
         }

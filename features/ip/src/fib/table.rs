@@ -1,6 +1,8 @@
 //! A table (VRF): its routes, who made them, and the addresses whose way through it others depend on.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -67,6 +69,7 @@ pub struct CountedView {
     pub rows: Vec<Arc<Row>>,
 }
 
+/// The numbers of routes that are counted, whatever tables they are in: clients know a route by its number.
 pub(super) struct Counted {
     groups: Publisher<Box<[AtomicU32]>>,
     pub(super) counters: Counters,
@@ -81,17 +84,17 @@ pub(super) struct Counted {
 struct Release(u32, std::sync::mpsc::Sender<u32>);
 impl Drop for Release {
     fn drop(&mut self) {
-        // With the table gone its ids need no owner.
+        // With the tables gone their ids need no owner.
         let _ = self.1.send(self.0);
     }
 }
 
 impl Counted {
-    fn new(domain: &Domain, workers: usize) -> Counted {
+    pub(super) fn new(domain: &Domain, workers: usize, counters: Counters) -> Counted {
         let groups: Box<[AtomicU32]> = (0..64).map(|_| AtomicU32::new(0)).collect();
         Counted {
             groups: Publisher::new(domain, groups),
-            counters: Counters::new(workers),
+            counters,
             workers,
             // Leaf 0 means no route.
             used: 1,
@@ -142,7 +145,7 @@ pub struct Table<F: Forwarding> {
     pub slot: u16,
     pub(super) trie: F::Trie,
     pub(super) entries: BTreeMap<Prefix<F>, Entry>,
-    pub(super) counted: Option<Counted>,
+    counted: Option<Rc<RefCell<Counted>>>,
     /// Addresses that groups resolve through this table, and those groups.
     pub(super) tracked: BTreeMap<F::Address, BTreeSet<u32>>,
     /// How often a leaf was stored: what a change of routes costs.
@@ -155,14 +158,14 @@ impl<F: Forwarding> Table<F> {
         slot: u16,
         domain: &Domain,
         size: Size,
-        counted: Option<usize>,
+        counted: Option<Rc<RefCell<Counted>>>,
     ) -> Result<Table<F>, <F::Trie as Trie<F>>::Error> {
         Ok(Table {
             id,
             slot,
             trie: F::Trie::make(domain, size)?,
             entries: BTreeMap::new(),
-            counted: counted.map(|workers| Counted::new(domain, workers)),
+            counted,
             tracked: BTreeMap::new(),
             leaf_stores: 0,
         })
@@ -173,7 +176,7 @@ impl<F: Forwarding> Table<F> {
     }
     /// How workers count by route, if they do.
     pub fn counted(&self) -> Option<CountedView> {
-        self.counted.as_ref().map(Counted::view)
+        self.counted.as_ref().map(|counted| counted.borrow().view())
     }
     /// The routes in order of their prefixes.
     pub fn routes(&self) -> impl Iterator<Item = (&Prefix<F>, &Entry)> {
@@ -194,12 +197,27 @@ impl<F: Forwarding> Table<F> {
     /// The route that packets for an address take: its prefix and group.
     pub fn find(&self, address: F::Address) -> Option<(Prefix<F>, u32)> {
         let (prefix, leaf) = self.trie.find(address)?;
-        Some((prefix, self.counted.as_ref().map_or(leaf, |counted| counted.group(leaf))))
+        Some((prefix, self.counted.as_ref().map_or(leaf, |counted| counted.borrow().group(leaf))))
     }
     /// What took the route of exactly this prefix, if the table counts that.
     pub fn counts(&self, prefix: &Prefix<F>) -> Option<Traffic> {
-        let counted = self.counted.as_ref()?;
-        self.trie.leaf(prefix).map(|route| counted.counters.sum(route))
+        let counted = self.counted.as_ref()?.borrow();
+        self.number(prefix).map(|route| counted.counters.sum(route))
+    }
+    /// The number of the route of exactly this prefix, by which clients of the statistics find its counters; none if the
+    /// table does not count.
+    pub fn number(&self, prefix: &Prefix<F>) -> Option<u32> {
+        self.counted.as_ref()?;
+        self.trie.leaf(prefix)
+    }
+    /// Gives the numbers of routes back, before the table goes.
+    pub(super) fn release_routes<'p>(&self, prefixes: impl Iterator<Item = &'p Prefix<F>>)
+    where
+        F: 'p,
+    {
+        if let Some(counted) = &self.counted {
+            prefixes.filter_map(|prefix| self.trie.leaf(prefix)).for_each(|route| counted.borrow_mut().release(route));
+        }
     }
     /// Bytes in use by the table proper, and by control's notes on its routes.
     pub fn memory_bytes(&self) -> (usize, usize) {
@@ -210,11 +228,12 @@ impl<F: Forwarding> Table<F> {
 
     /// Stores the leaf of a prefix: from now on its packets go by `group`.
     pub(super) fn store(&mut self, prefix: Prefix<F>, group: u32) -> Result<(), <F::Trie as Trie<F>>::Error> {
-        let Some(counted) = &mut self.counted else {
+        let Some(counted) = &self.counted else {
             self.trie.set(prefix, group)?;
             self.leaf_stores += 1;
             return Ok(());
         };
+        let mut counted = counted.borrow_mut();
         if let Some(route) = self.trie.leaf(&prefix) {
             counted.set(route, group);
             return Ok(());
@@ -235,7 +254,7 @@ impl<F: Forwarding> Table<F> {
             return;
         };
         if let Some(route) = self.trie.leaf(&prefix) {
-            counted.set(route, group);
+            counted.borrow().set(route, group);
         }
     }
     pub(super) fn unstore(&mut self, prefix: Prefix<F>) {
@@ -243,8 +262,8 @@ impl<F: Forwarding> Table<F> {
         self.trie.unset(prefix);
         self.leaf_stores += 1;
         // Only now can no lookup find the route any more.
-        if let (Some(counted), Some(route)) = (&mut self.counted, leaf) {
-            counted.release(route);
+        if let (Some(counted), Some(route)) = (&self.counted, leaf) {
+            counted.borrow_mut().release(route);
         }
     }
 }
