@@ -8,6 +8,7 @@ mod dataplane;
 mod host;
 mod import;
 mod log;
+mod metrics;
 #[cfg(test)]
 mod pages;
 mod peer;
@@ -139,9 +140,13 @@ async fn run(given: Given) -> Result<(), String> {
     // Who finds the API's socket expects the statistics to be there, too.
     let statistics = statistics::Servers::bind(stats_sockets, group)?;
     let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, terminal)).transpose()?;
+    let endpoint = metrics::Endpoint::bind(settings.statistics.metrics).await?;
     let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets, group)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
+    if let Some(to) = settings.statistics.otlp {
+        control.spawn("metrics", metrics::report(control.clone(), to, settings.statistics.otlp_interval));
+    }
     match &state {
         Some(path) => {
             let folder = state::Folder::open(path).map_err(|error| error.to_string())?;
@@ -170,6 +175,7 @@ async fn run(given: Given) -> Result<(), String> {
         () = api.serve(&control) => {}
         () = statistics.serve(&control) => {}
         () = cli::serve(cli, &control) => {}
+        () = endpoint.serve(&control) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use rustix::net::{
 use tokio::net::UnixListener;
 use tokio::task::JoinSet;
 
+use crate::metrics::{self, Collector};
 use crate::socket::{Name, SocketError, SocketPath};
 
 /// Clients that may wait to be accepted.
@@ -36,6 +38,15 @@ pub struct StatisticsArguments {
     /// Have no statistics of each node.
     #[arg(long)]
     pub stats_without_nodes: bool,
+    /// Serve the statistics as metrics for Prometheus at http://ADDRESS:PORT/metrics. Whoever can reach it can read it.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Report the statistics as metrics to a collector of OpenTelemetry's, by OTLP over HTTP in JSON.
+    #[arg(long, value_name = "URL", value_parser = metrics::collector)]
+    pub otlp: Option<Collector>,
+    /// Seconds between two reports.
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    pub otlp_interval: Duration,
 }
 
 impl StatisticsArguments {

@@ -4,10 +4,14 @@
 //! - [`collect`]: how rooms add what they compute; [`refresh`] and [`keep_fresh`] let it be computed.
 //! - `nodes`, `workers`, `memory`: what the engine gives.
 //! - `show`: the command.
+//! - [`metrics`]: the same with labels; [`prometheus`] and [`otlp`] put it into the words of others.
 #![forbid(unsafe_code)]
 
 mod memory;
+pub mod metrics;
 mod nodes;
+pub mod otlp;
+pub mod prometheus;
 mod show;
 mod workers;
 

@@ -1,0 +1,211 @@
+//! The statistics as metrics with labels, for systems that gather those: the same segment that VPP's clients read, entry by
+//! entry. What lies in a vector by interface or node gets labels for these, for the worker, and for the receive queue.
+//!
+//! Vectors by route and by neighbour are left to the segment: a series for each of a million routes is no use to anybody.
+
+use std::collections::HashMap;
+
+use quiver_control::Control;
+use quiver_engine::stats::{Counter, Pair, Reading, Segment};
+
+/// What a metric's points are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They only rise, but for a restart or a `clear`.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+}
+
+/// A metric: a name, and a point for each set of labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name, in words with an underscore between: `interface_rx_packets`.
+    pub name: String,
+    /// What it says, in words: the segment's entry.
+    pub help: String,
+    /// What its points are.
+    pub kind: Kind,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// A value and its labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Names and values.
+    pub labels: Vec<(&'static str, String)>,
+    /// The value.
+    pub value: u64,
+}
+
+/// By what the vectors whose names begin so are indexed.
+const INDEXED: [(&str, By); 5] = [
+    ("/if/", By::Interface),
+    ("/net/arp/", By::Interface),
+    ("/quiver/rx-queue/", By::QueueAndInterface),
+    ("/sys/node/", By::Node),
+    ("/quiver/workers/", By::Nothing),
+];
+
+#[derive(Clone, Copy)]
+enum By {
+    Interface,
+    /// The queue is the end of the name.
+    QueueAndInterface,
+    Node,
+    /// There is one value for each thread.
+    Nothing,
+}
+
+/// Drops: symlinks whose names begin so, and go on with a node and a reason.
+const DROPS: &str = "/err/";
+
+/// All metrics, computed anew.
+pub fn metrics(control: &Control) -> Vec<Metric> {
+    crate::refresh(control);
+    of(&crate::segment(control))
+}
+
+/// All metrics of a segment, those of one name together, in the order of the directory.
+fn of(segment: &Segment) -> Vec<Metric> {
+    let mut names: HashMap<String, Vec<Option<String>>> = HashMap::new();
+    let mut vectors: HashMap<String, Vec<Vec<u64>>> = HashMap::new();
+    let mut links = vec![];
+    segment.read(|name, reading| match reading {
+        Reading::Names(texts) => {
+            let texts = texts.into_iter().map(|text| text.map(str::to_owned)).collect();
+            names.insert(name.to_owned(), texts);
+        }
+        Reading::Symlink { to, column } if name.starts_with(DROPS) => {
+            links.push((name.to_owned(), to.to_owned(), column as usize));
+        }
+        _ => {}
+    });
+    let worker = Workers { first: usize::from(segment.threads().main) };
+    let mut gathered = Gathered::default();
+    segment.read(|name, reading| match reading {
+        Reading::Scalar(value) => gathered.add(words(name), name, Kind::Counter, [Point { labels: vec![], value }]),
+        Reading::Gauge(value) => gathered.add(words(name), name, Kind::Gauge, [Point { labels: vec![], value }]),
+        Reading::Simple(rows) => {
+            if links.iter().any(|(_, to, _)| to == name) {
+                let rows = rows.iter().map(|row| row.iter().map(Counter::get).collect()).collect();
+                vectors.insert(name.to_owned(), rows);
+            }
+            if let Some(family) = Family::of(name, &names) {
+                let points = worker.points(&family, &rows, Counter::get);
+                gathered.add(family.name.clone(), name, Kind::Counter, points);
+            }
+        }
+        Reading::Combined(rows) => {
+            if let Some(family) = Family::of(name, &names) {
+                let packets = worker.points(&family, &rows, |pair: &Pair| pair.packets.get());
+                let bytes = worker.points(&family, &rows, |pair: &Pair| pair.bytes.get());
+                gathered.add(format!("{}_packets", family.name), name, Kind::Counter, packets);
+                gathered.add(format!("{}_bytes", family.name), name, Kind::Counter, bytes);
+            }
+        }
+        Reading::Names(_) | Reading::Symlink { .. } => {}
+    });
+    for (name, to, column) in links {
+        let Some((node, reason)) = name[DROPS.len()..].split_once('/') else { continue };
+        let points = vectors.get(&to).into_iter().flat_map(|rows| rows.iter().enumerate().skip(worker.first));
+        let points = points.filter_map(|(row, cells)| {
+            let labels = vec![("node", node.to_owned()), ("reason", reason.to_owned()), worker.label(row)];
+            Some(Point { labels, value: *cells.get(column)? })
+        });
+        gathered.add("drops".into(), DROPS, Kind::Counter, points);
+    }
+    gathered.metrics
+}
+
+/// The words of a name: its letters and digits, with an underscore for all else.
+fn words(name: &str) -> String {
+    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    name.trim_start_matches("/quiver").trim_start_matches('/').chars().map(word).collect()
+}
+
+/// What the points of a vector have in common.
+struct Family<'n> {
+    name: String,
+    /// The name of an index's label, and its values.
+    index: Option<(&'static str, &'n [Option<String>])>,
+    queue: Option<&'n str>,
+}
+
+impl<'n> Family<'n> {
+    /// None if the vector is for clients of the segment only.
+    fn of(name: &'n str, names: &'n HashMap<String, Vec<Option<String>>>) -> Option<Family<'n>> {
+        let (prefix, by) = INDEXED.into_iter().find(|(prefix, _)| name.starts_with(prefix))?;
+        let rest = &name[prefix.len()..];
+        let texts = |list: &str| names.get(list).map_or(&[][..], |texts| texts);
+        Some(match by {
+            By::Interface if prefix == "/if/" => Family {
+                name: format!("interface_{}", words(rest)),
+                index: Some(("interface", texts("/if/names"))),
+                queue: None,
+            },
+            By::Interface => Family { name: words(name), index: Some(("interface", texts("/if/names"))), queue: None },
+            By::QueueAndInterface => {
+                Family { name: "rx_queue".into(), index: Some(("interface", texts("/if/names"))), queue: Some(rest) }
+            }
+            By::Node => Family {
+                name: format!("node_{}", words(rest)),
+                index: Some(("node", texts("/sys/node/names"))),
+                queue: None,
+            },
+            By::Nothing => Family { name: format!("worker_{}", words(rest)), index: None, queue: None },
+        })
+    }
+    /// The labels of an index; none if nothing has it any more.
+    fn labels(&self, index: usize) -> Option<Vec<(&'static str, String)>> {
+        let mut labels = vec![];
+        if let Some((label, values)) = self.index {
+            let value = values.get(index)?.as_ref().filter(|value| *value != "deleted")?;
+            labels.push((label, value.clone()));
+        }
+        labels.extend(self.queue.map(|queue| ("queue", queue.to_owned())));
+        Some(labels)
+    }
+}
+
+/// The rows of vectors that workers count in.
+struct Workers {
+    first: usize,
+}
+
+impl Workers {
+    fn label(&self, row: usize) -> (&'static str, String) {
+        ("worker", (row - self.first).to_string())
+    }
+    fn points<C>(&self, family: &Family, rows: &[&[C]], of: impl Fn(&C) -> u64) -> Vec<Point> {
+        let mut points = vec![];
+        for (row, cells) in rows.iter().enumerate().skip(self.first) {
+            for (index, cell) in cells.iter().enumerate() {
+                if let Some(mut labels) = family.labels(index) {
+                    labels.push(self.label(row));
+                    points.push(Point { labels, value: of(cell) });
+                }
+            }
+        }
+        points
+    }
+}
+
+/// Metrics by name.
+#[derive(Default)]
+struct Gathered {
+    metrics: Vec<Metric>,
+    places: HashMap<String, usize>,
+}
+
+impl Gathered {
+    fn add(&mut self, name: String, entry: &str, kind: Kind, points: impl IntoIterator<Item = Point>) {
+        let place = *self.places.entry(name.clone()).or_insert_with(|| {
+            let help = format!("{entry} of the statistics segment");
+            self.metrics.push(Metric { name, help, kind, points: vec![] });
+            self.metrics.len() - 1
+        });
+        self.metrics[place].points.extend(points);
+    }
+}
