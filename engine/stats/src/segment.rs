@@ -141,12 +141,27 @@ impl Segment {
                     Reading::Names(texts.iter().map(|text| text.as_ref().map(|text| text.text.as_str())).collect())
                 }
                 Value::Symlink { to, column } => {
-                    let to = directory.get(*to).map_or("", |entry| &entry.name);
-                    Reading::Symlink { to, column: *column }
+                    let to = directory.get(*to);
+                    let sum = to.map_or(0, |entry| sum(&entry.value, *column));
+                    Reading::Symlink { to: to.map_or("", |entry| &entry.name), column: *column, sum }
                 }
             };
             each(&entry.name, reading);
         }
+    }
+}
+
+/// What all threads counted at an index; packets, if there are bytes, too.
+fn sum(value: &Value, index: u32) -> u64 {
+    let index = index as usize;
+    match value {
+        Value::Counters { rows: Rows::Simple(rows), .. } => {
+            rows.iter().filter_map(|row| row.get(index)).map(Counter::get).sum()
+        }
+        Value::Counters { rows: Rows::Combined(rows), .. } => {
+            rows.iter().filter_map(|row| row.get(index)).map(|pair| pair.packets.get()).sum()
+        }
+        _ => 0,
     }
 }
 
@@ -173,6 +188,8 @@ pub enum Reading<'s> {
         to: &'s str,
         /// The index.
         column: u32,
+        /// What all threads counted there; packets, if there are bytes, too.
+        sum: u64,
     },
 }
 

@@ -77,7 +77,7 @@ fn of(segment: &Segment) -> Vec<Metric> {
             let texts = texts.into_iter().map(|text| text.map(str::to_owned)).collect();
             names.insert(name.to_owned(), texts);
         }
-        Reading::Symlink { to, column } if name.starts_with(DROPS) => {
+        Reading::Symlink { to, column, .. } if name.starts_with(DROPS) => {
             links.push((name.to_owned(), to.to_owned(), column as usize));
         }
         _ => {}

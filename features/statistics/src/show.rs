@@ -62,7 +62,7 @@ fn kind(reading: &Reading) -> &'static str {
     }
 }
 
-/// A number: the value, the sum of a vector's counters (packets), the names that there are.
+/// A number: the value, the sum of a vector's or a column's counters (packets), the names that there are.
 fn brief(reading: &Reading) -> String {
     match reading {
         Reading::Scalar(value) | Reading::Gauge(value) => value.to_string(),
@@ -71,7 +71,7 @@ fn brief(reading: &Reading) -> String {
             rows.iter().flat_map(|row| row.iter()).map(|pair| pair.packets.get()).sum::<u64>().to_string()
         }
         Reading::Names(names) => names.iter().flatten().count().to_string(),
-        Reading::Symlink { to, column } => format!("{to}[{column}]"),
+        Reading::Symlink { sum, .. } => sum.to_string(),
     }
 }
 
@@ -83,6 +83,6 @@ fn json_of(reading: &Reading) -> Value {
         Reading::Simple(rows) => rows.iter().map(|row| row.iter().map(Counter::get).collect::<Vec<_>>()).collect(),
         Reading::Combined(rows) => rows.iter().map(|row| row.iter().map(pair).collect::<Value>()).collect(),
         Reading::Names(names) => json!(names),
-        Reading::Symlink { to, column } => json!({"of": to, "index": column}),
+        Reading::Symlink { to, column, sum } => json!({"of": to, "index": column, "sum": sum}),
     }
 }
