@@ -33,6 +33,10 @@ retvals! {
     INVALID_SW_IF_INDEX_2 = -10,
     /// The system refused.
     SYSCALL_ERROR_1 = -11,
+    /// The route leads nowhere.
+    NO_PATHS_IN_ROUTE = -52,
+    /// The interface does not have the address.
+    ADDRESS_NOT_FOUND_FOR_INTERFACE = -60,
     /// There is no such node in the graph.
     NO_SUCH_NODE = -63,
     /// No such table.

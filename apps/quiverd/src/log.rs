@@ -1,13 +1,19 @@
 //! Where the log goes.
 
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use tracing::{Level, Metadata};
-use tracing_subscriber::EnvFilter;
+use quiver_runtime::log::{Line, Lines, Severity};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::settings::Settings;
 
@@ -16,8 +22,8 @@ const SYSLOG: &str = "/dev/log";
 /// Messages of daemons (RFC 5424, section 6.2.1): facility 3, times 8.
 const DAEMON: u8 = 3 << 3;
 
-/// Begins to log as the settings say.
-pub fn begin(settings: &Settings) -> Result<(), String> {
+/// Begins to log as the settings say; gives the lines that `show log` shows.
+pub fn begin(settings: &Settings) -> Result<Lines, String> {
     let standard = settings.log_level.as_deref().unwrap_or("info");
     let filter = match std::env::var("RUST_LOG") {
         Ok(told) if settings.log_level.is_none() => EnvFilter::try_new(told).or_else(|_| EnvFilter::try_new(standard)),
@@ -26,19 +32,57 @@ pub fn begin(settings: &Settings) -> Result<(), String> {
     let filter =
         filter.map_err(|error| format!("--log-level: {error}; one of error, warn, info, debug, trace, off"))?;
     // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    let log = tracing_subscriber::fmt::layer().log_internal_errors(false);
+    let lines = Lines::default();
+    let all = tracing_subscriber::registry().with(filter).with(Kept(lines.clone()));
     if let Some(path) = &settings.log_file {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| format!("--log-file {}: {error}; name another", path.display()))?;
-        log.with_ansi(false).with_writer(Arc::new(file)).init();
+        all.with(log.with_ansi(false).with_writer(Arc::new(file))).init();
     } else if settings.daemon {
         let socket = UnixDatagram::unbound().and_then(|socket| socket.connect(SYSLOG).map(|()| socket));
         let socket = socket.map_err(|error| format!("{SYSLOG}: {error}; name a file for the log with --log-file"))?;
-        log.with_ansi(false).without_time().with_level(false).with_writer(Syslog(Arc::new(socket))).init();
+        let log = log.with_ansi(false).without_time().with_level(false);
+        all.with(log.with_writer(Syslog(Arc::new(socket)))).init();
     } else {
-        log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).init();
+        all.with(log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr)).init();
     }
-    Ok(())
+    Ok(lines)
+}
+
+/// Keeps what is logged for `show log`.
+struct Kept(Lines);
+
+impl<S: Subscriber> Layer<S> for Kept {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let severity = match *event.metadata().level() {
+            Level::ERROR => Severity::Error,
+            Level::WARN => Severity::Warning,
+            Level::INFO => Severity::Info,
+            _ => Severity::Debug,
+        };
+        let mut text = Told(String::new());
+        event.record(&mut text);
+        let class = event.metadata().target().to_owned();
+        self.0.add(Line { at: SystemTime::now(), severity, class, text: text.0 });
+    }
+}
+
+/// What an event says: its message, and its other fields behind it.
+struct Told(String);
+
+impl Visit for Told {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string cannot fail.
+        let _ = match field.name() {
+            "message" => {
+                let message = format!("{value:?}");
+                self.0.insert_str(0, &message);
+                Ok(())
+            }
+            name => fmt::Write::write_fmt(&mut self.0, format_args!(" {name}={value:?}")),
+        };
+    }
 }
 
 /// The machine's log.
@@ -95,6 +139,17 @@ impl Drop for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_logged_is_kept_for_those_who_ask() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::registry().with(Kept(lines.clone()));
+        tracing::subscriber::with_default(subscriber, || tracing::warn!(port = 7, "it {}", "is so"));
+        let line = lines.take().expect("it was logged");
+        assert_eq!((line.severity, line.text.as_str()), (Severity::Warning, "it is so port=7"));
+        assert!(line.class.contains("log"), "{}", line.class);
+        assert_eq!(lines.take(), None);
+    }
 
     #[test]
     fn a_message_is_one_datagram_with_its_priority() {

@@ -72,7 +72,7 @@ fn failed(error: &str) -> ExitCode {
 
 /// Says what was given, and runs the daemon on this thread.
 fn begin(given: Given) -> Result<(), String> {
-    log::begin(&given.settings)?;
+    let lines = log::begin(&given.settings)?;
     for note in &given.notes {
         match note.severity {
             Severity::Info => tracing::info!("{note}"),
@@ -82,7 +82,7 @@ fn begin(given: Given) -> Result<(), String> {
     if let Some(options) = &given.from_startup {
         tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
     }
-    on_this_thread(run(given))
+    on_this_thread(run(given, lines))
 }
 
 /// Runs the control side, and nothing else, on this thread.
@@ -100,7 +100,7 @@ fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> 
 }
 
 /// Runs the daemon until it is told to stop.
-async fn run(given: Given) -> Result<(), String> {
+async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), String> {
     let Given { settings, configuration, .. } = given;
     if let Some(folder) = &settings.runtime_dir {
         let entered = std::fs::create_dir_all(folder).and_then(|()| std::env::set_current_dir(folder));
@@ -111,6 +111,7 @@ async fn run(given: Given) -> Result<(), String> {
     inserted.map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_statistics::set(&control, settings.statistics.upkeep());
+    quiver_runtime::show_lines(&control, lines);
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     trace::save_to(&control, Rc::new(traces::Traces));
     if let Some(messages) = settings.vpp.api_trace {

@@ -6,6 +6,9 @@ use quiver_control::Control;
 use quiver_engine::Dataplane;
 use std::time::SystemTime;
 
+use crate::Runtime;
+use crate::log::{Line, Severity};
+
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "vlib", (1, 0, 0), |file| {
         file.waiting(cli_inband);
@@ -20,6 +23,7 @@ pub(crate) fn register(control: &Control) {
             let since = control.date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             Ok(ShowVpeSystemTimeReply { vpe_system_time: Timestamp(since.as_secs_f64()) })
         });
+        file.dump(log_dump);
     });
 }
 
@@ -141,6 +145,70 @@ fn get_f64_increment_by_one(_: &Control, request: GetF64IncrementByOne) -> Resul
     Ok(GetF64IncrementByOneReply { retval: 0, f64_value: request.f64_value + 1.0 })
 }
 
+/// What was logged since a moment, in seconds since 1970.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = LogDetails)]
+struct LogDump {
+    start_timestamp: Timestamp,
+}
+
+/// How much a line of the log matters.
+#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum LogLevel {
+    #[value("VPE_API_LOG_LEVEL_EMERG")]
+    Emerg = 0,
+    #[value("VPE_API_LOG_LEVEL_ALERT")]
+    Alert = 1,
+    #[value("VPE_API_LOG_LEVEL_CRIT")]
+    Crit = 2,
+    #[value("VPE_API_LOG_LEVEL_ERR")]
+    Err = 3,
+    #[value("VPE_API_LOG_LEVEL_WARNING")]
+    Warning = 4,
+    #[value("VPE_API_LOG_LEVEL_NOTICE")]
+    Notice = 5,
+    #[value("VPE_API_LOG_LEVEL_INFO")]
+    Info = 6,
+    #[value("VPE_API_LOG_LEVEL_DEBUG")]
+    Debug = 7,
+    #[value("VPE_API_LOG_LEVEL_DISABLED")]
+    Disabled = 8,
+}
+
+impl From<Severity> for LogLevel {
+    fn from(severity: Severity) -> LogLevel {
+        match severity {
+            Severity::Error => LogLevel::Err,
+            Severity::Warning => LogLevel::Warning,
+            Severity::Notice => LogLevel::Notice,
+            Severity::Info => LogLevel::Info,
+            Severity::Debug => LogLevel::Debug,
+        }
+    }
+}
+
+/// A line of the log.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct LogDetails {
+    timestamp: Timestamp,
+    level: LogLevel,
+    msg_class: Text<32>,
+    message: Text<256>,
+}
+
+fn log_dump(control: &Control, request: LogDump) -> Vec<LogDetails> {
+    let runtime = &mut *control.room_mut::<Runtime>();
+    let details = |line: &Line| LogDetails {
+        timestamp: Timestamp(line.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()),
+        level: line.severity.into(),
+        msg_class: line.class.as_str().into(),
+        message: line.text.as_str().into(),
+    };
+    runtime.log.lines().iter().map(details).filter(|line| line.timestamp.0 >= request.start_timestamp.0).collect()
+}
+
 /// Which program is this, and in which version?
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ShowVersionReply)]
@@ -171,4 +239,36 @@ struct ShowVpeSystemTime;
 #[message(reply)]
 struct ShowVpeSystemTimeReply {
     vpe_system_time: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_compat::Caller;
+    use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+
+    #[test]
+    fn the_log_is_told_from_a_moment_on() {
+        let register = |control: &Control| {
+            quiver_interface::register(control).map_err(|error| error.to_string())?;
+            crate::register(control).map_err(|error| error.to_string())
+        };
+        let rooms = Rooms::without_wires(register, quiver_interface::Events::answer);
+        let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");
+        let mut caller = Caller::connect(daemon.control());
+        let mut dump = |start| caller.dump(&LogDump { start_timestamp: Timestamp(start) });
+        assert!(dump(0.0).is_empty());
+        daemon.configure("test log notice fib entry this is a test\ntest log debug ip lookup another");
+        let all = dump(0.0);
+        let told: Vec<_> =
+            all.iter().map(|line| (line.level, line.msg_class.as_str(), line.message.as_str())).collect();
+        let expected = [(LogLevel::Notice, "fib/entry", "this is a test"), (LogLevel::Debug, "ip/lookup", "another")];
+        assert_eq!(told, expected);
+        let now = all[1].timestamp.0;
+        assert_eq!((dump(now).is_empty(), dump(now + 1.0).is_empty()), (false, true));
+        assert!(daemon.run("show log").expect("it can be shown").text.contains("this is a test"));
+        daemon.configure("clear log");
+        assert!(dump(0.0).is_empty());
+        assert!(daemon.run("show clock").expect("it can be shown").text.starts_with("Time now "));
+    }
 }

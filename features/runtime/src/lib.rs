@@ -3,11 +3,14 @@
 
 mod api;
 mod capture;
+mod clock;
 pub mod files;
 mod fusion;
 mod graph;
+pub mod log;
 mod nodes;
 mod punt;
+mod tables;
 mod trace;
 mod workers;
 
@@ -25,6 +28,7 @@ pub struct Runtime {
     /// (node, arc) to packets.
     errors_cleared: HashMap<(NodeId, usize), u64>,
     capture: Option<capture::Running>,
+    log: log::Log,
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,
 }
@@ -35,6 +39,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         cleared: HashMap::new(),
         errors_cleared: HashMap::new(),
         capture: None,
+        log: log::Log::default(),
         files: Rc::new(MemoryFiles::default()),
     });
     nodes::register(control);
@@ -44,6 +49,9 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     trace::register(control);
     capture::register(control);
     punt::register(control);
+    log::register(control);
+    clock::register(control);
+    tables::register(control);
     api::register(control);
     Ok(())
 }
@@ -51,6 +59,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 /// Lets captures be written there from now on; without a host that says so, they end with the daemon.
 pub fn capture_to(control: &Control, files: Rc<dyn CaptureFiles>) {
     control.room_mut::<Runtime>().files = files;
+}
+
+/// Has `show log` show these lines from now on.
+pub fn show_lines(control: &Control, lines: log::Lines) {
+    control.room_mut::<Runtime>().log = log::Log::new(lines);
 }
 
 /// The name of an interface, for people.
