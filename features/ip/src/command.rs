@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::{Control, ObjectError};
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
 
@@ -71,36 +71,56 @@ fn is_same_way(a: &RoutePath, b: &RoutePath) -> bool {
 fn add_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
     for route in routes(given)? {
-        control.edit(route, |route| {
-            for path in &paths {
-                route.paths.retain(|old| !is_same_way(old, path));
-                route.paths.push(path.clone());
-            }
-        })?;
+        add_paths(control, route, &paths)?;
     }
     Ok(Reply::done())
+}
+
+/// Adds paths to a route, which may not be there yet; one that differs in weight only takes the place of the old one.
+pub(crate) fn add_paths(control: &Control, route: Route, paths: &[RoutePath]) -> Result<(), ObjectError> {
+    control.edit(route, |route| {
+        for path in paths {
+            route.paths.retain(|old| !is_same_way(old, path));
+            route.paths.push(path.clone());
+        }
+    })
 }
 
 fn delete_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
     for route in routes(given)? {
         let key = (route.table, route.prefix);
-        let Some(running) = control.objects().get::<Route>(&key) else {
+        if control.objects().get::<Route>(&key).is_none() {
             let what = format!("there is no route {} in table {}", route.prefix, route.table);
             return Err(CommandError::new(what).at(given.place("prefix")));
-        };
-        let mut rest = Route::clone(&running);
-        rest.paths.retain(|old| !paths.iter().any(|path| is_same_way(old, path)));
-        if !paths.is_empty() && rest.paths.len() == running.paths.len() {
-            let what = format!("the route {} has no such path", route.prefix);
-            return Err(CommandError::new(what).at(given.place("via")));
         }
-        match paths.is_empty() || rest.paths.is_empty() {
+        match paths.is_empty() {
             true => control.delete::<Route>(&key)?,
-            false => control.put(rest)?,
+            false if !remove_paths(control, &key, &paths)? => {
+                let what = format!("the route {} has no such path", route.prefix);
+                return Err(CommandError::new(what).at(given.place("via")));
+            }
+            false => {}
         }
     }
     Ok(Reply::done())
+}
+
+/// Takes paths from a route, and with the last one the route itself; whether it had any of them.
+pub(crate) fn remove_paths(
+    control: &Control,
+    key: &(TableNumber, Prefix<V4>),
+    paths: &[RoutePath],
+) -> Result<bool, ObjectError> {
+    let Some(running) = control.objects().get::<Route>(key) else { return Ok(false) };
+    let mut rest = Route::clone(&running);
+    rest.paths.retain(|old| !paths.iter().any(|path| is_same_way(old, path)));
+    let had_some = rest.paths.len() < running.paths.len();
+    match rest.paths.is_empty() {
+        true => control.delete::<Route>(key)?,
+        false => control.put(rest)?,
+    }
+    Ok(had_some)
 }
 
 fn add_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -125,9 +145,7 @@ fn set_address(control: &Control, given: &Matches) -> Result<Reply, CommandError
             let error = CommandError::new("which address is to be added? 'all' is for `set interface ip address del`");
             return Err(error.at(given.place("all")));
         }
-        for all in control.objects().all::<InterfaceAddress>().iter().filter(|a| a.interface == interface) {
-            control.delete::<InterfaceAddress>(&(interface.clone(), all.address))?;
-        }
+        clear_addresses(control, &interface)?;
         return Ok(Reply::done());
     };
     match given.has("del") {
@@ -137,12 +155,23 @@ fn set_address(control: &Control, given: &Matches) -> Result<Reply, CommandError
     Ok(Reply::done())
 }
 
+/// Takes all addresses of an interface away.
+pub(crate) fn clear_addresses(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError> {
+    let all = control.objects().all::<InterfaceAddress>();
+    let mut of_interface = all.iter().filter(|address| address.interface == *interface);
+    of_interface.try_for_each(|address| control.delete::<InterfaceAddress>(&(interface.clone(), address.address)))
+}
+
 fn set_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (interface, table) = (given.get::<InterfaceName>("interface")?, TableNumber(given.get("table")?));
-    match table.0 {
-        0 if control.objects().get::<InterfaceTable>(&interface).is_none() => {}
-        0 => control.delete::<InterfaceTable>(&interface)?,
-        _ => control.edit(InterfaceTable::new(interface), |binding| binding.table = table)?,
-    }
+    put_table(control, given.get("interface")?, given.get("table")?)?;
     Ok(Reply::done())
+}
+
+/// Has the packets of an interface looked up in a table.
+pub(crate) fn put_table(control: &Control, interface: InterfaceName, table: u32) -> Result<(), ObjectError> {
+    match table {
+        0 if control.objects().get::<InterfaceTable>(&interface).is_none() => Ok(()),
+        0 => control.delete::<InterfaceTable>(&interface),
+        _ => control.edit(InterfaceTable::new(interface), |binding| binding.table = TableNumber(table)),
+    }
 }

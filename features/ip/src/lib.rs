@@ -2,10 +2,12 @@
 //!
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
-//! - [`room`]: the control side; [`objects`]: what is configured; `command`, `show`: the command line.
+//! - [`room`]: the control side; [`objects`]: what is configured; `command`, `show`: the command line;
+//!   `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 pub mod adjacency;
+mod api;
 mod command;
 pub mod fault;
 pub mod fib;

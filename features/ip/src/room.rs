@@ -99,6 +99,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     control.objects().add(Kind::new(apply_route).check(crate::objects::check_route));
     crate::command::register(control);
     crate::show::register(control);
+    crate::api::register(control);
     watch(control, |control, event| {
         let (InterfaceEvent::Created(id)
         | InterfaceEvent::Removed(id)

@@ -5,10 +5,11 @@
 //! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
 //!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
 //! - [`counted`]: ARP packets by interface, for clients of the statistics.
-//! - [`objects`]: configured neighbours; `command`: the command line.
+//! - [`objects`]: configured neighbours; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod announce;
+mod api;
 mod command;
 pub mod counted;
 mod deadlines;
@@ -64,6 +65,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Neighbors::new(resolve, arp));
     control.objects().add(Kind::new(objects::apply).check(objects::check));
     command::register(control);
+    api::register(control);
     keeper::register(control, heard, wanted);
     announce::register(control);
     counted::register(control, counters);

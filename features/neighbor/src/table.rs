@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::{Control, Time};
@@ -12,6 +13,7 @@ use quiver_ip::Ip4;
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_wire::{MacAddress, Prefix};
 
+use crate::api::Listeners;
 use crate::deadlines::Deadlines;
 use crate::rate::Rate;
 use crate::resolve::{Ip4Resolve, Outcome, Wanted};
@@ -19,7 +21,7 @@ use crate::resolve::{Ip4Resolve, Outcome, Wanted};
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// After so long without a word from it, a neighbour is probed.
-const AGE: Duration = Duration::from_secs(600);
+pub(crate) const AGE: Duration = Duration::from_secs(600);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -83,11 +85,20 @@ pub struct Neighbors {
     pub(crate) links: BTreeMap<InterfaceId, Link>,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
+    /// Clients that want to be told.
+    pub(crate) listeners: Option<Rc<Listeners>>,
 }
 
 impl Neighbors {
     pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
-        Neighbors { all: BTreeMap::new(), resolve, input, links: BTreeMap::new(), defended: BTreeMap::new() }
+        Neighbors {
+            all: BTreeMap::new(),
+            resolve,
+            input,
+            links: BTreeMap::new(),
+            defended: BTreeMap::new(),
+            listeners: None,
+        }
     }
     /// A neighbour.
     pub fn get(&self, wanted: Wanted) -> Option<&Neighbor> {
@@ -147,6 +158,7 @@ impl Neighbors {
             }
             drop(ip);
             self.let_through(control, wanted);
+            self.listeners.iter().for_each(|listeners| listeners.added(wanted, mac, state));
         }
         news
     }
@@ -183,6 +195,9 @@ impl Neighbors {
             ip.fib.adjacencies.release(neighbor.hop);
         }
         self.release(control, wanted, outcome);
+        if let (Some(listeners), Some(mac)) = (&self.listeners, neighbor.mac) {
+            listeners.removed(wanted, mac, neighbor.state);
+        }
     }
     fn release(&self, control: &Control, wanted: Wanted, outcome: Outcome) {
         let node = self.resolve.id;

@@ -1,0 +1,214 @@
+//! Messages about routes.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{NONE, Prefix};
+use quiver_compat::{Message, Refusal, Retval};
+use quiver_control::Control;
+use quiver_wire::V4;
+
+use super::fields::{FibPath, IpRoute, IpRouteV2, IpTable};
+use super::no_ip6;
+use super::replacing::Replacing;
+use crate::command::{add_paths, remove_paths};
+use crate::fib::TableId;
+use crate::objects::{Route, TableNumber};
+use crate::room::Ip4;
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(|control, request: IpRouteAddDel| {
+        change(control, request.is_add, request.is_multipath, &request.route)?;
+        Ok(IpRouteAddDelReply { stats_index: NONE })
+    });
+    file.request(|control, request: IpRouteAddDelV2| {
+        default_source(request.route.src)?;
+        change(control, request.is_add, request.is_multipath, &request.route.route)?;
+        Ok(IpRouteAddDelV2Reply { stats_index: NONE })
+    });
+    file.dump(|control, request: IpRouteDump| routes(control, &request.table).map(|route| IpRouteDetails { route }));
+    file.dump(|control, request: IpRouteV2Dump| {
+        // 0 is for whoever made them.
+        let is_ours = request.src == 0;
+        let all = routes(control, &request.table).filter(move |_| is_ours);
+        all.map(|route| IpRouteV2Details { route: IpRouteV2 { route, src: 0 } })
+    });
+    file.request(|control, request: IpRouteLookup| {
+        let route = look_up(control, request.table_id, request.exact, request.prefix)?;
+        Ok(IpRouteLookupReply { route })
+    });
+    file.request(|control, request: IpRouteLookupV2| {
+        let route = look_up(control, request.table_id, request.exact, request.prefix)?;
+        Ok(IpRouteLookupV2Reply { route: IpRouteV2 { route, src: 0 } })
+    });
+}
+
+/// Add a route or delete it; with `is_multipath` only these paths of it.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = IpRouteAddDelReply)]
+pub(super) struct IpRouteAddDel {
+    pub is_add: bool,
+    pub is_multipath: bool,
+    pub route: IpRoute,
+}
+
+/// Where the route is counted.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct IpRouteAddDelReply {
+    pub stats_index: u32,
+}
+
+/// Add a route or delete it; with `is_multipath` only these paths of it.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "ip_route_add_del_v2", reply = IpRouteAddDelV2Reply)]
+pub(super) struct IpRouteAddDelV2 {
+    pub is_add: bool,
+    pub is_multipath: bool,
+    pub route: IpRouteV2,
+}
+
+/// Where the route is counted.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply, name = "ip_route_add_del_v2_reply")]
+pub(super) struct IpRouteAddDelV2Reply {
+    pub stats_index: u32,
+}
+
+/// Who makes a route is known by a number; 0 is every client.
+fn default_source(src: u8) -> Result<(), Refusal> {
+    match src {
+        0 => Ok(()),
+        _ => Err(Refusal::unimplemented(format!("src: routes of clients have one source, 0; not {src}"))),
+    }
+}
+
+fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<(), Refusal> {
+    let table = TableId(wanted.table_id);
+    if control.room::<Ip4>().fib.table(table).is_none() {
+        return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
+    }
+    let prefix = wanted.prefix.v4()?;
+    let paths = wanted.paths.iter().map(|path| path.read(control)).collect::<Result<Vec<_>, _>>()?;
+    if is_add && paths.is_empty() {
+        return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} leads nowhere")));
+    }
+    let route = Route::new(TableNumber(table.0), prefix);
+    match (is_add, is_multipath) {
+        (true, true) => add_paths(control, route, &paths)?,
+        (true, false) => control.put(Route { paths, ..route })?,
+        // VPP's clients may delete what is not there.
+        (false, false) if control.objects().get::<Route>(&(route.table, prefix)).is_some() => {
+            control.delete::<Route>(&(route.table, prefix))?;
+        }
+        (false, true) => drop(remove_paths(control, &(route.table, prefix), &paths)?),
+        (false, false) => {}
+    }
+    if is_add {
+        control.room_mut::<Replacing>().keep_route(table, &prefix);
+    }
+    Ok(())
+}
+
+/// The routes of a table, one after the other.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = IpRouteDetails)]
+pub(super) struct IpRouteDump {
+    pub table: IpTable,
+}
+
+/// A route.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+pub(super) struct IpRouteDetails {
+    pub route: IpRoute,
+}
+
+/// The routes of a table that somebody made, one after the other.
+#[derive(Message, Clone, Debug)]
+#[message(dump, name = "ip_route_v2_dump", details = IpRouteV2Details)]
+pub(super) struct IpRouteV2Dump {
+    pub src: u8,
+    pub table: IpTable,
+}
+
+/// A route.
+#[derive(Message, Clone, Debug)]
+#[message(details, name = "ip_route_v2_details")]
+pub(super) struct IpRouteV2Details {
+    pub route: IpRouteV2,
+}
+
+/// The routes of a table as they are when each is asked for: millions are not to be copied at once.
+fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> + use<> {
+    let id = TableId(table.table_id);
+    let prefixes: Vec<_> = match control.room::<Ip4>().fib.table(id).filter(|_| !table.is_ip6) {
+        Some(table) => table.routes().map(|(prefix, _)| *prefix).collect(),
+        None => vec![],
+    };
+    let control = control.clone();
+    prefixes.into_iter().filter_map(move |prefix| route(&control.room::<Ip4>(), id, prefix))
+}
+
+/// The route of a prefix, as it counts.
+fn route(ip: &Ip4, id: TableId, prefix: quiver_wire::Prefix<V4>) -> Option<IpRoute> {
+    let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
+    let paths = group.paths.iter().map(FibPath::of).collect();
+    Some(IpRoute { table_id: id.0, stats_index: NONE, prefix: prefix.into(), paths })
+}
+
+/// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = IpRouteLookupReply)]
+pub(super) struct IpRouteLookup {
+    pub table_id: u32,
+    pub exact: u8,
+    pub prefix: Prefix,
+}
+
+/// This route.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct IpRouteLookupReply {
+    pub route: IpRoute,
+}
+
+/// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "ip_route_lookup_v2", reply = IpRouteLookupV2Reply)]
+pub(super) struct IpRouteLookupV2 {
+    pub table_id: u32,
+    pub exact: u8,
+    pub prefix: Prefix,
+}
+
+/// This route.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply, name = "ip_route_lookup_v2_reply")]
+pub(super) struct IpRouteLookupV2Reply {
+    pub route: IpRouteV2,
+}
+
+fn look_up(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<IpRoute, Refusal> {
+    let ip = control.room::<Ip4>();
+    if ip.fib.table(TableId(table)).is_none() {
+        return Err(Refusal::new(Retval::NO_SUCH_TABLE, format!("table_id: there is no table {table}")));
+    }
+    let longest = prefix.v4()?;
+    let least = if exact != 0 { longest.length() } else { 0 };
+    let shorter = |length| Prefix { len: length, ..prefix }.v4().ok();
+    let found = (least..=longest.length()).rev().find_map(|length| route(&ip, TableId(table), shorter(length)?));
+    found.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, format!("prefix: there is no route for {longest}")))
+}
+
+/// What a table is emptied of: all that clients and commands have put there.
+pub(super) fn remove_all(control: &Control, table: TableId) -> Result<(), Refusal> {
+    let routes = control.objects().all::<Route>();
+    for route in routes.iter().filter(|route| route.table.0 == table.0) {
+        control.delete::<Route>(&(route.table, route.prefix))?;
+    }
+    Ok(())
+}
+
+/// Says of no address family that is not there that it is there.
+pub(super) fn only_ip4(table: &IpTable) -> Result<TableId, Refusal> {
+    if table.is_ip6 { Err(no_ip6("table.is_ip6")) } else { Ok(TableId(table.table_id)) }
+}

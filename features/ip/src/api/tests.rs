@@ -1,0 +1,329 @@
+//! The messages, by a client, against what is configured and what routes there are.
+
+use std::net::Ipv4Addr;
+
+use quiver_compat::types::{AddressFamily, AddressUnion, AddressWithPrefix, InterfaceIndex, Prefix};
+use quiver_compat::{Caller, Text};
+use quiver_control::{Change, Kind, Object, ObjectError};
+use quiver_engine::{Dataplane, Settings};
+use quiver_interface::{Interfaces, NewInterface};
+use quiver_testkit::executor::Executor;
+use quiver_wire::MacAddress;
+
+use super::addresses::*;
+use super::fields::*;
+use super::routes::*;
+use super::tables::*;
+use super::*;
+use crate::objects::{InterfaceAddress, Route, TableNumber};
+
+/// The control side of a daemon, whose workers have not begun.
+struct Bench {
+    control: Control,
+    _executor: Executor,
+}
+
+impl Bench {
+    fn control(&self) -> &Control {
+        &self.control
+    }
+}
+
+/// An interface that a test has made.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "ports", provides = "interface")]
+struct Port {
+    /// Its name.
+    #[key]
+    name: String,
+}
+
+fn make(control: &Control, change: Change<'_, Port>) -> Result<(), ObjectError> {
+    if let Change::Create(Port { name }) = change {
+        let mac = MacAddress([2, 0, 0, 0, 0, 1]);
+        let new = NewInterface { name: name.clone(), kind: "test", mac, mtu: 1500, parent: None, queues: None };
+        quiver_interface::create(control, new)?;
+    }
+    Ok(())
+}
+
+/// A daemon with two interfaces, and a client.
+fn bench() -> (Bench, Caller) {
+    let executor = Executor::new(1);
+    let control = executor.control();
+    control.insert_room(Dataplane::new(Settings::default()).expect("memory"));
+    quiver_interface::register(&control).expect("a room");
+    crate::register(&control).expect("a room");
+    control.objects().add(Kind::new(make));
+    ["if1", "if2"].iter().for_each(|name| control.put(Port { name: (*name).into() }).expect("there is room"));
+    let caller = Caller::connect(&control);
+    (Bench { control, _executor: executor }, caller)
+}
+
+fn index(daemon: &Bench, name: &str) -> u32 {
+    daemon.control().room::<Interfaces>().find(name).expect("it is there").id.0.into()
+}
+
+fn prefix(text: &str) -> Prefix {
+    text.parse::<quiver_wire::Prefix<quiver_wire::V4>>().expect(text).into()
+}
+
+fn via(sw_if_index: u32, next_hop: &str) -> FibPath {
+    let address = AddressUnion::new(next_hop.parse::<Ipv4Addr>().expect(next_hop).into());
+    FibPath { sw_if_index, weight: 1, nh: FibPathNh { address, ..FibPathNh::default() }, ..FibPath::default() }
+}
+
+fn special(r#type: FibPathType) -> FibPath {
+    FibPath { sw_if_index: NONE, weight: 1, r#type, ..FibPath::default() }
+}
+
+fn set(
+    caller: &mut Caller,
+    is_add: bool,
+    is_multipath: bool,
+    table_id: u32,
+    to: &str,
+    paths: &[FibPath],
+) -> Result<(), Retval> {
+    let route = IpRoute { table_id, stats_index: 0, prefix: prefix(to), paths: paths.to_vec() };
+    let newer = IpRouteAddDelV2 { is_add, is_multipath, route: IpRouteV2 { route: route.clone(), src: 0 } };
+    match is_multipath {
+        // Both forms do the same.
+        true => caller.request(&newer).map(drop),
+        false => caller.request(&IpRouteAddDel { is_add, is_multipath, route }).map(drop),
+    }
+}
+
+fn table(table_id: u32) -> IpTable {
+    IpTable { table_id, is_ip6: false, name: Text::default() }
+}
+
+/// The paths of a route in the dump of its table: interfaces and next hops.
+fn dumped(caller: &mut Caller, id: u32, to: &str) -> Option<Vec<(u32, Ipv4Addr)>> {
+    let all = caller.dump(&IpRouteDump { table: table(id) });
+    let newer = caller.dump(&IpRouteV2Dump { src: 0, table: table(id) });
+    assert_eq!(all.len(), newer.len());
+    let found = all.into_iter().find(|details| details.route.prefix == prefix(to))?;
+    let hop = |path: &FibPath| {
+        let std::net::IpAddr::V4(next_hop) = path.nh.address.get(AddressFamily::Ip4) else { unreachable!("IPv4") };
+        (path.sw_if_index, next_hop)
+    };
+    Some(found.route.paths.iter().map(hop).collect())
+}
+
+fn hop(sw_if_index: u32, text: &str) -> (u32, Ipv4Addr) {
+    (sw_if_index, text.parse().expect(text))
+}
+
+fn address(caller: &mut Caller, is_add: bool, sw_if_index: u32, own: &str, len: u8) -> Result<(), Retval> {
+    let own: std::net::IpAddr = own.parse().expect(own);
+    let prefix = AddressWithPrefix(Prefix { address: own.into(), len });
+    let request = SwInterfaceAddDelAddress { sw_if_index: InterfaceIndex(sw_if_index), is_add, del_all: false, prefix };
+    caller.request(&request).map(drop)
+}
+
+#[test]
+fn routes_and_their_paths_are_added_and_deleted() {
+    let (daemon, mut caller) = bench();
+    let (one, two) = (index(&daemon, "if1"), index(&daemon, "if2"));
+    let caller = &mut caller;
+    assert_eq!(set(caller, true, false, 0, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(one, "10.0.0.2")]));
+    assert_eq!(set(caller, true, true, 0, "10.9.0.0/16", &[via(two, "10.1.0.2")]), Ok(()));
+    let both = dumped(caller, 0, "10.9.0.0/16").expect("it is there");
+    assert!(both.len() == 2 && both.contains(&hop(two, "10.1.0.2")), "{both:?}");
+    assert_eq!(set(caller, false, true, 0, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(two, "10.1.0.2")]));
+    // Without `is_multipath` the paths are the new ones.
+    assert_eq!(set(caller, true, false, 0, "10.9.0.0/16", &[special(FibPathType::Drop)]), Ok(()));
+    let key = (TableNumber(0), "10.9.0.0/16".parse().expect("a prefix"));
+    let configured = daemon.control().objects().get::<Route>(&key).expect("it is configured");
+    assert_eq!(configured.paths[0].action, Some(crate::objects::RouteAction::Drop));
+    assert_eq!(set(caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()));
+    assert_eq!(dumped(caller, 0, "10.9.0.0/16"), None);
+    assert_eq!(set(caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()), "whether or not it is there");
+
+    // The last path takes the route along.
+    assert_eq!(set(caller, true, true, 0, "10.9.0.0/16", &[via(NONE, "10.0.0.2")]), Ok(()));
+    assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(NONE, "10.0.0.2")]));
+    assert_eq!(set(caller, false, true, 0, "10.9.0.0/16", &[via(NONE, "10.0.0.2")]), Ok(()));
+    assert!(daemon.control().objects().get::<Route>(&key).is_none());
+}
+
+#[test]
+fn what_routes_cannot_do_is_refused() {
+    let (daemon, mut caller) = bench();
+    let one = index(&daemon, "if1");
+    let mut refused = |path: FibPath| set(&mut caller, true, false, 0, "10.9.0.0/16", &[path]);
+    let good = via(one, "10.0.0.2");
+    let flags = FibPathFlags::RESOLVE_VIA_HOST;
+    for (path, retval) in [
+        (FibPath { n_labels: 1, ..good.clone() }, Retval::UNIMPLEMENTED),
+        (FibPath { preference: 1, ..good.clone() }, Retval::UNIMPLEMENTED),
+        (FibPath { flags, ..good.clone() }, Retval::UNIMPLEMENTED),
+        (FibPath { rpf_id: 7, ..good.clone() }, Retval::UNIMPLEMENTED),
+        (FibPath { proto: FibPathNhProto::Ip6, ..good.clone() }, Retval::INVALID_ADDRESS_FAMILY),
+        (special(FibPathType::Dvr), Retval::UNIMPLEMENTED),
+        (via(NONE, "0.0.0.0"), Retval::UNIMPLEMENTED),
+        (via(99, "10.0.0.2"), Retval::INVALID_SW_IF_INDEX),
+        (FibPath { table_id: 5, ..via(NONE, "10.0.0.2") }, Retval::NO_SUCH_FIB),
+    ] {
+        assert_eq!(refused(path.clone()), Err(retval), "{path:?}");
+    }
+    assert_eq!(set(&mut caller, true, false, 0, "10.9.0.0/16", &[]), Err(Retval::NO_PATHS_IN_ROUTE));
+    assert_eq!(set(&mut caller, true, false, 5, "10.9.0.0/16", &[good.clone()]), Err(Retval::NO_SUCH_FIB));
+    let route = IpRoute { paths: vec![good], prefix: prefix("10.9.0.0/16"), ..IpRoute::default() };
+    let sourced = IpRouteAddDelV2 { is_add: true, is_multipath: false, route: IpRouteV2 { route, src: 3 } };
+    assert_eq!(caller.request(&sourced).err(), Some(Retval::UNIMPLEMENTED));
+    assert_eq!(dumped(&mut caller, 0, "10.9.0.0/16"), None);
+}
+
+#[test]
+fn routes_are_looked_up() {
+    let (daemon, mut caller) = bench();
+    let one = index(&daemon, "if1");
+    for (to, next_hop) in [("10.0.0.0/8", "10.0.0.2"), ("10.9.0.0/16", "10.0.0.3")] {
+        assert_eq!(set(&mut caller, true, false, 0, to, &[via(one, next_hop)]), Ok(()));
+    }
+    let mut look_up = |exact: u8, to: &str| {
+        let newer = caller.request(&IpRouteLookupV2 { table_id: 0, exact, prefix: prefix(to) });
+        let older = caller.request(&IpRouteLookup { table_id: 0, exact, prefix: prefix(to) });
+        let (newer, older) = (newer.map(|reply| reply.route.route.prefix), older.map(|reply| reply.route.prefix));
+        assert_eq!(newer, older);
+        older
+    };
+    assert_eq!(look_up(0, "10.9.8.7/32"), Ok(prefix("10.9.0.0/16")));
+    assert_eq!(look_up(0, "10.8.0.0/14"), Ok(prefix("10.0.0.0/8")), "not one that is longer");
+    assert_eq!(look_up(1, "10.9.0.0/16"), Ok(prefix("10.9.0.0/16")));
+    assert_eq!(look_up(1, "10.9.8.0/24"), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(look_up(0, "11.0.0.0/8"), Err(Retval::NO_SUCH_ENTRY));
+    let nowhere = caller.request(&IpRouteLookup { table_id: 9, exact: 0, prefix: prefix("10.0.0.0/8") });
+    assert_eq!(nowhere.err(), Some(Retval::NO_SUCH_TABLE));
+}
+
+#[test]
+fn tables_come_and_go_with_their_routes() {
+    let (daemon, mut caller) = bench();
+    let one = index(&daemon, "if1");
+    let named = IpTable { name: "red".into(), ..table(7) };
+    let add = IpTableAddDelV2 { table: named.clone(), create_mfib: true, is_add: true };
+    caller.request(&add).expect("there is room");
+    caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("it is there already");
+    let free = caller.request(&IpTableAllocate { table: table(NONE) }).expect("there is room").table.table_id;
+    let tables =
+        |caller: &mut Caller| caller.dump(&IpTableDump).into_iter().map(|details| details.table).collect::<Vec<_>>();
+    let all = tables(&mut caller);
+    assert!(all.contains(&named) && all.iter().any(|table| table.table_id == free) && all.len() == 3, "{all:?}");
+
+    assert_eq!(set(&mut caller, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    assert_eq!(dumped(&mut caller, 0, "10.9.0.0/16"), None);
+    caller.request(&IpTableFlush { table: table(7) }).expect("it is there");
+    assert_eq!(dumped(&mut caller, 7, "10.9.0.0/16"), None);
+    assert_eq!(set(&mut caller, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    for id in [7, free, 7, 0] {
+        caller.request(&IpTableAddDel { is_add: false, table: table(id) }).expect("whether or not it is there");
+    }
+    assert_eq!(tables(&mut caller), [IpTable { name: "ipv4-VRF:0".into(), ..table(0) }]);
+    assert!(daemon.control().objects().all::<Route>().is_empty());
+    let ip6 = IpTable { is_ip6: true, ..table(7) };
+    assert_eq!(caller.request(&IpTableAddDel { is_add: true, table: ip6 }).err(), Some(Retval::INVALID_ADDRESS_FAMILY));
+    assert_eq!(caller.request(&IpTableFlush { table: table(7) }).err(), Some(Retval::NO_SUCH_FIB));
+}
+
+#[test]
+fn the_routes_of_a_table_are_replaced() {
+    let (daemon, mut caller) = bench();
+    let one = index(&daemon, "if1");
+    for to in ["10.1.0.0/16", "10.2.0.0/16"] {
+        assert_eq!(set(&mut caller, true, false, 0, to, &[via(one, "10.0.0.2")]), Ok(()));
+    }
+    caller.request(&IpTableReplaceBegin { table: table(0) }).expect("it is there");
+    for to in ["10.2.0.0/16", "10.3.0.0/16"] {
+        assert_eq!(set(&mut caller, true, false, 0, to, &[via(one, "10.0.0.2")]), Ok(()));
+    }
+    assert!(dumped(&mut caller, 0, "10.1.0.0/16").is_some(), "not yet");
+    caller.request(&IpTableReplaceEnd { table: table(0) }).expect("it is there");
+    let left = ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"].map(|to| dumped(&mut caller, 0, to).is_some());
+    assert_eq!(left, [false, true, true]);
+}
+
+#[test]
+fn interfaces_have_addresses_and_tables() {
+    let (daemon, mut caller) = bench();
+    let (one, two) = (index(&daemon, "if1"), index(&daemon, "if2"));
+    assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Ok(()));
+    assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Err(Retval::DUPLICATE_IF_ADDRESS));
+    assert_eq!(address(&mut caller, true, two, "2001:db8::1", 64), Err(Retval::INVALID_ADDRESS_FAMILY));
+    assert_eq!(address(&mut caller, true, 99, "10.0.0.1", 24), Err(Retval::INVALID_SW_IF_INDEX));
+    let dump = |caller: &mut Caller, sw_if_index, is_ipv6| {
+        caller.dump(&IpAddressDump { sw_if_index: InterfaceIndex(sw_if_index), is_ipv6 })
+    };
+    let own = AddressWithPrefix(Prefix { address: Ipv4Addr::new(10, 0, 0, 1).into(), len: 24 });
+    assert_eq!(dump(&mut caller, one, false), [IpAddressDetails { sw_if_index: InterfaceIndex(one), prefix: own }]);
+    assert!(dump(&mut caller, one, true).is_empty() && dump(&mut caller, two, false).is_empty());
+    let speaking = caller.dump(&IpDump { is_ipv6: false });
+    assert_eq!(speaking, [IpDetails { sw_if_index: InterfaceIndex(one), is_ipv6: false }]);
+    assert!(caller.dump(&IpDump { is_ipv6: true }).is_empty());
+    assert!(caller.dump(&IpUnnumberedDump { sw_if_index: InterfaceIndex(NONE) }).is_empty());
+
+    caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
+    let mut bind = |vrf_id, is_ipv6| {
+        caller.request(&SwInterfaceSetTable { sw_if_index: InterfaceIndex(one), is_ipv6, vrf_id }).map(drop)
+    };
+    assert_eq!((bind(7, false), bind(8, false)), (Ok(()), Err(Retval::NO_SUCH_FIB)));
+    assert_eq!(bind(7, true), Err(Retval::INVALID_ADDRESS_FAMILY));
+    let of = |caller: &mut Caller, is_ipv6| {
+        caller.request(&SwInterfaceGetTable { sw_if_index: InterfaceIndex(one), is_ipv6 }).map(|reply| reply.vrf_id)
+    };
+    assert_eq!((of(&mut caller, false), of(&mut caller, true)), (Ok(7), Ok(0)));
+    assert!(dumped(&mut caller, 7, "10.0.0.1/32").is_some(), "the address went along");
+
+    // Replaced: the old one goes, the one that is named again stays.
+    assert_eq!(address(&mut caller, true, one, "10.0.1.1", 24), Ok(()));
+    caller.request(&SwInterfaceAddressReplaceBegin).expect("done");
+    assert_eq!(address(&mut caller, true, one, "10.0.1.1", 24), Ok(()));
+    caller.request(&SwInterfaceAddressReplaceEnd).expect("done");
+    let left: Vec<_> =
+        daemon.control().objects().all::<InterfaceAddress>().iter().map(|a| a.address.to_string()).collect();
+    assert_eq!(left, ["10.0.1.1/24"]);
+    assert_eq!(address(&mut caller, false, one, "10.0.0.1", 24), Err(Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE));
+    assert_eq!(address(&mut caller, true, one, "10.0.2.1", 24), Ok(()));
+    let prefix = AddressWithPrefix::default();
+    let all = SwInterfaceAddDelAddress { sw_if_index: InterfaceIndex(one), is_add: false, del_all: true, prefix };
+    caller.request(&all).expect("done");
+    assert!(daemon.control().objects().all::<InterfaceAddress>().is_empty());
+}
+
+#[test]
+fn ip6_and_other_hashes_of_flows_are_refused() {
+    let (daemon, mut caller) = bench();
+    let sw_if_index = InterfaceIndex(index(&daemon, "if1"));
+    let mut ip6 = |enable| caller.request(&SwInterfaceIp6EnableDisable { sw_if_index, enable }).map(drop);
+    assert_eq!((ip6(true), ip6(false)), (Err(Retval::INVALID_ADDRESS_FAMILY), Ok(())));
+    let mut hash = |af, bits| {
+        let flow_hash_config = IpFlowHashConfig(bits);
+        let second = caller.request(&SetIpFlowHashV2 { table_id: 0, af, flow_hash_config }).map(drop);
+        let flow_hash_config = IpFlowHashConfigV2(bits);
+        let third = caller.request(&SetIpFlowHashV3 { table_id: 0, af, flow_hash_config }).map(drop);
+        assert_eq!(second, third);
+        second
+    };
+    assert_eq!(hash(AddressFamily::Ip4, 31), Ok(()));
+    assert_eq!(hash(AddressFamily::Ip4, 3), Err(Retval::UNIMPLEMENTED));
+    assert_eq!(hash(AddressFamily::Ip6, 31), Err(Retval::INVALID_ADDRESS_FAMILY));
+    let first = |dst| SetIpFlowHash {
+        vrf_id: 0,
+        is_ipv6: false,
+        src: true,
+        dst,
+        sport: true,
+        dport: true,
+        proto: true,
+        reverse: false,
+        symmetric: false,
+    };
+    assert!(caller.request(&first(true)).is_ok());
+    assert_eq!(caller.request(&first(false)).err(), Some(Retval::UNIMPLEMENTED));
+    let router = caller.request(&SetIpFlowHashRouterId { router_id: 7 });
+    assert_eq!(router.err(), Some(Retval::UNIMPLEMENTED));
+}

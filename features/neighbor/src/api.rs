@@ -1,0 +1,384 @@
+//! VPP's messages about neighbours: `ip_neighbor.api`.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+
+use quiver_compat::api::{Adding, MessageId};
+use quiver_compat::types::{Address, AddressFamily, InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire, flags};
+use quiver_control::Control;
+use quiver_interface::api::name;
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_ip::Ip4;
+use quiver_wire::{MacAddress, UnicastMac};
+
+use crate::objects::NeighborObject;
+use crate::resolve::{Outcome, Wanted};
+use crate::table::{AGE, Neighbors, State};
+
+pub(crate) fn register(control: &Control) {
+    control.insert_room(Replacing::default());
+    let listeners = quiver_compat::add(control, "ip_neighbor", (1, 0, 1), |file| {
+        file.request(ip_neighbor_add_del);
+        file.dump(ip_neighbor_dump);
+        file.request(ip_neighbor_flush);
+        file.request(ip_neighbor_config);
+        file.request(ip_neighbor_config_get);
+        file.request(ip_neighbor_replace_begin);
+        file.request(ip_neighbor_replace_end);
+        add_events(file)
+    });
+    control.room_mut::<Neighbors>().listeners = listeners;
+}
+
+/// Neighbours that have a mark, while a client says which ones shall be there.
+#[derive(Default)]
+struct Replacing(Option<HashSet<Wanted>>);
+
+flags! {
+    /// What is to be known of a neighbour.
+    pub(crate) struct IpNeighborFlags(u8) as "ip_neighbor_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
+        /// It was configured.
+        STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
+        /// It has no route of its own.
+        NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
+    }
+}
+
+/// A neighbour.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct IpNeighbor {
+    sw_if_index: InterfaceIndex,
+    flags: IpNeighborFlags,
+    mac_address: MacAddress,
+    ip_address: Address,
+}
+
+impl IpNeighbor {
+    fn of((interface, address): Wanted, mac: MacAddress, state: State) -> IpNeighbor {
+        let flags = if state == State::Static { IpNeighborFlags::STATIC } else { IpNeighborFlags::NONE };
+        IpNeighbor { sw_if_index: interface.into(), flags, mac_address: mac, ip_address: address.into() }
+    }
+}
+
+/// Add a neighbour, or delete it. One that is not static ages like those that were heard.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = IpNeighborAddDelReply)]
+struct IpNeighborAddDel {
+    is_add: bool,
+    neighbor: IpNeighbor,
+}
+
+/// Where packets to the neighbour are counted.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct IpNeighborAddDelReply {
+    stats_index: u32,
+}
+
+fn ip_neighbor_add_del(control: &Control, request: IpNeighborAddDel) -> Result<IpNeighborAddDelReply, Refusal> {
+    let IpNeighbor { sw_if_index, flags, mac_address, ip_address } = request.neighbor;
+    let interface = name(control, sw_if_index)?;
+    let address = ip_address.v4()?;
+    let wanted = (control.room::<Interfaces>().id_of(&interface.0)?, address);
+    if !request.is_add {
+        remove(control, &interface, wanted)?;
+        return Ok(IpNeighborAddDelReply { stats_index: NONE });
+    }
+    if flags.has(IpNeighborFlags::NO_FIB_ENTRY) {
+        return Err(Refusal::unimplemented("neighbor.flags: a neighbour always has a route of its own"));
+    }
+    let wrong = |error| Refusal::new(Retval::INVALID_VALUE, format!("neighbor.mac_address: {error}"));
+    let mac = UnicastMac::new(mac_address).map_err(wrong)?;
+    if let Some(marked) = &mut control.room_mut::<Replacing>().0 {
+        marked.remove(&wanted);
+    }
+    match flags.has(IpNeighborFlags::STATIC) {
+        true => control.put(NeighborObject { interface, address, mac })?,
+        false if control.objects().get::<NeighborObject>(&(interface.clone(), address)).is_some() => {
+            let what = format!("neighbor: {address} on {interface} is static; delete it first");
+            return Err(Refusal::new(Retval::ENTRY_ALREADY_EXISTS, what));
+        }
+        false => {
+            crate::objects::check(&NeighborObject { interface, address, mac })?;
+            control.room_mut::<Neighbors>().learn(control, wanted, mac.get(), State::Reachable);
+        }
+    }
+    let hop = control.room::<Ip4>().fib.adjacencies.find(wanted.0, Some(address));
+    Ok(IpNeighborAddDelReply { stats_index: hop.unwrap_or(NONE) })
+}
+
+/// Forgets a neighbour, configured or not.
+fn remove(control: &Control, interface: &InterfaceName, wanted: Wanted) -> Result<(), Refusal> {
+    let key = (interface.clone(), wanted.1);
+    if control.objects().get::<NeighborObject>(&key).is_some() {
+        return Ok(control.delete::<NeighborObject>(&key)?);
+    }
+    let neighbors = &mut *control.room_mut::<Neighbors>();
+    if neighbors.get(wanted).is_none() {
+        let what = format!("neighbor: {} is not known on {interface}", wanted.1);
+        return Err(Refusal::new(Retval::NO_SUCH_ENTRY, what));
+    }
+    neighbors.forget(control, wanted, Outcome::Silent);
+    Ok(())
+}
+
+/// The neighbours on an interface, or on all, whose addresses are known.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = IpNeighborDetails)]
+struct IpNeighborDump {
+    sw_if_index: InterfaceIndex,
+    af: AddressFamily,
+}
+
+/// A neighbour, and for how many seconds it was not heard.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct IpNeighborDetails {
+    age: f64,
+    neighbor: IpNeighbor,
+}
+
+fn ip_neighbor_dump(control: &Control, request: IpNeighborDump) -> Vec<IpNeighborDetails> {
+    let (neighbors, now) = (control.room::<Neighbors>(), control.now());
+    let of = |(wanted, neighbor): (&Wanted, &crate::Neighbor)| {
+        let age = now.since(neighbor.since).as_secs_f64();
+        Some(IpNeighborDetails { age, neighbor: IpNeighbor::of(*wanted, neighbor.mac?, neighbor.state) })
+    };
+    neighbors.iter().filter(|((id, _), _)| is_meant(request.af, request.sw_if_index, *id)).filter_map(of).collect()
+}
+
+/// Whether a request about all neighbours of a family, or those on an interface, means those on this one.
+fn is_meant(af: AddressFamily, sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
+    af == AddressFamily::Ip4 && (sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0))
+}
+
+/// Forget the neighbours on an interface, or on all, configured ones, too.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpNeighborFlush {
+    af: AddressFamily,
+    sw_if_index: InterfaceIndex,
+}
+
+fn ip_neighbor_flush(control: &Control, request: IpNeighborFlush) -> Result<(), Refusal> {
+    if request.sw_if_index.0 != NONE {
+        name(control, request.sw_if_index)?;
+    }
+    let all: Vec<Wanted> = control.room::<Neighbors>().iter().map(|(wanted, _)| *wanted).collect();
+    let meant = all.into_iter().filter(|(id, _)| is_meant(request.af, request.sw_if_index, *id)).collect();
+    remove_all(control, meant)
+}
+
+fn remove_all(control: &Control, all: Vec<Wanted>) -> Result<(), Refusal> {
+    for wanted in all {
+        let interface = InterfaceName(control.room::<Interfaces>().name(wanted.0));
+        if control.room::<Neighbors>().get(wanted).is_some() {
+            remove(control, &interface, wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Set how many neighbours may be known, and how long they are kept.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpNeighborConfig {
+    af: AddressFamily,
+    max_number: u32,
+    max_age: u32,
+    recycle: bool,
+}
+
+fn ip_neighbor_config(_: &Control, request: IpNeighborConfig) -> Result<(), Refusal> {
+    let IpNeighborConfig { af, max_number, max_age, recycle } = request;
+    if af == AddressFamily::Ip6 {
+        return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "af: there is no IPv6 yet"));
+    }
+    match (max_number, u64::from(max_age), recycle) {
+        (NONE, age, false) if age == AGE.as_secs() => Ok(()),
+        _ => Err(Refusal::unimplemented("the number of neighbours and their age cannot be set")),
+    }
+}
+
+/// How many neighbours may be known, and how long are they kept?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = IpNeighborConfigGetReply)]
+struct IpNeighborConfigGet {
+    af: AddressFamily,
+}
+
+/// So many, and for so many seconds after they were heard.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct IpNeighborConfigGetReply {
+    af: AddressFamily,
+    max_number: u32,
+    max_age: u32,
+    recycle: bool,
+}
+
+fn ip_neighbor_config_get(_: &Control, request: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply, Refusal> {
+    let (max_number, max_age) = match request.af {
+        AddressFamily::Ip4 => (NONE, AGE.as_secs() as u32),
+        AddressFamily::Ip6 => (0, 0),
+    };
+    Ok(IpNeighborConfigGetReply { af: request.af, max_number, max_age, recycle: false })
+}
+
+/// Mark all neighbours; those that are not added again until `ip_neighbor_replace_end` are forgotten then.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpNeighborReplaceBegin;
+
+fn ip_neighbor_replace_begin(control: &Control, _: IpNeighborReplaceBegin) -> Result<(), Refusal> {
+    let marked = control.room::<Neighbors>().iter().map(|(wanted, _)| *wanted).collect();
+    control.room_mut::<Replacing>().0 = Some(marked);
+    Ok(())
+}
+
+/// Forget the neighbours that have a mark.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpNeighborReplaceEnd;
+
+fn ip_neighbor_replace_end(control: &Control, _: IpNeighborReplaceEnd) -> Result<(), Refusal> {
+    let marked = control.room_mut::<Replacing>().0.take().unwrap_or_default();
+    remove_all(control, marked.into_iter().collect())
+}
+
+/// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
+#[derive(Message, Clone, Debug)]
+#[message(request, events(IpNeighborEvent))]
+struct WantIpNeighborEvents {
+    enable: bool,
+    pid: u32,
+    ip: Address,
+    sw_if_index: InterfaceIndex,
+}
+
+/// A neighbour has become known.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+struct IpNeighborEvent {
+    neighbor: IpNeighbor,
+}
+
+/// Tell me when a neighbour becomes known or is forgotten, or stop it: any, or only one of this address and on this interface.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "want_ip_neighbor_events_v2", events(IpNeighborEventV2))]
+struct WantIpNeighborEventsV2 {
+    enable: bool,
+    pid: u32,
+    ip: Address,
+    sw_if_index: InterfaceIndex,
+}
+
+flags! {
+    /// What has become of a neighbour.
+    struct IpNeighborEventFlags(u32) as "ip_neighbor_event_flags" Enum {
+        /// It has become known.
+        ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
+        /// It was forgotten.
+        REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
+    }
+}
+
+/// A neighbour has become known, or was forgotten.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event, name = "ip_neighbor_event_v2")]
+struct IpNeighborEventV2 {
+    flags: IpNeighborEventFlags,
+    neighbor: IpNeighbor,
+}
+
+/// Of which neighbours a client wants to be told.
+#[derive(Clone, Copy, PartialEq)]
+struct Filter {
+    address: Option<Ipv4Addr>,
+    interface: u32,
+}
+
+impl Filter {
+    fn new(ip: Address, interface: InterfaceIndex) -> Result<Filter, Refusal> {
+        let address = match ip.get() {
+            any if any.is_unspecified() => None,
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "ip: there is no IPv6 yet")),
+        };
+        Ok(Filter { address, interface: interface.0 })
+    }
+    fn passes(&self, (id, address): Wanted) -> bool {
+        self.address.is_none_or(|only| only == address)
+            && is_meant(AddressFamily::Ip4, InterfaceIndex(self.interface), id)
+    }
+}
+
+/// Clients by what they want to be told.
+struct Filtered<E> {
+    id: MessageId<E>,
+    by_filter: RefCell<Vec<(Filter, Rc<Subscribers<E>>)>>,
+}
+
+impl<E: Message> Filtered<E> {
+    fn new(id: MessageId<E>) -> Filtered<E> {
+        Filtered { id, by_filter: RefCell::default() }
+    }
+    fn of(&self, filter: Filter) -> Rc<Subscribers<E>> {
+        let mut all = self.by_filter.borrow_mut();
+        all.retain(|(of, subscribers)| *of == filter || !subscribers.is_empty());
+        if let Some((_, subscribers)) = all.iter().find(|(of, _)| *of == filter) {
+            return subscribers.clone();
+        }
+        let subscribers = Rc::new(Subscribers::new(self.id));
+        all.push((filter, subscribers.clone()));
+        subscribers
+    }
+    fn tell(&self, wanted: Wanted, event: &E) {
+        let all = self.by_filter.borrow();
+        all.iter().filter(|(filter, _)| filter.passes(wanted)).for_each(|(_, subscribers)| subscribers.tell(event));
+    }
+}
+
+/// The clients that want to be told of neighbours.
+pub(crate) struct Listeners {
+    known: Filtered<IpNeighborEvent>,
+    changed: Filtered<IpNeighborEventV2>,
+}
+
+impl Listeners {
+    /// A neighbour has become known by this address.
+    pub fn added(&self, wanted: Wanted, mac: MacAddress, state: State) {
+        let neighbor = IpNeighbor::of(wanted, mac, state);
+        self.known.tell(wanted, &IpNeighborEvent { neighbor });
+        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::ADDED, neighbor });
+    }
+    /// A neighbour of this address was forgotten.
+    pub fn removed(&self, wanted: Wanted, mac: MacAddress, state: State) {
+        let neighbor = IpNeighbor::of(wanted, mac, state);
+        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::REMOVED, neighbor });
+    }
+}
+
+fn add_events(file: &mut Adding<'_>) -> Option<Rc<Listeners>> {
+    let (known, changed) = (Filtered::new(file.event()), Filtered::new(file.event()));
+    let listeners = Rc::new(Listeners { known, changed });
+    let of = listeners.clone();
+    file.call(move |call, request: WantIpNeighborEvents| {
+        of.known.of(Filter::new(request.ip, request.sw_if_index)?).set(&call.client, request.pid, request.enable);
+        Ok(())
+    });
+    let of = listeners.clone();
+    file.call(move |call, request: WantIpNeighborEventsV2| {
+        of.changed.of(Filter::new(request.ip, request.sw_if_index)?).set(&call.client, request.pid, request.enable);
+        Ok(())
+    });
+    Some(listeners)
+}
+
+#[cfg(test)]
+mod tests;

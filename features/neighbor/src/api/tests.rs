@@ -1,0 +1,154 @@
+//! The messages, by a client, against what is configured and what is known.
+
+use quiver_compat::Caller;
+use quiver_control::{Change, Kind, Object, ObjectError};
+use quiver_engine::{Dataplane, Settings};
+use quiver_interface::NewInterface;
+use quiver_ip::InterfaceAddress;
+use quiver_testkit::executor::Executor;
+
+use super::*;
+
+const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+
+/// The control side of a daemon, whose workers have not begun.
+struct Bench {
+    control: Control,
+    _executor: Executor,
+}
+
+impl Bench {
+    fn control(&self) -> &Control {
+        &self.control
+    }
+}
+
+/// An interface that a test has made.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "ports", provides = "interface")]
+struct Port {
+    /// Its name.
+    #[key]
+    name: String,
+}
+
+fn make(control: &Control, change: Change<'_, Port>) -> Result<(), ObjectError> {
+    if let Change::Create(Port { name }) = change {
+        let mac = MacAddress([2, 0, 0, 0, 0, 1]);
+        let new = NewInterface { name: name.clone(), kind: "test", mac, mtu: 1500, parent: None, queues: None };
+        quiver_interface::create(control, new)?;
+    }
+    Ok(())
+}
+
+/// A daemon with an interface that has an address, its number, and a client.
+fn bench() -> (Bench, u32, Caller) {
+    let executor = Executor::new(1);
+    let control = executor.control();
+    control.insert_room(Dataplane::new(Settings::default()).expect("memory"));
+    quiver_interface::register(&control).expect("a room");
+    quiver_ip::register(&control).expect("a room");
+    crate::register(&control).expect("a room");
+    control.objects().add(Kind::new(make));
+    control.put(Port { name: "if1".into() }).expect("there is room");
+    let id = control.room::<Interfaces>().id_of("if1").expect("it is there");
+    let address = "10.0.0.1/24".parse().expect("an address");
+    control.put(InterfaceAddress::new(InterfaceName("if1".into()), address)).expect("there is room");
+    let caller = Caller::connect(&control);
+    (Bench { control, _executor: executor }, id.0.into(), caller)
+}
+
+fn neighbor(sw_if_index: u32, last: u8, flags: IpNeighborFlags) -> IpNeighbor {
+    let ip_address = Ipv4Addr::new(10, 0, 0, last).into();
+    IpNeighbor { sw_if_index: InterfaceIndex(sw_if_index), flags, mac_address: MAC, ip_address }
+}
+
+fn set(caller: &mut Caller, is_add: bool, neighbor: IpNeighbor) -> Result<u32, Retval> {
+    caller.request(&IpNeighborAddDel { is_add, neighbor }).map(|reply| reply.stats_index)
+}
+
+fn dump(caller: &mut Caller) -> Vec<IpNeighbor> {
+    let all = caller.dump(&IpNeighborDump { sw_if_index: InterfaceIndex(NONE), af: AddressFamily::Ip4 });
+    all.into_iter().map(|details| details.neighbor).collect()
+}
+
+#[test]
+fn neighbours_are_added_told_and_deleted() {
+    let (daemon, index, mut caller) = bench();
+    let (fixed, heard) = (neighbor(index, 2, IpNeighborFlags::STATIC), neighbor(index, 3, IpNeighborFlags::NONE));
+    let hop = set(&mut caller, true, fixed).expect("there is room");
+    let control = daemon.control();
+    assert_eq!(
+        control.room::<Ip4>().fib.adjacencies.find(InterfaceId(index as u16), Some([10, 0, 0, 2].into())),
+        Some(hop)
+    );
+    set(&mut caller, true, heard).expect("there is room");
+    assert_eq!(dump(&mut caller), [fixed, heard]);
+    assert_eq!(control.objects().all::<NeighborObject>().len(), 1, "what was heard is not configured");
+    let ip6 = caller.dump(&IpNeighborDump { sw_if_index: InterfaceIndex(NONE), af: AddressFamily::Ip6 });
+    assert!(ip6.is_empty());
+
+    assert_eq!(set(&mut caller, false, fixed), Ok(NONE));
+    assert_eq!(set(&mut caller, false, fixed), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(dump(&mut caller), [heard]);
+    set(&mut caller, true, fixed).expect("there is room");
+    let flush = IpNeighborFlush { af: AddressFamily::Ip4, sw_if_index: InterfaceIndex(index) };
+    caller.request(&flush).expect("done");
+    assert!(dump(&mut caller).is_empty() && control.objects().all::<NeighborObject>().is_empty());
+}
+
+#[test]
+fn what_neighbours_cannot_do_is_refused() {
+    let (_daemon, index, mut caller) = bench();
+    let good = neighbor(index, 2, IpNeighborFlags::STATIC);
+    assert_eq!(set(&mut caller, true, neighbor(99, 2, IpNeighborFlags::STATIC)), Err(Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(set(&mut caller, true, neighbor(index, 2, IpNeighborFlags::NO_FIB_ENTRY)), Err(Retval::UNIMPLEMENTED));
+    let group = IpNeighbor { mac_address: MacAddress([0xff; 6]), ..good };
+    assert_eq!(set(&mut caller, true, group), Err(Retval::INVALID_VALUE));
+    let ip6 = IpNeighbor { ip_address: std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST).into(), ..good };
+    assert_eq!(set(&mut caller, true, ip6), Err(Retval::INVALID_ADDRESS_FAMILY));
+    let config = caller.request(&IpNeighborConfigGet { af: AddressFamily::Ip4 }).expect("it is known");
+    let IpNeighborConfigGetReply { af, max_number, max_age, recycle } = config;
+    assert_eq!((max_number, max_age, recycle), (NONE, 600, false));
+    assert!(caller.request(&IpNeighborConfig { af, max_number, max_age, recycle }).is_ok());
+    let less = IpNeighborConfig { af, max_number: 50, max_age, recycle };
+    assert_eq!(caller.request(&less).err(), Some(Retval::UNIMPLEMENTED));
+}
+
+#[test]
+fn neighbours_are_replaced() {
+    let (_daemon, index, mut caller) = bench();
+    let [one, two, three] = [2, 3, 4].map(|last| neighbor(index, last, IpNeighborFlags::STATIC));
+    for neighbor in [one, two] {
+        set(&mut caller, true, neighbor).expect("there is room");
+    }
+    caller.request(&IpNeighborReplaceBegin).expect("done");
+    for neighbor in [two, three] {
+        set(&mut caller, true, neighbor).expect("there is room");
+    }
+    assert_eq!(dump(&mut caller), [one, two, three]);
+    caller.request(&IpNeighborReplaceEnd).expect("done");
+    assert_eq!(dump(&mut caller), [two, three]);
+}
+
+#[test]
+fn clients_are_told_of_the_neighbours_that_they_want_to_know_of() {
+    let (_daemon, index, mut caller) = bench();
+    let [one, two] = [2, 3].map(|last| neighbor(index, last, IpNeighborFlags::STATIC));
+    let (any, sw_if_index) = (Address::from(Ipv4Addr::UNSPECIFIED), InterfaceIndex(NONE));
+    let all = WantIpNeighborEventsV2 { enable: true, pid: 1, ip: any, sw_if_index };
+    caller.request(&all).expect("done");
+    caller.request(&WantIpNeighborEvents { enable: true, pid: 1, ip: two.ip_address, sw_if_index }).expect("done");
+    for neighbor in [one, two] {
+        set(&mut caller, true, neighbor).expect("there is room");
+    }
+    assert_eq!(caller.events::<IpNeighborEvent>(), [IpNeighborEvent { neighbor: two }]);
+    let (flags, gone) = (IpNeighborEventFlags::ADDED, IpNeighborEventFlags::REMOVED);
+    let added = [one, two].map(|neighbor| IpNeighborEventV2 { flags, neighbor });
+    assert_eq!(caller.events::<IpNeighborEventV2>(), added);
+    set(&mut caller, false, two).expect("it is there");
+    assert_eq!(caller.events::<IpNeighborEventV2>(), [IpNeighborEventV2 { flags: gone, neighbor: two }]);
+    caller.request(&WantIpNeighborEventsV2 { enable: false, ..all }).expect("done");
+    set(&mut caller, false, one).expect("it is there");
+    assert!(caller.events::<IpNeighborEventV2>().is_empty());
+}
