@@ -219,7 +219,11 @@ impl Wire for IpRouteV2 {
     fn put(&self, out: &mut Vec<u8>) {
         let IpRoute { table_id, stats_index, prefix, paths } = &self.route;
         let count = u8::try_from(paths.len()).unwrap_or(u8::MAX);
-        (table_id.put(out), stats_index.put(out), prefix.put(out), count.put(out), self.src.put(out));
+        table_id.put(out);
+        stats_index.put(out);
+        prefix.put(out);
+        count.put(out);
+        self.src.put(out);
         paths.iter().take(count.into()).for_each(|path| path.put(out));
     }
     fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
