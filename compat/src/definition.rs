@@ -184,13 +184,20 @@ pub struct Definition {
     pub fields: Vec<Field>,
     /// What it is for.
     pub text: String,
+    /// What fields are where a client's caller leaves them out, as JSON; 0 without that.
+    pub defaults: Vec<(&'static str, &'static str)>,
 }
 
 impl Definition {
     /// A message of these fields behind its header.
     pub fn new(name: &str, header: Header, fields: Vec<Field>, text: &str) -> Definition {
         let fields = [header.fields(), fields].concat();
-        Definition { name: name.to_owned(), fields, text: text.to_owned() }
+        Definition { name: name.to_owned(), fields, text: text.to_owned(), defaults: vec![] }
+    }
+    /// The same, where clients fill in these values of fields.
+    pub fn with_defaults(mut self, defaults: &[(&'static str, &'static str)]) -> Definition {
+        self.defaults = defaults.to_vec();
+        self
     }
     /// VPP's checksum: over its fields, and then over the types of these, as deep as they go.
     pub fn crc(&self) -> u32 {

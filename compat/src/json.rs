@@ -83,7 +83,15 @@ fn message(definition: &Definition) -> Value {
         "options": {},
         "comment": format!("/* {} */", definition.text),
     });
-    let fields = definition.fields.iter().map(field);
+    let fields = definition.fields.iter().map(|of| {
+        let mut value = field(of);
+        let default = definition.defaults.iter().find(|(name, _)| *name == of.name);
+        if let (Some((_, default)), Some(parts)) = (default, value.as_array_mut()) {
+            // Numbers and truth values are written as JSON writes them.
+            parts.push(json!({ "default": default.parse::<Value>().unwrap_or_default() }));
+        }
+        value
+    });
     [Value::from(definition.name.clone()), number].into_iter().chain(fields).chain([about]).collect()
 }
 

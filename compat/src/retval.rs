@@ -37,6 +37,10 @@ retvals! {
     NO_PATHS_IN_ROUTE = -52,
     /// The interface does not have the address.
     ADDRESS_NOT_FOUND_FOR_INTERFACE = -60,
+    /// There is no VLAN of this number.
+    INVALID_VLAN = -55,
+    /// The VLAN has an interface already.
+    VLAN_ALREADY_EXISTS = -56,
     /// There is no such node in the graph.
     NO_SUCH_NODE = -63,
     /// No such table.
@@ -55,6 +59,8 @@ retvals! {
     CANNOT_CREATE_PCAP_FILE = -93,
     /// The address family is not supported.
     INVALID_ADDRESS_FAMILY = -97,
+    /// The interface is no part of another.
+    INVALID_SUB_SW_IF_INDEX = -98,
     /// The entry is there already.
     ENTRY_ALREADY_EXISTS = -116,
     /// The bridge domain is there already.

@@ -14,6 +14,7 @@ struct SetFirst {
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct SetSecond {
+    #[default(7)]
     value: u32,
 }
 
@@ -28,4 +29,7 @@ fn rooms_add_to_one_file() {
     let messages = things["messages"].as_array().expect("a list").iter().map(|message| message[0].as_str());
     let names: Vec<_> = messages.flatten().collect();
     assert_eq!(names, ["set_first", "set_first_reply", "set_second", "set_second_reply"]);
+    let field = |message: usize| &things["messages"][message][4];
+    assert_eq!(*field(0), serde_json::json!(["u32", "value"]));
+    assert_eq!(*field(2), serde_json::json!(["u32", "value", {"default": 7}]), "clients fill it in");
 }

@@ -19,8 +19,10 @@ pub fn derive_wire(input: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct a message. `#[message(...)]` says what kind: `request`, `dump`, `stream`, `reply`, `details`, `addressed`
-/// (details that name the client, as few of VPP's do), `event` or `bare`, and what belongs to it: `reply = Type`, `details = Type`, `events(Type, ...)`, `name = "..."`.
-#[proc_macro_derive(Message, attributes(message, count))]
+/// (details that name the client, as few of VPP's do), `event` or `bare`, and what belongs to it: `reply = Type`,
+/// `details = Type`, `events(Type, ...)`, `name = "..."`. A field with `#[default(10)]` has this value where a client's caller
+/// leaves it out.
+#[proc_macro_derive(Message, attributes(message, count, default))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     message::derive(&input).unwrap_or_else(Error::into_compile_error).into()

@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::punctuated::Punctuated;
-use syn::{DeriveInput, Error, Ident, LitStr, Token, Type, parenthesized};
+use syn::{DeriveInput, Error, Ident, Lit, LitStr, Token, Type, parenthesized};
 
 use crate::wire::{FieldTokens, field_tokens};
-use crate::{doc, snake_case};
+use crate::{doc, snake_case, struct_fields};
 
 /// What `#[message(...)]` says.
 struct Attribute {
@@ -51,12 +51,30 @@ fn attribute(input: &DeriveInput) -> Result<Attribute, Error> {
     Ok(Attribute { role, name, reply, details, events })
 }
 
+/// The fields with `#[default(...)]`, and what that says, as pairs of texts.
+fn defaults(input: &DeriveInput) -> Result<Vec<Tokens>, Error> {
+    let mut found = vec![];
+    for field in struct_fields(input)? {
+        let attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("default"));
+        let (Some(attribute), Some(ident)) = (attribute, &field.ident) else { continue };
+        let value = match attribute.parse_args::<Lit>()? {
+            Lit::Int(number) => number.base10_digits().to_owned(),
+            Lit::Bool(word) => word.value.to_string(),
+            other => return Err(Error::new_spanned(other, "expected a number, true or false")),
+        };
+        let name = ident.to_string();
+        found.push(quote!((#name, #value)));
+    }
+    Ok(found)
+}
+
 pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
     let Attribute { role, name, reply, details, events } = attribute(input)?;
     let (ident, text) = (&input.ident, doc(&input.attrs));
     if text.is_empty() {
         return Err(Error::new_spanned(ident, "a doc comment is missing: it is the message's documentation"));
     }
+    let defaults = defaults(input)?;
     let FieldTokens { described, written, read, idents } = field_tokens(input)?;
     let missing = |what| Error::new_spanned(ident, format!("{what} = Type is missing"));
     let header = match role.to_string().as_str() {
@@ -105,6 +123,7 @@ pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
                     let fields: ::std::vec::Vec<::std::vec::Vec<derived::Field>> = ::std::vec![#(#described),*];
                     let fields = fields.into_iter().flatten().collect();
                     derived::Definition::new(#name, derived::Header::#header, fields, #text)
+                        .with_defaults(&[#(#defaults),*])
                 }
                 fn put(&self, out: &mut ::std::vec::Vec<u8>) {
                     #(#written)*

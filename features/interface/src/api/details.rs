@@ -15,6 +15,7 @@ use crate::settings::{InterfaceName, InterfaceSettings};
 #[derive(Message, Clone, Debug)]
 #[message(dump, details = SwInterfaceDetails)]
 pub(super) struct SwInterfaceDump {
+    #[default(4294967295)]
     pub sw_if_index: InterfaceIndex,
     pub name_filter_valid: bool,
     pub name_filter: String,
