@@ -5,9 +5,10 @@
 //!   a sub-interface gets its tags.
 //! - [`rewrite`]: the objects and commands of tag rewrite in layer 2; [`edit`]: its nodes, `l2-input-vtr` and
 //!   `l2-output-vtr`.
-//! - [`tags`]: tags in the bytes of a frame.
+//! - [`tags`]: tags in the bytes of a frame; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+mod api;
 pub mod edit;
 pub mod input;
 pub mod matching;
@@ -71,5 +72,6 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
     }
     sub_interface::register(control);
     rewrite::register(control);
+    api::register(control);
     Ok(())
 }

@@ -120,9 +120,14 @@ fn set(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 }
 
 fn disable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let interface = matches.get("interface")?;
-    if control.objects().get::<TagRewrite>(&interface).is_some() {
-        control.delete::<TagRewrite>(&interface)?;
-    }
+    leave(control, &matches.get("interface")?)?;
     Ok(Reply::done())
+}
+
+/// Leaves the tags of an interface's frames as they are.
+pub(crate) fn leave(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError> {
+    match control.objects().get::<TagRewrite>(interface) {
+        Some(_) => control.delete::<TagRewrite>(interface),
+        None => Ok(()),
+    }
 }
