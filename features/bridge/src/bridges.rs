@@ -4,16 +4,19 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use quiver_control::{Control, ObjectError};
-use quiver_engine::{Dataplane, Domain as Epochs, Publisher, Snapshot};
-use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use quiver_control::ObjectError;
+use quiver_engine::{Domain as Epochs, Publisher, Snapshot};
+use quiver_interface::InterfaceId;
 use quiver_wire::MacAddress;
 
 use crate::layer2::{DomainIndex, Layer2, Member, Port};
-use crate::loopback;
 use crate::macs::Macs;
 use crate::objects::BridgeDomain;
 use crate::station::{Place, Station};
+
+mod modes;
+
+pub(crate) use modes::{follow_interfaces, set, set_mode};
 
 /// The feature through which a virtual interface sends.
 pub(crate) const BVI_OUTPUT: &str = "bvi-output";
@@ -31,6 +34,8 @@ pub enum Mode {
         group: u8,
         /// Whether it is the domain's virtual interface.
         bvi: bool,
+        /// Whether it gets the frames to unknown addresses.
+        unknown: bool,
     },
 }
 
@@ -49,6 +54,8 @@ type Chosen = Rc<RefCell<BTreeSet<u16>>>;
 pub struct Bridges {
     domains: BTreeMap<u32, BridgeState>,
     modes: BTreeMap<InterfaceId, Mode>,
+    /// What interfaces let happen themselves: bits of [`Port`].
+    own: BTreeMap<InterfaceId, u32>,
     /// Domains and their members.
     members: BTreeSet<(u32, InterfaceId)>,
     /// Virtual interfaces that are set up.
@@ -65,6 +72,7 @@ impl Bridges {
         Bridges {
             domains: BTreeMap::new(),
             modes: BTreeMap::new(),
+            own: BTreeMap::new(),
             members: BTreeSet::new(),
             up: BTreeSet::new(),
             published: Publisher::new(epochs, Layer2::default()),
@@ -90,17 +98,30 @@ impl Bridges {
     pub fn id_of(&self, index: DomainIndex) -> Option<u32> {
         self.domains.iter().find(|(_, domain)| domain.index == index).map(|(id, _)| *id)
     }
+    /// The interfaces of layer 2.
+    pub fn modes(&self) -> impl Iterator<Item = (InterfaceId, Mode)> + '_ {
+        self.modes.iter().map(|(id, mode)| (*id, *mode))
+    }
     /// What an interface is in layer 2.
     pub fn mode(&self, interface: InterfaceId) -> Option<Mode> {
         self.modes.get(&interface).copied()
     }
-    /// The members of a domain: interface, split-horizon group, and whether it is the virtual one.
-    pub fn members(&self, id: u32) -> impl Iterator<Item = Member> + '_ {
+    /// The interfaces of a domain, with that for frames to unknown addresses.
+    pub(crate) fn interfaces(&self, id: u32) -> impl Iterator<Item = InterfaceId> + '_ {
         let members = self.members.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
-        members.filter_map(|(_, interface)| match self.mode(*interface)? {
-            Mode::Member { group, bvi, .. } => Some(Member { interface: *interface, group, bvi }),
-            Mode::Connected(_) => None,
+        members.map(|(_, interface)| *interface)
+    }
+    /// The members of a domain, to which it floods: interface, split-horizon group, and whether it is the virtual one.
+    pub fn members(&self, id: u32) -> impl Iterator<Item = Member> + '_ {
+        self.interfaces(id).filter_map(|interface| match self.mode(interface)? {
+            Mode::Member { group, bvi, unknown: false, .. } => Some(Member { interface, group, bvi }),
+            Mode::Member { .. } | Mode::Connected(_) => None,
         })
+    }
+    /// The domain's interface for frames to unknown addresses.
+    pub fn unknown(&self, id: u32) -> Option<InterfaceId> {
+        let is_it = |id: &InterfaceId| matches!(self.mode(*id), Some(Mode::Member { unknown: true, .. }));
+        self.interfaces(id).find(is_it)
     }
     /// The domain's virtual interface.
     pub fn bvi(&self, id: u32) -> Option<InterfaceId> {
@@ -110,7 +131,8 @@ impl Bridges {
     pub(crate) fn learns(&self, interface: InterfaceId, index: DomainIndex) -> Option<&BridgeDomain> {
         let Some(Mode::Member { domain, .. }) = self.mode(interface) else { return None };
         let state = self.domains.get(&domain)?;
-        (state.index == index && state.settings.learn).then_some(&state.settings)
+        let own = self.own.get(&interface).is_none_or(|own| own & Port::LEARN != 0);
+        (state.index == index && state.settings.learn && own).then_some(&state.settings)
     }
 
     pub(crate) fn add_domain(&mut self, settings: &BridgeDomain) -> Result<(), ObjectError> {
@@ -127,7 +149,7 @@ impl Bridges {
     pub(crate) fn change_domain(&mut self, settings: &BridgeDomain) {
         if let Some(domain) = self.domains.get_mut(&settings.id) {
             domain.settings = settings.clone();
-            let members: Vec<_> = self.members(settings.id).map(|member| member.interface).collect();
+            let members: Vec<_> = self.interfaces(settings.id).collect();
             self.publish(&members, &[]);
         }
     }
@@ -187,7 +209,12 @@ impl Bridges {
         chosen(&self.connected, matches!(mode, Some(Mode::Connected(_))));
         chosen(&self.bridged, matches!(mode, Some(Mode::Member { .. })));
         let domains: Vec<u32> = [domain(was), domain(mode)].into_iter().flatten().collect();
-        self.publish(&[id], &domains);
+        let diverts = |mode| matches!(mode, Some(Mode::Member { unknown: true, .. }));
+        let mut concerned = vec![id];
+        if diverts(was) || diverts(mode) {
+            concerned.extend(domains.iter().flat_map(|domain| self.interfaces(*domain)));
+        }
+        self.publish(&concerned, &domains);
     }
     /// Publishes what the nodes read of these interfaces and domains; the rest is as it was.
     fn publish(&mut self, interfaces: &[InterfaceId], domains: &[u32]) {
@@ -198,23 +225,30 @@ impl Bridges {
         for domain in domains {
             if let Some(state) = self.domains.get(domain) {
                 *layer2.members.get_mut(state.index.0.into()) = self.members(*domain).collect();
+                *layer2.unknown.get_mut(state.index.0.into()) = self.unknown(*domain).map_or(0, |id| id.0);
             }
         }
         self.published.publish(layer2);
     }
     fn port(&self, id: InterfaceId) -> Port {
+        let own = self.own.get(&id).copied().unwrap_or(ALL);
         match self.mode(id) {
             None => Port::default(),
-            Some(Mode::Connected(peer)) => Port { word: Port::CONNECTED, target: peer.0.into() },
-            Some(Mode::Member { domain, group, bvi }) => {
+            Some(Mode::Connected(peer)) => Port { word: Port::CONNECTED | own & Port::BLOCKED, target: peer.0.into() },
+            Some(Mode::Member { domain, group, bvi, .. }) => {
                 let Some(state) = self.domains.get(&domain) else { return Port::default() };
                 let virtual_one = if bvi && self.up.contains(&id) { Port::VIRTUAL } else { 0 };
-                let word = virtual_one | u32::from(group) | rules(&state.settings);
+                let diverts = if self.unknown(domain).is_some() { Port::DIVERT } else { 0 };
+                let rules = rules(&state.settings) & own | diverts | own & Port::BLOCKED;
+                let word = virtual_one | u32::from(group) | rules;
                 Port { word, target: state.index.0.into() }
             }
         }
     }
 }
+
+/// What an interface lets happen that says nothing of it.
+const ALL: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN;
 
 fn rules(settings: &BridgeDomain) -> u32 {
     let rule = |on, flag| if on { flag } else { 0 };
@@ -222,75 +256,4 @@ fn rules(settings: &BridgeDomain) -> u32 {
         | rule(settings.forward, Port::FORWARD)
         | rule(settings.flood, Port::FLOOD)
         | rule(settings.uu_flood, Port::UNKNOWN)
-}
-
-/// Makes an interface what is wanted of it in layer 2, or (None) gives it back to layer 3.
-pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -> Result<(), ObjectError> {
-    let bvi = matches!(mode, Some(Mode::Member { bvi: true, .. }));
-    let (kind, mac, up) = {
-        let interfaces = control.room::<Interfaces>();
-        let Some(interface) = interfaces.get(id) else { return Ok(()) };
-        (interface.kind, interface.mac, interface.up)
-    };
-    match mode {
-        Some(_) if (kind == loopback::KIND) != bvi => {
-            return Err(match bvi {
-                true => ObjectError::field("bvi", "only a loopback can be the virtual interface of a domain")
-                    .remedy("create one: create loopback interface"),
-                false => ObjectError::field("interface", "a loopback can only be the virtual interface of a domain")
-                    .remedy("add bvi"),
-            });
-        }
-        _ => {}
-    }
-    {
-        let mut bridges = control.room_mut::<Bridges>();
-        let was = bridges.mode(id);
-        if let (Some(Mode::Member { domain, bvi: true, .. }), true) = (mode, was != mode)
-            && let Some(other) = bridges.bvi(domain).filter(|other| *other != id)
-        {
-            let what = format!("domain {domain} has {} already", control.room::<Interfaces>().name(other));
-            return Err(ObjectError::field("bvi", what).remedy("a domain has one virtual interface"));
-        }
-        // What can fail comes first, so that an interface is never half of what it was.
-        let own = match mode {
-            Some(Mode::Member { domain, bvi: true, .. }) => bridges.domains.get(&domain).map(|state| state.index),
-            _ => None,
-        };
-        let own = own.map(|domain| Station { mac, domain });
-        if let Some(station) = own {
-            bridges.macs.put(station, Place { interface: id, fixed: true, filter: false, bvi: true })?;
-        }
-        // What was learned behind the interface belongs to what it was.
-        let gone = |station, place: Place| {
-            place.interface == id && (!place.fixed || place.bvi) && own.is_none_or(|own| own != station)
-        };
-        bridges.macs.forget_behind(id, gone);
-        match bvi && up {
-            true => bridges.up.insert(id),
-            false => bridges.up.remove(&id),
-        };
-        bridges.set(id, mode);
-    }
-    quiver_ethernet::set_layer2(control, id, mode.is_some() && !bvi);
-    let mut dataplane = control.room_mut::<Dataplane>();
-    if let Err(error) = dataplane.enable("interface-output", BVI_OUTPUT, id.0, bvi && up) {
-        // The feature was registered with the node, so its name is right.
-        tracing::error!("the virtual interface cannot send: {error}");
-    }
-    dataplane.plan_interface(id.0);
-    Ok(())
-}
-
-/// A virtual interface's state and address are its domain's business.
-pub(crate) fn follow_interfaces(control: &Control) {
-    watch(control, |control, event| {
-        let (InterfaceEvent::AdminState(id) | InterfaceEvent::Mac(id)) = event else { return };
-        let mode = control.room::<Bridges>().mode(id);
-        if let Some(Mode::Member { bvi: true, .. }) = mode
-            && let Err(error) = set_mode(control, id, mode)
-        {
-            tracing::error!("the virtual interface could not follow: {error}");
-        }
-    });
 }

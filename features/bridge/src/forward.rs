@@ -1,4 +1,5 @@
-//! `l2-fwd`: frames to a known address go to its interface, others are flooded.
+//! `l2-fwd`: frames to a known address go to its interface, others are flooded, or go by the
+//! interface that the domain has for them.
 //!
 //! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
 //! does not.
@@ -14,6 +15,7 @@ arcs! {
     pub enum Next {
         Output => features "l2-output",
         Flood => node "l2-flood",
+        Divert => node "l2-uu-fwd",
         Virtual => node "bvi-input",
         Filtered => drop "filtered",
         NoFlooding => drop "no-flooding",
@@ -66,6 +68,7 @@ impl Body for ForwardBody<'_> {
             }
         }
         p.tx = p.tx.with(&tx);
+        p.leave(!Mask16(found) & (p.hop & Port::DIVERT).ne(0), Next::Divert);
         p.leave(!Mask16(found) & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
         p.leave(!Mask16(found), Next::Flood);
         p.leave(Mask16(filtered), Next::Filtered);

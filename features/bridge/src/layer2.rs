@@ -25,6 +25,8 @@ impl Port {
     pub(crate) const CONNECTED: u32 = 1 << 8;
     /// The virtual interface of its domain, and set up.
     pub(crate) const VIRTUAL: u32 = 1 << 10;
+    /// Nothing leaves by it.
+    pub(crate) const BLOCKED: u32 = 1 << 11;
     /// The domain learns addresses.
     pub(crate) const LEARN: u32 = 1 << 16;
     /// The domain forwards to known addresses.
@@ -33,8 +35,10 @@ impl Port {
     pub(crate) const FLOOD: u32 = 1 << 18;
     /// The domain floods to unknown addresses.
     pub(crate) const UNKNOWN: u32 = 1 << 19;
+    /// The domain has an interface for frames to unknown addresses, which get them instead of all others.
+    pub(crate) const DIVERT: u32 = 1 << 20;
     /// What `hop` carries of the word, above the domain.
-    pub(crate) const CARRIED: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN;
+    pub(crate) const CARRIED: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::DIVERT;
 }
 
 /// A member of a domain, as floods see it.
@@ -54,6 +58,8 @@ pub struct Layer2 {
     pub(crate) ports: Paged<Port>,
     /// By domain.
     pub(crate) members: Paged<Arc<[Member]>>,
+    /// By domain, where there is one: the interface for frames to unknown addresses.
+    pub(crate) unknown: Paged<u16>,
 }
 
 impl Layer2 {
@@ -68,6 +74,9 @@ impl Layer2 {
     #[inline(always)]
     pub(crate) fn target(&self, interface: u32) -> u32 {
         self.ports.get(interface as usize).map_or(0, |port| port.target)
+    }
+    pub(crate) fn unknown(&self, domain: u16) -> u16 {
+        self.unknown.get(usize::from(domain)).copied().unwrap_or_default()
     }
     pub(crate) fn members(&self, domain: u16) -> &[Member] {
         self.members.get(usize::from(domain)).map_or(&[], |members| members)

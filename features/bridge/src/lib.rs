@@ -1,15 +1,17 @@
 //! Cross-connect and bridge domains.
 //!
 //! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
-//! [`flood`], [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
+//! [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
 //! [`layer2`] and [`station`].
 //!
 //! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
-//! addresses, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands.
+//! addresses, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
 #![forbid(unsafe_code)]
 
+mod api;
 pub mod bridges;
 pub mod bvi;
+pub mod divert;
 pub mod flood;
 pub mod forward;
 pub mod input;
@@ -91,6 +93,7 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
     macs::spawn_tasks(control);
     set::register(control);
     show::register(control);
+    api::register(control);
     Ok(())
 }
 
@@ -116,8 +119,9 @@ fn register_nodes(
     graph.node(NodeSpec::stage(move |_| learn.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
-    let flooded = layer2.clone();
+    let (flooded, diverted) = (layer2.clone(), layer2.clone());
     graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;
+    graph.node(NodeSpec::new("l2-uu-fwd", divert::Next::ARCS, move |_| divert::L2Divert(diverted.clone())))?;
     graph.node(NodeSpec::new("bvi-input", bvi::InputNext::ARCS, move |seed| bvi::BviInput {
         layer2: layer2.clone(),
         received: received.row(seed.worker),
@@ -188,7 +192,7 @@ mod tests {
         let filler = quiver_wire::MacAddress([2, 0, 0, 0, 0, 1]);
         control.room_mut::<Bridges>().set_static(1, filler, None).expect("there is room for one");
 
-        let mode = Mode::Member { domain: 1, group: 0, bvi: true };
+        let mode = Mode::Member { domain: 1, group: 0, bvi: true, unknown: false };
         let error = bridges::set_mode(&control, loopback, Some(mode)).expect_err("the table is full").to_string();
         assert!(error.contains("all 1 entries are in use"), "{error}");
         {

@@ -78,15 +78,18 @@ fn apply(control: &Control, change: Change<'_, Loopback>) -> Result<(), ObjectEr
     }
 }
 
+/// The name of an instance, or the first that is free.
+pub(crate) fn free_name(control: &Control, stem: &str, instance: Option<u32>) -> String {
+    if let Some(instance) = instance {
+        return format!("{stem}{instance}");
+    }
+    let interfaces = control.room::<Interfaces>();
+    let mut names = (0u32..).map(|number| format!("{stem}{number}"));
+    names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
+}
+
 fn make(control: &Control, matches: &Matches, stem: &str) -> Result<Reply, CommandError> {
-    let name = match matches.find::<u32>("instance")? {
-        Some(instance) => format!("{stem}{instance}"),
-        None => {
-            let interfaces = control.room::<Interfaces>();
-            let mut names = (0u32..).map(|number| format!("{stem}{number}"));
-            names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()
-        }
-    };
+    let name = free_name(control, stem, matches.find("instance")?);
     if control.objects().get::<Loopback>(&name).is_some() {
         return Err(CommandError::new(format!("there is {name} already")).at(matches.place("instance")));
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quiver_control::{Control, ObjectError, Time};
+use quiver_control::{Control, ObjectError, Signal, Time};
 use quiver_engine::Dataplane;
 use quiver_engine::channel::{Inbox, channel};
 use quiver_interface::{Events, InterfaceId};
 use quiver_table::{ExactError, ExactTable, ExactWriter};
+use quiver_wire::MacAddress;
 
 use crate::bridges::Bridges;
 use crate::layer2::DomainIndex;
@@ -22,6 +23,8 @@ pub(crate) const STATIONS_MAX: usize = 16 << 20;
 const SIGHTINGS_MAX: usize = 4096;
 /// How often entries are looked at for their age.
 const AGEING_PERIOD: u32 = 5;
+/// Changes that wait until clients are told; more of them are lost.
+const CHANGES_MAX: usize = 1 << 20;
 /// A resolution of a second is enough for ages in minutes.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -35,6 +38,34 @@ pub struct Macs {
     behind: HashMap<InterfaceId, usize>,
     /// Sightings that were not learned because a limit was reached.
     refused: u64,
+    /// Addresses that are learned at most, of all domains together.
+    pub(crate) learned_max: usize,
+    /// What clients have not been told yet; nothing while nobody wants to know.
+    pub(crate) changes: Option<Vec<MacChange>>,
+    /// Notified when there is something to tell.
+    pub(crate) changed: Signal,
+}
+
+/// What became of a learned address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacChange {
+    /// The address.
+    pub mac: MacAddress,
+    /// Where it is, or was.
+    pub interface: InterfaceId,
+    /// What it was that happened.
+    pub what: MacEvent,
+}
+
+/// What can become of a learned address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacEvent {
+    /// It was seen for the first time.
+    Added,
+    /// It was not seen for too long.
+    Aged,
+    /// It was seen elsewhere.
+    Moved,
 }
 
 /// An entry, for `show`.
@@ -61,6 +92,9 @@ impl Macs {
             learned: HashMap::new(),
             behind: HashMap::new(),
             refused: 0,
+            learned_max: usize::MAX,
+            changes: None,
+            changed: Signal::new(),
         };
         Ok((macs, News::new(outbox)))
     }
@@ -141,11 +175,35 @@ impl Macs {
     fn learn(&mut self, station: Station, place: Place, limit: u32) {
         let old = self.table.get(station.key()).map(|row| Place::of(row.value));
         let learned = self.learned.get(&station.domain).copied().unwrap_or(0);
-        match old {
-            Some(old) if old.fixed => {}
-            None if learned >= limit as usize => self.refused += 1,
-            _ => self.refused += u64::from(self.put(station, place).is_err()),
+        let what = match old {
+            Some(old) if old.fixed => return,
+            None if learned >= limit as usize || self.learned_max < self.count().1.saturating_add(1) => {
+                self.refused += 1;
+                return;
+            }
+            None => Some(MacEvent::Added),
+            Some(old) if old.interface != place.interface => Some(MacEvent::Moved),
+            Some(_) => None,
+        };
+        match (self.put(station, place), what) {
+            (Err(_), _) => self.refused += 1,
+            (Ok(()), Some(what)) => self.note(station, place.interface, what),
+            (Ok(()), None) => {}
         }
+    }
+    /// Keeps in mind what clients are to be told.
+    fn note(&mut self, station: Station, interface: InterfaceId, what: MacEvent) {
+        let Some(changes) = self.changes.as_mut().filter(|changes| changes.len() < CHANGES_MAX) else { return };
+        changes.push(MacChange { mac: station.mac, interface, what });
+        self.changed.notify();
+    }
+    /// Forgets what was learned: behind an interface, in a domain, or all.
+    pub(crate) fn forget_learned(&mut self, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
+        self.forget(|station, place| {
+            !place.fixed
+                && interface.is_none_or(|interface| place.interface == interface)
+                && domain.is_none_or(|domain| station.domain == domain)
+        });
     }
 }
 
@@ -160,6 +218,11 @@ pub(crate) fn spawn_tasks(control: &Control) {
             tick(&here, start);
         }
     });
+}
+
+/// Learns what workers have seen until now.
+pub(crate) fn settle(control: &Control) {
+    learn_some(control);
 }
 
 /// Learns what is waiting now. True if there is more by then.
@@ -198,8 +261,9 @@ fn tick(control: &Control, start: Time) {
     let stale = |entry: &MacEntry| {
         !entry.place.fixed && ages.get(&entry.station.domain).is_some_and(|age_max| entry.age > *age_max)
     };
-    let stale: Vec<_> = bridges.macs.iter().filter(stale).map(|entry| entry.station).collect();
-    for station in stale {
+    let stale: Vec<_> = bridges.macs.iter().filter(stale).collect();
+    for MacEntry { station, place, .. } in stale {
         bridges.macs.remove(station);
+        bridges.macs.note(station, place.interface, MacEvent::Aged);
     }
 }

@@ -5,6 +5,8 @@ use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
 
 use crate::bridges::{self, Bridges, Mode};
+use crate::layer2::Port;
+use crate::macs;
 
 quiver_control::reference! {
     /// The number of a bridge domain.
@@ -41,6 +43,36 @@ pub struct BridgeDomain {
     /// Addresses that are learned at most.
     #[default(1_000_000)]
     pub learn_limit: u32,
+    /// What its owner calls it.
+    pub tag: Option<String>,
+}
+
+/// What bridge domains that are made from then on have.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "bridge-domain-defaults")]
+pub struct BridgeDefaults {
+    /// `default`, which is all there is.
+    #[key]
+    pub name: String,
+    /// Addresses that are learned at most.
+    #[default(1_000_000)]
+    pub learn_limit: u32,
+}
+
+impl BridgeDefaults {
+    /// The only name.
+    pub const NAME: &str = "default";
+}
+
+impl BridgeDomain {
+    /// A domain with the defaults that are configured.
+    pub fn with_defaults(control: &Control, id: u32) -> BridgeDomain {
+        let mut domain = BridgeDomain::new(id);
+        if let Some(defaults) = control.objects().get::<BridgeDefaults>(&BridgeDefaults::NAME.to_owned()) {
+            domain.learn_limit = defaults.learn_limit;
+        }
+        domain
+    }
 }
 
 /// An interface of layer 2: a member of a bridge domain, or an end of a cross-connect.
@@ -57,12 +89,34 @@ pub struct Layer2Interface {
     #[fixed]
     #[default(false)]
     pub bvi: bool,
+    /// Whether it gets the domain's frames to unknown addresses, instead of all members, and no others.
+    #[fixed]
+    #[default(false)]
+    pub uu_forward: bool,
     /// Its split-horizon group: members of one group, other than 0, send nothing to each other.
     #[default(0)]
     pub group: u8,
     /// The interface by which everything leaves that is received, instead of a domain.
     #[fixed]
     pub connect: Option<InterfaceName>,
+    /// Whether addresses are learned of what it receives, as far as the domain learns.
+    #[default(true)]
+    pub learn: bool,
+    /// Whether what it receives goes to known addresses only where these are, as far as the domain does that.
+    #[default(true)]
+    pub forward: bool,
+    /// Whether what it receives for groups goes to all members, as far as the domain does that.
+    #[default(true)]
+    pub flood: bool,
+    /// Whether what it receives for unknown addresses goes to all members, as far as the domain does that.
+    #[default(true)]
+    pub uu_flood: bool,
+    /// Whether nothing leaves by it, to break a circle.
+    #[default(false)]
+    pub stp_blocked: bool,
+    /// Whether nothing leaves by it, since its line counts as down.
+    #[default(false)]
+    pub line_down: bool,
 }
 
 /// An address that is not learned but said.
@@ -80,10 +134,12 @@ pub struct StaticMac {
 }
 
 /// VPP's limit, which leaves room for numbers of VXLAN and the like.
-const DOMAIN_ID_MAX: u32 = 0xff_ffff;
+pub(crate) const DOMAIN_ID_MAX: u32 = 0xff_ffff;
 
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply_domain).check(check_domain));
+    // It is read when a domain is made.
+    control.objects().add(Kind::new(|_, _: Change<'_, BridgeDefaults>| Ok(())).check(check_defaults));
     control.objects().add(Kind::new(apply_interface).check(check_interface));
     control.objects().add(Kind::new(apply_mac));
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<DomainId>());
@@ -97,15 +153,31 @@ fn check_domain(domain: &BridgeDomain) -> Result<(), ObjectError> {
     }
 }
 
+fn check_defaults(defaults: &BridgeDefaults) -> Result<(), ObjectError> {
+    match defaults.name.as_str() {
+        BridgeDefaults::NAME => Ok(()),
+        other => Err(ObjectError::field("name", format!("there are no defaults '{other}'"))
+            .remedy(format!("call them '{}'", BridgeDefaults::NAME))),
+    }
+}
+
 fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectError> {
     match (&interface.domain, &interface.connect) {
+        (Some(_), None) if interface.bvi && interface.uu_forward => {
+            let what = "the virtual interface of a domain is no place for frames to unknown addresses";
+            Err(ObjectError::field("uu-forward", what).remedy("choose another member"))
+        }
         (Some(_), None) => Ok(()),
         (None, Some(peer)) if *peer == interface.interface => {
             Err(ObjectError::field("connect", "an interface cannot be connected with itself")
                 .remedy("name another interface"))
         }
-        (None, Some(_)) if interface.bvi || interface.group != 0 => {
-            let field = if interface.bvi { "bvi" } else { "group" };
+        (None, Some(_)) if interface.bvi || interface.uu_forward || interface.group != 0 => {
+            let field = match interface {
+                Layer2Interface { bvi: true, .. } => "bvi",
+                Layer2Interface { uu_forward: true, .. } => "uu-forward",
+                _ => "group",
+            };
             Err(ObjectError::field(field, "this is for members of a bridge domain").remedy("leave it out"))
         }
         (None, Some(_)) => Ok(()),
@@ -115,6 +187,8 @@ fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectError> {
 }
 
 fn apply_domain(control: &Control, change: Change<'_, BridgeDomain>) -> Result<(), ObjectError> {
+    // What was seen until now was seen under the rules until now.
+    macs::settle(control);
     let mut bridges = control.room_mut::<Bridges>();
     match change {
         Change::Create(domain) => bridges.add_domain(domain),
@@ -135,13 +209,26 @@ fn apply_interface(control: &Control, change: Change<'_, Layer2Interface>) -> Re
         Change::Create(new) | Change::Update { new, .. } => {
             let mode = match (&new.connect, &new.domain) {
                 (Some(peer), _) => Mode::Connected(id_of(peer)?),
-                (None, Some(DomainId(domain))) => Mode::Member { domain: *domain, group: new.group, bvi: new.bvi },
+                (None, Some(DomainId(domain))) => {
+                    Mode::Member { domain: *domain, group: new.group, bvi: new.bvi, unknown: new.uu_forward }
+                }
                 (None, None) => return check_interface(new),
             };
-            bridges::set_mode(control, id_of(&new.interface)?, Some(mode))
+            macs::settle(control);
+            bridges::set(control, id_of(&new.interface)?, mode, own(new))
         }
         Change::Delete(old) => bridges::set_mode(control, id_of(&old.interface)?, None),
     }
+}
+
+/// What an interface lets happen, as bits of [`Port`].
+fn own(interface: &Layer2Interface) -> u32 {
+    let bit = |on, bit| if on { bit } else { 0 };
+    bit(interface.learn, Port::LEARN)
+        | bit(interface.forward, Port::FORWARD)
+        | bit(interface.flood, Port::FLOOD)
+        | bit(interface.uu_flood, Port::UNKNOWN)
+        | bit(interface.stp_blocked || interface.line_down, Port::BLOCKED)
 }
 
 fn apply_mac(control: &Control, change: Change<'_, StaticMac>) -> Result<(), ObjectError> {

@@ -1,6 +1,7 @@
 //! `l2-output`: the last look at a frame of layer 2 before its interface.
 //!
-//! Drops: `split-horizon`, between interfaces of one group; `reflected`, when a frame would go back where it came from.
+//! Drops: `split-horizon`, between interfaces of one group; `reflected`, when a frame would go back where it came from;
+//! `blocked`, for an interface by which nothing leaves.
 
 use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, PacketLanes, Snapshot, Stage, arcs};
 
@@ -12,6 +13,7 @@ arcs! {
         Output => features "interface-output",
         SplitHorizon => drop "split-horizon",
         Reflected => drop "reflected",
+        Blocked => drop "blocked",
     }
 }
 
@@ -43,8 +45,10 @@ impl Body for OutputBody<'_> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let from = p.rx.map_uniform(|rx| self.layer2.word(rx)) & Port::GROUP;
-        let to = p.tx.map_uniform(|tx| self.layer2.word(tx)) & Port::GROUP;
+        let word = p.tx.map_uniform(|tx| self.layer2.word(tx));
+        let to = word & Port::GROUP;
         p.leave(from.eq(to) & from.ne(0), Next::SplitHorizon);
         p.leave(p.rx.eq(p.tx), Next::Reflected);
+        p.leave((word & Port::BLOCKED).ne(0), Next::Blocked);
     }
 }

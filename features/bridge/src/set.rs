@@ -1,12 +1,13 @@
 //! The commands that change bridges, in VPP's grammar.
 
-use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
+use quiver_control::{Control, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
 
 use crate::bridges::Bridges;
-use crate::objects::{BridgeDomain, DomainId, Layer2Interface, MemberName, StaticMac};
+use crate::macs;
+use crate::objects::{BridgeDefaults, BridgeDomain, DomainId, Layer2Interface, MemberName, StaticMac};
 use crate::station::{Place, Station};
 
 pub(crate) fn register(control: &Control) {
@@ -42,9 +43,19 @@ pub(crate) fn register(control: &Control) {
         edit(c, m, |domain| domain.learn_limit = limit)
     });
     add(
-        "set interface l2 bridge <interface> <domain:bridge-domain> [bvi] [<group:u8>]",
+        "set interface l2 bridge <interface> <domain:bridge-domain> [bvi|uu-fwd] [<group:u8>]",
         "Make an interface a member of a bridge domain.",
         bridge,
+    );
+    add(
+        "set interface l2 (learn|forward|flood|uu-flood|stp-blocked|line-down) <interface> [disable]",
+        "Let an interface of layer 2 do something, or not.",
+        set_member_flag,
+    );
+    add(
+        "set bridge-domain default-learn-limit <learn-limit:u32>",
+        "Limit the addresses that domains learn which are made from now on.",
+        default_limit,
     );
     add(
         "set interface l2 xconnect <interface> <peer:interface>",
@@ -92,7 +103,7 @@ fn field<'d>(domain: &'d mut BridgeDomain, flag: &str) -> &'d mut bool {
 }
 
 fn edit(control: &Control, matches: &Matches, change: impl FnOnce(&mut BridgeDomain)) -> Result<Reply, CommandError> {
-    control.edit(BridgeDomain::new(matches.get("id")?), change)?;
+    control.edit(BridgeDomain::with_defaults(control, matches.get("id")?), change)?;
     Ok(Reply::done())
 }
 
@@ -110,16 +121,42 @@ fn set_flag(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
 }
 
 fn bridge(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let domain: u32 = matches.get("domain")?;
-    // As in VPP, naming a domain is enough to have it.
-    if control.objects().get::<BridgeDomain>(&domain).is_none() {
-        control.put(BridgeDomain::new(domain))?;
-    }
     let mut member = Layer2Interface::new(matches.get("interface")?);
-    member.domain = Some(DomainId(domain));
+    member.domain = Some(DomainId(matches.get("domain")?));
     member.bvi = matches.has("bvi");
+    member.uu_forward = matches.has("uu-fwd");
     member.group = matches.find("group")?.unwrap_or(0);
-    control.put(member)?;
+    join(control, member)?;
+    Ok(Reply::done())
+}
+
+/// Makes an interface a member of a domain. As in VPP, naming a domain is enough to have it.
+pub(crate) fn join(control: &Control, member: Layer2Interface) -> Result<(), ObjectError> {
+    if let Some(DomainId(domain)) = member.domain
+        && control.objects().get::<BridgeDomain>(&domain).is_none()
+    {
+        control.put(BridgeDomain::with_defaults(control, domain))?;
+    }
+    control.put(member)
+}
+
+fn set_member_flag(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let on = !matches.has("disable");
+    let interface: InterfaceName = matches.get("interface")?;
+    if control.objects().get::<Layer2Interface>(&interface).is_none() {
+        return Err(CommandError::new(format!("{interface} is not in layer 2")).at(matches.place("interface")));
+    }
+    control.edit(Layer2Interface::new(interface), |member| {
+        let flags = [
+            ("learn", &mut member.learn),
+            ("forward", &mut member.forward),
+            ("flood", &mut member.flood),
+            ("uu-flood", &mut member.uu_flood),
+            ("stp-blocked", &mut member.stp_blocked),
+            ("line-down", &mut member.line_down),
+        ];
+        flags.into_iter().filter(|(word, _)| matches.has(word)).for_each(|(_, flag)| *flag = on);
+    })?;
     Ok(Reply::done())
 }
 
@@ -130,46 +167,65 @@ fn connect(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
     Ok(Reply::done())
 }
 
-fn layer3(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let interface: InterfaceName = matches.get("interface")?;
-    if control.objects().get::<Layer2Interface>(&interface).is_some() {
-        control.delete_with_users::<Layer2Interface>(&interface)?;
-    }
+fn default_limit(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let limit = matches.get("learn-limit")?;
+    set_default_limit(control, limit)?;
     Ok(Reply::done())
+}
+
+/// Limits the addresses that domains learn which are made from now on.
+pub(crate) fn set_default_limit(control: &Control, limit: u32) -> Result<(), ObjectError> {
+    let defaults = BridgeDefaults::new(BridgeDefaults::NAME.to_owned());
+    control.edit(defaults, |defaults| defaults.learn_limit = limit)
+}
+
+fn layer3(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    leave(control, &matches.get("interface")?)?;
+    Ok(Reply::done())
+}
+
+/// Gives an interface back to layer 3, with all that was said of it in layer 2.
+pub(crate) fn leave(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError> {
+    match control.objects().get::<Layer2Interface>(interface) {
+        Some(_) => control.delete_with_users::<Layer2Interface>(interface),
+        None => Ok(()),
+    }
 }
 
 fn add_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let (mac, domain): (UnicastMac, DomainId) = (matches.get("mac")?, matches.get("domain")?);
     let interface: Option<InterfaceName> = matches.find("interface")?;
-    match interface {
-        Some(interface) if !matches.has("static") => {
-            let id = control.room::<Interfaces>().id_of(&interface.0)?;
-            let mut bridges = control.room_mut::<Bridges>();
-            let Some(index) = bridges.domains().get(&domain.0).map(|domain| domain.index) else {
-                return Err(CommandError::new("there is no such domain").at(matches.place("domain")));
-            };
-            if !bridges.members(domain.0).any(|member| member.interface == id) {
-                let what = format!("{interface} is no member of bridge domain {domain}");
-                return Err(CommandError::new(what).at(matches.place("interface")));
-            }
-            bridges.macs.put(Station { mac: mac.get(), domain: index }, Place::learned(id))?;
-        }
-        interface => {
-            let interface = interface.map(|InterfaceName(name)| MemberName(name));
-            control.put(StaticMac { domain, mac, interface })?;
-        }
-    }
+    put_mac(control, mac, domain, interface, matches.has("static"))?;
     Ok(Reply::done())
+}
+
+/// Says where an address is: for good, or until it moves or ages; without an interface, that frames to it are dropped.
+pub(crate) fn put_mac(
+    control: &Control,
+    mac: UnicastMac,
+    domain: DomainId,
+    interface: Option<InterfaceName>,
+    fixed: bool,
+) -> Result<(), ObjectError> {
+    let Some(interface) = interface.as_ref().filter(|_| !fixed) else {
+        let interface = interface.map(|InterfaceName(name)| MemberName(name));
+        return control.put(StaticMac { domain, mac, interface });
+    };
+    let id = control.room::<Interfaces>().id_of(&interface.0)?;
+    let mut bridges = control.room_mut::<Bridges>();
+    let Some(index) = bridges.domains().get(&domain.0).map(|domain| domain.index) else {
+        return Err(ObjectError::field("domain", "there is no such domain"));
+    };
+    if !bridges.members(domain.0).any(|member| member.interface == id) {
+        let what = format!("{interface} is no member of bridge domain {domain}");
+        return Err(ObjectError::field("interface", what).remedy("name a member"));
+    }
+    bridges.macs.put(Station { mac: mac.get(), domain: index }, Place::learned(id))
 }
 
 fn delete_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let (mac, domain): (UnicastMac, DomainId) = (matches.get("mac")?, matches.get("domain")?);
-    let key = (domain.clone(), mac);
-    if control.objects().get::<StaticMac>(&key).is_some() {
-        control.delete::<StaticMac>(&key)?;
-        return Ok(Reply::done());
-    }
-    match control.room_mut::<Bridges>().remove_learned(domain.0, mac.get()) {
+    match remove_mac(control, mac, domain.clone())? {
         true => Ok(Reply::done()),
         false => {
             let what = format!("bridge domain {domain} has learned no address {mac}");
@@ -178,15 +234,22 @@ fn delete_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
     }
 }
 
+/// Forgets an address, whether it was said or learned. False if it is not known.
+pub(crate) fn remove_mac(control: &Control, mac: UnicastMac, domain: DomainId) -> Result<bool, ObjectError> {
+    macs::settle(control);
+    let key = (domain.clone(), mac);
+    if control.objects().get::<StaticMac>(&key).is_some() {
+        return control.delete::<StaticMac>(&key).map(|()| true);
+    }
+    Ok(control.room_mut::<Bridges>().remove_learned(domain.0, mac.get()))
+}
+
 fn flush(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let interface = matches.find::<InterfaceName>("interface")?;
     let interface = interface.map(|name| control.room::<Interfaces>().id_of(&name.0)).transpose()?;
+    macs::settle(control);
     let mut bridges = control.room_mut::<Bridges>();
     let domain = matches.find::<DomainId>("domain")?.and_then(|id| bridges.domains().get(&id.0).map(|d| d.index));
-    bridges.macs.forget(|station, place| {
-        !place.fixed
-            && interface.is_none_or(|interface| place.interface == interface)
-            && domain.is_none_or(|domain| station.domain == domain)
-    });
+    bridges.macs.forget_learned(interface, domain);
     Ok(Reply::done())
 }

@@ -8,7 +8,7 @@ use quiver_wire::{EthernetHeader, Header};
 use serde_json::json;
 
 use crate::bridges::{BridgeState, Bridges, Mode};
-use crate::macs::MacEntry;
+use crate::macs::{MacEntry, settle};
 use crate::objects::DomainId;
 
 pub(crate) fn register(control: &Control) {
@@ -25,6 +25,7 @@ pub(crate) fn register(control: &Control) {
         "Show how many addresses are known; with a choice, which.",
         macs,
     );
+    add("show l2patch", "Show which interfaces send all that they receive by another.", connected);
     add("show mode [<interface>...]", "Show what interfaces are in layer 2 and 3.", modes);
 }
 
@@ -84,6 +85,7 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
 }
 
 fn macs(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    settle(control);
     let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
     let only = matches.find::<DomainId>("domain")?;
     let mut table = Table::new(["Mac-Address", "BD-ID", "Age(min)", "static", "filter", "bvi", "Interface-Name"]);
@@ -118,6 +120,21 @@ fn macs(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::new(text, json))
 }
 
+fn connected(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
+    let peer = |id| match bridges.mode(id) {
+        Some(Mode::Connected(peer)) => Some(interfaces.name(peer)),
+        _ => None,
+    };
+    let pairs: Vec<_> = interfaces.iter().filter_map(|of| Some((of.name.clone(), peer(of.id)?))).collect();
+    let text = match pairs.is_empty() {
+        true => "no l2patch entries".to_owned(),
+        false => pairs.iter().map(|(from, to)| format!("{from:>26} -> {to}\n")).collect(),
+    };
+    let list: Vec<_> = pairs.iter().map(|(from, to)| json!({"interface": from, "peer": to})).collect();
+    Ok(Reply::new(text, list.into()))
+}
+
 fn modes(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let (bridges, interfaces) = (control.room::<Bridges>(), control.room::<Interfaces>());
     let names = matches.all::<InterfaceName>("interface")?;
@@ -131,10 +148,19 @@ fn modes(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
                 let peer = interfaces.name(peer);
                 (format!("l2 xconnect {name} {peer}"), json!({"interface": name, "mode": "l2 xconnect", "peer": peer}))
             }
-            Some(Mode::Member { domain, group, bvi }) => (
-                format!("l2 bridge {name} bd_id {domain}{} shg {group}", if bvi { " bvi" } else { "" }),
-                json!({"interface": name, "mode": "l2 bridge", "domain": domain, "group": group, "bvi": bvi}),
-            ),
+            Some(Mode::Member { domain, group, bvi, unknown }) => {
+                let role = match (bvi, unknown) {
+                    (true, _) => " bvi",
+                    (_, true) => " uu-fwd",
+                    _ => "",
+                };
+                let mut json =
+                    json!({"interface": name, "mode": "l2 bridge", "domain": domain, "group": group, "bvi": bvi});
+                if unknown {
+                    json["uu-fwd"] = true.into();
+                }
+                (format!("l2 bridge {name} bd_id {domain}{role} shg {group}"), json)
+            }
         };
         lines.push(line);
         list.push(json);

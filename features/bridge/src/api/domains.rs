@@ -1,0 +1,286 @@
+//! Messages about bridge domains.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, Text, Wire, flags};
+use quiver_control::Control;
+
+use super::domain;
+use crate::bridges::Bridges;
+use crate::objects::{BridgeDomain, DOMAIN_ID_MAX};
+use crate::set::set_default_limit;
+
+/// Make a bridge domain, or delete one.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BridgeDomainAddDel {
+    pub bd_id: u32,
+    pub flood: bool,
+    pub uu_flood: bool,
+    pub forward: bool,
+    pub learn: bool,
+    pub arp_term: bool,
+    pub arp_ufwd: bool,
+    pub mac_age: u8,
+    pub bd_tag: Text<64>,
+    #[default(true)]
+    pub is_add: bool,
+}
+
+/// Make a bridge domain, of this number or a free one, or delete one.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = BridgeDomainAddDelV2Reply)]
+pub(super) struct BridgeDomainAddDelV2 {
+    pub bd_id: u32,
+    pub flood: bool,
+    pub uu_flood: bool,
+    pub forward: bool,
+    pub learn: bool,
+    pub arp_term: bool,
+    pub arp_ufwd: bool,
+    pub mac_age: u8,
+    pub bd_tag: Text<64>,
+    #[default(true)]
+    pub is_add: bool,
+}
+
+/// It has this number.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct BridgeDomainAddDelV2Reply {
+    pub bd_id: u32,
+}
+
+/// Which bridge domains are there: this one, those of an interface, or all?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = BridgeDomainDetails)]
+pub(super) struct BridgeDomainDump {
+    #[default(4294967295)]
+    pub bd_id: u32,
+    #[default(4294967295)]
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A bridge domain and its members.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+pub(super) struct BridgeDomainDetails {
+    pub bd_id: u32,
+    pub flood: bool,
+    pub uu_flood: bool,
+    pub forward: bool,
+    pub learn: bool,
+    pub arp_term: bool,
+    pub arp_ufwd: bool,
+    pub mac_age: u8,
+    pub bd_tag: Text<64>,
+    pub bvi_sw_if_index: InterfaceIndex,
+    pub uu_fwd_sw_if_index: InterfaceIndex,
+    #[count(u32, "n_sw_ifs")]
+    pub sw_if_details: Vec<BridgeDomainSwIf>,
+}
+
+/// A member of a bridge domain, and its split-horizon group.
+#[derive(Wire, Clone, Debug, PartialEq)]
+pub(super) struct BridgeDomainSwIf {
+    pub context: u32,
+    pub sw_if_index: InterfaceIndex,
+    pub shg: u8,
+}
+
+flags! {
+    /// What bridge domains do.
+    pub(super) struct BdFlags(u32) as "bd_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "BRIDGE_API_FLAG_NONE",
+        /// They learn addresses.
+        LEARN = 1 => "BRIDGE_API_FLAG_LEARN",
+        /// Frames to known addresses go to their interface only.
+        FWD = 2 => "BRIDGE_API_FLAG_FWD",
+        /// Frames to groups go to all members.
+        FLOOD = 4 => "BRIDGE_API_FLAG_FLOOD",
+        /// Frames to unknown addresses go to all members.
+        UU_FLOOD = 8 => "BRIDGE_API_FLAG_UU_FLOOD",
+        /// They answer ARP.
+        ARP_TERM = 16 => "BRIDGE_API_FLAG_ARP_TERM",
+        /// They send ARP for unknown addresses by one interface.
+        ARP_UFWD = 32 => "BRIDGE_API_FLAG_ARP_UFWD",
+    }
+}
+
+/// Let a bridge domain do something, or not.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = BridgeFlagsReply)]
+pub(super) struct BridgeFlags {
+    pub bd_id: u32,
+    pub is_set: bool,
+    pub flags: BdFlags,
+}
+
+/// What it does now, as bits of VPP's features of layer 2.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct BridgeFlagsReply {
+    pub resulting_feature_bitmap: u32,
+}
+
+/// Set when a bridge domain forgets unseen addresses, in minutes; 0 is never.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BridgeDomainSetMacAge {
+    pub bd_id: u32,
+    pub mac_age: u8,
+}
+
+/// Limit the addresses that a bridge domain learns.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BridgeDomainSetLearnLimit {
+    pub bd_id: u32,
+    pub learn_limit: u32,
+}
+
+/// Limit the addresses that bridge domains learn which are made from now on.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BridgeDomainSetDefaultLearnLimit {
+    pub learn_limit: u32,
+}
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(|control, request: BridgeDomainAddDel| {
+        let BridgeDomainAddDel { bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, is_add } =
+            request;
+        let request = BridgeDomainAddDelV2 {
+            bd_id,
+            flood,
+            uu_flood,
+            forward,
+            learn,
+            arp_term,
+            arp_ufwd,
+            mac_age,
+            bd_tag,
+            is_add,
+        };
+        add_or_delete(control, request)
+    });
+    file.request(|control, mut request: BridgeDomainAddDelV2| {
+        if request.is_add && request.bd_id == NONE {
+            request.bd_id = unused(control)?;
+        }
+        let bd_id = request.bd_id;
+        add_or_delete(control, request)?;
+        Ok(BridgeDomainAddDelV2Reply { bd_id })
+    });
+    file.dump(|control, request: BridgeDomainDump| details(control, &request));
+    file.request(set_flags);
+    file.request(|control, request: BridgeDomainSetMacAge| {
+        let domain = domain(control, request.bd_id)?;
+        Ok(control.put(BridgeDomain { mac_age: request.mac_age, ..domain })?)
+    });
+    file.request(|control, request: BridgeDomainSetLearnLimit| {
+        let domain = domain(control, request.bd_id)?;
+        Ok(control.put(BridgeDomain { learn_limit: request.learn_limit, ..domain })?)
+    });
+    file.request(|control, request: BridgeDomainSetDefaultLearnLimit| {
+        Ok(set_default_limit(control, request.learn_limit)?)
+    });
+}
+
+fn unused(control: &Control) -> Result<u32, Refusal> {
+    let bridges = control.room::<Bridges>();
+    let free = (1..=DOMAIN_ID_MAX).find(|id| !bridges.domains().contains_key(id));
+    free.ok_or_else(|| Refusal::new(Retval::LIMIT_EXCEEDED, "bd_id: all numbers of bridge domains are in use"))
+}
+
+fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Result<(), Refusal> {
+    let id = request.bd_id;
+    if !request.is_add {
+        domain(control, id)?;
+        if control.room::<Bridges>().interfaces(id).next().is_some() {
+            let what = format!("bd_id: interfaces are members of bridge domain {id}; take them out first");
+            return Err(Refusal::new(Retval::BD_IN_USE, what));
+        }
+        return Ok(control.delete_with_users::<BridgeDomain>(&id)?);
+    }
+    if request.arp_ufwd {
+        return Err(Refusal::unimplemented("arp_ufwd: ARP goes the way of all frames"));
+    }
+    match domain(control, id) {
+        Ok(_) => {
+            let what = format!("bd_id: there is a bridge domain {id} already; bridge_flags changes it");
+            return Err(Refusal::new(Retval::BD_ALREADY_EXISTS, what));
+        }
+        Err(refusal) if refusal.retval != Retval::NO_SUCH_ENTRY => return Err(refusal),
+        Err(_) => {}
+    }
+    // Clients ask for `arp_term` by habit. A domain answers ARP for pairs that `bd_ip_mac_add_del` gives it; as that is
+    // refused, there are none, and the flag changes nothing.
+    let mut new = BridgeDomain::with_defaults(control, checked(id)?);
+    (new.flood, new.uu_flood, new.forward, new.learn) =
+        (request.flood, request.uu_flood, request.forward, request.learn);
+    new.mac_age = request.mac_age;
+    new.tag = Some(request.bd_tag.0).filter(|tag| !tag.is_empty());
+    Ok(control.put(new)?)
+}
+
+/// A number that domains can have.
+pub(super) fn checked(id: u32) -> Result<u32, Refusal> {
+    match id {
+        1..=DOMAIN_ID_MAX => Ok(id),
+        0 => Err(Refusal::new(Retval::BD_NOT_MODIFIABLE, "bd_id: 0 is none that clients change")),
+        _ => Err(Refusal::new(Retval::BD_ID_EXCEED_MAX, format!("bd_id: {id} is too much; at most {DOMAIN_ID_MAX}"))),
+    }
+}
+
+fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDetails> {
+    let bridges = control.room::<Bridges>();
+    // No domain has local0: clients that leave a field out send 0.
+    let interface = Some(request.sw_if_index.0).filter(|index| *index != NONE && *index != 0);
+    let chosen = bridges.domains().iter().filter(|(id, _)| {
+        let has = |index| bridges.interfaces(**id).any(|interface| u32::from(interface.0) == index);
+        (request.bd_id == NONE || request.bd_id == **id) && interface.is_none_or(has)
+    });
+    let index = |id: Option<quiver_interface::InterfaceId>| id.map_or(InterfaceIndex(NONE), InterfaceIndex::from);
+    let details = chosen.map(|(id, state)| BridgeDomainDetails {
+        bd_id: *id,
+        flood: state.settings.flood,
+        uu_flood: state.settings.uu_flood,
+        forward: state.settings.forward,
+        learn: state.settings.learn,
+        arp_term: false,
+        arp_ufwd: false,
+        mac_age: state.settings.mac_age,
+        bd_tag: state.settings.tag.clone().unwrap_or_default().into(),
+        bvi_sw_if_index: index(bridges.bvi(*id)),
+        uu_fwd_sw_if_index: index(bridges.unknown(*id)),
+        sw_if_details: bridges
+            .members(*id)
+            .map(|member| BridgeDomainSwIf { context: 0, sw_if_index: member.interface.into(), shg: member.group })
+            .collect(),
+    });
+    details.collect()
+}
+
+fn set_flags(control: &Control, request: BridgeFlags) -> Result<BridgeFlagsReply, Refusal> {
+    let mut domain = domain(control, request.bd_id)?;
+    if request.is_set && (request.flags.has(BdFlags::ARP_TERM) || request.flags.has(BdFlags::ARP_UFWD)) {
+        return Err(Refusal::unimplemented("flags: bridge domains do not answer or divert ARP"));
+    }
+    let flags = [
+        (BdFlags::LEARN, &mut domain.learn, super::members::LEARN),
+        (BdFlags::FWD, &mut domain.forward, super::members::FORWARD),
+        (BdFlags::FLOOD, &mut domain.flood, super::members::FLOOD),
+        (BdFlags::UU_FLOOD, &mut domain.uu_flood, super::members::UNKNOWN),
+    ];
+    let mut resulting_feature_bitmap = 0;
+    for (flag, field, bit) in flags {
+        if request.flags.has(flag) {
+            *field = request.is_set;
+        }
+        resulting_feature_bitmap |= if *field { bit } else { 0 };
+    }
+    control.put(domain)?;
+    Ok(BridgeFlagsReply { resulting_feature_bitmap })
+}

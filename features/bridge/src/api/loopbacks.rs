@@ -1,0 +1,109 @@
+//! Messages about interfaces without hardware.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval};
+use quiver_control::Control;
+use quiver_interface::Interfaces;
+use quiver_interface::api::find;
+use quiver_wire::{MacAddress, UnicastMac};
+
+use crate::loopback::{Loopback, free_name};
+
+/// Create an interface without hardware; without an address it gets one.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = CreateLoopbackReply)]
+pub(super) struct CreateLoopback {
+    pub mac_address: MacAddress,
+}
+
+/// It is this interface.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct CreateLoopbackReply {
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Create an interface without hardware, of this number or the first that is free.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = CreateLoopbackInstanceReply)]
+pub(super) struct CreateLoopbackInstance {
+    pub mac_address: MacAddress,
+    pub is_specified: bool,
+    pub user_instance: u32,
+}
+
+/// It is this interface.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct CreateLoopbackInstanceReply {
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete an interface without hardware, with all that refers to it.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct DeleteLoopback {
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Create an interface to be the virtual one of a bridge domain.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = BviCreateReply)]
+pub(super) struct BviCreate {
+    pub mac: MacAddress,
+    #[default(4294967295)]
+    pub user_instance: u32,
+}
+
+/// It is this interface.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct BviCreateReply {
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Delete such an interface, with all that refers to it.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BviDelete {
+    pub sw_if_index: InterfaceIndex,
+}
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(|control, request: CreateLoopback| {
+        Ok(CreateLoopbackReply { sw_if_index: create(control, "loop", None, request.mac_address)? })
+    });
+    file.request(|control, request: CreateLoopbackInstance| {
+        let instance = request.is_specified.then_some(request.user_instance);
+        Ok(CreateLoopbackInstanceReply { sw_if_index: create(control, "loop", instance, request.mac_address)? })
+    });
+    file.request(|control, request: DeleteLoopback| delete(control, request.sw_if_index));
+}
+
+pub(super) fn add_virtual_messages(file: &mut Adding<'_>) {
+    file.request(|control, request: BviCreate| {
+        let instance = Some(request.user_instance).filter(|instance| *instance != NONE);
+        Ok(BviCreateReply { sw_if_index: create(control, "bvi", instance, request.mac)? })
+    });
+    file.request(|control, request: BviDelete| delete(control, request.sw_if_index));
+}
+
+fn create(control: &Control, stem: &str, instance: Option<u32>, mac: MacAddress) -> Result<InterfaceIndex, Refusal> {
+    let name = free_name(control, stem, instance);
+    if control.room::<Interfaces>().find(&name).is_some() {
+        return Err(Refusal::new(Retval::INSTANCE_IN_USE, format!("user_instance: there is {name} already")));
+    }
+    let mac = (mac != MacAddress::ZERO).then(|| UnicastMac::new(mac)).transpose();
+    let mac = mac.map_err(|error| Refusal::new(Retval::INVALID_VALUE, format!("mac_address: {error}")))?;
+    control.put(Loopback { name: name.clone(), mac })?;
+    Ok(control.room::<Interfaces>().id_of(&name)?.into())
+}
+
+fn delete(control: &Control, index: InterfaceIndex) -> Result<(), Refusal> {
+    let name = find(control, index)?.name;
+    match control.objects().get::<Loopback>(&name) {
+        Some(_) => Ok(control.delete_with_users::<Loopback>(&name)?),
+        None => Err(Refusal::new(Retval::INVALID_SW_IF_INDEX, format!("sw_if_index: {name} is no loopback"))),
+    }
+}

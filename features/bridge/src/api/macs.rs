@@ -1,0 +1,153 @@
+//! Messages about addresses in bridge domains.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval};
+use quiver_control::Control;
+use quiver_interface::InterfaceId;
+use quiver_interface::api::{find, name};
+use quiver_wire::{MacAddress, UnicastMac};
+
+use super::domain;
+use crate::bridges::Bridges;
+use crate::layer2::DomainIndex;
+use crate::macs::{MacEntry, settle};
+use crate::objects::{DomainId, StaticMac};
+use crate::set::{put_mac, remove_mac};
+
+/// Say where an address is, or forget it.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct L2fibAddDel {
+    pub mac: MacAddress,
+    pub bd_id: u32,
+    pub sw_if_index: InterfaceIndex,
+    #[default(true)]
+    pub is_add: bool,
+    pub static_mac: bool,
+    pub filter_mac: bool,
+    pub bvi_mac: bool,
+}
+
+/// Which addresses are known in a bridge domain, or in all?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = L2FibTableDetails)]
+pub(super) struct L2FibTableDump {
+    pub bd_id: u32,
+}
+
+/// An address, where it is, and how that is known.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+pub(super) struct L2FibTableDetails {
+    pub bd_id: u32,
+    pub mac: MacAddress,
+    pub sw_if_index: InterfaceIndex,
+    pub static_mac: bool,
+    pub filter_mac: bool,
+    pub bvi_mac: bool,
+}
+
+/// Forget all addresses, also those that were said.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct L2FibClearTable;
+
+/// Forget all learned addresses.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct L2fibFlushAll;
+
+/// Forget the addresses that a bridge domain has learned.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct L2fibFlushBd {
+    pub bd_id: u32,
+}
+
+/// Forget the addresses that were learned behind an interface.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct L2fibFlushInt {
+    pub sw_if_index: InterfaceIndex,
+}
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(add_or_delete);
+    file.dump(|control, request: L2FibTableDump| details(control, request.bd_id));
+    file.request(|control, _: L2FibClearTable| {
+        for said in control.objects().all::<StaticMac>() {
+            control.delete::<StaticMac>(&(said.domain.clone(), said.mac))?;
+        }
+        flush(control, None, None);
+        Ok(())
+    });
+    file.request(|control, _: L2fibFlushAll| {
+        flush(control, None, None);
+        Ok(())
+    });
+    file.request(|control, request: L2fibFlushBd| {
+        let index = control.room::<Bridges>().domains().get(&request.bd_id).map(|domain| domain.index);
+        let what = format!("bd_id: there is no bridge domain {}", request.bd_id);
+        let index = index.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, what))?;
+        flush(control, None, Some(index));
+        Ok(())
+    });
+    file.request(|control, request: L2fibFlushInt| {
+        flush(control, Some(find(control, request.sw_if_index)?.id), None);
+        Ok(())
+    });
+}
+
+/// Forgets learned addresses, with those that are on their way.
+pub(super) fn flush(control: &Control, interface: Option<InterfaceId>, domain: Option<DomainIndex>) {
+    settle(control);
+    control.room_mut::<Bridges>().macs.forget_learned(interface, domain);
+}
+
+fn add_or_delete(control: &Control, request: L2fibAddDel) -> Result<(), Refusal> {
+    let id = DomainId(domain(control, request.bd_id)?.id);
+    let mac = UnicastMac::new(request.mac);
+    let mac = mac.map_err(|error| Refusal::new(Retval::INVALID_VALUE, format!("mac: {error}")))?;
+    if !request.is_add {
+        return match remove_mac(control, mac, id)? {
+            true => Ok(()),
+            false => {
+                let what = format!("mac: bridge domain {} does not know {mac}", request.bd_id);
+                Err(Refusal::new(Retval::NO_SUCH_ENTRY, what))
+            }
+        };
+    }
+    if request.filter_mac {
+        return Ok(put_mac(control, mac, id, None, true)?);
+    }
+    let interface = name(control, request.sw_if_index)?;
+    let bvi = control.room::<Bridges>().bvi(request.bd_id).map(InterfaceIndex::from);
+    if request.bvi_mac && bvi != Some(request.sw_if_index) {
+        let what = format!("bvi_mac: {interface} is not the virtual interface of bridge domain {}", request.bd_id);
+        return Err(Refusal::new(Retval::INVALID_SW_IF_INDEX, what));
+    }
+    let no_member = |error: quiver_control::ObjectError| match error.field.as_str() {
+        "interface" => Refusal::new(Retval::INVALID_SW_IF_INDEX, error.to_string()),
+        _ => Refusal::from(error),
+    };
+    put_mac(control, mac, id, Some(interface), request.static_mac).map_err(no_member)
+}
+
+fn details(control: &Control, bd_id: u32) -> Vec<L2FibTableDetails> {
+    // What was seen before the client asked belongs to the answer.
+    settle(control);
+    let bridges = control.room::<Bridges>();
+    let row = |MacEntry { station, place, .. }: MacEntry| {
+        let id = bridges.id_of(station.domain).filter(|id| bd_id == NONE || bd_id == *id)?;
+        Some(L2FibTableDetails {
+            bd_id: id,
+            mac: station.mac,
+            sw_if_index: if place.filter { InterfaceIndex(NONE) } else { place.interface.into() },
+            static_mac: place.fixed,
+            filter_mac: place.filter,
+            bvi_mac: place.bvi,
+        })
+    };
+    bridges.macs.entries().into_iter().filter_map(row).collect()
+}
