@@ -68,7 +68,8 @@ impl<'a> Iterator for Script<'a> {
                     Cow::Borrowed(whole) => Cow::Borrowed(whole.trim()),
                     Cow::Owned(_) => Cow::Owned(trimmed.to_owned()),
                 };
-                let line = line + command[..before].matches('\n').count();
+                // In the text, since a backslash and the end of its line are blanks here.
+                let line = line + self.text[start..start + before].matches('\n').count();
                 return Some(Piece { line, start: start + before, text });
             }
         }
