@@ -8,7 +8,7 @@
 //! - `pager`: long answers, a page at a time.
 //!
 //! A client with a terminal has prompt, echo, editing, history, completion and a pager. One that calls itself `vppctl` has
-//! none of these: its commands are lines, and each answer ends in a NUL, for which `vppctl` waits.
+//! none of these: its commands are lines, and when all that came are answered it gets a NUL, for which `vppctl` waits.
 
 mod keys;
 mod line;
@@ -95,6 +95,8 @@ pub struct Session {
     input: VecDeque<u8>,
     output: Vec<u8>,
     is_running: bool,
+    /// An answer to lines has ended, and nothing has said so.
+    owes_end: bool,
     has_pager: bool,
     pager: Option<Pager>,
 }
@@ -109,8 +111,22 @@ impl Session {
         let (line, has_pager) = (Line::new(settings.history), settings.has_pager);
         let screen = Screen { prompt: settings.prompt.chars().count(), ..Screen::default() };
         let (telnet, keys, begun, input) = Default::default();
-        let (is_running, pager) = (false, None);
-        Session { settings, kind, screen, telnet, keys, line, begun, input, output, is_running, has_pager, pager }
+        let (is_running, owes_end, pager) = (false, false, None);
+        Session {
+            settings,
+            kind,
+            screen,
+            telnet,
+            keys,
+            line,
+            begun,
+            input,
+            output,
+            is_running,
+            owes_end,
+            has_pager,
+            pager,
+        }
     }
 
     /// Takes what the client sent.
@@ -167,7 +183,14 @@ impl Session {
         match self.kind {
             Kind::Unknown => None,
             Kind::Lines if self.is_running => None,
-            Kind::Lines => self.next_line(),
+            Kind::Lines => {
+                let event = self.next_line();
+                // `vppctl` leaves at each NUL: there is one for all that it has sent, and none within.
+                if event.is_none() && self.begun.is_empty() && std::mem::take(&mut self.owes_end) {
+                    self.output.push(0);
+                }
+                event
+            }
             Kind::Terminal => self.next_key(),
         }
     }
@@ -197,7 +220,7 @@ impl Session {
     pub fn done(&mut self) {
         self.is_running = false;
         match self.kind {
-            Kind::Lines => self.output.push(0),
+            Kind::Lines => self.owes_end = true,
             _ => self.end_answer(),
         }
     }

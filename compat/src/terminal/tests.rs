@@ -48,11 +48,16 @@ fn vppctl_has_its_answers_and_nothing_else() {
     assert_eq!(session.event(), None, "one after the other");
     session.print("Quiver\n0.1");
     session.done();
-    assert_eq!(said(&mut session), "Quiver\r\n0.1\r\n\0");
     assert_eq!(session.event(), run("show int"));
+    assert_eq!(said(&mut session), "Quiver\r\n0.1\r\n", "there is more to come");
     session.done();
-    assert_eq!(said(&mut session), "\0", "for an empty answer, too");
     assert_eq!(session.event(), Some(Event::Quit));
+    let mut session = self::session("vppctl");
+    session.receive(b"set x\n");
+    assert_eq!(session.event(), run("set x"));
+    session.done();
+    assert_eq!((session.event(), said(&mut session).as_str()), (None, "\0"), "for an empty answer, too");
+    assert_eq!((session.event(), said(&mut session).as_str()), (None, ""), "once");
 }
 
 #[test]
@@ -155,5 +160,5 @@ fn whoever_says_nothing_is_a_terminal_in_the_end_and_lines_may_be_for_all() {
     lines.receive(b"show\n");
     assert_eq!(lines.event(), run("show"));
     lines.done();
-    assert_eq!(lines.take_output(), [0]);
+    assert_eq!((lines.event(), lines.take_output()), (None, vec![0]));
 }
