@@ -171,7 +171,7 @@ fn what_routes_cannot_do_is_refused() {
         assert_eq!(refused(path.clone()), Err(retval), "{path:?}");
     }
     assert_eq!(set(&mut caller, true, false, 0, "10.9.0.0/16", &[]), Err(Retval::NO_PATHS_IN_ROUTE));
-    assert_eq!(set(&mut caller, true, false, 5, "10.9.0.0/16", &[good.clone()]), Err(Retval::NO_SUCH_FIB));
+    assert_eq!(set(&mut caller, true, false, 5, "10.9.0.0/16", std::slice::from_ref(&good)), Err(Retval::NO_SUCH_FIB));
     let route = IpRoute { paths: vec![good], prefix: prefix("10.9.0.0/16"), ..IpRoute::default() };
     let sourced = IpRouteAddDelV2 { is_add: true, is_multipath: false, route: IpRouteV2 { route, src: 3 } };
     assert_eq!(caller.request(&sourced).err(), Some(Retval::UNIMPLEMENTED));
