@@ -24,13 +24,17 @@ fn register(control: &Control) -> Result<(), String> {
     crossing::register(control).map_err(said)?;
     control.insert_room(Ports { input, wires: vec![] });
     control.commands().add(Command::new("create port", "Add a port.", create));
-    control.commands().add(Command::waiting("wait <seconds:u32>", "Wait.", |control, matches, output| async move {
-        for second in 0..matches.get::<u32>("seconds")? {
-            control.sleep(Duration::from_secs(1)).await;
-            output.send(Reply::text(format!("{second}"))).await;
-        }
-        Ok(Reply::text("done"))
-    }));
+    control.commands().add(Command::waiting(
+        "tick <seconds:u32>",
+        "Count seconds.",
+        |control, matches, output| async move {
+            for second in 0..matches.get::<u32>("seconds")? {
+                control.sleep(Duration::from_secs(1)).await;
+                output.send(Reply::text(format!("{second}"))).await;
+            }
+            Ok(Reply::text("done"))
+        },
+    ));
     Ok(())
 }
 fn create(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
@@ -77,7 +81,7 @@ drop crossing too-short 1
 in port7 hex 0102
 ! there is no port7
 
-cli wait 2
+cli tick 2
 | 0
 | 1
 | done
