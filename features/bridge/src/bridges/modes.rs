@@ -8,7 +8,7 @@ use super::{BVI_OUTPUT, Bridges, Mode};
 use crate::loopback;
 use crate::station::{Place, Station};
 
-/// Makes an interface what is wanted of it in layer 2, where it lets happen what the bits of [`Port`] in `own` say.
+/// Makes an interface what is wanted of it in layer 2, where it lets happen what the bits of [`Port`](crate::layer2::Port) in `own` say.
 pub(crate) fn set(control: &Control, id: InterfaceId, mode: Mode, own: u32) -> Result<(), ObjectError> {
     let before = control.room_mut::<Bridges>().own.insert(id, own);
     let result = set_mode(control, id, Some(mode));
