@@ -25,15 +25,9 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	$(CARGO) build --workspace
 	$(CARGO) xtask check
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
-	@$(MAKE) --no-print-directory --jobs=2 tests proofs
-
-# Both at once, since tests with namespaces mostly wait.
-.PHONY: tests proofs
-tests:
 	$(CARGO) test --workspace
-proofs:
-	$(CARGO) --quiet xtask disassemble
-	$(CARGO) --quiet xtask memory loom
+	$(CARGO) xtask disassemble
+	$(CARGO) xtask memory loom
 
 toolchain:
 	@have=$$($(CARGO) --version 2>/dev/null | cut -d' ' -f2); \
