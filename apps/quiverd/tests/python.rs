@@ -4,10 +4,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+
+mod quiverd;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python");
 
@@ -51,44 +52,28 @@ fn installed(folder: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Ended when dropped.
-struct Daemon(Child);
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn statistics(python: &Path, workers: usize) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name);
     let log = std::fs::File::create(path("log"))?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiverd"));
+    let mut command = quiverd::command();
     command.arg("--socket").arg(path("cli.sock")).arg("--stats-socket").arg(path("stats.sock"));
     command.args(["--metrics", "127.0.0.1:0", "--stats-interval", "0.05", "--workers", &workers.to_string()]);
-    command.args(["--buffers", "4096"]).env("RUST_LOG", "info");
-    let mut daemon = Daemon(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?);
-    let limit = Instant::now() + Duration::from_secs(60);
-    let url = loop {
-        let log = std::fs::read_to_string(path("log"))?;
+    command.args(["--buffers", "4096"]).env("RUST_LOG", "info").stderr(log);
+    let _daemon = quiverd::Daemon::start(&mut command, path("cli.sock"));
+    let mut url = None;
+    quiverd::wait("quiverd says where its metrics are", || {
+        let log = std::fs::read_to_string(path("log")).expect("its log");
         let told = log.split("serving metrics at ").nth(1).and_then(|rest| rest.split_once('\n'));
-        if let Some((url, _)) = told
-            && path("cli.sock").exists()
-        {
-            break url.to_owned();
-        }
-        if Instant::now() > limit || daemon.0.try_wait()?.is_some() {
-            return Err(format!("quiverd does not serve: {log}").into());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
+        url = told.map(|(url, _)| url.to_owned());
+        url.is_some()
+    });
     let script = Path::new(CLIENTS).join("statistics.py");
     let check = Command::new(python)
         .arg(&script)
         .arg("--check")
         .args([path("stats.sock"), path("cli.sock")])
-        .arg(url)
+        .args(url)
         .output()?;
     let show = Command::new(python).arg(&script).arg(path("stats.sock")).output()?;
     for output in [&check, &show] {

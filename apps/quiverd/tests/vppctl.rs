@@ -4,14 +4,17 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
+
+mod quiverd;
 
 const WAIT: Duration = Duration::from_secs(60);
 const IAC: u8 = 255;
 
+/// A daemon that was started as VPP is.
 struct Daemon {
-    child: Child,
+    _process: quiverd::Daemon,
     socket: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -23,24 +26,9 @@ impl Daemon {
         let sections = format!(
             "unix {{ nodaemon runtime-dir {path} cli-listen {path}/cli.sock }} buffers {{ buffers-per-numa 1000 }}"
         );
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quiverd"));
-        let child =
-            command.arg(sections).env_remove("QUIVER_SOCKET").stdin(Stdio::null()).stderr(Stdio::null()).spawn();
-        let daemon = Daemon { child: child.expect("it starts"), socket, _folder: folder };
-        let end = Instant::now() + WAIT;
-        while !daemon.socket.exists() {
-            assert!(Instant::now() < end, "it does not serve");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        daemon
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut command = quiverd::command();
+        let process = quiverd::Daemon::start(command.arg(sections).stderr(Stdio::null()), socket.clone());
+        Daemon { _process: process, socket, _folder: folder }
     }
 }
 

@@ -6,6 +6,10 @@
 //!   `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+// Tests put this room among others, which they call by their names.
+#[cfg(test)]
+extern crate self as quiver_ip;
+
 pub mod adjacency;
 mod api;
 mod command;

@@ -8,6 +8,10 @@
 //! - [`objects`]: configured neighbours; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+// Tests put this room among others, which they call by their names.
+#[cfg(test)]
+extern crate self as quiver_neighbor;
+
 mod announce;
 mod api;
 mod command;

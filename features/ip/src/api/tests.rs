@@ -4,11 +4,8 @@ use std::net::Ipv4Addr;
 
 use quiver_compat::types::{AddressFamily, AddressUnion, AddressWithPrefix, InterfaceIndex, Prefix};
 use quiver_compat::{Caller, Text};
-use quiver_control::{Change, Kind, Object, ObjectError};
-use quiver_engine::{Dataplane, Settings};
-use quiver_interface::{Interfaces, NewInterface};
-use quiver_testkit::executor::Executor;
-use quiver_wire::MacAddress;
+use quiver_interface::Interfaces;
+use quiver_testkit::daemon::{Daemon, Setup};
 
 use super::addresses::*;
 use super::fields::*;
@@ -17,50 +14,19 @@ use super::tables::*;
 use super::*;
 use crate::objects::{InterfaceAddress, Route, TableNumber};
 
-/// The control side of a daemon, whose workers have not begun.
-struct Bench {
-    control: Control,
-    _executor: Executor,
+#[path = "../../tests/ends/mod.rs"]
+mod ends;
+
+/// A daemon with packet generators pg1 and pg2, and a client.
+fn house() -> (Daemon, Caller) {
+    let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
+    let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");
+    daemon.configure("create packet-generator interface pg1\ncreate packet-generator interface pg2");
+    let caller = Caller::connect(daemon.control());
+    (daemon, caller)
 }
 
-impl Bench {
-    fn control(&self) -> &Control {
-        &self.control
-    }
-}
-
-/// An interface that a test has made.
-#[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "ports", provides = "interface")]
-struct Port {
-    /// Its name.
-    #[key]
-    name: String,
-}
-
-fn make(control: &Control, change: Change<'_, Port>) -> Result<(), ObjectError> {
-    if let Change::Create(Port { name }) = change {
-        let mac = MacAddress([2, 0, 0, 0, 0, 1]);
-        let new = NewInterface { name: name.clone(), kind: "test", mac, mtu: 1500, parent: None, queues: None };
-        quiver_interface::create(control, new)?;
-    }
-    Ok(())
-}
-
-/// A daemon with two interfaces, and a client.
-fn bench() -> (Bench, Caller) {
-    let executor = Executor::new(1);
-    let control = executor.control();
-    control.insert_room(Dataplane::new(Settings::default()).expect("memory"));
-    quiver_interface::register(&control).expect("a room");
-    crate::register(&control).expect("a room");
-    control.objects().add(Kind::new(make));
-    ["if1", "if2"].iter().for_each(|name| control.put(Port { name: (*name).into() }).expect("there is room"));
-    let caller = Caller::connect(&control);
-    (Bench { control, _executor: executor }, caller)
-}
-
-fn index(daemon: &Bench, name: &str) -> u32 {
+fn index(daemon: &Daemon, name: &str) -> u32 {
     daemon.control().room::<Interfaces>().find(name).expect("it is there").id.0.into()
 }
 
@@ -124,8 +90,8 @@ fn address(caller: &mut Caller, is_add: bool, sw_if_index: u32, own: &str, len: 
 
 #[test]
 fn routes_and_their_paths_are_added_and_deleted() {
-    let (daemon, mut caller) = bench();
-    let (one, two) = (index(&daemon, "if1"), index(&daemon, "if2"));
+    let (daemon, mut caller) = house();
+    let (one, two) = (index(&daemon, "pg1"), index(&daemon, "pg2"));
     let caller = &mut caller;
     assert_eq!(set(caller, true, false, 0, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
     assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(one, "10.0.0.2")]));
@@ -152,8 +118,8 @@ fn routes_and_their_paths_are_added_and_deleted() {
 
 #[test]
 fn what_routes_cannot_do_is_refused() {
-    let (daemon, mut caller) = bench();
-    let one = index(&daemon, "if1");
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
     let mut refused = |path: FibPath| set(&mut caller, true, false, 0, "10.9.0.0/16", &[path]);
     let good = via(one, "10.0.0.2");
     let flags = FibPathFlags::RESOLVE_VIA_HOST;
@@ -180,8 +146,8 @@ fn what_routes_cannot_do_is_refused() {
 
 #[test]
 fn routes_are_looked_up() {
-    let (daemon, mut caller) = bench();
-    let one = index(&daemon, "if1");
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
     for (to, next_hop) in [("10.0.0.0/8", "10.0.0.2"), ("10.9.0.0/16", "10.0.0.3")] {
         assert_eq!(set(&mut caller, true, false, 0, to, &[via(one, next_hop)]), Ok(()));
     }
@@ -203,8 +169,8 @@ fn routes_are_looked_up() {
 
 #[test]
 fn tables_come_and_go_with_their_routes() {
-    let (daemon, mut caller) = bench();
-    let one = index(&daemon, "if1");
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
     let named = IpTable { name: "red".into(), ..table(7) };
     let add = IpTableAddDelV2 { table: named.clone(), create_mfib: true, is_add: true };
     caller.request(&add).expect("there is room");
@@ -232,8 +198,8 @@ fn tables_come_and_go_with_their_routes() {
 
 #[test]
 fn the_routes_of_a_table_are_replaced() {
-    let (daemon, mut caller) = bench();
-    let one = index(&daemon, "if1");
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
     for to in ["10.1.0.0/16", "10.2.0.0/16"] {
         assert_eq!(set(&mut caller, true, false, 0, to, &[via(one, "10.0.0.2")]), Ok(()));
     }
@@ -249,8 +215,8 @@ fn the_routes_of_a_table_are_replaced() {
 
 #[test]
 fn interfaces_have_addresses_and_tables() {
-    let (daemon, mut caller) = bench();
-    let (one, two) = (index(&daemon, "if1"), index(&daemon, "if2"));
+    let (daemon, mut caller) = house();
+    let (one, two) = (index(&daemon, "pg1"), index(&daemon, "pg2"));
     assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Ok(()));
     assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Err(Retval::DUPLICATE_IF_ADDRESS));
     assert_eq!(address(&mut caller, true, two, "2001:db8::1", 64), Err(Retval::INVALID_ADDRESS_FAMILY));
@@ -296,8 +262,8 @@ fn interfaces_have_addresses_and_tables() {
 
 #[test]
 fn ip6_and_other_hashes_of_flows_are_refused() {
-    let (daemon, mut caller) = bench();
-    let sw_if_index = InterfaceIndex(index(&daemon, "if1"));
+    let (daemon, mut caller) = house();
+    let sw_if_index = InterfaceIndex(index(&daemon, "pg1"));
     let mut ip6 = |enable| caller.request(&SwInterfaceIp6EnableDisable { sw_if_index, enable }).map(drop);
     assert_eq!((ip6(true), ip6(false)), (Err(Retval::INVALID_ADDRESS_FAMILY), Ok(())));
     let mut hash = |af, bits| {

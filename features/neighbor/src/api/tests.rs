@@ -1,61 +1,29 @@
 //! The messages, by a client, against what is configured and what is known.
 
 use quiver_compat::Caller;
-use quiver_control::{Change, Kind, Object, ObjectError};
-use quiver_engine::{Dataplane, Settings};
-use quiver_interface::NewInterface;
-use quiver_ip::InterfaceAddress;
-use quiver_testkit::executor::Executor;
+use quiver_testkit::daemon::{Daemon, Setup};
 
 use super::*;
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 
-/// The control side of a daemon, whose workers have not begun.
-struct Bench {
-    control: Control,
-    _executor: Executor,
-}
-
-impl Bench {
-    fn control(&self) -> &Control {
-        &self.control
-    }
-}
-
-/// An interface that a test has made.
-#[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "ports", provides = "interface")]
-struct Port {
-    /// Its name.
-    #[key]
-    name: String,
-}
-
-fn make(control: &Control, change: Change<'_, Port>) -> Result<(), ObjectError> {
-    if let Change::Create(Port { name }) = change {
-        let mac = MacAddress([2, 0, 0, 0, 0, 1]);
-        let new = NewInterface { name: name.clone(), kind: "test", mac, mtu: 1500, parent: None, queues: None };
-        quiver_interface::create(control, new)?;
-    }
-    Ok(())
-}
-
-/// A daemon with an interface that has an address, its number, and a client.
-fn bench() -> (Bench, u32, Caller) {
-    let executor = Executor::new(1);
-    let control = executor.control();
-    control.insert_room(Dataplane::new(Settings::default()).expect("memory"));
-    quiver_interface::register(&control).expect("a room");
-    quiver_ip::register(&control).expect("a room");
-    crate::register(&control).expect("a room");
-    control.objects().add(Kind::new(make));
-    control.put(Port { name: "if1".into() }).expect("there is room");
-    let id = control.room::<Interfaces>().id_of("if1").expect("it is there");
-    let address = "10.0.0.1/24".parse().expect("an address");
-    control.put(InterfaceAddress::new(InterfaceName("if1".into()), address)).expect("there is room");
-    let caller = Caller::connect(&control);
-    (Bench { control, _executor: executor }, id.0.into(), caller)
+/// A daemon with a packet generator that has an address, the generator's number, and a client.
+fn house() -> (Daemon, u32, Caller) {
+    let rooms = quiver_scenarios::rooms![
+        quiver_interface,
+        quiver_ethernet,
+        quiver_bridge,
+        quiver_vlan,
+        quiver_ip,
+        quiver_icmp,
+        quiver_neighbor,
+        quiver_pg
+    ];
+    let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");
+    daemon.configure("create packet-generator interface pg1\nset interface ip address pg1 10.0.0.1/24");
+    let id = daemon.control().room::<Interfaces>().id_of("pg1").expect("it is there");
+    let caller = Caller::connect(daemon.control());
+    (daemon, id.0.into(), caller)
 }
 
 fn neighbor(sw_if_index: u32, last: u8, flags: IpNeighborFlags) -> IpNeighbor {
@@ -74,10 +42,10 @@ fn dump(caller: &mut Caller) -> Vec<IpNeighbor> {
 
 #[test]
 fn neighbours_are_added_told_and_deleted() {
-    let (daemon, index, mut caller) = bench();
+    let (daemon, index, mut caller) = house();
+    let control = daemon.control();
     let (fixed, heard) = (neighbor(index, 2, IpNeighborFlags::STATIC), neighbor(index, 3, IpNeighborFlags::NONE));
     let hop = set(&mut caller, true, fixed).expect("there is room");
-    let control = daemon.control();
     assert_eq!(
         control.room::<Ip4>().fib.adjacencies.find(InterfaceId(index as u16), Some([10, 0, 0, 2].into())),
         Some(hop)
@@ -99,7 +67,7 @@ fn neighbours_are_added_told_and_deleted() {
 
 #[test]
 fn what_neighbours_cannot_do_is_refused() {
-    let (_daemon, index, mut caller) = bench();
+    let (_daemon, index, mut caller) = house();
     let good = neighbor(index, 2, IpNeighborFlags::STATIC);
     assert_eq!(set(&mut caller, true, neighbor(99, 2, IpNeighborFlags::STATIC)), Err(Retval::INVALID_SW_IF_INDEX));
     assert_eq!(set(&mut caller, true, neighbor(index, 2, IpNeighborFlags::NO_FIB_ENTRY)), Err(Retval::UNIMPLEMENTED));
@@ -117,7 +85,7 @@ fn what_neighbours_cannot_do_is_refused() {
 
 #[test]
 fn neighbours_are_replaced() {
-    let (_daemon, index, mut caller) = bench();
+    let (_daemon, index, mut caller) = house();
     let [one, two, three] = [2, 3, 4].map(|last| neighbor(index, last, IpNeighborFlags::STATIC));
     for neighbor in [one, two] {
         set(&mut caller, true, neighbor).expect("there is room");
@@ -133,7 +101,7 @@ fn neighbours_are_replaced() {
 
 #[test]
 fn clients_are_told_of_the_neighbours_that_they_want_to_know_of() {
-    let (_daemon, index, mut caller) = bench();
+    let (_daemon, index, mut caller) = house();
     let [one, two] = [2, 3].map(|last| neighbor(index, last, IpNeighborFlags::STATIC));
     let (any, sw_if_index) = (Address::from(Ipv4Addr::UNSPECIFIED), InterfaceIndex(NONE));
     let all = WantIpNeighborEventsV2 { enable: true, pid: 1, ip: any, sw_if_index };
