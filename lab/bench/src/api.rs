@@ -1,6 +1,5 @@
 //! How fast a quiverd answers VPP's API: pings one by one and many at a time, and a million routes.
 
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,6 +9,7 @@ use quiver_engine::Level;
 
 use crate::machine::Machine;
 use crate::quiverd::Quiverd;
+use crate::report::append_lines;
 
 /// Requests under way at a time.
 const WINDOW: usize = 64;
@@ -166,15 +166,6 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
     println!("{ROUTES} ip_route_add_del_v2: {routes:.2} s (goal: {ROUTES_GOAL:.0} s: {})", met(routes <= ROUTES_GOAL));
     let Some(path) = csv else { return Ok(()) };
     let machine = Machine::here(quiver_engine::Backing::Transparent, Level::best());
-    let row = format!("{},{},{median:.1},{pings:.0},{routes:.2},\"{}\"\n", machine.date, machine.revision, machine.cpu);
-    append(path, &row).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn append(path: &Path, row: &str) -> std::io::Result<()> {
-    let is_new = !path.exists();
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    if is_new {
-        writeln!(file, "date,revision,ping_us,pings_per_second,million_routes_s,cpu")?;
-    }
-    file.write_all(row.as_bytes())
+    let row = format!("{},{},{median:.1},{pings:.0},{routes:.2},\"{}\"", machine.date, machine.revision, machine.cpu);
+    append_lines(path, "date,revision,ping_us,pings_per_second,million_routes_s,cpu", [row].into_iter())
 }

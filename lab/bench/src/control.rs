@@ -1,8 +1,6 @@
 //! What a change of the configuration costs when much is configured already: CPU time of commands, at the beginning and
 //! at the end of a long row of equal ones. Where both agree, a change costs what it changes, not what there is.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::Path;
 
 use quiver_engine::Dataplane;
@@ -11,6 +9,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 
 use crate::graph::cpu;
 use crate::machine::Machine;
+use crate::report::append_lines;
 
 /// A row of equal changes.
 struct Series {
@@ -108,7 +107,7 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
     }
     let machine = Machine::here(daemon.control().room::<Dataplane>().buffers().backing(), setup.level);
     println!("{:<32}{:>8}{:>16}{:>16}", "change", "count", "first, us each", "last, us each");
-    let mut rows = String::new();
+    let mut rows = vec![];
     for series in SERIES {
         let mut each = vec![];
         for n in 0..series.count {
@@ -122,9 +121,9 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
         println!("{:<32}{:>8}{first:>16.1}{last:>16.1}", series.name, series.count);
         let Machine { date, revision, cpu, .. } = &machine;
         let Series { name, count, .. } = series;
-        rows.push_str(&format!("{date},{revision},\"{name}\",{count},{first:.1},{last:.1},\"{cpu}\"\n"));
+        rows.push(format!("{date},{revision},\"{name}\",{count},{first:.1},{last:.1},\"{cpu}\""));
     }
-    csv.map_or(Ok(()), |path| append(path, &rows).map_err(|error| format!("{}: {error}", path.display())))
+    csv.map_or(Ok(()), |path| append_lines(path, "date,revision,change,count,first_us,last_us,cpu", rows.into_iter()))
 }
 
 fn command(daemon: &mut Daemon, line: &str) -> Result<(), String> {
@@ -140,10 +139,4 @@ fn ends(each: &mut [f64]) -> (f64, f64) {
     };
     let last = each.len() - part;
     (median(&mut each[..part]), median(&mut each[last..]))
-}
-
-fn append(path: &Path, rows: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    let head = if file.metadata()?.len() == 0 { "date,revision,change,count,first_us,last_us,cpu\n" } else { "" };
-    file.write_all(format!("{head}{rows}").as_bytes())
 }
