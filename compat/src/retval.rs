@@ -35,12 +35,12 @@ retvals! {
     SYSCALL_ERROR_1 = -11,
     /// The route leads nowhere.
     NO_PATHS_IN_ROUTE = -52,
-    /// The interface does not have the address.
-    ADDRESS_NOT_FOUND_FOR_INTERFACE = -60,
     /// There is no VLAN of this number.
     INVALID_VLAN = -55,
     /// The VLAN has an interface already.
     VLAN_ALREADY_EXISTS = -56,
+    /// The interface does not have the address.
+    ADDRESS_NOT_FOUND_FOR_INTERFACE = -60,
     /// There is no such node in the graph.
     NO_SUCH_NODE = -63,
     /// No such table.
