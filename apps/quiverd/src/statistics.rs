@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nix::unistd::Gid;
+use quiver_compat::startup;
 use quiver_control::Control;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -63,17 +64,11 @@ impl StatisticsArguments {
     }
 }
 
-/// Bytes, as people write them.
+/// Bytes, as people and VPP write them.
 fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("{text} is no number of bytes from 64K to 64G: write 256M, for instance");
-    let (digits, shift) = match text.char_indices().last() {
-        Some((end, 'k' | 'K')) => (&text[..end], 10),
-        Some((end, 'm' | 'M')) => (&text[..end], 20),
-        Some((end, 'g' | 'G')) => (&text[..end], 30),
-        _ => (text, 0),
-    };
-    let bytes: u64 = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift)).ok_or_else(wrong)?;
-    usize::try_from(bytes).ok().filter(|bytes| (64 << 10..=64 << 30).contains(bytes)).ok_or_else(wrong)
+    let bytes = startup::size(text).filter(|bytes| (64 << 10..=64 << 30).contains(bytes));
+    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| format!("{text} is no number of bytes from 64K to 64G: write 256M, for instance"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

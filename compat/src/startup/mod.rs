@@ -3,6 +3,7 @@
 //! - `grammar`: words, and blocks in braces, with their places.
 //! - [`known`]: the one table of all settings: how each is written, and what becomes of it here.
 //! - `settings`: [`Startup`], the values that were read.
+//! - `values`: sizes, lists of cores.
 //! - `options`: these values as options of quiverd's command line, which is all that they can say.
 //! - `plugins`: what has become of VPP's plugins.
 //!
@@ -27,10 +28,12 @@ pub mod known;
 mod options;
 mod plugins;
 mod settings;
+mod values;
 
 pub use error::{Note, Place, Severity, StartupError};
 pub use options::Machine;
 pub use settings::{Buffers, Cpu, Source, Startup, Terminal, Unix};
+pub use values::size;
 
 /// Whether a text looks like a `startup.conf` rather than like a configuration of Quiver's own, which is YAML: its first
 /// word is the bare name of a section, and no colon follows it.
