@@ -1,6 +1,7 @@
 //! VPP's command line on a socket, as `vppctl` and telnet speak it: a session of one client, without a socket and without a
 //! clock. Bytes go in and come out, and between them stand [`Event`]s for its host.
 //!
+//! - `edited`, `lines`: the two ways in which clients speak.
 //! - `telnet`: data, and telnet's commands between them.
 //! - `keys`: keys, from the bytes of terminals.
 //! - `line`: the line that is edited, and its history.
@@ -10,8 +11,10 @@
 //! A client with a terminal has prompt, echo, editing, history, completion and a pager. One that calls itself `vppctl` has
 //! none of these: its commands are lines, and when all that came are answered it gets a NUL, for which `vppctl` waits.
 
+mod edited;
 mod keys;
 mod line;
+mod lines;
 mod pager;
 mod screen;
 mod telnet;
@@ -20,11 +23,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_control::cli;
-
-use keys::{Key, Keys};
+use keys::Keys;
 use line::Line;
-use pager::{Pager, Turned};
+use pager::Pager;
 use screen::Screen;
 use telnet::{Heard, Telnet};
 
@@ -79,8 +80,6 @@ const UNKNOWN_MAX: usize = 1024;
 const NEGOTIATION: Duration = Duration::from_secs(1);
 /// A last line without an end counts as a line when nothing more comes for so long.
 const LINE_ENDS: Duration = Duration::from_millis(100);
-/// What stands before the further lines of a command.
-const CONTINUATION: &str = "> ";
 
 /// The session of one client.
 pub struct Session {
@@ -225,26 +224,6 @@ impl Session {
         }
     }
 
-    /// What could stand at the end of the line: words that begin at byte `start` of it, and whether they can be put there.
-    pub fn complete(&mut self, start: usize, words: &[(String, bool)]) {
-        let line = self.line.before_cursor();
-        let begun = line.get(start..).unwrap_or_default();
-        let fitting: Vec<&str> = words.iter().filter(|(_, fits)| *fits).map(|(word, _)| word.as_str()).collect();
-        let shared = fitting.iter().copied().reduce(shared_start).unwrap_or_default();
-        let mut more: Vec<char> = shared.strip_prefix(begun).unwrap_or_default().chars().collect();
-        if let ([_], false) = (&fitting[..], shared.is_empty()) {
-            more.push(' ');
-        }
-        if !more.is_empty() || words.is_empty() {
-            let printed = self.line.insert(&more, &self.screen);
-            self.put(&printed);
-            return;
-        }
-        let listed: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
-        self.put(&format!("\r\n{}\r\n", listed.join("  ")));
-        self.prompt();
-    }
-
     fn begin(&mut self, kind: Kind) {
         self.kind = kind;
         if kind == Kind::Terminal {
@@ -256,100 +235,6 @@ impl Session {
         }
     }
 
-    fn next_line(&mut self) -> Option<Event> {
-        while let Some(byte) = self.input.pop_front() {
-            // VPP ends a command by a NUL, too, and by a line feed alone.
-            if !matches!(byte, b'\n' | 0) {
-                self.take_byte(byte);
-                if self.begun.len() < COMMAND_MAX {
-                    continue;
-                }
-            }
-            if byte == b'\n' && self.begun.len() < COMMAND_MAX && cli::goes_on(&self.begun) {
-                self.begun.push('\n');
-                continue;
-            }
-            let text = std::mem::take(&mut self.begun);
-            match text.trim() {
-                "" => {}
-                line => return Some(self.run(line)),
-            }
-        }
-        None
-    }
-
-    /// Takes a byte of a line; of what no key is, nothing is left but blanks of tabs.
-    fn take_byte(&mut self, byte: u8) {
-        if let Some(Key::Char(char)) = self.keys.press(byte) {
-            self.begun.push(char);
-        } else if byte == b'\t' {
-            self.begun.push(' ');
-        }
-    }
-
-    fn next_key(&mut self) -> Option<Event> {
-        let pages = |session: &Session| session.pager.as_ref().is_some_and(Pager::waits);
-        loop {
-            if self.is_running && !pages(self) {
-                // Keys wait for their turn, but one of them ends the command.
-                let interrupt = self.input.iter().position(|byte| *byte == INTERRUPT)?;
-                self.input.drain(..=interrupt);
-                self.put("^C\r\n");
-                return Some(Event::Interrupt);
-            }
-            let Some(key) = self.keys.press(self.input.pop_front()?) else { continue };
-            if pages(self) {
-                if let Some(event) = self.turn(key) {
-                    return Some(event);
-                }
-                continue;
-            }
-            match key {
-                Key::Enter => {
-                    self.put("\r\n");
-                    if let Some(event) = self.enter() {
-                        return Some(event);
-                    }
-                }
-                Key::Tab => return Some(Event::Complete(self.line.before_cursor())),
-                Key::Interrupt => {
-                    self.line.give_up();
-                    self.begun.clear();
-                    self.put("^C\r\n");
-                    self.prompt();
-                }
-                Key::Redraw => {
-                    let wiped = self.screen.wiped();
-                    self.put(if wiped.is_empty() { "\r\n" } else { wiped });
-                    self.prompt();
-                }
-                key => {
-                    let printed = self.line.edit(key, &self.screen);
-                    self.put(&printed);
-                }
-            }
-        }
-    }
-
-    /// Ends the line; the command, if it is complete.
-    fn enter(&mut self) -> Option<Event> {
-        let line = self.line.finish();
-        self.begun.push_str(&line);
-        if self.begun.len() < COMMAND_MAX && cli::goes_on(&self.begun) {
-            self.begun.push('\n');
-            self.prompt();
-            return None;
-        }
-        let text = std::mem::take(&mut self.begun);
-        match text.trim() {
-            "" => self.prompt(),
-            "set terminal pager on" => self.page(true),
-            "set terminal pager off" => self.page(false),
-            line => return Some(self.run(line)),
-        }
-        None
-    }
-
     fn run(&mut self, line: &str) -> Event {
         if matches!(line, "quit" | "q" | "exit") {
             return Event::Quit;
@@ -358,58 +243,9 @@ impl Session {
         Event::Run(line.to_owned())
     }
 
-    fn page(&mut self, has_pager: bool) {
-        self.has_pager = has_pager;
-        self.prompt();
-    }
-
-    /// Turns the pages of an answer.
-    fn turn(&mut self, key: Key) -> Option<Event> {
-        let pager = self.pager.as_mut()?;
-        let (turned, printed) = pager.turn(key, &self.screen);
-        self.put(&printed);
-        match turned {
-            Turned::Left => {
-                self.pager = None;
-                if self.is_running {
-                    return Some(Event::Interrupt);
-                }
-                self.prompt();
-            }
-            Turned::On if !self.is_running => self.end_answer(),
-            Turned::On => {}
-        }
-        None
-    }
-
-    /// Prompts, if all of the answer was shown.
-    fn end_answer(&mut self) {
-        if !self.pager.as_ref().is_some_and(Pager::waits) {
-            self.pager = None;
-            self.prompt();
-        }
-    }
-
-    /// The prompt, and the line behind it.
-    fn prompt(&mut self) {
-        let prompt = if self.begun.is_empty() { &self.settings.prompt } else { CONTINUATION };
-        self.screen.prompt = prompt.chars().count();
-        let printed = prompt.to_owned() + &self.line.shown(&self.screen);
-        self.put(&printed);
-    }
-
     fn put(&mut self, text: &str) {
         self.output.extend_from_slice(text.as_bytes());
     }
-}
-
-/// Control and C.
-const INTERRUPT: u8 = 3;
-
-/// What two words begin with.
-fn shared_start<'a>(a: &'a str, b: &str) -> &'a str {
-    let end = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
-    &a[..end.unwrap_or(a.len().min(b.len()))]
 }
 
 #[cfg(test)]
