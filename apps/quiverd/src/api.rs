@@ -10,11 +10,10 @@ use quiver_compat::{Api, Session, json};
 use quiver_control::Control;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::task::JoinSet;
 
 use crate::peer::Users;
 use crate::places::{Doing, Place};
-use crate::socket::{Socket, SocketPath};
+use crate::socket::{self, Socket, SocketPath};
 
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 64 * 1024;
@@ -39,36 +38,23 @@ pub struct Servers {
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
     pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
-        let mut sockets = vec![];
-        for (path, can_be_missed) in paths {
-            match Socket::bind(&path, group) {
-                Ok(socket) => {
-                    tracing::info!("serving VPP's API at {}", path.display());
-                    sockets.push(socket);
-                }
-                Err(error) if can_be_missed => tracing::warn!("VPP's API is not served there: {error}"),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
+        let sockets = socket::bind_all("VPP's API", paths, |path| Socket::bind(path, group))?;
         Ok(Servers { sockets, users: Rc::default() })
     }
 
     /// Serves clients for ever.
     pub async fn serve(self, control: &Control) {
-        let mut serving = JoinSet::new();
-        for socket in self.sockets {
+        let servers = self.sockets.into_iter().map(|socket| {
             let (control, users) = (control.clone(), self.users.clone());
-            serving.spawn_local(async move {
+            async move {
                 let client = |stream, place| serve(stream, place, control.clone(), users.clone());
                 let turn_away = |_: &UnixStream, limit| {
                     tracing::warn!("{limit} clients of the API wait for answers, and another one is turned away");
                 };
                 socket.serve(client, turn_away).await;
-            });
-        }
-        // It has no end; that of a task would be one of the daemon's.
-        while serving.join_next().await.is_some() {}
-        std::future::pending().await
+            }
+        });
+        socket::serve_all(servers).await;
     }
 }
 

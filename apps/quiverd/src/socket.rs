@@ -57,6 +57,36 @@ pub fn paths(
     [(own, false)].into_iter().chain(vpp).collect()
 }
 
+/// Binds all sockets of something, each with `bind`; `what` it is goes to the log.
+pub fn bind_all<S>(
+    what: &str,
+    paths: Vec<SocketPath>,
+    bind: impl Fn(&Path) -> Result<S, SocketError>,
+) -> Result<Vec<S>, String> {
+    let mut sockets = vec![];
+    for (path, can_be_missed) in paths {
+        match bind(&path) {
+            Ok(socket) => {
+                tracing::info!("serving {what} at {}", path.display());
+                sockets.push(socket);
+            }
+            Err(error) if can_be_missed => tracing::warn!("{what}: not served there: {error}"),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(sockets)
+}
+
+/// Runs servers for ever, each as a task of its own. Without any it waits: the end of a task would be one of the daemon's.
+pub async fn serve_all(servers: impl Iterator<Item = impl Future<Output = ()> + 'static>) {
+    let mut serving = JoinSet::new();
+    for server in servers {
+        serving.spawn_local(server);
+    }
+    while serving.join_next().await.is_some() {}
+    std::future::pending().await
+}
+
 /// The file of a socket; it is removed with this.
 pub struct Name(PathBuf);
 

@@ -15,10 +15,9 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use tokio::net::UnixListener;
-use tokio::task::JoinSet;
 
 use crate::metrics::{self, Collector};
-use crate::socket::{Name, SocketError, SocketPath};
+use crate::socket::{self, Name, SocketError, SocketPath};
 
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 64;
@@ -83,34 +82,20 @@ pub struct Servers(Vec<(UnixListener, Name)>);
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
     pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
-        let mut sockets = vec![];
-        for (path, can_be_missed) in paths {
-            match bind(&path, group) {
-                Ok(socket) => {
-                    tracing::info!("serving statistics at {}", path.display());
-                    sockets.push(socket);
-                }
-                Err(error) if can_be_missed => tracing::warn!("statistics are not served there: {error}"),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(Servers(sockets))
+        socket::bind_all("statistics", paths, |path| bind(path, group)).map(Servers)
     }
 
     /// Serves clients for ever.
     pub async fn serve(self, control: &Control) {
-        let mut serving = JoinSet::new();
-        for (socket, name) in self.0 {
+        let servers = self.0.into_iter().map(|(socket, name)| {
             let segment = quiver_statistics::segment(control);
-            serving.spawn_local(async move {
+            async move {
                 let Some(file) = segment.file() else { return };
                 serve(&socket, file).await;
                 drop(name);
-            });
-        }
-        // It has no end; that of a task would be one of the daemon's.
-        while serving.join_next().await.is_some() {}
-        std::future::pending().await
+            }
+        });
+        socket::serve_all(servers).await;
     }
 }
 
