@@ -114,6 +114,8 @@ pub struct Api {
     names: HashMap<String, u16>,
     /// What a client gets to know of names and numbers.
     table: OnceCell<Rc<[u8]>>,
+    /// Whether VPP's messages that no room has are among the entries.
+    pub(crate) awaits_rest: bool,
     pub(crate) clients: u32,
 }
 
@@ -143,7 +145,7 @@ pub fn add<T>(
 impl Api {
     fn new() -> Api {
         let entries = (0..=memclnt::NAMES.len()).map(|_| None).collect();
-        Api { files: vec![], entries, names: HashMap::new(), table: OnceCell::new(), clients: 0 }
+        Api { files: vec![], entries, names: HashMap::new(), table: OnceCell::new(), awaits_rest: false, clients: 0 }
     }
     /// The number of a message.
     pub fn id_of(&self, name: &str) -> Option<u16> {
@@ -175,14 +177,16 @@ impl Api {
         Some(&self.entries.get(usize::from(id))?.as_ref()?.name)
     }
     /// The end of the answer to a client's first message: how many names there are, and each with its number.
-    pub(crate) fn table(&self) -> Rc<[u8]> {
+    pub(crate) fn table(&mut self) -> Rc<[u8]> {
+        self.await_rest();
         self.table.get_or_init(|| memclnt::table(self.entries.iter().enumerate())).clone()
     }
     /// The number of a message; a new one if it is not known yet.
     fn define(&mut self, definition: Definition, file: usize) -> u16 {
         match self.id_of(&definition.name) {
-            Some(id) => id,
-            None => self.insert(Entry {
+            Some(id) if self.definition(id).is_some() => id,
+            // Clients may know it by now as one that no room has.
+            _ => self.insert(Entry {
                 name: definition.name.clone(),
                 name_crc: definition.name_crc(),
                 definition: Some(definition),
@@ -212,7 +216,8 @@ impl Api {
     }
     fn insert(&mut self, entry: Entry) -> u16 {
         let fixed = memclnt::NAMES.iter().position(|name| *name == entry.name).map(|place| place + 1);
-        let id = fixed.unwrap_or(self.entries.len());
+        let known = self.id_of(&entry.name).map(usize::from);
+        let id = fixed.or(known).unwrap_or(self.entries.len());
         if id == self.entries.len() {
             self.entries.push(None);
         }

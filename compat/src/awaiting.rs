@@ -7,8 +7,6 @@
 
 use std::collections::HashMap;
 
-use quiver_control::Control;
-
 use crate::api::{Answer, Api, Call, Service, frame};
 use crate::retval::Retval;
 use crate::wire::Input;
@@ -91,29 +89,39 @@ pub fn rows() -> impl Iterator<Item = Row<'static>> {
     })
 }
 
-/// Adds what no room has added.
-pub fn add(control: &Control) {
-    let mut api = control.room_mut::<Api>();
-    let replies: HashMap<&str, Role<'static>> = rows().map(|row| (row.name, row.role)).collect();
-    let missing: Vec<Row<'static>> = rows().filter(|row| api.id_of(row.name).is_none()).collect();
-    let ids: HashMap<&str, u16> = missing.iter().map(|row| (row.name, api.await_message(row.name, row.crc))).collect();
-    for row in missing {
-        let (service, last) = match row.role {
-            Role::Request { reply } => (Service { reply: Some(reply.into()), ..Service::default() }, Some(reply)),
-            Role::Stream { reply, details } => {
-                let (reply, details) = (Some(reply.into()), Some(details.into()));
-                (Service { reply, details, events: vec![] }, None)
+impl Api {
+    /// Adds what no room has added. Nobody needs it before the first client, and most daemons of tests have none.
+    pub(crate) fn await_rest(&mut self) {
+        if std::mem::replace(&mut self.awaits_rest, true) {
+            return;
+        }
+        let all: Vec<Row<'static>> = rows().collect();
+        let replies: HashMap<&str, Role<'static>> = all.iter().map(|row| (row.name, row.role)).collect();
+        let missing: Vec<&Row<'static>> = all.iter().filter(|row| self.id_of(row.name).is_none()).collect();
+        let ids: HashMap<&str, u16> =
+            missing.iter().map(|row| (row.name, self.await_message(row.name, row.crc))).collect();
+        for row in missing {
+            let reply = match row.role {
+                Role::Request { reply } | Role::Stream { reply, .. } => replies.get(reply).copied().zip(ids.get(reply)),
+                _ => None,
+            };
+            self.refuse_awaited(row, reply.map(|(role, id)| (role, *id)));
+        }
+    }
+    /// Has a message answered by its reply, with the number of that.
+    fn refuse_awaited(&mut self, row: &Row<'static>, reply: Option<(Role<'static>, u16)>) {
+        let (service, retval) = match row.role {
+            Role::Request { reply } => {
+                (Service { reply: Some(reply.into()), ..Service::default() }, Retval::UNIMPLEMENTED)
             }
-            Role::Dump { details } => (Service { details: Some(details.into()), ..Service::default() }, None),
-            Role::Reply { .. } | Role::Other => continue,
+            Role::Stream { reply, details } => {
+                (Service { reply: Some(reply.into()), details: Some(details.into()), events: vec![] }, Retval::DONE)
+            }
+            Role::Dump { details } => (Service { details: Some(details.into()), ..Service::default() }, Retval::DONE),
+            Role::Reply { .. } | Role::Other => return,
         };
-        let (name, retval) = (row.name, if last.is_some() { Retval::UNIMPLEMENTED } else { Retval::DONE });
-        let reply = match row.role {
-            Role::Request { reply } | Role::Stream { reply, .. } => replies.get(reply).copied().zip(ids.get(reply)),
-            _ => None,
-        };
-        let reply = reply.map(|(role, id)| (role, *id));
-        api.serve_awaited(name, service, move |call, _: &mut Input<'_>, out| {
+        let name = row.name;
+        self.serve_awaited(name, service, move |call, _: &mut Input<'_>, out| {
             tracing::info!("{name} is not implemented");
             if let Some((Role::Reply { size, context, retval: at }, id)) = reply {
                 frame(out, id, |out| refuse(out, call, size, context, at.map(|at| (at, retval))));

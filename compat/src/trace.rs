@@ -203,6 +203,8 @@ fn replay(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let failed =
         |error: &dyn std::fmt::Display| CommandError::new(format!("/tmp/{name}: {error}")).at(given.place("file"));
     let content = files.read(&name).map_err(|error| failed(&error))?;
+    // Messages may be asked again that no room has, and no client has asked yet.
+    control.room_mut::<Api>().await_rest();
     let (messages, unknown) = read(&control.room::<Api>(), &content).map_err(|error| failed(&error))?;
     let client = Client::new("api trace replay".into(), 0);
     let (mut asked, mut later) = (0, 0);

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use quiver_compat::Session;
 use quiver_compat::startup::known::SETTINGS;
 use quiver_compat::startup::{Machine, Source, Startup, looks_like};
 use quiver_compat::terminal::{self, Event};
-use quiver_compat::{Session, awaiting};
 use quiver_testkit::executor::Executor;
 
 /// Any text is a `startup.conf`, or an error inside it. One that is read says the same when its blanks are others, and as
@@ -79,7 +79,6 @@ fn startup(text: &str) {
 fn answers(bytes: &[u8], piece: usize) -> (Vec<u8>, bool) {
     let control = Executor::new(0).control();
     quiver_compat::add(&control, "test", (0, 0, 0), |_| ());
-    awaiting::add(&control);
     let (mut session, mut output) = (Session::new(control), vec![]);
     for piece in bytes.chunks(piece) {
         session.receive(piece);

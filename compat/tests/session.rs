@@ -9,7 +9,7 @@ use std::rc::Rc;
 use futures_util::FutureExt;
 use quiver_compat::session::{Hangup, REQUEST_MAX};
 use quiver_compat::trace::{self, TraceFiles};
-use quiver_compat::{Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add, awaiting};
+use quiver_compat::{Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add};
 use quiver_control::Control;
 use quiver_testkit::executor::Executor;
 
@@ -93,7 +93,6 @@ fn control() -> (Control, Rc<Cell<u32>>) {
         file.event::<TestEvent>()
     });
     control.insert_room(Room(Subscribers::new(events)));
-    awaiting::add(&control);
     (control, made)
 }
 
@@ -182,12 +181,12 @@ fn a_client_that_does_not_read_makes_only_itself_wait() {
 #[test]
 fn messages_that_no_room_has_are_answered_all_the_same() {
     let (control, _) = control();
-    let api = |name: &str| control.room::<quiver_compat::Api>().id_of(name).expect("VPP has it");
-    let (request, reply) = (api("vxlan_add_del_tunnel_v3"), api("vxlan_add_del_tunnel_v3_reply"));
-    let dump = api("vxlan_tunnel_v2_dump");
     let mut session = Session::new(control.clone());
     session.receive(&hello());
     output(&mut session);
+    let api = |name: &str| control.room::<quiver_compat::Api>().id_of(name).expect("VPP has it");
+    let (request, reply) = (api("vxlan_add_del_tunnel_v3"), api("vxlan_add_del_tunnel_v3_reply"));
+    let dump = api("vxlan_tunnel_v2_dump");
     session.receive(&framed(request, &[0, 0, 0, 0, 0, 0, 0, 5]));
     session.receive(&framed(dump, &[0, 0, 0, 0, 0, 0, 0, 6]));
     let answer = output(&mut session);

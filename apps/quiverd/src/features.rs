@@ -20,7 +20,5 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_tap::register(control)?;
     quiver_memif::register(control)?;
     quiver_af_packet::register(control)?;
-    // What of VPP's messages none of these has.
-    quiver_compat::awaiting::add(control);
     Ok(())
 }
