@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use quiver_control::object::{Field, ObjectRef, Problems, Scalar};
+use quiver_control::object::{Field, ObjectRef, Place, Problems, Scalar};
 use quiver_control::{Object, ObjectError, Record};
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
@@ -31,9 +31,9 @@ impl Field for TableNumber {
     fn write(&self) -> quiver_control::serde_json::Value {
         Scalar::to_value(&self.0)
     }
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
         if self.0 != TableId::DEFAULT.0 {
-            found(path, ObjectRef::new(IpTable::KIND, self.0.to_string()));
+            found(at, ObjectRef::new(IpTable::KIND, self.0.to_string()));
         }
     }
     fn expected() -> String {

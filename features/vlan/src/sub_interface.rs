@@ -4,7 +4,7 @@ use std::fmt;
 
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::object::field::{Field, Problems};
-use quiver_control::object::{ObjectRef, Scalar};
+use quiver_control::object::{ObjectRef, Place, Scalar};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces, NewInterface, create, remove, watch};
@@ -49,8 +49,8 @@ impl Field for SubInterfaceName {
     fn write(&self) -> Value {
         self.to_string().into()
     }
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
-        self.parent.references(path, found);
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
+        self.parent.references(at, found);
     }
     fn expected() -> String {
         "the name of an interface, a dot and a number, such as tap0.10".into()

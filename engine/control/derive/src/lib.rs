@@ -89,7 +89,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     }
     Ok(quote! {
         const _: () = {
-            use ::quiver_control::object::field::{derived, Field, FieldInfo, Problems};
+            use ::quiver_control::object::field::{derived, Field, FieldInfo, Place, Problems};
 
             impl ::quiver_control::object::Record for #name {
                 const DOC: &'static str = #about;
@@ -109,8 +109,8 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                     #(values.insert(#names.to_owned(), self.#idents.write());)*
                     values
                 }
-                fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
-                    #(self.#idents.references(&::quiver_control::object::field::join(path, #names), found);)*
+                fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
+                    #(self.#idents.references(&Place::Field(at, #names), found);)*
                 }
                 fn record_without(self, gone: &dyn Fn(&derived::ObjectRef) -> bool) -> ::core::option::Option<Self> {
                     ::core::option::Option::Some(Self { #(#idents: self.#idents.without(gone)?),* })
@@ -124,8 +124,8 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                 fn write(&self) -> derived::Value {
                     derived::Value::Object(derived::Record::write_record(self))
                 }
-                fn references(&self, path: &str, found: &mut dyn FnMut(&str, derived::ObjectRef)) {
-                    derived::Record::record_references(self, path, found);
+                fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, derived::ObjectRef)) {
+                    derived::Record::record_references(self, at, found);
                 }
                 fn without(self, gone: &dyn Fn(&derived::ObjectRef) -> bool) -> ::core::option::Option<Self> {
                     derived::Record::record_without(self, gone)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::write;
 use crate::cli::Reply;
-use crate::object::{AnyObject, Step};
+use crate::object::{Instance, Step};
 use crate::pace::Pace;
 
 /// The differences that these steps make.
@@ -25,7 +25,7 @@ pub(crate) async fn describe(steps: &[Step], pace: &mut Pace) -> Reply {
     for step in steps {
         pace.step().await;
         let all = step.kind.fields();
-        let values = |object: &Rc<dyn AnyObject>| super::concise(object.values(), &all);
+        let values = |instance: &Rc<Instance>| super::concise(instance.object.values(), &all);
         let (old, new) = (step.old.as_ref().map(values), step.new.as_ref().map(values));
         let (sign, change) = match (&old, &new) {
             (None, _) => ('+', "create"),

@@ -143,7 +143,7 @@ impl Desired {
             for old in kind.running() {
                 pace.step().await;
                 if !wanted.contains(&old.id()) {
-                    steps.push(Step { kind: kind.clone(), old: Some(old), new: None });
+                    steps.push(Step::new(kind.clone(), Some(old), None));
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Desired {
             pace.step().await;
             let old = kind.find(&**object);
             if old.as_ref().is_none_or(|old| !old.equals(&**object)) {
-                steps.push(Step { kind: kind.clone(), old, new: Some(object.clone()) });
+                steps.push(Step::new(kind.clone(), old, Some(object.clone())));
             }
         }
         steps

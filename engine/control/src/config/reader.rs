@@ -76,7 +76,7 @@ impl Reader<'_> {
     }
 
     async fn objects(&mut self, kind: &Rc<dyn AnyKind>, items: Vec<Node>, pace: &mut Pace) {
-        let mut first_lines: HashMap<String, usize> = HashMap::new();
+        let mut first_lines: HashMap<Rc<str>, usize> = HashMap::new();
         for item in items {
             pace.step().await;
             let Value::Object(values) = item.to_value() else {

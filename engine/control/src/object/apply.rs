@@ -1,8 +1,9 @@
 //! Making changes: step by step, and back when one fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
-use super::{ObjectError, Step};
+use super::{Instance, ObjectError, Step};
 use crate::control::Control;
 use crate::pace::Pace;
 
@@ -41,9 +42,12 @@ impl Control {
     }
 
     fn run_step(&self, step: &Step) -> Result<(), ObjectError> {
-        self.objects().fault(&step.id())?;
+        self.objects().fault(step)?;
         // A room that panics has refused its step: what was done before is taken back all the same.
-        let applied = catch_unwind(AssertUnwindSafe(|| step.kind.apply(self, step.old.clone(), step.new.clone())));
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
+            step.kind.apply(self, object(&step.old), object(&step.new))
+        }));
         applied.unwrap_or_else(|_| {
             Err(ObjectError::whole("this failed inside quiverd").remedy("report it with what quiverd's log says"))
         })?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::registry::{AnyKind, AnyObject, natural};
-use super::{Object, ObjectError, ObjectRef, Step, shorten};
+use super::{Instance, Object, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::{Pace, at_once};
 
@@ -12,8 +12,8 @@ impl Control {
     /// Makes `object` run: creates it, or updates the one with its key. Nothing happens if it runs already.
     pub fn put<O: Object>(&self, object: O) -> Result<(), ObjectError> {
         let kind = self.kind_of::<O>();
-        let old = self.objects().get::<O>(&object.key()).map(|old| old as Rc<dyn AnyObject>);
-        self.change(vec![Step { kind, old, new: Some(Rc::new(object)) }])
+        let old = kind.find(&object);
+        self.change(vec![Step::new(kind, old, Some(Rc::new(object)))])
     }
 
     /// Changes the running object that has the key of `base`; if none runs, creates `base` with the change.
@@ -33,19 +33,21 @@ impl Control {
     pub fn delete_with_users<O: Object>(&self, key: &O::Key) -> Result<(), ObjectError> {
         let mut deletions = vec![self.deletion::<O>(key)?];
         let mut updates: BTreeMap<ObjectRef, Step> = BTreeMap::new();
-        let mut gone: HashSet<ObjectRef> = deletions.iter().flat_map(Step::removed_names).collect();
+        let mut gone: HashSet<ObjectRef> = deletions.iter().flat_map(Step::removed_names).cloned().collect();
         let mut last = gone.clone();
         // Each round finds the users of what the last one removes.
         while !last.is_empty() {
             let planned = deletions.iter().map(Step::id).collect();
             let mut next = HashSet::new();
             for user in self.deletions_of_users(&last, &planned) {
-                let rest = user.old.as_ref().and_then(|old| old.without(&gone));
+                let rest = user.old.as_ref().and_then(|old| old.object.without(&gone));
                 match rest.filter(|rest| user.kind.check(&**rest).is_ok()) {
-                    Some(rest) => _ = updates.insert(user.id(), Step { new: Some(rest), ..user }),
+                    Some(rest) => {
+                        _ = updates.insert(user.id(), Step { new: Some(Instance::of(rest)), ..user });
+                    }
                     None => {
                         updates.remove(&user.id());
-                        next.extend(user.removed_names());
+                        next.extend(user.removed_names().iter().cloned());
                         deletions.push(user);
                     }
                 }
@@ -76,7 +78,7 @@ impl Control {
 
     fn deletion<O: Object>(&self, key: &O::Key) -> Result<Step, ObjectError> {
         match self.objects().get::<O>(key) {
-            Some(old) => Ok(Step { kind: self.kind_of::<O>(), old: Some(old), new: None }),
+            Some(old) => Ok(Step::new(self.kind_of::<O>(), Some(old), None)),
             None => {
                 let there = self.objects().names_in(O::KIND);
                 let remedy = if there.is_empty() {
@@ -107,6 +109,9 @@ impl Control {
 
     /// The deletions of these objects, but for those that are planned; in the same order, each once.
     pub(super) fn deletions(&self, objects: Vec<Rc<dyn AnyObject>>, planned: &HashSet<ObjectRef>) -> Vec<Step> {
+        if objects.is_empty() {
+            return vec![];
+        }
         let kinds = self.objects().kinds();
         let objects = objects.into_iter().filter_map(|object| {
             let id = object.id();
@@ -117,11 +122,7 @@ impl Control {
         objects
             .sort_by(|(a, one, _), (b, other, _)| a.cmp(b).then_with(|| natural(&one.name).cmp(&natural(&other.name))));
         objects.dedup_by(|(_, one, _), (_, other, _)| one == other);
-        let deletion = |(place, _, object): (usize, ObjectRef, _)| Step {
-            kind: kinds[place].clone(),
-            old: Some(object),
-            new: None,
-        };
+        let deletion = |(place, _, object): (usize, ObjectRef, _)| Step::new(kinds[place].clone(), Some(object), None);
         objects.into_iter().map(deletion).collect()
     }
 }

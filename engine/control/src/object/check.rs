@@ -12,7 +12,7 @@ impl Control {
         let mut problems = Vec::new();
         for step in steps {
             pace.step().await;
-            problems.extend(step.new.as_ref().and_then(|new| step.kind.check(&**new).err()));
+            problems.extend(step.new.as_ref().and_then(|new| step.kind.check(&*new.object).err()));
         }
         problems.extend(self.broken_references(steps, pace).await);
         if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -21,14 +21,14 @@ impl Control {
     /// References that would dangle after `steps`, and names that would be provided twice.
     async fn broken_references(&self, steps: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut problems = Vec::new();
-        let removed: HashSet<ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
-        let mut created: HashMap<ObjectRef, ObjectRef> = HashMap::new();
+        let removed: HashSet<&ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
+        let mut created: HashMap<&ObjectRef, ObjectRef> = HashMap::new();
         for step in steps {
             pace.step().await;
             for name in step.created_names() {
                 let names = self.objects().names.borrow();
-                let running = names.providers.get(&name).filter(|_| !removed.contains(&name));
-                if let Some(other) = created.get(&name).cloned().or(running.map(|object| object.id())) {
+                let running = names.providers.get(name).filter(|_| !removed.contains(name));
+                if let Some(other) = created.get(name).cloned().or(running.map(|object| object.id())) {
                     let what = format!("{name} exists already, made by {other}");
                     problems.push(ObjectError::whole(what).remedy("choose another name").of(&step.id()));
                 }
@@ -39,18 +39,20 @@ impl Control {
         let mut uses: HashMap<&ObjectRef, isize> = HashMap::new();
         for step in steps {
             pace.step().await;
-            for (_, target) in step.old.iter().flat_map(|old| old.references()) {
-                if let Some(name) = removed.get(&target) {
+            for target in step.old.iter().flat_map(|old| &old.targets) {
+                if let Some(name) = removed.get(target) {
                     *uses.entry(name).or_default() -= 1;
                 }
             }
-            for (path, target) in step.new.iter().flat_map(|new| new.references()) {
-                if !created.contains_key(&target) && (!self.objects().exists(&target) || removed.contains(&target)) {
-                    problems.push(self.dangling(&path, &target, &created, &step.id()));
+            let Some(new) = &step.new else { continue };
+            for (index, target) in new.targets.iter().enumerate() {
+                if !created.contains_key(target) && (!self.objects().exists(target) || removed.contains(target)) {
+                    let path = &new.object.paths(&new.provides)[index];
+                    problems.push(self.dangling(path, target, &created, new.id()));
                 }
             }
         }
-        for name in removed.iter().filter(|name| !created.contains_key(*name)) {
+        for &name in removed.iter().filter(|name| !created.contains_key(*name)) {
             pace.step().await;
             let used = self.objects().names.borrow().uses(name) as isize;
             if used + uses.get(name).unwrap_or(&0) > 0 {
@@ -68,12 +70,12 @@ impl Control {
         &self,
         path: &str,
         target: &ObjectRef,
-        created: &HashMap<ObjectRef, ObjectRef>,
+        created: &HashMap<&ObjectRef, ObjectRef>,
         of: &ObjectRef,
     ) -> ObjectError {
         let mut there = self.objects().names_in(target.space);
         let others = created.iter().filter(|(name, by)| name.space == target.space && *by != of);
-        there.extend(others.map(|(name, _)| name.name.clone()));
+        there.extend(others.map(|(name, _)| name.name.to_string()));
         there.sort();
         let remedy = match crate::cli::nearest(&target.name, there.iter().map(String::as_str)) {
             Some(near) => format!("did you mean '{near}'?"),

@@ -170,16 +170,7 @@ impl DescribedObject {
         let keys = self.fields.iter().filter(|field| field.key).map(|field| &self.values[field.name]);
         keys.map(|value| value.as_u64().map_or_else(|| KeyPart::Text(word(value)), KeyPart::Number)).collect()
     }
-}
-
-impl AnyObject for DescribedObject {
-    fn id(&self) -> ObjectRef {
-        let keys = self.fields.iter().filter(|field| field.key).map(|field| word(&self.values[field.name]));
-        ObjectRef::new(self.kind, keys.collect::<Vec<_>>().join(" "))
-    }
-    fn provides(&self) -> Vec<ObjectRef> {
-        vec![self.id()]
-    }
+    /// The paths and targets of its references.
     fn references(&self) -> Vec<(String, ObjectRef)> {
         let mut found = vec![];
         for (field, space) in self.fields.iter().filter_map(|field| Some((field, field.kind.space()?))) {
@@ -193,6 +184,23 @@ impl AnyObject for DescribedObject {
             }
         }
         found
+    }
+}
+
+impl AnyObject for DescribedObject {
+    fn id(&self) -> ObjectRef {
+        let keys = self.fields.iter().filter(|field| field.key).map(|field| word(&self.values[field.name]));
+        ObjectRef::new(self.kind, keys.collect::<Vec<_>>().join(" "))
+    }
+    fn provides(&self) -> Vec<ObjectRef> {
+        vec![self.id()]
+    }
+    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef> {
+        self.references().into_iter().map(|(_, target)| target).filter(|target| !own.contains(target)).collect()
+    }
+    fn paths(&self, own: &[ObjectRef]) -> Vec<String> {
+        let references = self.references().into_iter().filter(|(_, target)| !own.contains(target));
+        references.map(|(path, _)| path).collect()
     }
     fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
         let mut values = self.values.clone();
@@ -313,7 +321,7 @@ impl Control {
         let new =
             kind.read(&wanted).map_err(|errors| super::change::first(errors).of(&ObjectRef::new(kind.name(), "")))?;
         let old = kind.find(&*new);
-        self.change(vec![super::Step { kind, old, new: Some(new) }])
+        self.change(vec![super::Step::new(kind, old, Some(new))])
     }
 
     /// Deletes the object of the named kind whose key these values have.
@@ -324,7 +332,7 @@ impl Control {
             ObjectError::whole("it does not exist").of(&ObjectRef::new(kind.name(), key.join(" ")))
         };
         let old = Some(find(&*kind, &values).ok_or_else(missing)?);
-        self.change(vec![super::Step { kind, old, new: None }])
+        self.change(vec![super::Step::new(kind, old, None)])
     }
 
     fn kind_for(&self, name: &str) -> Result<Rc<dyn AnyKind>, ObjectError> {

@@ -1,5 +1,7 @@
 //! Fields and records: how typed structs read and write JSON-like values, with every problem told apart by its path.
 
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 use super::scalar::Scalar;
@@ -36,13 +38,13 @@ pub trait Field: Sized + 'static {
     fn absent() -> Option<Self> {
         None
     }
-    /// Calls `found` with the path and the target of every reference in the value.
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+    /// Calls `found` with the place and the target of every reference in the value, which stands at a place itself.
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
     /// What is left of the value without what refers to names that are gone: of a list the other items. Nothing if it
     /// cannot be without, or if a list has lost its last item.
     fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
         let mut refers = false;
-        self.references("", &mut |_, target| refers |= gone(&target));
+        self.references(&Place::Whole, &mut |_, target| refers |= gone(&target));
         (!refers).then_some(self)
     }
     /// What is expected, as it stands after "expected".
@@ -66,8 +68,8 @@ pub trait Record: Sized + 'static {
     fn read_record(values: &Map<String, Value>, problems: &mut Problems) -> Option<Self>;
     /// The values of all fields, in order.
     fn write_record(&self) -> Map<String, Value>;
-    /// Calls `found` with the path and the target of every reference in the record.
-    fn record_references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef));
+    /// Calls `found` with the place and the target of every reference in the record, which stands at a place itself.
+    fn record_references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef));
     /// What is left of the record without what refers to names that are gone; see [`Field::without`].
     fn record_without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self>;
 }
@@ -97,6 +99,28 @@ impl Problems {
     }
 }
 
+/// Where in an object a value stands. It is a text only where something is wrong there.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// The object itself.
+    Whole,
+    /// A field of the record at a place.
+    Field(&'a Place<'a>, &'a str),
+    /// An item of the list at a place.
+    Item(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Whole => Ok(()),
+            Place::Field(Place::Whole, name) => f.write_str(name),
+            Place::Field(of, name) => write!(f, "{of}.{name}"),
+            Place::Item(of, index) => write!(f, "{of}[{index}]"),
+        }
+    }
+}
+
 /// What is wrong with a field that no record of the kind has.
 pub(crate) const UNKNOWN: &str = "there is no such field";
 
@@ -123,9 +147,9 @@ impl<T: Scalar> Field for T {
     fn write(&self) -> Value {
         self.to_value()
     }
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
         if let Some(space) = T::SPACE {
-            found(path, ObjectRef::new(space, self.to_string()));
+            found(at, ObjectRef::new(space, self.to_string()));
         }
     }
     fn expected() -> String {
@@ -149,9 +173,9 @@ impl<T: Field> Field for Option<T> {
     fn absent() -> Option<Self> {
         Some(None)
     }
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
         if let Some(value) = self {
-            value.references(path, found);
+            value.references(at, found);
         }
     }
     fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {
@@ -191,9 +215,9 @@ impl<T: Field> Field for Vec<T> {
     fn absent() -> Option<Self> {
         Some(Vec::new())
     }
-    fn references(&self, path: &str, found: &mut dyn FnMut(&str, ObjectRef)) {
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
         for (index, item) in self.iter().enumerate() {
-            item.references(&join(path, &format!("[{index}]")), found);
+            item.references(&Place::Item(at, index), found);
         }
     }
     fn without(self, gone: &dyn Fn(&ObjectRef) -> bool) -> Option<Self> {

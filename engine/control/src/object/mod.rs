@@ -23,12 +23,13 @@ mod step;
 mod types;
 
 use std::fmt;
+use std::rc::Rc;
 
-pub use field::{Field, FieldInfo, Problems, Record};
+pub use field::{Field, FieldInfo, Place, Problems, Record};
 pub(crate) use registry::{AnyKind, AnyObject};
 pub use registry::{Kind, Objects};
 pub use scalar::Scalar;
-pub(crate) use step::Step;
+pub(crate) use step::{Instance, Step};
 
 /// A record with a kind and a key: one thing that can be configured. Derive it:
 ///
@@ -92,12 +93,12 @@ pub struct ObjectRef {
     /// The space of names: a kind, or what kinds provide together (`interface`).
     pub space: &'static str,
     /// The name in that space.
-    pub name: String,
+    pub name: Rc<str>,
 }
 
 impl ObjectRef {
     /// The thing of this name in this space.
-    pub fn new(space: &'static str, name: impl Into<String>) -> ObjectRef {
+    pub fn new(space: &'static str, name: impl Into<Rc<str>>) -> ObjectRef {
         ObjectRef { space, name: name.into() }
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::registry::AnyObject;
-use super::{ObjectError, ObjectRef, Step, shorten};
+use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
 
@@ -39,7 +38,9 @@ impl Control {
         let mut rest: Vec<Step> = Vec::new();
         for step in steps {
             match (&step.old, &step.new) {
-                (Some(old), Some(new)) if in_two.contains(&step.id()) || old.must_be_replaced_by(&**new) => {
+                (Some(old), Some(new))
+                    if in_two.contains(&step.id()) || old.object.must_be_replaced_by(&*new.object) =>
+                {
                     split.extend(step.halves());
                 }
                 _ => rest.push(step),
@@ -47,14 +48,14 @@ impl Control {
         }
         loop {
             let both = || split.iter().chain(&rest);
-            let removed: HashSet<ObjectRef> = both().flat_map(Step::removed_names).collect();
+            let removed: HashSet<&ObjectRef> = both().flat_map(Step::removed_names).collect();
             let replaced: HashSet<ObjectRef> =
-                both().flat_map(Step::created_names).filter(|name| removed.contains(name)).collect();
+                both().flat_map(Step::created_names).filter(|name| removed.contains(name)).cloned().collect();
             let planned: HashSet<ObjectRef> = both().map(Step::id).collect();
-            let stands = |object: &Option<Rc<dyn AnyObject>>| {
+            let stands = |object: &Option<Rc<Instance>>| {
                 object.as_ref().is_some_and(|object| {
-                    object.follows().iter().any(|name| planned.contains(name))
-                        || object.references().iter().any(|(_, name)| replaced.contains(name))
+                    object.follows.iter().any(|name| planned.contains(name))
+                        || object.targets.iter().any(|name| replaced.contains(name))
                 })
             };
             // Running objects that no step touches, but that stand on something touched, go and come back too.
@@ -137,8 +138,8 @@ impl Order {
             waits_for: vec![0; steps.len()],
         };
         for (index, step) in steps.iter().enumerate() {
-            order.removes.extend(step.removed_names().into_iter().map(|name| (name, index)));
-            order.creates.extend(step.created_names().into_iter().map(|name| (name, index)));
+            order.removes.extend(step.removed_names().iter().map(|name| (name.clone(), index)));
+            order.creates.extend(step.created_names().iter().map(|name| (name.clone(), index)));
             order.touches.entry(step.id()).or_default().push(index);
         }
         order
@@ -147,15 +148,15 @@ impl Order {
     /// Notes what the step waits for, and what waits for it.
     fn add(&mut self, index: usize, step: &Step) {
         let mut edges: Vec<(usize, usize)> = Vec::new();
-        for (_, target) in step.new.iter().flat_map(|new| new.references()) {
-            edges.extend(self.creates.get(&target).map(|provider| (*provider, index)));
+        for target in step.new.iter().flat_map(|new| &new.targets) {
+            edges.extend(self.creates.get(target).map(|provider| (*provider, index)));
         }
-        for (_, target) in step.old.iter().flat_map(|old| old.references()) {
-            edges.extend(self.removes.get(&target).map(|provider| (index, *provider)));
+        for target in step.old.iter().flat_map(|old| &old.targets) {
+            edges.extend(self.removes.get(target).map(|provider| (index, *provider)));
         }
         // What stands on something is down while that changes.
-        let touching = |object: &Rc<dyn AnyObject>| -> Vec<usize> {
-            object.follows().iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
+        let touching = |object: &Instance| -> Vec<usize> {
+            object.follows.iter().filter_map(|name| self.touches.get(name)).flatten().copied().collect()
         };
         match (&step.old, &step.new) {
             (None, Some(new)) => edges.extend(touching(new).into_iter().map(|touch| (touch, index))),
@@ -163,7 +164,7 @@ impl Order {
             _ => {}
         }
         for name in step.created_names() {
-            edges.extend(self.removes.get(&name).map(|remover| (*remover, index)));
+            edges.extend(self.removes.get(name).map(|remover| (*remover, index)));
         }
         for (before, then) in edges.into_iter().filter(|(before, then)| before != then) {
             self.after[before].push(then);

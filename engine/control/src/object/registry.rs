@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::field::{FieldInfo, Problems};
+use super::field::{FieldInfo, Place, Problems};
 use super::running::Running;
-use super::{Change, Object, ObjectError, ObjectRef};
+use super::{Change, Instance, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
 
 /// How a room applies its objects of one kind.
@@ -54,9 +54,12 @@ impl<O: Object> Kind<O> {
 /// An object whose type is known only to its kind.
 pub(crate) trait AnyObject: Any {
     fn id(&self) -> ObjectRef;
+    /// The names that it brings: its own first.
     fn provides(&self) -> Vec<ObjectRef>;
-    /// The paths and targets of its references, without those to itself.
-    fn references(&self) -> Vec<(String, ObjectRef)>;
+    /// The targets of its references, without those to its `own` names.
+    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef>;
+    /// The path of each of these references.
+    fn paths(&self, own: &[ObjectRef]) -> Vec<String>;
     /// What is left of it without what refers to names that are gone, if anything.
     fn without(&self, gone: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>>;
     /// The names of what it stands on if that is there.
@@ -79,12 +82,20 @@ impl<O: Object> AnyObject for O {
         let shared = O::PROVIDES.map(|space| ObjectRef::new(space, own.name.clone()));
         [own].into_iter().chain(shared).collect()
     }
-    fn references(&self) -> Vec<(String, ObjectRef)> {
-        let own = AnyObject::provides(self);
+    fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef> {
         let mut found = Vec::new();
-        self.record_references("", &mut |path, target| {
+        self.record_references(&Place::Whole, &mut |_, target| {
             if !own.contains(&target) {
-                found.push((path.to_owned(), target));
+                found.push(target);
+            }
+        });
+        found
+    }
+    fn paths(&self, own: &[ObjectRef]) -> Vec<String> {
+        let mut found = Vec::new();
+        self.record_references(&Place::Whole, &mut |place, target| {
+            if !own.contains(&target) {
+                found.push(place.to_string());
             }
         });
         found
@@ -210,11 +221,18 @@ type Fault = Rc<dyn Fn(&ObjectRef) -> Result<(), ObjectError>>;
 /// The kinds, and which names exist.
 #[derive(Default)]
 pub struct Objects {
-    kinds: RefCell<Vec<Rc<dyn AnyKind>>>,
+    kinds: RefCell<Kinds>,
     pub(crate) names: RefCell<Names>,
     fault: RefCell<Option<Fault>>,
     /// Whether changes are noted and nothing more.
     rehearsed: Cell<bool>,
+}
+
+/// The kinds, in the order in which they were registered.
+#[derive(Default)]
+struct Kinds {
+    in_order: Vec<Rc<dyn AnyKind>>,
+    places: HashMap<&'static str, usize>,
 }
 
 /// Which names exist, by which object, and which objects refer to each.
@@ -235,17 +253,18 @@ struct Users {
 }
 
 impl Names {
-    /// Notes that `object` came into being (`present`) or went.
-    pub fn note(&mut self, object: &Rc<dyn AnyObject>, present: bool) {
-        for name in object.provides() {
+    /// Notes that an object came into being (`present`) or went.
+    pub fn note(&mut self, instance: &Instance, present: bool) {
+        let object = &instance.object;
+        for name in &instance.provides {
             if present {
-                self.providers.insert(name, object.clone());
-            } else if self.providers.get(&name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
-                self.providers.remove(&name);
+                self.providers.insert(name.clone(), object.clone());
+            } else if self.providers.get(name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
+                self.providers.remove(name);
             }
         }
         let place = Rc::as_ptr(object).cast();
-        for name in object.follows() {
+        for name in &instance.follows {
             let followers = self.followers.entry(name.clone()).or_default();
             if present {
                 followers.insert(place, object.clone());
@@ -253,15 +272,19 @@ impl Names {
                 followers.remove(&place);
             }
             if followers.is_empty() {
-                self.followers.remove(&name);
+                self.followers.remove(name);
             }
         }
-        for (_, target) in object.references() {
+        for target in &instance.targets {
             if present {
-                let users = self.users.entry(target).or_default();
+                // Most targets are referred to already; a new entry alone needs the name.
+                if !self.users.contains_key(target) {
+                    self.users.insert(target.clone(), Users::default());
+                }
+                let Some(users) = self.users.get_mut(target) else { continue };
                 users.references += 1;
                 users.objects.entry(place).or_insert_with(|| (object.clone(), 0)).1 += 1;
-            } else if let Some(users) = self.users.get_mut(&target)
+            } else if let Some(users) = self.users.get_mut(target)
                 && let Some((_, count)) = users.objects.get_mut(&place)
             {
                 (*count, users.references) = (*count - 1, users.references - 1);
@@ -269,7 +292,7 @@ impl Names {
                     users.objects.remove(&place);
                 }
                 if users.references == 0 {
-                    self.users.remove(&target);
+                    self.users.remove(target);
                 }
             }
         }
@@ -301,7 +324,10 @@ impl Objects {
     }
 
     pub(super) fn push(&self, kind: Rc<dyn AnyKind>) {
-        self.kinds.borrow_mut().push(kind);
+        let mut kinds = self.kinds.borrow_mut();
+        let place = kinds.in_order.len();
+        kinds.places.insert(kind.name(), place);
+        kinds.in_order.push(kind);
     }
 
     /// From now on, changes are checked and noted, and no room applies them: to see which configuration commands lead to,
@@ -316,9 +342,9 @@ impl Objects {
         *self.fault.borrow_mut() = Some(Rc::new(fault));
     }
 
-    pub(super) fn fault(&self, object: &ObjectRef) -> Result<(), ObjectError> {
+    pub(super) fn fault(&self, step: &Step) -> Result<(), ObjectError> {
         let fault = self.fault.borrow().clone();
-        fault.map_or(Ok(()), |fault| fault(object))
+        fault.map_or(Ok(()), |fault| fault(&step.id()))
     }
 
     /// The running object of this key.
@@ -334,8 +360,8 @@ impl Objects {
     /// The names that exist in a space, sorted: what references to it can say.
     pub fn names_in(&self, space: &str) -> Vec<String> {
         let names = self.names.borrow();
-        let mut found: Vec<_> =
-            names.providers.keys().filter(|name| name.space == space).map(|name| name.name.clone()).collect();
+        let mut found: Vec<String> =
+            names.providers.keys().filter(|name| name.space == space).map(|name| name.name.to_string()).collect();
         found.sort_by(|a, b| natural(a).cmp(&natural(b)));
         found
     }
@@ -351,11 +377,12 @@ impl Objects {
     }
 
     pub(crate) fn kind_named(&self, name: &str) -> Option<Rc<dyn AnyKind>> {
-        self.kinds.borrow().iter().find(|kind| kind.name() == name).cloned()
+        let kinds = self.kinds.borrow();
+        kinds.places.get(name).map(|place| kinds.in_order[*place].clone())
     }
 
     pub(crate) fn kinds(&self) -> Vec<Rc<dyn AnyKind>> {
-        self.kinds.borrow().clone()
+        self.kinds.borrow().in_order.clone()
     }
 
     fn with<O: Object, T>(&self, read: impl FnOnce(&Kind<O>) -> T) -> T {

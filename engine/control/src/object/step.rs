@@ -1,22 +1,52 @@
-//! [`Step`]: one change of one object.
+//! [`Step`]: one change of one object; [`Instance`]: an object as steps see it.
 
 use std::rc::Rc;
 
 use super::ObjectRef;
 use super::registry::{AnyKind, AnyObject};
 
+/// An object with the names that are asked for again and again while a change is checked, ordered and made: they are
+/// computed once, since each is a text.
+pub(crate) struct Instance {
+    pub object: Rc<dyn AnyObject>,
+    /// The names that it brings: its own first.
+    pub provides: Vec<ObjectRef>,
+    /// The names that it refers to, without its own, in the order of [`AnyObject::references`].
+    pub targets: Vec<ObjectRef>,
+    /// The names of what it stands on if that is there.
+    pub follows: Vec<ObjectRef>,
+}
+
+impl Instance {
+    pub fn of(object: Rc<dyn AnyObject>) -> Rc<Instance> {
+        let provides = object.provides();
+        let (targets, follows) = (object.targets(&provides), object.follows());
+        Rc::new(Instance { object, provides, targets, follows })
+    }
+
+    pub fn id(&self) -> &ObjectRef {
+        // Whatever an object provides, its own name comes first.
+        &self.provides[0]
+    }
+}
+
 /// One change of one object, its type known only to its kind.
 #[derive(Clone)]
 pub(crate) struct Step {
     pub kind: Rc<dyn AnyKind>,
-    pub old: Option<Rc<dyn AnyObject>>,
-    pub new: Option<Rc<dyn AnyObject>>,
+    pub old: Option<Rc<Instance>>,
+    pub new: Option<Rc<Instance>>,
 }
 
 impl Step {
+    /// The change of an object from one state to another.
+    pub fn new(kind: Rc<dyn AnyKind>, old: Option<Rc<dyn AnyObject>>, new: Option<Rc<dyn AnyObject>>) -> Step {
+        Step { kind, old: old.map(Instance::of), new: new.map(Instance::of) }
+    }
+
     pub fn id(&self) -> ObjectRef {
         match (&self.new, &self.old) {
-            (Some(object), _) | (None, Some(object)) => object.id(),
+            (Some(object), _) | (None, Some(object)) => object.id().clone(),
             (None, None) => ObjectRef::new(self.kind.name(), ""),
         }
     }
@@ -28,7 +58,7 @@ impl Step {
 
     pub fn changes_something(&self) -> bool {
         match (&self.old, &self.new) {
-            (Some(old), Some(new)) => !old.equals(&**new),
+            (Some(old), Some(new)) => !old.object.equals(&*new.object),
             (None, None) => false,
             _ => true,
         }
@@ -40,18 +70,18 @@ impl Step {
     }
 
     /// The names that go with this step.
-    pub fn removed_names(&self) -> Vec<ObjectRef> {
+    pub fn removed_names(&self) -> &[ObjectRef] {
         match (&self.old, &self.new) {
-            (Some(old), None) => old.provides(),
-            _ => Vec::new(),
+            (Some(old), None) => &old.provides,
+            _ => &[],
         }
     }
 
     /// The names that come with this step.
-    pub fn created_names(&self) -> Vec<ObjectRef> {
+    pub fn created_names(&self) -> &[ObjectRef] {
         match (&self.old, &self.new) {
-            (None, Some(new)) => new.provides(),
-            _ => Vec::new(),
+            (None, Some(new)) => &new.provides,
+            _ => &[],
         }
     }
 }

@@ -84,7 +84,10 @@ impl Transactions {
 
     /// Notes that somebody has changed what runs by a command.
     pub fn note_unsaved(&self, author: &Author) {
-        self.unsaved.borrow_mut().insert(author.clone());
+        let mut unsaved = self.unsaved.borrow_mut();
+        if !unsaved.contains(author) {
+            unsaved.insert(author.clone());
+        }
     }
 
     /// The names of those who have changed what runs by commands since the newest version; empty if nobody has.
