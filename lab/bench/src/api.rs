@@ -1,12 +1,17 @@
-//! How fast a quiverd answers VPP's API: pings one by one and many at a time, and a million routes.
+//! How fast a quiverd answers VPP's API: pings one by one and many at a time, and a million routes, while packets take the
+//! routes that are there already, in a closed loop: each comes back, or the run fails.
 
 use std::io::{Read, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use quiver_engine::Level;
+use quiver_memif_client::Packets;
 
+use crate::load;
+use crate::load::peer::{BURST, DESTINATION, Peer};
 use crate::machine::Machine;
 use crate::quiverd::Quiverd;
 use crate::report::append_lines;
@@ -19,6 +24,10 @@ const PINGS: usize = 1_000_000;
 const ROUND_TRIPS: usize = 20_000;
 /// Routes that are added.
 const ROUTES: usize = 1_000_000;
+/// The number of the interface that routes lead to: interfaces are numbered as they were made, behind `local0`.
+const OUT: u32 = 2;
+/// How long the last packets may take to come back.
+const STRAGGLING: Duration = Duration::from_secs(1);
 /// What we want: pings in a second, and seconds for all routes.
 const PINGS_GOAL: f64 = 200_000.0;
 const ROUTES_GOAL: f64 = 10.0;
@@ -84,13 +93,20 @@ impl Client {
         }
         Ok(())
     }
-    /// Sends `count` requests, [`WINDOW`] at a time, and waits for as many answers, whose retval must be 0.
-    fn pipelined(&mut self, count: usize, request: impl Fn(usize) -> Vec<u8>) -> Result<Duration, String> {
+    /// Sends `count` requests, [`WINDOW`] at a time, and waits for as many answers, whose retval must be 0. `meanwhile` is
+    /// called while a window is under way, and told how many requests are answered.
+    fn pipelined(
+        &mut self,
+        count: usize,
+        request: impl Fn(usize) -> Vec<u8>,
+        mut meanwhile: impl FnMut(usize) -> Result<(), String>,
+    ) -> Result<Duration, String> {
         let start = Instant::now();
         for first in (0..count).step_by(WINDOW) {
             let last = count.min(first + WINDOW);
             let all: Vec<u8> = (first..last).flat_map(&request).collect();
             self.write(&all)?;
+            meanwhile(first)?;
             let mut refused = None;
             self.messages(last - first, |body| {
                 // Number, context, retval.
@@ -118,9 +134,14 @@ fn ping(number: u16) -> Vec<u8> {
     message(number, &[0; 8])
 }
 
+/// The destination of a route.
+fn destination(n: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x1000_0000 + n as u32)
+}
+
 /// `ip_route_add_del_v2` for a /32 by a next hop on an interface.
 fn route(number: u16, n: usize, sw_if_index: u32) -> Vec<u8> {
-    let address = (0x1000_0000 + n as u32).to_be_bytes();
+    let address = destination(n).octets();
     // client_index, context; is_add, is_multipath; table_id, stats_index.
     let mut body = [&[0; 8][..], &[1, 0], &[0; 8]].concat();
     // The prefix: family, 16 bytes of address, length; then the number of paths, and the source.
@@ -128,35 +149,58 @@ fn route(number: u16, n: usize, sw_if_index: u32) -> Vec<u8> {
     // A path: sw_if_index, table_id, rpf_id, weight, preference, type, flags, proto.
     body.extend([&sw_if_index.to_be_bytes()[..], &[0; 8], &[1, 0], &[0; 12]].concat());
     // The next hop: address, via_label, obj_id, classify_table_index; no labels, but room for 16 of 7 bytes.
-    body.extend([&[10, 0, 0, 2][..], &[0; 12], &[0; 12], &[0; 1 + 16 * 7]].concat());
+    body.extend([&DESTINATION.octets()[..], &[0; 12], &[0; 12], &[0; 1 + 16 * 7]].concat());
     message(number, &body)
+}
+
+/// Packets in a closed loop: a burst of them goes to routes that are there, the next one when all are back.
+struct Traffic {
+    peer: Peer,
+    packets: Packets,
+    sent: usize,
+    back: usize,
+}
+
+impl Traffic {
+    fn turn(&mut self, routes: usize) -> Result<(), String> {
+        self.back += self.peer.take(&mut self.packets)?;
+        if routes > 0 && self.back == self.sent {
+            // A stride that is no divisor of their number meets old and new ones alike.
+            let first = self.sent;
+            self.sent += self.peer.send_to((first..first + BURST).map(|n| destination(n * 7919 % routes)))?;
+        }
+        Ok(())
+    }
+    /// Waits for the last ones.
+    fn end(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while self.back < self.sent && start.elapsed() < STRAGGLING {
+            self.back += self.peer.take(&mut self.packets)?;
+        }
+        match self.sent - self.back {
+            0 => Ok(()),
+            lost => Err(format!("{lost} of {} packets that took the routes are lost", self.sent)),
+        }
+    }
 }
 
 /// Measures, and prints; appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>) -> Result<(), String> {
-    let quiverd = Quiverd::start(|folder| {
-        let memif = folder.join("memif");
-        format!(
-            "create memif socket id 1 filename {}
-             create interface memif id 0 socket-id 1 master
-             set interface state memif1/0 up
-             set interface ip address memif1/0 10.0.0.1/24
-             ip neighbor memif1/0 10.0.0.2 02:00:00:00:00:02
-            ",
-            memif.display()
-        )
-    })?;
+    let quiverd = Quiverd::start(load::commands)?;
+    let mut traffic = Traffic { peer: Peer::through(&quiverd)?, packets: Packets::new(), sent: 0, back: 0 };
     let mut client = Client::connect(&quiverd.api())?;
     let number = client.number("control_ping")?;
     let mut each: Vec<Duration> = vec![];
     for _ in 0..ROUND_TRIPS {
-        each.push(client.pipelined(1, |_| ping(number))?);
+        each.push(client.pipelined(1, |_| ping(number), |_| Ok(()))?);
     }
     each.sort();
     let median = each[each.len() / 2].as_secs_f64() * 1e6;
-    let pings = PINGS as f64 / client.pipelined(PINGS, |_| ping(number))?.as_secs_f64();
+    let pings = PINGS as f64 / client.pipelined(PINGS, |_| ping(number), |_| Ok(()))?.as_secs_f64();
     let number = client.number("ip_route_add_del_v2")?;
-    let routes = client.pipelined(ROUTES, |n| route(number, n, 1))?.as_secs_f64();
+    let request = |n| route(number, n, OUT);
+    let routes = client.pipelined(ROUTES, request, |answered| traffic.turn(answered))?.as_secs_f64();
+    traffic.end()?;
     let met = |met: bool| if met { "met" } else { "MISSED" };
     println!("one control_ping, median of {ROUND_TRIPS}: {median:.1} us");
     println!(
@@ -164,6 +208,7 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
         met(pings >= PINGS_GOAL)
     );
     println!("{ROUTES} ip_route_add_del_v2: {routes:.2} s (goal: {ROUTES_GOAL:.0} s: {})", met(routes <= ROUTES_GOAL));
+    println!("meanwhile {} packets took the routes and came back, and none was lost", traffic.back);
     let Some(path) = csv else { return Ok(()) };
     let machine = Machine::here(quiver_engine::Backing::Transparent, Level::best());
     let row = format!("{},{},{median:.1},{pings:.0},{routes:.2},\"{}\"", machine.date, machine.revision, machine.cpu);

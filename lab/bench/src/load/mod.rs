@@ -6,7 +6,7 @@
 //! what is late is late by quiverd. The same is measured with both ends joined directly, without quiverd. The worker has a
 //! core, and so has this process; quiverd's control thread is where Linux puts it.
 
-mod peer;
+pub mod peer;
 mod picture;
 mod report;
 
@@ -109,7 +109,7 @@ fn memif(folder: &Path) -> PathBuf {
 }
 
 /// Routes from the first memif interface to the second one.
-fn commands(folder: &Path) -> String {
+pub fn commands(folder: &Path) -> String {
     format!(
         "create memif socket id 1 filename {}
          create interface memif id 0 socket-id 1 master hw-addr {GATEWAY_MAC}

@@ -24,7 +24,7 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How long packets may take to arrive that have been sent when the window ends.
 const STRAGGLING: Duration = Duration::from_millis(50);
 /// Packets sent at once at most.
-const BURST: usize = 64;
+pub const BURST: usize = 64;
 /// Bytes of a packet: the shortest frame, without the checksum that hardware adds.
 const LENGTH: usize = 60;
 /// Where a packet tells when it was sent: behind the headers of Ethernet, IPv4 and UDP.
@@ -110,6 +110,21 @@ impl Peer {
             self.receive(&mut packets, &mut counts)?;
         }
     }
+    /// Sends a packet to each of these destinations, [`BURST`] at most; how many had room.
+    pub fn send_to(&mut self, destinations: impl Iterator<Item = Ipv4Addr>) -> Result<usize, String> {
+        let mut count = 0;
+        for (packet, destination) in self.packets.iter_mut().zip(destinations) {
+            address_to(packet, destination);
+            count += 1;
+        }
+        self.send(count, self.now())
+    }
+    /// Takes what has come, and says how many packets of ours that are: quiverd announces its addresses by ARP, too.
+    pub fn take(&mut self, packets: &mut Packets) -> Result<usize, String> {
+        self.back.receive(packets, 256).map_err(|error| error.to_string())?;
+        let is_ours = |packet: &&[u8]| packet.get(12..14) == Some(&EtherType::IP4.get().to_be_bytes()[..]);
+        Ok(packets.iter().filter(is_ours).count())
+    }
     fn send(&mut self, count: usize, now: u64) -> Result<usize, String> {
         for packet in &mut self.packets[..count] {
             packet[STAMP..STAMP + 8].copy_from_slice(&now.to_be_bytes());
@@ -158,10 +173,17 @@ fn packet() -> [u8; LENGTH] {
     (ip[0], ip[8], ip[9]) = (0x45, 64, IpProtocol::UDP.0);
     ip[2..4].copy_from_slice(&length.to_be_bytes());
     ip[12..16].copy_from_slice(&[10, 0, 0, 2]);
-    ip[16..20].copy_from_slice(&DESTINATION.octets());
-    let sum = checksum::of(&ip[..20]).checksum();
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
     ip[20..24].copy_from_slice(&[4, 0, 4, 0]);
     ip[24..26].copy_from_slice(&(length - 20).to_be_bytes());
+    address_to(&mut bytes, DESTINATION);
     bytes
+}
+
+fn address_to(packet: &mut [u8; LENGTH], destination: Ipv4Addr) {
+    let ip = &mut packet[EthernetHeader::LENGTH..];
+    ip[16..20].copy_from_slice(&destination.octets());
+    // The checksum is that of the header in which it is zero (RFC 791, 3.1).
+    ip[10..12].fill(0);
+    let sum = checksum::of(&ip[..20]).checksum();
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
 }
