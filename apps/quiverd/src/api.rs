@@ -78,6 +78,8 @@ async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> 
         let busy = session.work();
         // Whoever has introduced itself may be silent for long: it waits for events.
         place.is(if session.is_known() { Doing::Asking } else { Doing::Idle });
+        // Most clients read what they asked for: it goes out without another look at the socket.
+        send(stream, session)?;
         if session.output().is_empty() && session.end().is_some() {
             return Ok(());
         }
@@ -100,12 +102,17 @@ async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> 
                 Err(error) => return Err(error),
             }
         }
-        if ready.is_writable() && !session.output().is_empty() {
-            match stream.try_write(session.output()) {
-                Ok(length) => session.sent(length),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+    }
+}
+
+/// Sends what the socket takes.
+fn send(stream: &UnixStream, session: &mut Session) -> io::Result<()> {
+    while !session.output().is_empty() {
+        match stream.try_write(session.output()) {
+            Ok(length) => session.sent(length),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }
