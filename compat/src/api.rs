@@ -151,6 +151,16 @@ impl Api {
     pub fn id_of(&self, name: &str) -> Option<u16> {
         self.names.get(name).copied()
     }
+    /// Whether some room has a message of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.id_of(name).is_some_and(|id| self.definition(id).is_some())
+    }
+    /// The type of this name, if a message has it or a file of messages says what it is.
+    pub fn type_named(&self, name: &str) -> Option<Type> {
+        let of_messages = self.messages().flat_map(|(definition, _)| definition.types());
+        let of_files = self.files.iter().flat_map(|file| file.types.iter().flat_map(Type::parts));
+        of_messages.chain(of_files).find(|of| of.name == name)
+    }
     /// Descriptions of all messages, and what belongs to them.
     pub fn messages(&self) -> impl Iterator<Item = (&Definition, Option<&Service>)> {
         self.entries.iter().flatten().filter_map(|entry| Some((entry.definition.as_ref()?, entry.service.as_ref())))
@@ -201,15 +211,14 @@ impl Api {
         let (name, name_crc) = (name.to_owned(), format!("{name}_{crc:08x}"));
         self.insert(Entry { name, name_crc, definition: None, service: None, handler: None, file: usize::MAX })
     }
-    /// Has such a message answered.
-    pub(crate) fn serve_awaited(
+    /// Has the message of a number answered.
+    pub(crate) fn answer(
         &mut self,
-        name: &str,
+        id: u16,
         service: Service,
         handler: impl Fn(&Call, &mut Input<'_>, &mut Vec<u8>) -> Answer + 'static,
     ) {
-        let entry = self.id_of(name).and_then(|id| self.entries[usize::from(id)].as_mut());
-        if let Some(entry) = entry {
+        if let Some(entry) = self.entries.get_mut(usize::from(id)).and_then(Option::as_mut) {
             entry.service = Some(service);
             entry.handler = Some(Rc::new(handler));
         }

@@ -105,11 +105,11 @@ impl Api {
                 Role::Request { reply } | Role::Stream { reply, .. } => replies.get(reply).copied().zip(ids.get(reply)),
                 _ => None,
             };
-            self.refuse_awaited(row, reply.map(|(role, id)| (role, *id)));
+            self.refuse_awaited(ids[row.name], row, reply.map(|(role, id)| (role, *id)));
         }
     }
-    /// Has a message answered by its reply, with the number of that.
-    fn refuse_awaited(&mut self, row: &Row<'static>, reply: Option<(Role<'static>, u16)>) {
+    /// Has the message of a number answered by its reply, with the number of that.
+    fn refuse_awaited(&mut self, id: u16, row: &Row<'static>, reply: Option<(Role<'static>, u16)>) {
         let (service, retval) = match row.role {
             Role::Request { reply } => {
                 (Service { reply: Some(reply.into()), ..Service::default() }, Retval::UNIMPLEMENTED)
@@ -121,7 +121,7 @@ impl Api {
             Role::Reply { .. } | Role::Other => return,
         };
         let name = row.name;
-        self.serve_awaited(name, service, move |call, _: &mut Input<'_>, out| {
+        self.answer(id, service, move |call, _: &mut Input<'_>, out| {
             tracing::info!("{name} is not implemented");
             if let Some((Role::Reply { size, context, retval: at }, id)) = reply {
                 frame(out, id, |out| refuse(out, call, size, context, at.map(|at| (at, retval))));

@@ -55,6 +55,23 @@ pub struct Field {
     pub shape: Shape,
 }
 
+impl Field {
+    /// Bytes of it on the wire; of a list, none.
+    fn size(&self) -> usize {
+        match self.shape {
+            Shape::One => self.of.size(),
+            // A text of any length: the length.
+            Shape::Array(0) => 4,
+            Shape::Array(length) => length * self.of.size(),
+            Shape::Counted(_) => 0,
+        }
+    }
+}
+
+fn size(fields: &[Field]) -> usize {
+    fields.iter().map(Field::size).sum()
+}
+
 /// How many elements a field has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -91,12 +108,6 @@ impl Type {
     }
     /// Bytes of one on the wire, lists in it being empty.
     pub fn size(&self) -> usize {
-        let of_field = |Field { of, shape, .. }: &Field| match shape {
-            Shape::One => of.size(),
-            Shape::Array(0) => 4,
-            Shape::Array(length) => length * of.size(),
-            Shape::Counted(_) => 0,
-        };
         let of_base = |name: &str| match name {
             "u16" | "i16" => 2,
             "u32" | "i32" => 4,
@@ -106,8 +117,8 @@ impl Type {
         match &self.kind {
             Kind::Base => of_base(&self.name),
             Kind::Alias { of, length } => of.size() * (*length).max(1),
-            Kind::Struct(fields) => fields.iter().map(of_field).sum(),
-            Kind::Union(fields) => fields.iter().map(of_field).max().unwrap_or_default(),
+            Kind::Struct(fields) => size(fields),
+            Kind::Union(fields) => fields.iter().map(Field::size).max().unwrap_or_default(),
             Kind::Enum { base, .. } | Kind::Flags { base, .. } => of_base(base),
         }
     }
@@ -162,7 +173,8 @@ pub enum Header {
 }
 
 impl Header {
-    fn fields(self) -> Vec<Field> {
+    /// Its fields.
+    pub fn fields(self) -> Vec<Field> {
         let fields: &[(&str, &str)] = match self {
             Header::Request => &[("u32", "client_index"), ("u32", "context")],
             Header::Reply => &[("u32", "context"), ("i32", "retval")],
@@ -172,6 +184,10 @@ impl Header {
         };
         let field = |(of, name): &(&str, &str)| Field { name: (*name).into(), of: Type::base(of), shape: Shape::One };
         fields.iter().map(field).collect()
+    }
+    /// Bytes of it.
+    pub fn size(self) -> usize {
+        size(&self.fields())
     }
 }
 
@@ -193,6 +209,10 @@ impl Definition {
     pub fn new(name: &str, header: Header, fields: Vec<Field>, text: &str) -> Definition {
         let fields = [header.fields(), fields].concat();
         Definition { name: name.to_owned(), fields, text: text.to_owned(), defaults: vec![] }
+    }
+    /// Bytes of it behind its number, lists in it being empty.
+    pub fn size(&self) -> usize {
+        size(&self.fields)
     }
     /// The same, where clients fill in these values of fields.
     pub fn with_defaults(mut self, defaults: &[(&'static str, &'static str)]) -> Definition {

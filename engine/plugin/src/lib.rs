@@ -1,5 +1,5 @@
-//! Plugins: shared objects that bring nodes, feature arcs, config objects, commands, counters and trace, by a contract in
-//! C ([`quiver_plugin_abi`]).
+//! Plugins: shared objects that bring nodes, feature arcs, config objects, commands, messages, counters and trace, by a
+//! contract in C ([`quiver_plugin_abi`]).
 //!
 //! [`load`] opens one, lets it say what it brings, and takes that over as a whole or not at all; the daemon runs on either
 //! way. A plugin is never unloaded. A node that fails, by a status or by a panic that the plugin's own side caught, is
@@ -7,7 +7,7 @@
 //!
 //! - `library`: opens a shared object and checks its table; `error`: every way in which that fails, a sentence each.
 //! - `setup`: the draft of what a plugin brings.
-//! - `node`: a plugin's node on a worker. `object`, `command`: its configuration.
+//! - `node`: a plugin's node on a worker. `object`, `command`: its configuration. `message`: what its clients send.
 //! - `calls`: the daemon's functions that plugins call. `value`, `foreign`: what crosses.
 
 mod calls;
@@ -15,6 +15,7 @@ mod command;
 mod error;
 mod foreign;
 mod library;
+mod message;
 mod names;
 mod node;
 mod object;
@@ -22,6 +23,7 @@ mod setup;
 mod value;
 
 pub use error::LoadError;
+pub use message::{Message, MessageField, MessageHost};
 
 use names::Names;
 use node::{PluginNode, Published, Row};
@@ -117,13 +119,14 @@ pub struct Plugins {
     pub loaded: Vec<Loaded>,
     names: Rc<Names>,
     interfaces: InterfaceNames,
+    messages: MessageHost,
     failures: (Outbox<Failure>, Inbox<Failure>),
 }
 
 /// Gives the control side its plugins: none so far. The data plane is registered before.
-pub fn register(control: &Control, interfaces: InterfaceNames) {
+pub fn register(control: &Control, interfaces: InterfaceNames, messages: MessageHost) {
     let failures = channel(256, control.room::<Dataplane>().bell());
-    control.insert_room(Plugins { loaded: vec![], names: Rc::default(), interfaces, failures });
+    control.insert_room(Plugins { loaded: vec![], names: Rc::default(), interfaces, messages, failures });
 }
 
 /// Loads a plugin; does nothing if it is loaded already. If it fails, everything is as it was, but what the plugin's file
@@ -144,7 +147,7 @@ pub fn load(control: &Control, path: &Path) -> Result<(), LoadError> {
     };
     // Nothing is borrowed while the plugin's code runs.
     draft.fill(&table);
-    let (nodes, counters) = draft.commit(control, plugin, &name, failures)?;
+    let (nodes, counters) = draft.commit(control, plugin, &table, failures)?;
     tracing::info!("plugin `{name}` {} is loaded from {}", table.release, path.display());
     let (release, built_by) = (table.release, table.built_by);
     control.room_mut::<Plugins>().loaded.push(Loaded { name, release, built_by, path, nodes, counters });

@@ -6,7 +6,7 @@ use crate::calls::HOST;
 use crate::error::LoadError;
 use crate::library::Table;
 use crate::node::{Facts, PluginNode, Seeds};
-use crate::{Counted, Failure, Names, Placed, Plugins, command, object};
+use crate::{Counted, Failure, Message, Names, Placed, Plugins, command, object};
 use quiver_control::Control;
 use quiver_control::object::described::DescribedKind;
 use quiver_engine::channel::Outbox;
@@ -49,6 +49,7 @@ pub(crate) struct Draft {
     pub counters: Vec<Counted>,
     pub kinds: Vec<object::DraftKind>,
     pub commands: Vec<command::DraftCommand>,
+    pub messages: Vec<Message>,
     /// Why it cannot be taken over.
     pub problems: Vec<String>,
     /// Workers for which counters are made.
@@ -65,6 +66,7 @@ impl Draft {
             counters: vec![],
             kinds: vec![],
             commands: vec![],
+            messages: vec![],
             problems: vec![],
             workers,
         }
@@ -85,9 +87,10 @@ impl Draft {
         self,
         control: &Control,
         plugin: usize,
-        name: &str,
+        table: &Table,
         failures: Outbox<Failure>,
     ) -> Result<(Vec<Placed>, Vec<Counted>), LoadError> {
+        let name = table.name.as_str();
         let refused = |what: String| LoadError::Refused { name: name.to_owned(), what };
         if let Some(what) = self.problems.into_iter().next() {
             return Err(refused(what));
@@ -111,6 +114,9 @@ impl Draft {
             }
             commands.push(draft);
         }
+        let (mut messages, messenger) = (self.messages, control.room::<Plugins>().messages);
+        messages.iter_mut().for_each(|message| message.plugin = plugin);
+        (messenger.check)(control, &messages).map_err(refused)?;
         let counters = Rc::new(self.counters);
         let (nodes, arcs, features) = (self.nodes, self.feature_arcs, self.features);
         let shared = counters.clone();
@@ -130,6 +136,11 @@ impl Draft {
         }
         for draft in commands {
             control.commands().try_add(draft.command(plugin)).map_err(refused)?;
+        }
+        if !messages.is_empty() {
+            // Clients make names of their languages of it.
+            let file = self.names.keep(&name.replace('-', "_"));
+            (messenger.add)(control, file, &table.release, messages);
         }
         Ok((placed, counters.to_vec()))
     }

@@ -108,6 +108,18 @@ static QuiverStatus show(void *user, QuiverControl *control, const QuiverCall *c
   return QUIVER_OK;
 }
 
+/* A client of VPP's binary API asks what an interface demands. */
+static int32_t get(void *user, QuiverControl *control, const uint8_t *request, size_t length, QuiverAnswer *answer) {
+  uint32_t interface = (uint32_t)request[0] << 24 | request[1] << 16 | request[2] << 8 | request[3];
+  (void)user, (void)control, (void)length;
+  if (interface >= INTERFACES) {
+    refuse(answer, "sw_if_index", "there is no such interface", "");
+    return -2;
+  }
+  host->answer_bytes(answer, &current.least[interface], 1);
+  return 0;
+}
+
 static QuiverStatus setup(const QuiverHost *given, QuiverSetup *setup) {
   static const QuiverNode guard = {.name = QUIVER_TEXT("ttl-guard"),
                                    .arcs = arcs,
@@ -138,12 +150,23 @@ static QuiverStatus setup(const QuiverHost *given, QuiverSetup *setup) {
   static const QuiverCommand command = {.grammar = QUIVER_TEXT("show ttl-guard [total]"),
                                         .help = QUIVER_TEXT("Show what interfaces demand, or the packets refused."),
                                         .run = show};
+  static const QuiverMessageField get_fields[] = {
+      {.name = QUIVER_TEXT("sw_if_index"), .kind = QUIVER_TEXT("interface_index")}};
+  static const QuiverMessageField get_reply_fields[] = {{.name = QUIVER_TEXT("least"), .kind = QUIVER_TEXT("u8")}};
+  static const QuiverMessage get_message = {.name = QUIVER_TEXT("ttl_guard_get"),
+                                            .help = QUIVER_TEXT("Which TTL does an interface demand of its neighbours?"),
+                                            .fields = get_fields,
+                                            .field_count = 1,
+                                            .reply_fields = get_reply_fields,
+                                            .reply_field_count = 1,
+                                            .answer = get};
   host = given;
   /* What the daemon refuses it has noted itself; every call is made, so that all of it is told. */
   int status = host->add_node(setup, &guard, &node);
   status |= host->add_feature(setup, &feature);
   status |= host->add_counters(setup, &counters, &refused);
   status |= host->add_kind(setup, &kind);
+  status |= host->add_message(setup, &get_message);
   return status | host->add_command(setup, &command);
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod configured;
+mod messages;
 mod show;
 
 use quiver_control::Control;
@@ -15,7 +16,7 @@ use std::path::Path;
 pub fn register(control: &Control) -> Result<(), Infallible> {
     let number = |control: &Control, name: &str| control.room::<Interfaces>().find(name).map(|found| found.id.0);
     let name = |control: &Control, number: u16| control.room::<Interfaces>().name(InterfaceId(number));
-    quiver_plugin::register(control, InterfaceNames { number, name });
+    quiver_plugin::register(control, InterfaceNames { number, name }, messages::HOST);
     configured::register(control);
     show::register(control);
     let (of_task, signal) = (control.clone(), control.room::<Events>().signal.clone());

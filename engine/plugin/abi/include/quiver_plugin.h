@@ -16,7 +16,7 @@ typedef struct QuiverAnswer QuiverAnswer;
 /**
  * The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
  */
-#define QUIVER_VERSION 1
+#define QUIVER_VERSION 2
 
 /**
  * What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
@@ -577,6 +577,77 @@ typedef struct QuiverCommand {
 } QuiverCommand;
 
 /**
+ * A field of a message.
+ */
+typedef struct QuiverMessageField {
+  /**
+   * Its name.
+   */
+  struct QuiverText name;
+  /**
+   * Its type: `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f64`, `bool`, `string`, or one that the daemon's own
+   * messages have, such as `interface_index` or `ip4_prefix`.
+   */
+  struct QuiverText kind;
+  /**
+   * Elements of it, where it has a fixed number of them, bytes of a `string`; 0 for a single one, and for a `string` of any
+   * length.
+   */
+  uint32_t length;
+  /**
+   * The field before it that says how many elements there are. Empty if no field does. Only the last field may have such
+   * a number of elements or be a `string` of any length.
+   */
+  struct QuiverText count;
+} QuiverMessageField;
+
+/**
+ * A message of VPP's binary API, added by `add_message`: a request, and the reply to it. Clients know both by name and by a
+ * checksum over their fields.
+ */
+typedef struct QuiverMessage {
+  /**
+   * The request's name, in small letters, digits and underscores; the reply's is the same with `_reply` behind it.
+   */
+  struct QuiverText name;
+  /**
+   * What it asks for.
+   */
+  struct QuiverText help;
+  /**
+   * The request's fields behind `client_index` and `context`.
+   */
+  const struct QuiverMessageField *fields;
+  /**
+   * How many.
+   */
+  uint32_t field_count;
+  /**
+   * The reply's fields behind `context` and `retval`.
+   */
+  const struct QuiverMessageField *reply_fields;
+  /**
+   * How many.
+   */
+  uint32_t reply_field_count;
+  /**
+   * Handed to `answer`.
+   */
+  void *user;
+  /**
+   * Answers a request at once. `request` has the bytes of its fields, as they came, at least as many as they take where
+   * lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply; what
+   * is missing of them is zero. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
+   * the log.
+   */
+  int32_t (*answer)(void *user,
+                    QuiverControl *control,
+                    const uint8_t *request,
+                    size_t length,
+                    QuiverAnswer *answer);
+} QuiverMessage;
+
+/**
  * A value of one word. Values that the daemon gives have their usual `text` in every shape.
  */
 typedef struct QuiverValue {
@@ -695,6 +766,10 @@ typedef struct QuiverHost {
    */
   QuiverStatus (*add_command)(QuiverSetup *setup, const struct QuiverCommand *spec);
   /**
+   * Adds a message of VPP's binary API.
+   */
+  QuiverStatus (*add_message)(QuiverSetup *setup, const struct QuiverMessage *spec);
+  /**
    * Says why `setup` is about to fail.
    */
   void (*refuse_setup)(QuiverSetup *setup, struct QuiverText what);
@@ -784,6 +859,10 @@ typedef struct QuiverHost {
    * Adds a row to the table.
    */
   void (*answer_row)(QuiverAnswer *answer, const struct QuiverValue *cells, uint32_t count);
+  /**
+   * Adds bytes to the reply to a message.
+   */
+  void (*answer_bytes)(QuiverAnswer *answer, const uint8_t *bytes, size_t length);
   /**
    * Says why the call is about to fail: the field or argument (or none), what is wrong, and what would be right.
    */

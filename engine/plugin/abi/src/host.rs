@@ -1,8 +1,8 @@
 use core::ffi::c_void;
 
 use crate::{
-    Answer, Call, Command, Context, Count, Counters, Feature, FeatureArc, Kind, Node, Object, Offload, Setting, Slice,
-    Status, Text, Value,
+    Answer, Call, Command, Context, Count, Counters, Feature, FeatureArc, Kind, Message, Node, Object, Offload,
+    Setting, Slice, Status, Text, Value,
 };
 
 /// What `quiver_plugin_entry` returns: a static table. Its first two fields never change between versions.
@@ -63,6 +63,8 @@ pub struct Host {
     pub add_kind: unsafe extern "C" fn(setup: *mut Setup, spec: *const Kind) -> Status,
     /// Adds a command.
     pub add_command: unsafe extern "C" fn(setup: *mut Setup, spec: *const Command) -> Status,
+    /// Adds a message of VPP's binary API.
+    pub add_message: unsafe extern "C" fn(setup: *mut Setup, spec: *const Message) -> Status,
     /// Says why `setup` is about to fail.
     pub refuse_setup: unsafe extern "C" fn(setup: *mut Setup, what: Text),
 
@@ -117,6 +119,8 @@ pub struct Host {
     pub answer_columns: unsafe extern "C" fn(answer: *mut Answer, titles: *const Text, count: u32),
     /// Adds a row to the table.
     pub answer_row: unsafe extern "C" fn(answer: *mut Answer, cells: *const Value, count: u32),
+    /// Adds bytes to the reply to a message.
+    pub answer_bytes: unsafe extern "C" fn(answer: *mut Answer, bytes: *const u8, length: usize),
     /// Says why the call is about to fail: the field or argument (or none), what is wrong, and what would be right.
     pub refuse: unsafe extern "C" fn(answer: *mut Answer, field: Text, what: Text, remedy: Text),
 

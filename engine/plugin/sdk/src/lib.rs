@@ -1,4 +1,4 @@
-//! Write a plugin of Quiver in safe Rust: nodes, feature arcs, config objects, commands, counters and trace.
+//! Write a plugin of Quiver in safe Rust: nodes, feature arcs, config objects, commands, messages, counters and trace.
 //!
 //! ```
 //! use quiver_plugin_sdk::{Context, Frame, Node, NodeSpec, Setup, SetupError, arcs, plugin};
@@ -42,6 +42,7 @@ mod command;
 mod configuration;
 mod control;
 mod frame;
+mod message;
 mod node;
 mod setup;
 mod value;
@@ -54,6 +55,7 @@ pub use command::{Command, Reply, Table};
 pub use configuration::{Change, Field, Kind, Object};
 pub use control::{Control, Refusal};
 pub use frame::{Flags, Frame};
+pub use message::{Message, MessageField, Refused};
 pub use node::{Context, Node, Record};
 pub use setup::{Counters, NodeHandle, NodeSpec, Setup, SetupError, Side};
 pub use value::{Arguments, Cell, FromValue, Interface};

@@ -4,6 +4,7 @@
 use crate::arcs::Arc;
 use crate::command::Command;
 use crate::configuration::Kind;
+use crate::message::Message;
 use crate::node::{self, Node};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
@@ -153,5 +154,11 @@ impl Setup<'_> {
         let (host, setup) = (self.host, self.setup);
         // SAFETY: as in `node`.
         command.cross(host, |spec, name| Self::accepted(unsafe { (host.add_command)(setup, spec) }, name))
+    }
+    /// Adds a message of VPP's binary API.
+    pub fn message(&mut self, message: Message) -> Result<(), SetupError> {
+        let (host, setup) = (self.host, self.setup);
+        // SAFETY: as in `node`.
+        message.cross(host, |spec, name| Self::accepted(unsafe { (host.add_message)(setup, spec) }, name))
     }
 }

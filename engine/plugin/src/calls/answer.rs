@@ -8,6 +8,7 @@ use quiver_control::{Control, ObjectError};
 use quiver_plugin_abi as abi;
 use quiver_plugin_abi::{Answer, OK, Status, Text};
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// Why a plugin refuses.
 pub(crate) struct Refusal {
@@ -16,12 +17,22 @@ pub(crate) struct Refusal {
     pub remedy: String,
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let remedy = if self.remedy.is_empty() { "" } else { "; " };
+        let colon = if self.field.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}{}{remedy}{}", self.field, self.what, self.remedy)
+    }
+}
+
 /// What a plugin answers.
 #[derive(Default)]
 pub(crate) struct AnswerData {
     /// To put interfaces' names into tables.
     pub control: Option<Control>,
     pub text: String,
+    /// The fields of a reply.
+    pub bytes: Vec<u8>,
     table: Option<Table>,
     pub refusal: Option<Refusal>,
 }
@@ -167,6 +178,15 @@ pub(super) unsafe extern "C" fn answer_row(answer: *mut Answer, cells: *const ab
         let cell = |cell| unsafe { value::cell(answer.control.as_ref(), cell) };
         let cells: Vec<Cell> = cells.iter().map(cell).collect();
         answer.table.iter_mut().for_each(|table| table.row(cells.iter().cloned()));
+    };
+    // SAFETY: the plugin's handle.
+    unsafe { answering(answer, add) }
+}
+
+pub(super) unsafe extern "C" fn answer_bytes(answer: *mut Answer, bytes: *const u8, length: usize) {
+    let add = |answer: &mut AnswerData| {
+        // SAFETY: the plugin's bytes.
+        answer.bytes.extend_from_slice(unsafe { foreign::slice(bytes, length) });
     };
     // SAFETY: the plugin's handle.
     unsafe { answering(answer, add) }

@@ -3,6 +3,7 @@
 
 use crate::command::DraftCommand;
 use crate::foreign::{self, guarded};
+use crate::message::{Message, MessageField};
 use crate::node::{Describe, Seeds};
 use crate::object::{DraftField, DraftKind};
 use crate::setup::{Draft, DraftNode, FAILED_ARC, counted};
@@ -207,6 +208,28 @@ pub(super) unsafe extern "C" fn add_command(setup: *mut Setup, spec: *const abi:
         let (grammar, help) = unsafe { (draft.kept(spec.grammar), draft.kept(spec.help)) };
         let run = spec.run.ok_or_else(|| format!("the command '{grammar}' has no `run`"))?;
         draft.commands.push(DraftCommand { grammar, help, arguments: vec![], user: spec.user, run });
+        Ok(())
+    };
+    // SAFETY: the plugin's pointers, for the time of this call.
+    unsafe { drafted(setup, spec, add) }
+}
+
+pub(super) unsafe extern "C" fn add_message(setup: *mut Setup, spec: *const abi::Message) -> Status {
+    let add = |draft: &mut Draft, spec: &abi::Message| {
+        // SAFETY: the plugin's texts, for the time of this call.
+        let (name, help) = unsafe { (foreign::text(spec.name), foreign::text(spec.help)) };
+        let field = |field: &abi::MessageField| {
+            // SAFETY: as above.
+            let [name, kind, count] = [field.name, field.kind, field.count].map(|text| unsafe { foreign::text(text) });
+            MessageField { name, kind, length: field.length, count }
+        };
+        // SAFETY: the plugin's fields, for the time of this call.
+        let fields = unsafe { foreign::slice(spec.fields, spec.field_count as usize) };
+        // SAFETY: as above.
+        let reply = unsafe { foreign::slice(spec.reply_fields, spec.reply_field_count as usize) };
+        let [fields, reply] = [fields, reply].map(|fields| fields.iter().map(field).collect());
+        let answer = spec.answer.ok_or_else(|| format!("the message `{name}` has no `answer`"))?;
+        draft.messages.push(Message { name, help, fields, reply, plugin: 0, user: spec.user, answer });
         Ok(())
     };
     // SAFETY: the plugin's pointers, for the time of this call.

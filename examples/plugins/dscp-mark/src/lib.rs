@@ -3,9 +3,11 @@
 //!
 //! - `node`: the node `dscp-mark`.
 //! - `rules`: the config objects `dscp-marks`, and what the node reads of them.
+//! - `api`: the message by which clients of VPP's binary API do the same.
 //! - this file: what the plugin brings, and its commands.
 #![deny(unsafe_code)]
 
+mod api;
 mod node;
 mod rules;
 
@@ -26,6 +28,7 @@ fn register(setup: &mut Setup<'_>) -> Result<(), SetupError> {
 
     let rules = Rc::new(RefCell::new(Rules::default()));
     setup.kind(rules::kind(node, rules.clone()))?;
+    setup.message(api::add_del())?;
     setup.command(Command::new(
         "set dscp-mark <interface> <prefix:ip4-prefix> <dscp:u8>",
         "Mark packets that an interface receives for a prefix.",

@@ -145,6 +145,25 @@ static void add_kind(QuiverSetup *setup) {
   host->add_kind(setup, flags & 32 ? &kind : 0);
 }
 
+static int32_t answer_message(void *user, QuiverControl *control, const uint8_t *request, size_t length,
+                              QuiverAnswer *answer) {
+  (void)user, (void)control;
+  host->answer_bytes(answer, byte() & 1 ? request : 0, length);
+  return byte();
+}
+
+static void add_message(QuiverSetup *setup) {
+  QuiverMessageField fields[4];
+  uint8_t flags = byte();
+  uint32_t count = flags % 5;
+  for (uint32_t i = 0; i < count; i++)
+    fields[i] = (QuiverMessageField){.name = text(), .kind = text(), .length = number(), .count = text()};
+  QuiverMessage message = {.name = text(), .help = text(), .fields = fields, .field_count = count};
+  if (flags & 16) message.answer = answer_message;
+  if (flags & 64) message.reply_fields = fields, message.reply_field_count = count;
+  host->add_message(setup, flags & 32 ? &message : 0);
+}
+
 static QuiverStatus odd_setup(QuiverSetup *setup) {
   for (int steps = 0; at < length && steps < STEPS_MAX; steps++) {
     uint32_t id;
@@ -168,8 +187,12 @@ static QuiverStatus odd_setup(QuiverSetup *setup) {
       host->add_command(setup, &command);
       break;
     }
-    default:
-      if (byte() == 255) host->refuse_setup(setup, text());
+    default: {
+      uint8_t which = byte();
+      if (which >= 192 && which < 255) add_message(setup);
+      if (which == 255) host->refuse_setup(setup, text());
+      break;
+    }
     }
   }
   return byte();

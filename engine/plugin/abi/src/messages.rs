@@ -1,0 +1,54 @@
+use core::ffi::c_void;
+
+use crate::{Answer, Control, Text};
+
+/// A field of a message.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MessageField {
+    /// Its name.
+    pub name: Text,
+    /// Its type: `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f64`, `bool`, `string`, or one that the daemon's own
+    /// messages have, such as `interface_index` or `ip4_prefix`.
+    pub kind: Text,
+    /// Elements of it, where it has a fixed number of them, bytes of a `string`; 0 for a single one, and for a `string` of any
+    /// length.
+    pub length: u32,
+    /// The field before it that says how many elements there are. Empty if no field does. Only the last field may have such
+    /// a number of elements or be a `string` of any length.
+    pub count: Text,
+}
+
+/// A message of VPP's binary API, added by `add_message`: a request, and the reply to it. Clients know both by name and by a
+/// checksum over their fields.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Message {
+    /// The request's name, in small letters, digits and underscores; the reply's is the same with `_reply` behind it.
+    pub name: Text,
+    /// What it asks for.
+    pub help: Text,
+    /// The request's fields behind `client_index` and `context`.
+    pub fields: *const MessageField,
+    /// How many.
+    pub field_count: u32,
+    /// The reply's fields behind `context` and `retval`.
+    pub reply_fields: *const MessageField,
+    /// How many.
+    pub reply_field_count: u32,
+    /// Handed to `answer`.
+    pub user: *mut c_void,
+    /// Answers a request at once. `request` has the bytes of its fields, as they came, at least as many as they take where
+    /// lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply; what
+    /// is missing of them is zero. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
+    /// the log.
+    pub answer: Option<
+        unsafe extern "C" fn(
+            user: *mut c_void,
+            control: *mut Control,
+            request: *const u8,
+            length: usize,
+            answer: *mut Answer,
+        ) -> i32,
+    >,
+}
