@@ -2,7 +2,6 @@
 
 mod adding;
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -14,6 +13,7 @@ use quiver_control::Control;
 use crate::definition::{Definition, Type};
 use crate::event::Client;
 use crate::memclnt;
+use crate::release::Release;
 use crate::wire::Input;
 use crate::{trace, types};
 
@@ -112,8 +112,8 @@ pub struct Api {
     /// By number.
     pub(crate) entries: Vec<Option<Entry>>,
     names: HashMap<String, u16>,
-    /// What a client gets to know of names and numbers.
-    table: OnceCell<Rc<[u8]>>,
+    /// What clients get to know of names and numbers, those of each release.
+    tables: HashMap<Option<Release>, Rc<[u8]>>,
     /// Whether VPP's messages that no room has are among the entries.
     pub(crate) awaits_rest: bool,
     pub(crate) clients: u32,
@@ -145,7 +145,7 @@ pub fn add<T>(
 impl Api {
     fn new() -> Api {
         let entries = (0..=memclnt::NAMES.len()).map(|_| None).collect();
-        Api { files: vec![], entries, names: HashMap::new(), table: OnceCell::new(), awaits_rest: false, clients: 0 }
+        Api { files: vec![], entries, names: HashMap::new(), tables: HashMap::new(), awaits_rest: false, clients: 0 }
     }
     /// The number of a message.
     pub fn id_of(&self, name: &str) -> Option<u16> {
@@ -186,10 +186,21 @@ impl Api {
     pub(crate) fn name(&self, id: u16) -> Option<&str> {
         Some(&self.entries.get(usize::from(id))?.as_ref()?.name)
     }
-    /// The end of the answer to a client's first message: how many names there are, and each with its number.
-    pub(crate) fn table(&mut self) -> Rc<[u8]> {
+    /// The end of the answer to a client's first message: how many names there are, and each with its number. A client of
+    /// another release than 26.10 finds the checksums of that one.
+    pub(crate) fn table(&mut self, release: Option<Release>) -> Rc<[u8]> {
         self.await_rest();
-        self.table.get_or_init(|| memclnt::table(self.entries.iter().enumerate())).clone()
+        let Api { tables, entries, .. } = self;
+        let table = tables.entry(release).or_insert_with(|| {
+            let differences: HashMap<&str, u32> = release.into_iter().flat_map(Release::differences).collect();
+            let name_crc = |entry: &Entry| match differences.get(entry.name.as_str()) {
+                Some(crc) => format!("{}_{crc:08x}", entry.name),
+                None => entry.name_crc.clone(),
+            };
+            let entries = (0..).zip(entries.iter());
+            memclnt::table(entries.filter_map(|(id, entry)| Some((id, name_crc(entry.as_ref()?)))))
+        });
+        table.clone()
     }
     /// The number of a message; a new one if it is not known yet.
     fn define(&mut self, definition: Definition, file: usize) -> u16 {
@@ -233,7 +244,7 @@ impl Api {
         // Numbers have 16 bits, and VPP has some thousand messages.
         self.names.insert(entry.name.clone(), id as u16);
         self.entries[id] = Some(entry);
-        self.table = OnceCell::new();
+        self.tables.clear();
         id as u16
     }
 }

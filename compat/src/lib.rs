@@ -7,7 +7,7 @@
 //!   [`caller`]: a client for tests.
 //! - [`trace`]: what clients have asked, remembered.
 //! - [`memclnt`]: the messages of the protocol itself; [`types`]: fields that several rooms use.
-//! - [`awaiting`]: VPP's messages that no room has yet.
+//! - [`awaiting`]: VPP's messages that no room has yet; [`release`]: checksums of other releases of VPP.
 //! - [`terminal`]: VPP's command line on a socket, as `vppctl` speaks it.
 //! - [`startup`]: VPP's `startup.conf`, and the same on the command line, as options of quiverd.
 #![forbid(unsafe_code)]
@@ -23,6 +23,7 @@ pub mod event;
 pub mod json;
 pub mod memclnt;
 pub mod message;
+pub mod release;
 pub mod retval;
 pub mod session;
 pub mod startup;
@@ -36,6 +37,7 @@ pub use caller::Caller;
 pub use event::{Client, Subscribers};
 pub use message::{Done, Message};
 pub use quiver_compat_derive::{Message, Wire};
+pub use release::Release;
 pub use retval::{Refusal, Retval};
 pub use session::Session;
 pub use wire::{Text, Wire};

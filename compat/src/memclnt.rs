@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use quiver_control::Control;
 
-use crate::api::{Api, Entry, Service, add};
+use crate::api::{Api, Service, add};
 use crate::retval::Retval;
 use crate::wire::Text;
 use crate::{Message, Refusal, Wire, json};
@@ -204,11 +204,8 @@ fn first_msg_id(control: &Control, request: GetFirstMsgId) -> Result<GetFirstMsg
 }
 
 /// The fields `count` and `message_table` of the answer to a client's first message.
-pub(crate) fn table<'a>(entries: impl Iterator<Item = (usize, &'a Option<Entry>)>) -> Rc<[u8]> {
-    let entry = |(id, entry): (usize, &Option<Entry>)| {
-        Some(MessageTableEntry { index: id as u16, name: entry.as_ref()?.name_crc.clone().into() })
-    };
-    let mut rows: Vec<MessageTableEntry> = entries.filter_map(entry).collect();
+pub(crate) fn table(names: impl Iterator<Item = (u16, String)>) -> Rc<[u8]> {
+    let mut rows: Vec<_> = names.map(|(index, name)| MessageTableEntry { index, name: name.into() }).collect();
     // GoVPP takes the last one whose name begins like that of `sockclnt_delete`.
     rows.sort_by_key(|row| row.index == SOCKCLNT_DELETE);
     let mut out = vec![];

@@ -14,6 +14,7 @@ use crate::memclnt::{
     SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY, SockclntCreate, SockclntDelete,
 };
 use crate::message::Message;
+use crate::release::Release;
 use crate::trace::Trace;
 use crate::wire::{Input, Wire};
 
@@ -41,6 +42,8 @@ pub enum Hangup {
 /// A client.
 pub struct Session {
     control: Control,
+    /// The release of VPP whose checksums it finds, if that is not 26.10.
+    release: Option<Release>,
     client: Option<Client>,
     input: Vec<u8>,
     /// Bytes of the input that were looked at.
@@ -53,7 +56,14 @@ pub struct Session {
 impl Session {
     /// A client that has just connected; `control` knows on whose behalf.
     pub fn new(control: Control) -> Session {
-        Session { control, client: None, input: vec![], taken: 0, output: vec![], answer: Answer::Done, end: None }
+        let (client, input, output, end) = Default::default();
+        Session { control, release: None, client, input, taken: 0, output, answer: Answer::Done, end }
+    }
+    /// Lets it find the checksums of another release of VPP.
+    #[must_use]
+    pub fn of_release(mut self, release: Option<Release>) -> Session {
+        self.release = release;
+        self
     }
     /// Whether the client has introduced itself.
     pub fn is_known(&self) -> bool {
@@ -179,7 +189,7 @@ impl Session {
         let (table, index) = {
             let mut api = self.control.room_mut::<Api>();
             api.clients = api.clients.wrapping_add(1);
-            (api.table(), api.clients & 0x7fff_ffff)
+            (api.table(self.release), api.clients & 0x7fff_ffff)
         };
         let name = request.name.to_string();
         self.control = self.control.by(Author::new(&format!("{} by {name}", self.control.author())));

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use futures_util::FutureExt;
 use quiver_compat::session::{Hangup, REQUEST_MAX};
 use quiver_compat::trace::{self, TraceFiles};
-use quiver_compat::{Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add};
+use quiver_compat::{Api, Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add};
 use quiver_control::Control;
 use quiver_testkit::executor::Executor;
 
@@ -64,6 +64,13 @@ struct WantTestEvents {
 #[message(event)]
 struct TestEvent {
     number: u32,
+}
+
+/// A message of VPP's that no room has, by its name.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct StnAddDelRule {
+    is_add: bool,
 }
 
 struct Room(Subscribers<TestEvent>);
@@ -140,7 +147,7 @@ fn requests_are_answered_in_order_and_refused_by_numbers() {
 #[test]
 fn a_request_that_cannot_be_read_is_refused_and_the_next_one_answered() {
     let (control, _) = control();
-    let number = control.room::<quiver_compat::Api>().id_of("test_add").expect("it was added");
+    let number = control.room::<Api>().id_of("test_add").expect("it was added");
     let mut session = Session::new(control);
     session.receive(&hello());
     output(&mut session);
@@ -165,7 +172,7 @@ fn a_request_that_cannot_be_read_is_refused_and_the_next_one_answered() {
 #[test]
 fn a_client_that_does_not_read_makes_only_itself_wait() {
     let (control, made) = control();
-    let number = control.room::<quiver_compat::Api>().id_of("test_count_dump").expect("it was added");
+    let number = control.room::<Api>().id_of("test_count_dump").expect("it was added");
     let mut session = Session::new(control);
     session.receive(&hello());
     output(&mut session);
@@ -184,7 +191,7 @@ fn messages_that_no_room_has_are_answered_all_the_same() {
     let mut session = Session::new(control.clone());
     session.receive(&hello());
     output(&mut session);
-    let api = |name: &str| control.room::<quiver_compat::Api>().id_of(name).expect("VPP has it");
+    let api = |name: &str| control.room::<Api>().id_of(name).expect("VPP has it");
     let (request, reply) = (api("vxlan_add_del_tunnel_v3"), api("vxlan_add_del_tunnel_v3_reply"));
     let dump = api("vxlan_tunnel_v2_dump");
     session.receive(&framed(request, &[0, 0, 0, 0, 0, 0, 0, 5]));
@@ -193,6 +200,45 @@ fn messages_that_no_room_has_are_answered_all_the_same() {
     // The reply of VPP 26.10 has context, retval and an interface.
     let expected = [&reply.to_be_bytes()[..], &5u32.to_be_bytes(), &(-9i32).to_be_bytes(), &[0; 4]].concat();
     assert_eq!(answer[16..], expected);
+}
+
+/// The names and checksums that a client finds.
+fn table(session: &mut Session) -> Vec<(u16, String)> {
+    session.receive(&hello());
+    // The frame; number, client_index, context, response, index, count; then a number and 64 bytes of name each.
+    let entry = |entry: &[u8]| {
+        let name = String::from_utf8_lossy(&entry[2..]);
+        (u16::from_be_bytes([entry[0], entry[1]]), name.trim_end_matches('\0').to_owned())
+    };
+    output(session)[16 + 20..].chunks(66).map(entry).collect()
+}
+
+#[test]
+fn a_client_of_another_release_finds_the_checksums_of_that_one() {
+    let (control, _) = control();
+    let mut ours = Session::new(control.clone());
+    let mut theirs = Session::new(control).of_release(Some("25.10".parse().expect("it is known")));
+    let (mine, other) = (table(&mut ours), table(&mut theirs));
+    let changed: Vec<_> = mine.iter().zip(&other).filter(|(mine, other)| mine != other).collect();
+    let names: Vec<_> = changed.iter().map(|(mine, other)| (mine.1.as_str(), other.1.as_str())).collect();
+    let lldp = ("lldp_details_a14ac395", "lldp_details_c2d226cd");
+    assert!(names.contains(&lldp) && names.len() == 5, "{names:?}");
+    assert!(changed.iter().all(|(mine, other)| mine.0 == other.0), "numbers are the same");
+    // A request of theirs, refused in the words that theirs has.
+    let (number, _) = other.iter().find(|(_, name)| name == "cnat_set_snat_policy_d3e6eaf4").expect("as 25.10 has it");
+    theirs.receive(&framed(*number, &[0, 0, 0, 0, 0, 0, 0, 5, 1]));
+    assert_eq!(output(&mut theirs)[16 + 2..], [0, 0, 0, 5, 0xff, 0xff, 0xff, 0xf7]);
+}
+
+#[test]
+fn a_room_that_comes_late_answers_what_clients_know_already() {
+    let control = Executor::new(0).control();
+    add(&control, "test", (1, 0, 0), |_| ());
+    Caller::connect(&control);
+    let awaited = control.room::<Api>().id_of("stn_add_del_rule");
+    add(&control, "stn", (1, 0, 0), |file| file.request(|_, _: StnAddDelRule| Ok(())));
+    assert_eq!(control.room::<Api>().id_of("stn_add_del_rule"), awaited);
+    Caller::connect(&control).request(&StnAddDelRule { is_add: true }).map(drop).expect("it is answered now");
 }
 
 #[test]

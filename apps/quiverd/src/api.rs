@@ -1,19 +1,20 @@
 //! The sockets of VPP's binary API: bytes are carried between clients and their sessions ([`quiver_compat::session`]).
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::str::FromStr;
 
 use nix::unistd::Gid;
 use quiver_compat::session::Hangup;
-use quiver_compat::{Api, Session, json};
+use quiver_compat::{Api, Release, Session, json, release};
 use quiver_control::Control;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::peer::Users;
 use crate::places::{Doing, Place};
-use crate::socket::{self, Socket, SocketPath};
+use crate::socket::{self, Served, Socket};
 
 /// Bytes that are read at a time.
 const READ_SIZE: usize = 64 * 1024;
@@ -29,25 +30,55 @@ pub fn write(control: &Control, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Where the API is served, and to clients of which release of VPP: `PATH` or `PATH,profile=25.10`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiSocket {
+    path: PathBuf,
+    /// Not there for those of 26.10.
+    release: Option<Release>,
+}
+
+impl From<PathBuf> for ApiSocket {
+    fn from(path: PathBuf) -> ApiSocket {
+        ApiSocket { path, release: None }
+    }
+}
+impl FromStr for ApiSocket {
+    type Err = release::Unknown;
+
+    fn from_str(text: &str) -> Result<ApiSocket, release::Unknown> {
+        match text.rsplit_once(",profile=") {
+            Some((path, profile)) => Ok(ApiSocket { path: path.into(), release: Some(profile.parse()?) }),
+            None => Ok(PathBuf::from(text).into()),
+        }
+    }
+}
+impl AsRef<Path> for ApiSocket {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// The API's sockets.
 pub struct Servers {
-    sockets: Vec<Socket>,
+    sockets: Vec<(Socket, Option<Release>)>,
     users: Rc<Users>,
 }
 
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
-    pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
-        let sockets = socket::bind_all("VPP's API", paths, |path| Socket::bind(path, group))?;
+    pub fn bind(places: &[Served<ApiSocket>], group: Option<Gid>) -> Result<Servers, String> {
+        let bind = |place: &ApiSocket| Ok((Socket::bind(&place.path, group)?, place.release));
+        let sockets = socket::bind_all("VPP's API", places, bind)?;
         Ok(Servers { sockets, users: Rc::default() })
     }
 
     /// Serves clients for ever.
     pub async fn serve(self, control: &Control) {
-        let servers = self.sockets.into_iter().map(|socket| {
+        let servers = self.sockets.into_iter().map(|(socket, release)| {
             let (control, users) = (control.clone(), self.users.clone());
             async move {
-                let client = |stream, place| serve(stream, place, control.clone(), users.clone());
+                let client = |stream, place| serve(stream, place, control.clone(), users.clone(), release);
                 let turn_away = |_: &UnixStream, limit| {
                     tracing::warn!("{limit} clients of the API wait for answers, and another one is turned away");
                 };
@@ -59,8 +90,8 @@ impl Servers {
 }
 
 /// Serves a client until it leaves, or has to go.
-async fn serve(stream: UnixStream, place: Place, control: Control, users: Rc<Users>) {
-    let mut session = Session::new(control.by(users.author_of(&stream).await));
+async fn serve(stream: UnixStream, place: Place, control: Control, users: Rc<Users>, release: Option<Release>) {
+    let mut session = Session::new(control.by(users.author_of(&stream).await)).of_release(release);
     let ended = tokio::select! {
         ended = exchange(&stream, &place, &mut session) => ended,
         () = place.lost() => Ok(()),

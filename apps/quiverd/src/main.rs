@@ -128,9 +128,9 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let terminal = settings.vpp.terminal();
     let own_socket = settings.socket.as_deref();
-    let paths = |name, given| socket::paths(name, given, own_socket, is_root, directory("XDG_RUNTIME_DIR"));
-    let api_sockets = paths("api.sock", settings.vpp.api_socket);
-    let stats_sockets = paths("stats.sock", settings.statistics.stats_socket);
+    let runtime = || directory("XDG_RUNTIME_DIR");
+    let api_sockets = socket::paths("api.sock", settings.vpp.api_socket, own_socket, is_root, runtime());
+    let stats_sockets = socket::paths("stats.sock", settings.statistics.stats_socket, own_socket, is_root, runtime());
     let has_state = settings.socket.is_none() && !settings.no_state;
     let state = settings.state.or_else(|| state::standard(is_root, directory).filter(|_| has_state));
     let group = settings.group.as_deref().map(group).transpose()?;
@@ -139,10 +139,10 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     let socket = Socket::bind(&path, group).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
     // Who finds the API's socket expects the statistics to be there, too.
-    let statistics = statistics::Servers::bind(stats_sockets, group)?;
+    let statistics = statistics::Servers::bind(&stats_sockets, group)?;
     let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, terminal)).transpose()?;
     let endpoint = metrics::Endpoint::bind(settings.statistics.metrics).await?;
-    let (server, api) = (Server::new(socket), api::Servers::bind(api_sockets, group)?);
+    let (server, api) = (Server::new(socket), api::Servers::bind(&api_sockets, group)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
     if let Some(to) = settings.statistics.otlp {

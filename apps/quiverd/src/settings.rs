@@ -8,6 +8,7 @@ use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
 use quiver_compat::terminal;
 
+use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
 use crate::statistics::StatisticsArguments;
 
@@ -103,10 +104,11 @@ pub struct VppArguments {
     /// So many commands are remembered on VPP's command line.
     #[arg(long, value_name = "COMMANDS", default_value_t = 50)]
     pub cli_history: usize,
-    /// A socket of VPP's binary API; may be given several times. By default api.sock beside the command socket and, as root,
+    /// A socket of VPP's binary API, with `,profile=` and a release of VPP behind it where its clients shall find the checksums
+    /// of that one, such as /run/old.sock,profile=25.10; may be given several times. By default api.sock beside the command socket and, as root,
     /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
-    #[arg(long, value_name = "PATH")]
-    pub api_socket: Vec<PathBuf>,
+    #[arg(long, value_name = "PATH[,profile=RELEASE]")]
+    pub api_socket: Vec<ApiSocket>,
     /// Remember the last so many requests to the binary API from the start on: `api trace`.
     #[arg(long, value_name = "MESSAGES")]
     pub api_trace: Option<usize>,
@@ -239,6 +241,15 @@ mod tests {
     }
 
     #[test]
+    fn sockets_serve_the_release_that_stands_behind_them() {
+        let sockets = given(&["quiverd", "--api-socket", "/t/a", "--api-socket", "/t/b,profile=25.10"]).unwrap();
+        let old = "/t/b,profile=25.10".parse::<ApiSocket>().unwrap();
+        assert_eq!(sockets.settings.vpp.api_socket, [PathBuf::from("/t/a").into(), old]);
+        let told = given(&["quiverd", "--api-socket", "/t/b,profile=19.08"]).unwrap_err().to_string();
+        assert!(told.contains("there is no profile 19.08: choose one of 23.06"), "{told}");
+    }
+
+    #[test]
     fn sections_are_options_and_words_of_the_command_line_need_not_be_its_arguments() {
         let arguments = [
             "/usr/bin/vpp",
@@ -265,7 +276,7 @@ mod tests {
         ];
         let settings = given(&arguments).unwrap().settings;
         assert_eq!(settings.vpp.cli_listen.as_deref(), Some("/t/cli.sock"));
-        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/t/api.sock")]);
+        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/t/api.sock").into()]);
         assert_eq!(settings.statistics.stats_socket, [PathBuf::from("/t/stats.sock")]);
         assert!(!settings.daemon && settings.no_state);
     }
@@ -274,7 +285,7 @@ mod tests {
     fn whoever_is_called_vpp_behaves_so() {
         let settings = given(&["vpp"]).unwrap().settings;
         assert!(settings.daemon && settings.no_state);
-        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock")]);
+        assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock").into()]);
         assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
     }
 

@@ -31,21 +31,21 @@ pub enum SocketError {
     },
 }
 
-/// Where something is served: a socket, and whether the daemon can do without it.
-pub type SocketPath = (PathBuf, bool);
+/// Where something is served: a socket, with what else is said about it, and whether the daemon can do without it.
+pub type Served<P = PathBuf> = (P, bool);
 
 /// Where VPP's clients look first.
 const VPP: &str = "/run/vpp";
 
 /// The sockets of something that VPP's clients find under a name: those that were asked for, or else the standard ones,
 /// unless the command socket is not at its standard place either.
-pub fn paths(
+pub fn paths<P: From<PathBuf>>(
     name: &str,
-    given: Vec<PathBuf>,
+    given: Vec<P>,
     command: Option<&Path>,
     is_root: bool,
     runtime: Option<PathBuf>,
-) -> Vec<SocketPath> {
+) -> Vec<Served<P>> {
     if !given.is_empty() {
         return given.into_iter().map(|path| (path, false)).collect();
     }
@@ -54,23 +54,23 @@ pub fn paths(
     }
     let own = protocol::socket_path(None, is_root, runtime).with_file_name(name);
     let vpp = is_root.then(|| (Path::new(VPP).join(name), true));
-    [(own, false)].into_iter().chain(vpp).collect()
+    [(own, false)].into_iter().chain(vpp).map(|(path, can_be_missed)| (path.into(), can_be_missed)).collect()
 }
 
 /// Binds all sockets of something, each with `bind`; `what` it is goes to the log.
-pub fn bind_all<S>(
+pub fn bind_all<P: AsRef<Path>, S>(
     what: &str,
-    paths: Vec<SocketPath>,
-    bind: impl Fn(&Path) -> Result<S, SocketError>,
+    places: &[Served<P>],
+    bind: impl Fn(&P) -> Result<S, SocketError>,
 ) -> Result<Vec<S>, String> {
     let mut sockets = vec![];
-    for (path, can_be_missed) in paths {
-        match bind(&path) {
+    for (place, can_be_missed) in places {
+        match bind(place) {
             Ok(socket) => {
-                tracing::info!("serving {what} at {}", path.display());
+                tracing::info!("serving {what} at {}", place.as_ref().display());
                 sockets.push(socket);
             }
-            Err(error) if can_be_missed => tracing::warn!("{what}: not served there: {error}"),
+            Err(error) if *can_be_missed => tracing::warn!("{what}: not served there: {error}"),
             Err(error) => return Err(error.to_string()),
         }
     }
@@ -214,7 +214,7 @@ mod tests {
     fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
         let of = |given: &[&str], command: Option<&str>, is_root| {
             let given = given.iter().map(PathBuf::from).collect();
-            paths("api.sock", given, command.map(Path::new), is_root, Some("/run/user/7".into()))
+            paths::<PathBuf>("api.sock", given, command.map(Path::new), is_root, Some("/run/user/7".into()))
         };
         let path = |path: &str, can_be_missed| (PathBuf::from(path), can_be_missed);
         assert_eq!(of(&[], None, true), [path("/run/quiver/api.sock", false), path("/run/vpp/api.sock", true)]);

@@ -17,7 +17,7 @@ use rustix::net::{
 use tokio::net::UnixListener;
 
 use crate::metrics::{self, Collector};
-use crate::socket::{self, Name, SocketError, SocketPath};
+use crate::socket::{self, Name, Served, SocketError};
 
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 64;
@@ -81,8 +81,8 @@ pub struct Servers(Vec<(UnixListener, Name)>);
 
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
-    pub fn bind(paths: Vec<SocketPath>, group: Option<Gid>) -> Result<Servers, String> {
-        socket::bind_all("statistics", paths, |path| bind(path, group)).map(Servers)
+    pub fn bind(places: &[Served], group: Option<Gid>) -> Result<Servers, String> {
+        socket::bind_all("statistics", places, |path| bind(path, group)).map(Servers)
     }
 
     /// Serves clients for ever.
@@ -171,10 +171,10 @@ mod tests {
             let control = crate::host::control();
             control.insert_room(Dataplane::new(Settings { buffers: 100, ..Settings::default() }).unwrap());
             let Ok(()) = quiver_statistics::register(&control);
-            let servers = Servers::bind(vec![(path.clone(), false), (dead.clone(), false)], None).unwrap();
-            let again = Servers::bind(vec![(path.clone(), false)], None);
+            let servers = Servers::bind(&[(path.clone(), false), (dead.clone(), false)], None).unwrap();
+            let again = Servers::bind(&[(path.clone(), false)], None);
             assert!(again.is_err_and(|error| error.contains("another daemon")));
-            assert!(Servers::bind(vec![(path.clone(), true)], None).is_ok_and(|none| none.0.is_empty()));
+            assert!(Servers::bind(&[(path.clone(), true)], None).is_ok_and(|none| none.0.is_empty()));
 
             let (size, asked) = (quiver_statistics::segment(&control).size().0, [path.clone(), dead]);
             let clients = tokio::task::spawn_blocking(move || {
