@@ -1,5 +1,6 @@
 //! The sockets of VPP's binary API: bytes are carried between clients and their sessions ([`quiver_compat::session`]).
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -62,7 +63,20 @@ impl AsRef<Path> for ApiSocket {
 /// The API's sockets.
 pub struct Servers {
     sockets: Vec<(Socket, Option<Release>)>,
-    users: Rc<Users>,
+    shared: Rc<Shared>,
+}
+
+/// What all clients have in common.
+struct Shared {
+    users: Users,
+    /// Into which bytes are read, so that clients that send nothing take no memory.
+    buffer: RefCell<Vec<u8>>,
+}
+
+impl Shared {
+    fn new() -> Rc<Shared> {
+        Rc::new(Shared { users: Users::default(), buffer: RefCell::new(vec![0; READ_SIZE]) })
+    }
 }
 
 impl Servers {
@@ -70,15 +84,15 @@ impl Servers {
     pub fn bind(places: &[Served<ApiSocket>], group: Option<Gid>) -> Result<Servers, String> {
         let bind = |place: &ApiSocket| Ok((Socket::bind(&place.path, group)?, place.release));
         let sockets = socket::bind_all("VPP's API", places, bind)?;
-        Ok(Servers { sockets, users: Rc::default() })
+        Ok(Servers { sockets, shared: Shared::new() })
     }
 
     /// Serves clients for ever.
     pub async fn serve(self, control: &Control) {
         let servers = self.sockets.into_iter().map(|(socket, release)| {
-            let (control, users) = (control.clone(), self.users.clone());
+            let (control, shared) = (control.clone(), self.shared.clone());
             async move {
-                let client = |stream, place| serve(stream, place, control.clone(), users.clone(), release);
+                let client = |stream, place| serve(stream, place, control.clone(), shared.clone(), release);
                 let turn_away = |_: &UnixStream, limit| {
                     tracing::warn!("{limit} clients of the API wait for answers, and another one is turned away");
                 };
@@ -90,10 +104,10 @@ impl Servers {
 }
 
 /// Serves a client until it leaves, or has to go.
-async fn serve(stream: UnixStream, place: Place, control: Control, users: Rc<Users>, release: Option<Release>) {
-    let mut session = Session::new(control.by(users.author_of(&stream).await)).of_release(release);
+async fn serve(stream: UnixStream, place: Place, control: Control, shared: Rc<Shared>, release: Option<Release>) {
+    let mut session = Session::new(control.by(shared.users.author_of(&stream).await)).of_release(release);
     let ended = tokio::select! {
-        ended = exchange(&stream, &place, &mut session) => ended,
+        ended = exchange(&stream, &place, &mut session, &shared.buffer) => ended,
         () = place.lost() => Ok(()),
     };
     match (ended, session.end()) {
@@ -103,14 +117,27 @@ async fn serve(stream: UnixStream, place: Place, control: Control, users: Rc<Use
 }
 
 /// Carries bytes until the session ends.
-async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> io::Result<()> {
-    let mut buffer = vec![0; READ_SIZE];
+async fn exchange(
+    stream: &UnixStream,
+    place: &Place,
+    session: &mut Session,
+    buffer: &RefCell<Vec<u8>>,
+) -> io::Result<()> {
+    let mut was = Doing::Idle;
     loop {
         let busy = session.work();
-        // Whoever has introduced itself may be silent for long: it waits for events.
-        place.is(if session.is_known() { Doing::Asking } else { Doing::Idle });
         // Most clients read what they asked for: it goes out without another look at the socket.
-        send(stream, session)?;
+        let has_read = send(stream, session)?;
+        let doing = match (session.is_known(), session.output().is_empty()) {
+            (false, _) => Doing::Idle,
+            // Whoever has introduced itself may be silent for long: it waits for events.
+            (true, true) => Doing::Asking,
+            (true, false) => Doing::Reading,
+        };
+        if has_read || doing != was {
+            place.is(doing);
+            was = doing;
+        }
         if session.output().is_empty() && session.end().is_some() {
             return Ok(());
         }
@@ -126,6 +153,7 @@ async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> 
             () = tokio::task::yield_now(), if busy => continue,
         };
         if ready.is_readable() && session.wants_input() {
+            let mut buffer = buffer.borrow_mut();
             match stream.try_read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 Ok(length) => session.receive(&buffer[..length]),
@@ -136,14 +164,19 @@ async fn exchange(stream: &UnixStream, place: &Place, session: &mut Session) -> 
     }
 }
 
-/// Sends what the socket takes.
-fn send(stream: &UnixStream, session: &mut Session) -> io::Result<()> {
+/// Sends what the socket takes; whether it takes any of it.
+fn send(stream: &UnixStream, session: &mut Session) -> io::Result<bool> {
+    let mut has_sent = false;
     while !session.output().is_empty() {
         match stream.try_write(session.output()) {
             Ok(length) => session.sent(length),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
         }
+        has_sent = true;
     }
-    Ok(())
+    Ok(has_sent)
 }
+
+#[cfg(test)]
+mod tests;

@@ -210,6 +210,23 @@ pub async fn serve<S, F: Future<Output = ()> + 'static>(
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn owner_and_group_may_connect_and_nobody_else() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let bound = |name: &str, group| {
+            let path = folder.path().join(name);
+            let _socket = Socket::bind(&path, group).unwrap();
+            let about = std::fs::metadata(&path).unwrap();
+            (about.mode() & 0o777, about.gid())
+        };
+        let own = nix::unistd::getegid();
+        // Root may give it to any group.
+        let other = if nix::unistd::geteuid().is_root() { Gid::from_raw(own.as_raw() + 1) } else { own };
+        assert_eq!(bound("own.sock", None), (0o660, own.as_raw()));
+        assert_eq!(bound("group.sock", Some(other)), (0o660, other.as_raw()));
+    }
+
     #[test]
     fn sockets_are_where_clients_look_unless_the_daemon_has_a_place_of_its_own() {
         let of = |given: &[&str], command: Option<&str>, is_root| {
