@@ -32,6 +32,7 @@ mod time;
 
 pub use control::Control;
 pub use object::{Change, Kind, Object, ObjectError, Record};
+pub use pace::Pace;
 pub use quiver_control_derive::{Object, Record};
 pub use signal::Signal;
 pub use time::{Clock, LocalFuture, Spawner, Task, Time, Timer};

@@ -14,7 +14,7 @@ const TURN: Duration = Duration::from_millis(1);
 const STEPS_MAX: u32 = 64;
 
 /// Cuts long work into turns, between which other tasks, timers and clients have theirs.
-pub(crate) struct Pace {
+pub struct Pace {
     /// Whom to ask for time and for turns of others; nobody for work that is done in one go.
     control: Option<Control>,
     began: Time,
@@ -28,7 +28,7 @@ impl Pace {
     }
 
     /// Work in one go.
-    pub fn at_once() -> Pace {
+    pub(crate) fn at_once() -> Pace {
         Pace { control: None, began: Time::default(), steps: 0 }
     }
 

@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
-use quiver_control::{Control, ObjectError};
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::{Control, ObjectError, Pace};
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
 
@@ -21,8 +21,9 @@ const ROUTE_DEL: &str = "ip route del [count <count:u32>] <prefix:ip4-prefix> [t
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
-    commands.add(Command::new(ROUTE_ADD, "Add a route, or a path to a route.", add_route).arguments_of::<Route>());
-    commands.add(Command::new(ROUTE_DEL, "Delete a route, or a path of it.", delete_route).arguments_of::<Route>());
+    // Many routes are some seconds' work.
+    commands.add(Command::waiting(ROUTE_ADD, "Add a route, or a path to a route.", add_route).arguments_of::<Route>());
+    commands.add(Command::waiting(ROUTE_DEL, "Delete a route, or a path of it.", delete_route).arguments_of::<Route>());
     let add = "ip table add <table:u32> {name <name:text> | counters | large}";
     commands.add(Command::new(add, "Add an IP table.", add_table).arguments_of::<IpTable>());
     commands.add(Command::new("ip table del <table:u32>", "Delete an IP table.", delete_table));
@@ -68,10 +69,12 @@ fn is_same_way(a: &RoutePath, b: &RoutePath) -> bool {
     RoutePath { weight: 1, ..a.clone() } == RoutePath { weight: 1, ..b.clone() }
 }
 
-fn add_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn add_route(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
     let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
-    for route in routes(given)? {
-        add_paths(control, route, &paths)?;
+    let mut pace = Pace::in_turns(&control);
+    for route in routes(&given)? {
+        pace.step().await;
+        add_paths(&control, route, &paths)?;
     }
     Ok(Reply::done())
 }
@@ -86,9 +89,11 @@ pub(crate) fn add_paths(control: &Control, route: Route, paths: &[RoutePath]) ->
     })
 }
 
-fn delete_route(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+async fn delete_route(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
     let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
-    for route in routes(given)? {
+    let mut pace = Pace::in_turns(&control);
+    for route in routes(&given)? {
+        pace.step().await;
         let key = (route.table, route.prefix);
         if control.objects().get::<Route>(&key).is_none() {
             let what = format!("there is no route {} in table {}", route.prefix, route.table);
@@ -96,7 +101,7 @@ fn delete_route(control: &Control, given: &Matches) -> Result<Reply, CommandErro
         }
         match paths.is_empty() {
             true => control.delete::<Route>(&key)?,
-            false if !remove_paths(control, &key, &paths)? => {
+            false if !remove_paths(&control, &key, &paths)? => {
                 let what = format!("the route {} has no such path", route.prefix);
                 return Err(CommandError::new(what).at(given.place("via")));
             }
