@@ -89,6 +89,12 @@ pub fn rows() -> impl Iterator<Item = Row<'static>> {
     })
 }
 
+/// Whether rooms have all messages of a file, and there are any.
+pub fn is_complete(api: &Api, file: &str) -> bool {
+    let mut of = rows().filter(|row| row.file == file).peekable();
+    of.peek().is_some() && of.all(|row| api.has(row.name))
+}
+
 impl Api {
     /// Adds what no room has added. Nobody needs it before the first client, and most daemons of tests have none.
     pub(crate) fn await_rest(&mut self) {

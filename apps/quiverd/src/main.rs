@@ -5,6 +5,7 @@ mod background;
 mod captures;
 mod cli;
 mod dataplane;
+mod heap;
 mod host;
 mod import;
 mod log;
@@ -112,6 +113,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::show_lines(&control, lines);
+    quiver_runtime::read_memory(&control, Rc::new(heap::read));
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     trace::save_to(&control, Rc::new(traces::Traces));
     if let Some(messages) = settings.vpp.api_trace {

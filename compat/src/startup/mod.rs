@@ -32,6 +32,7 @@ mod values;
 
 pub use error::{Note, Place, Severity, StartupError};
 pub use options::Machine;
+pub use plugins::AT_HOME;
 pub use settings::{Buffers, Cpu, Source, Startup, Terminal, Unix};
 pub use values::size;
 

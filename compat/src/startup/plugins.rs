@@ -4,8 +4,8 @@ use super::error::Severity;
 use super::grammar::Item;
 use super::known::Given;
 
-/// Plugins of VPP whose work a room of Quiver does.
-pub(super) const AT_HOME: &[(&str, &str)] = &[
+/// Plugins of VPP whose work a room of Quiver does, and where it is done.
+pub const AT_HOME: &[(&str, &str)] = &[
     ("af_packet_plugin.so", "`create host-interface`"),
     ("arping_plugin.so", "announcements and probes of neighbours"),
     ("bufmon_plugin.so", "`show buffers`"),

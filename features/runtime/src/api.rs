@@ -225,7 +225,7 @@ struct ShowVersionReply {
 }
 
 fn version() -> ShowVersionReply {
-    let (program, version) = ("quiver".into(), env!("CARGO_PKG_VERSION").into());
+    let (program, version) = ("quiver".into(), crate::version::VERSION.into());
     ShowVersionReply { program, version, ..ShowVersionReply::default() }
 }
 

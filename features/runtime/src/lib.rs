@@ -2,20 +2,23 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod calls;
 mod capture;
 mod clock;
+mod drops;
 pub mod files;
 mod fusion;
 mod graph;
 pub mod log;
-mod nodes;
+pub mod memory;
 mod punt;
 mod tables;
 mod trace;
+mod version;
 mod workers;
 
 use files::{CaptureFiles, MemoryFiles};
-use quiver_control::Control;
+use quiver_control::{Control, Time};
 use quiver_engine::{DataplaneError, NodeId};
 use quiver_interface::{InterfaceId, Interfaces};
 use std::collections::HashMap;
@@ -25,24 +28,35 @@ use std::rc::Rc;
 pub struct Runtime {
     /// (node, worker) to (calls, packets, clocks).
     cleared: HashMap<(NodeId, usize), [u64; 3]>,
+    /// What workers had done then, and when that was.
+    workers: Vec<calls::Cleared>,
+    cleared_at: Time,
     /// (node, arc) to packets.
     errors_cleared: HashMap<(NodeId, usize), u64>,
     capture: Option<capture::Running>,
     log: log::Log,
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,
+    /// How memory is looked at.
+    heap: Option<memory::ReadHeap>,
 }
 
 /// Registers the room.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Runtime {
         cleared: HashMap::new(),
+        workers: vec![],
+        cleared_at: control.now(),
         errors_cleared: HashMap::new(),
         capture: None,
         log: log::Log::default(),
         files: Rc::new(MemoryFiles::default()),
+        heap: None,
     });
-    nodes::register(control);
+    calls::register(control);
+    drops::register(control);
+    version::register(control);
+    memory::register(control);
     workers::register(control);
     fusion::register(control);
     graph::register(control);
@@ -59,6 +73,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 /// Lets captures be written there from now on; without a host that says so, they end with the daemon.
 pub fn capture_to(control: &Control, files: Rc<dyn CaptureFiles>) {
     control.room_mut::<Runtime>().files = files;
+}
+
+/// Has `show memory` look at memory so from now on.
+pub fn read_memory(control: &Control, read: memory::ReadHeap) {
+    control.room_mut::<Runtime>().heap = Some(read);
 }
 
 /// Has `show log` show these lines from now on.

@@ -1,16 +1,15 @@
-//! `show threads`, `show buffers`, `show cpu`, `show version`.
+//! `show threads`, `show buffers`, `show cpu`.
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_engine::{Backing, Dataplane, Level};
-use serde_json::json;
+use quiver_engine::{Backing, Dataplane, Level, buffer};
 
 pub(crate) fn register(control: &Control) {
     let show = "Show the workers' threads: what they did, and their receive queues.";
     control.commands().add(Command::new("show threads", show, show_threads));
-    control.commands().add(Command::new("show buffers", "Show the packet buffers.", show_buffers));
+    let show = Command::new("show buffers [verbose]", "Show the packet buffers.", show_buffers);
+    control.commands().add(show.argument("verbose", "also their limit, and when none was left"));
     control.commands().add(Command::new("show cpu", "Show the instruction sets, and which one is used.", show_cpu));
-    control.commands().add(Command::new("show version", "Show the version.", show_version));
 }
 
 fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
@@ -50,26 +49,34 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     Ok(table.into())
 }
 
-fn show_buffers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+/// Clients of VPP read the lines of its pool by an expression. It counts buffers in its threads' caches for themselves; ours
+/// count as used.
+fn show_buffers(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
     let buffers = dataplane.buffers();
-    let backing = match buffers.backing() {
-        Backing::Huge => "2 MB pages",
-        Backing::Transparent => "transparent huge pages",
-        Backing::Plain => "4 KB pages",
-    };
-    let mut table =
-        Table::new(["Made", "Limit", "Stored", "With workers", "Times none was left", "Bytes each", "Memory"]);
-    let stored = buffers.stored();
-    table.row([
-        Cell::from(buffers.count()),
-        Cell::from(buffers.limit()),
-        Cell::from(stored),
-        Cell::from((buffers.count() as usize).saturating_sub(stored)),
-        Cell::from(buffers.starved()),
-        Cell::from(quiver_engine::buffer::STRIDE),
-        Cell::from(backing),
-    ]);
+    let (made, stored) = (buffers.count() as usize, buffers.stored());
+    if matches.has("verbose") {
+        let backing = match buffers.backing() {
+            Backing::Huge => "2 MB pages",
+            Backing::Transparent => "transparent huge pages",
+            Backing::Plain => "4 KB pages",
+        };
+        let titles = ["Made", "Limit", "Stored", "With workers", "Times none was left", "Bytes each", "Memory"];
+        let mut table = Table::new(titles);
+        table.row([
+            Cell::from(made),
+            Cell::from(buffers.limit()),
+            Cell::from(stored),
+            Cell::from(made.saturating_sub(stored)),
+            Cell::from(buffers.starved()),
+            Cell::from(buffer::STRIDE),
+            Cell::from(backing),
+        ]);
+        return Ok(table.into());
+    }
+    let mut table = Table::new(["Pool Name", "Index", "NUMA", "Size", "Data Size", "Total", "Avail", "Cached", "Used"]);
+    let numbers = [0, 0, buffer::STRIDE, buffer::SEGMENT_MAX, made, stored, 0, made.saturating_sub(stored)];
+    table.row([Cell::from("default-numa-0")].into_iter().chain(numbers.map(Cell::from)));
     Ok(table.into())
 }
 
@@ -85,9 +92,4 @@ fn show_cpu(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         table.row([Cell::from(name), Cell::from(state)]);
     }
     Ok(table.into())
-}
-
-fn show_version(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let version = env!("CARGO_PKG_VERSION");
-    Ok(Reply::new(format!("quiver v{version}"), json!({"program": "quiver", "version": version})))
 }
