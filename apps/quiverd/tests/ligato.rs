@@ -1,0 +1,65 @@
+//! What Ligato's vpp-agent does to VPP when it starts (`clients/ligato`), done to quiverd.
+
+mod go;
+mod quiverd;
+
+use std::process::ExitCode;
+
+use go::{Programs, said};
+use libtest_mimic::Failed;
+use quiverd::Daemon;
+
+fn main() -> ExitCode {
+    go::run("ligato", &["."], [("the agent finds all that it needs", agent)])
+}
+
+/// Something of each kind that there is.
+const CONFIGURED: &str = "
+    create packet-generator interface pg0
+    create packet-generator interface pg1
+    create loopback interface
+    set interface state pg0 up
+    set interface ip address pg0 10.0.0.1/24
+    ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+    ip route add 10.9.0.0/16 via 10.0.0.2
+    create bridge-domain 7
+    set interface l2 bridge pg1 7
+    l2fib add 02:00:00:00:00:07 7 pg1 static";
+
+fn agent(programs: &Programs) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("api.sock");
+    let daemon = Daemon::start_in(folder.path(), |command| {
+        command.arg("--api-socket").arg(&socket).args(["--workers", "2", "--buffers", "4096"]);
+    });
+    for line in CONFIGURED.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        daemon.run(line).map_err(|error| format!("{line}: {error}"))?;
+    }
+    let text = said(programs.program("ligato").arg("-socket").arg(&socket))?;
+    let of = |beginning: &str| text.lines().filter_map(|line| line.strip_prefix(beginning)).collect::<Vec<_>>();
+    let process = format!("quiver {}, process {}, client 1", env!("CARGO_PKG_VERSION"), daemon.id());
+    let module = |name: &str| of("module ").iter().any(|module| module.starts_with(name));
+    let one = |name: &str| of(&format!("{name}: ")).first().and_then(|count| count.parse::<usize>().ok());
+    assert_eq!(of("core: "), ["all 521 messages are there"], "{text}");
+    assert_eq!(of("plugins: "), ["all 346 messages are there"], "{text}");
+    assert!(text.lines().any(|line| line == process), "{process}: {text}");
+    assert!(["interface ", "ip ", "vpe ", "memclnt "].into_iter().all(module), "{text}");
+    assert_eq!(of("thread "), ["0 vpp_main ", "1 vpp_wk_0 workers", "2 vpp_wk_1 workers"], "{text}");
+    assert!(of("started as ")[0].contains(&format!("--api-socket {}", socket.display())), "{text}");
+    assert_eq!(of("memory of thread ").len(), 1, "{text}");
+    for worker in 0..2 {
+        let polled = format!("runtime of thread {} vpp_wk_{worker}: pg-input polling: 0 calls, 0 vectors", worker + 1);
+        assert!(text.lines().any(|line| line == polled), "{polled}: {text}");
+    }
+    assert!(of("buffers default-numa-0: ")[0].starts_with("2368 bytes each, "), "{text}");
+
+    // What is there is found, local0 among it; what there cannot be is not, and nothing fails.
+    let found = ["sw_interface_dump", "ip_table_dump", "bridge_domain_dump", "l2_fib_table_dump", "ip_neighbor_dump"];
+    assert_eq!(found.map(one), [4, 1, 1, 1, 1].map(Some), "{text}");
+    let routes = of("ip_route_dump: ").iter().filter_map(|count| count.parse::<usize>().ok()).sum::<usize>();
+    assert!(routes >= 3, "{text}");
+    let missing = ["vxlan_tunnel_dump", "acl_dump", "nat44_interface_dump", "ipsec_spds_dump", "wireguard_peers_dump"];
+    assert_eq!(missing.map(one), [Some(0); 5], "{text}");
+    assert_eq!(of("vxlan_add_del_tunnel: "), ["unimplemented"], "{text}");
+    Ok(())
+}
