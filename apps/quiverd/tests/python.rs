@@ -2,6 +2,7 @@
 //!
 //! They are reported as ignored where these packages cannot be installed: without Python, or without a network.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,12 +23,17 @@ fn main() -> std::process::ExitCode {
         eprintln!("the packages of clients/python cannot be installed, so their tests are ignored: {error}");
     }
     let (is_missing, python) = (python.is_err(), python.unwrap_or_default());
-    let trials = [0, 2].map(|workers| {
+    let of_control = {
+        let (python, name) = (python.clone(), "vpp_papi calls, one by one and at once, and hears of all that happens");
+        Trial::test(name, move || control(&python)).with_ignored_flag(is_missing)
+    };
+    let of_statistics = [0, 2].map(|workers| {
         let python = python.clone();
         let name = format!("statistics are the same for all who read them, with {workers} workers");
         Trial::test(name, move || statistics(&python, workers)).with_ignored_flag(is_missing)
     });
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    let trials = [of_control].into_iter().chain(of_statistics).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// Python with the packages, which are installed once. The error says why there is none.
@@ -52,6 +58,36 @@ fn installed(folder: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
+/// What a script of the folder says, if it is successful.
+fn run(python: &Path, script: &str, arguments: &[&OsStr]) -> Result<String, String> {
+    let output = Command::new(python).arg(Path::new(CLIENTS).join(script)).args(arguments).output();
+    let output = output.map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn control(python: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (definitions, socket) = (folder.path().join("api"), folder.path().join("api.sock"));
+    assert!(quiverd::command().arg("--write-api").arg(&definitions).status()?.success());
+    let daemon = quiverd::Daemon::start_in(folder.path(), |command| {
+        command.arg("--api-socket").arg(&socket).args(["--buffers", "4096"]);
+    });
+    let shown = run(python, "control.py", &["--check".as_ref(), definitions.as_ref(), socket.as_ref()])?;
+    let line = |line: &str| assert!(shown.lines().any(|shown| shown.starts_with(line)), "{line}: {shown}");
+    line(&format!("connected to quiver {}", env!("CARGO_PKG_VERSION")));
+    line("1 loop0 192.0.2.1/24");
+    line("interface 1 is deleted");
+    line("5000 events in ");
+    // With those that are always there.
+    line("100005 routes in ");
+    let interfaces = daemon.run("show interface")?;
+    assert_eq!(interfaces.as_array().map(Vec::len), Some(1), "local0 alone is left: {interfaces}");
+    Ok(())
+}
+
 fn statistics(python: &Path, workers: usize) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name);
@@ -61,28 +97,12 @@ fn statistics(python: &Path, workers: usize) -> Result<(), Failed> {
     command.args(["--metrics", "127.0.0.1:0", "--stats-interval", "0.05", "--workers", &workers.to_string()]);
     command.args(["--buffers", "4096"]).env("RUST_LOG", "info").stderr(log);
     let _daemon = quiverd::Daemon::start(&mut command, path("cli.sock"));
-    let mut url = None;
-    quiverd::wait("quiverd says where its metrics are", || {
-        let log = std::fs::read_to_string(path("log")).expect("its log");
-        let told = log.split("serving metrics at ").nth(1).and_then(|rest| rest.split_once('\n'));
-        url = told.map(|(url, _)| url.to_owned());
-        url.is_some()
-    });
-    let script = Path::new(CLIENTS).join("statistics.py");
-    let check = Command::new(python)
-        .arg(&script)
-        .arg("--check")
-        .args([path("stats.sock"), path("cli.sock")])
-        .args(url)
-        .output()?;
-    let show = Command::new(python).arg(&script).arg(path("stats.sock")).output()?;
-    for output in [&check, &show] {
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{said}\nquiverd: {}", std::fs::read_to_string(path("log"))?).into());
-        }
-    }
-    let shown = String::from_utf8_lossy(&show.stdout);
+    let url = quiverd::said(&path("log"), "serving metrics at ");
+    let (stats, commands) = (path("stats.sock"), path("cli.sock"));
+    let check = ["--check".as_ref(), stats.as_os_str(), commands.as_ref(), url.as_ref()];
+    let shown = run(python, "statistics.py", &check).and_then(|_| run(python, "statistics.py", &[stats.as_ref()]));
+    let log = || std::fs::read_to_string(path("log")).unwrap_or_default();
+    let shown = shown.map_err(|error| format!("{error}\nquiverd: {}", log()))?;
     assert!(shown.contains("pg1: 0 packets received, 1000 sent, 0 dropped"), "{shown}");
     Ok(())
 }

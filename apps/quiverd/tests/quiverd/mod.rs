@@ -31,6 +31,17 @@ pub fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// What a log says behind some words, to the end of the word or of the line; it is waited for.
+pub fn said(log: &Path, words: &str) -> String {
+    let mut said = String::new();
+    wait(&format!("{words:?} in the log"), || {
+        let log = std::fs::read_to_string(log).unwrap_or_default();
+        let rest = log.split_once(words).and_then(|(_, rest)| rest.split_once(char::is_whitespace));
+        rest.inspect(|(word, _)| said = (*word).to_owned()).is_some()
+    });
+    said
+}
+
 /// What the daemon at a socket answers a request.
 pub fn ask(socket: &Path, request: &Value) -> Value {
     let stream = UnixStream::connect(socket).expect("it serves");

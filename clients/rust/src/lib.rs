@@ -1,0 +1,223 @@
+//! The binary API for programs in Rust: one connection to a running quiverd, or to VPP.
+//!
+//! A program declares the messages that it uses, with the fields that VPP gives them; their checksum follows from these, so one
+//! that the daemon defines otherwise is an error before anything is sent.
+//!
+//! ```no_run
+//! use quiver_client::Client;
+//! use quiver_compat::{Message, Text};
+//!
+//! /// Which program is this?
+//! #[derive(Message)]
+//! #[message(request, reply = ShowVersionReply)]
+//! struct ShowVersion;
+//!
+//! /// This one.
+//! #[derive(Message, Default)]
+//! #[message(reply)]
+//! struct ShowVersionReply {
+//!     program: Text<32>,
+//!     version: Text<32>,
+//!     build_date: Text<32>,
+//!     build_directory: Text<256>,
+//! }
+//!
+//! let mut client = Client::connect("/run/vpp/api.sock", "example")?;
+//! println!("{}", client.request(&ShowVersion)?.version.as_str());
+//! # Ok::<(), quiver_client::ClientError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use quiver_compat::api::FRAME;
+use quiver_compat::definition::Header;
+use quiver_compat::message::{Dump, Request};
+use quiver_compat::wire::{Input, Malformed, Wire};
+use quiver_compat::{Message, Retval, Text};
+
+/// The number of a client's first message, before it knows any; VPP's is the same.
+const SOCKCLNT_CREATE: u16 = 15;
+/// That of the answer.
+const SOCKCLNT_CREATE_REPLY: u16 = 16;
+/// Bytes of a message at most: a daemon that says more has lost its way.
+const MESSAGE_MAX: usize = 64 << 20;
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The socket.
+    #[error("the daemon cannot be talked to: {0}")]
+    Socket(#[from] io::Error),
+    /// The daemon does not know a message, or defines it otherwise.
+    #[error("the daemon has no message {0}; declare it as the daemon's definitions do: quiverd --write-api FOLDER")]
+    Unknown(String),
+    /// It refused.
+    #[error("{message} is refused: {}; its log says why", .retval.0)]
+    Refused {
+        /// Which message.
+        message: String,
+        /// VPP's number of the reason.
+        retval: Retval,
+    },
+    /// What it said makes no sense.
+    #[error("{message}: {error}")]
+    Malformed {
+        /// Of which message.
+        message: String,
+        /// Where.
+        error: Malformed,
+    },
+}
+
+fn malformed<M: Message>(error: Malformed) -> ClientError {
+    ClientError::Malformed { message: M::name(), error }
+}
+
+/// Is the daemon there, and has it answered everything before this?
+#[derive(Message)]
+#[message(request, reply = ControlPingReply)]
+struct ControlPing;
+
+/// It is, and it has.
+#[derive(Message, Default)]
+#[message(reply)]
+struct ControlPingReply {
+    client_index: u32,
+    vpe_pid: u32,
+}
+
+/// A message that came: its number, and the bytes behind that.
+type Received = (u16, Vec<u8>);
+
+/// A connection.
+pub struct Client {
+    stream: UnixStream,
+    /// The numbers of messages, by name and checksum.
+    numbers: HashMap<String, u16>,
+    /// What brings an answer back to its question.
+    context: u32,
+    /// What came while something else was waited for.
+    events: VecDeque<Received>,
+}
+
+impl Client {
+    /// Connects to a daemon, which will know this client by its name.
+    pub fn connect(path: impl AsRef<Path>, name: &str) -> Result<Client, ClientError> {
+        let stream = UnixStream::connect(path)?;
+        let mut client = Client { stream, numbers: HashMap::new(), context: 0, events: VecDeque::new() };
+        let mut hello = 0u32.to_be_bytes().to_vec();
+        Text::<64>::from(name).put(&mut hello);
+        client.write(SOCKCLNT_CREATE, &hello)?;
+        let table = client.until(|number, _| number == SOCKCLNT_CREATE_REPLY)?;
+        let malformed = |error| ClientError::Malformed { message: "sockclnt_create_reply".to_owned(), error };
+        client.numbers = numbers(&table).map_err(malformed)?;
+        Ok(client)
+    }
+    /// Asks, and waits for the answer.
+    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Reply, ClientError> {
+        let reply = self.number::<R::Reply>()?;
+        let context = self.send(request)?;
+        let bytes = self.until(|number, bytes| number == reply && bytes.starts_with(&context.to_be_bytes()))?;
+        // Behind the context.
+        let mut input = Input::new(&bytes[4..]);
+        if R::Reply::HEADER == Header::Reply {
+            let retval = i32::take(&mut input).map_err(malformed::<R::Reply>)?;
+            if retval != 0 {
+                return Err(ClientError::Refused { message: R::name(), retval: Retval(retval) });
+            }
+        }
+        R::Reply::take(&mut input).map_err(malformed::<R::Reply>)
+    }
+    /// Asks, and waits for all answers.
+    pub fn dump<D: Dump>(&mut self, request: &D) -> Result<Vec<D::Details>, ClientError> {
+        let (details, end) = (self.number::<D::Details>()?, self.number::<ControlPingReply>()?);
+        self.send(request)?;
+        self.send(&ControlPing)?;
+        let mut all = vec![];
+        loop {
+            let (number, bytes) = self.read()?;
+            if number == end {
+                return Ok(all);
+            }
+            if number != details {
+                self.events.push_back((number, bytes));
+                continue;
+            }
+            let before = if D::Details::HEADER == Header::Request { 8 } else { 4 };
+            let mut input = Input::new(bytes.get(before..).unwrap_or_default());
+            all.push(D::Details::take(&mut input).map_err(malformed::<D::Details>)?);
+        }
+    }
+    /// Waits for the next event of a kind; a request says which ones are wanted.
+    pub fn event<E: Message>(&mut self) -> Result<E, ClientError> {
+        let wanted = self.number::<E>()?;
+        let bytes = match self.events.iter().position(|(number, _)| *number == wanted) {
+            Some(at) => self.events.remove(at).map(|(_, bytes)| bytes).unwrap_or_default(),
+            None => self.until(|number, _| number == wanted)?,
+        };
+        // Behind who asked for it.
+        let mut input = Input::new(bytes.get(8..).unwrap_or_default());
+        E::take(&mut input).map_err(malformed::<E>)
+    }
+    fn number<M: Message>(&self) -> Result<u16, ClientError> {
+        let name = M::definition().name_crc();
+        self.numbers.get(&name).copied().ok_or(ClientError::Unknown(name))
+    }
+    fn send<M: Message>(&mut self, message: &M) -> Result<u32, ClientError> {
+        let number = self.number::<M>()?;
+        // Those of other clients do not matter; 0 is that of events.
+        self.context = self.context.wrapping_add(1).max(1);
+        let mut bytes = [0u32.to_be_bytes(), self.context.to_be_bytes()].concat();
+        message.put(&mut bytes);
+        self.write(number, &bytes)?;
+        Ok(self.context)
+    }
+    fn write(&mut self, number: u16, bytes: &[u8]) -> Result<(), ClientError> {
+        let mut framed = vec![0; FRAME];
+        framed[8..12].copy_from_slice(&(bytes.len() as u32 + 2).to_be_bytes());
+        framed.extend(number.to_be_bytes());
+        framed.extend(bytes);
+        Ok(self.stream.write_all(&framed)?)
+    }
+    fn read(&mut self) -> Result<Received, ClientError> {
+        let mut header = [0; FRAME];
+        self.stream.read_exact(&mut header)?;
+        let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        if !(6..=MESSAGE_MAX).contains(&length) {
+            let what = format!("a message of {length} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what).into());
+        }
+        let mut number = [0; 2];
+        self.stream.read_exact(&mut number)?;
+        let mut bytes = vec![0; length - number.len()];
+        self.stream.read_exact(&mut bytes)?;
+        Ok((u16::from_be_bytes(number), bytes))
+    }
+    /// Reads until the one comes that is waited for; others are kept.
+    fn until(&mut self, is_wanted: impl Fn(u16, &[u8]) -> bool) -> Result<Vec<u8>, ClientError> {
+        loop {
+            let (number, bytes) = self.read()?;
+            if is_wanted(number, &bytes) {
+                return Ok(bytes);
+            }
+            self.events.push_back((number, bytes));
+        }
+    }
+}
+
+/// The table at the end of the answer to the first message, behind `client_index`, `context`, `response` and `index`.
+fn numbers(table: &[u8]) -> Result<HashMap<String, u16>, Malformed> {
+    let mut input = Input::new(table);
+    input.bytes(16)?;
+    let count = u16::take(&mut input)?;
+    let mut numbers = HashMap::new();
+    for _ in 0..count {
+        let number = u16::take(&mut input)?;
+        numbers.insert(Text::<64>::take(&mut input)?.0, number);
+    }
+    Ok(numbers)
+}
