@@ -117,18 +117,24 @@ fn key(high: u32, low: u32, hop: u32) -> u64 {
     u64::from(high & 0xffff) << 48 | u64::from(low) << 16 | u64::from(hop & 0xffff)
 }
 
-/// A worker's sightings on their way to control. What was told is not told again within the second.
+/// A worker's sightings on their way to control. What was told is not told again within the second, unless control has
+/// forgotten addresses since.
 pub struct News {
     outbox: Outbox<Sighting>,
-    told: Box<[(Sighting, u32)]>,
+    told: Box<[(Sighting, Moment)]>,
+    /// How often control has forgotten an address, or dropped a sighting.
+    forgotten: Arc<AtomicU32>,
 }
+
+/// The second, and how often control had forgotten something by then.
+type Moment = (u32, u32);
 
 /// Sightings that are remembered; a power of two.
 const TOLD: usize = 1024;
 
 impl News {
-    pub(crate) fn new(outbox: Outbox<Sighting>) -> News {
-        News { outbox, told: vec![Default::default(); TOLD].into() }
+    pub(crate) fn new(outbox: Outbox<Sighting>, forgotten: Arc<AtomicU32>) -> News {
+        News { outbox, told: vec![Default::default(); TOLD].into(), forgotten }
     }
     #[cold]
     fn tell(&mut self, sighting: Sighting, now: u32) {
@@ -138,6 +144,7 @@ impl News {
         }
         let hash = sighting.key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let Some(told) = self.told.get_mut(hash as usize & (TOLD - 1)) else { return };
+        let now = (now, self.forgotten.load(Ordering::Relaxed));
         // A full queue counts what it loses; the station is told of again when it sends again.
         if *told != (sighting, now) && self.outbox.send(sighting) {
             *told = (sighting, now);
@@ -148,6 +155,6 @@ impl News {
 impl Clone for News {
     /// Each worker remembers what it told itself.
     fn clone(&self) -> News {
-        News::new(self.outbox.clone())
+        News::new(self.outbox.clone(), self.forgotten.clone())
     }
 }

@@ -33,6 +33,8 @@ pub struct Macs {
     table: ExactWriter,
     clock: Arc<AtomicU32>,
     sightings: Inbox<Sighting>,
+    /// Counts what workers may believe to be in the table and is not: so they tell of it again.
+    forgotten: Arc<AtomicU32>,
     learned: HashMap<DomainIndex, usize>,
     /// Entries by interface.
     behind: HashMap<InterfaceId, usize>,
@@ -85,10 +87,13 @@ impl Macs {
         let (outbox, sightings) = channel(SIGHTINGS_MAX, dataplane.bell());
         // Addresses come from strangers: whoever knew the seed could choose addresses that share a bucket.
         let table = ExactWriter::new(dataplane.domain(), stations_max, dataplane.settings().secret)?;
+        let forgotten = Arc::<AtomicU32>::default();
+        let news = News::new(outbox, forgotten.clone());
         let macs = Macs {
             table,
             clock: Arc::default(),
             sightings,
+            forgotten,
             learned: HashMap::new(),
             behind: HashMap::new(),
             refused: 0,
@@ -96,7 +101,7 @@ impl Macs {
             changes: None,
             changed: Signal::new(),
         };
-        Ok((macs, News::new(outbox)))
+        Ok((macs, news))
     }
     pub(crate) fn reader(&self) -> ExactTable {
         self.table.reader()
@@ -142,6 +147,7 @@ impl Macs {
     pub(crate) fn remove(&mut self, station: Station) -> bool {
         let old = self.table.remove(station.key()).map(Place::of);
         self.count_change(station.domain, old, None);
+        self.forgot();
         old.is_some()
     }
     /// Removes the entries that `unwanted` says yes to; returns how many.
@@ -155,6 +161,10 @@ impl Macs {
         if self.behind.contains_key(&interface) {
             self.forget(|station, place| place.interface == interface && unwanted(station, place));
         }
+    }
+    /// What workers have told of is to be told again.
+    fn forgot(&self) {
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
     }
     fn count_change(&mut self, domain: DomainIndex, old: Option<Place>, new: Option<Place>) {
         if let Some(place) = new {
@@ -233,11 +243,13 @@ fn learn_some(control: &Control) -> bool {
         let Some(Sighting { key, interface, generation }) = bridges.macs.sightings.receive() else { break };
         // Seen behind another one that had the number before.
         if generations.of(interface) != generation {
+            bridges.macs.forgot();
             continue;
         }
         let (station, interface) = (Station::of(key), quiver_interface::InterfaceId(interface));
         // Meanwhile the interface may have left the domain, or the domain given up learning.
         let Some(limit) = bridges.learns(interface, station.domain).map(|settings| settings.learn_limit) else {
+            bridges.macs.forgot();
             continue;
         };
         bridges.macs.learn(station, Place::learned(interface), limit);
