@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::Control;
-use quiver_wire::MacAddress;
+use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
 
 use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
 use crate::{Refusal, Retval, Wire, add};
 
 mod interface;
+mod interface_address;
 
 pub use interface::{IfStatusFlags, IfType, LinkDuplex, MtuProto, RxMode, SubIfFlags};
 
@@ -29,6 +30,8 @@ pub(crate) fn register(control: &Control) {
         file.define_type::<AddressFamily>();
         file.define_type::<Address>();
         file.define_type::<AddressWithPrefix>();
+        file.define_type::<InterfaceAddress<V4>>();
+        file.define_type::<InterfaceAddress<V6>>();
     });
 }
 

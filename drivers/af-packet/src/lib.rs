@@ -4,8 +4,9 @@
 //! - `socket`: the socket and its options.
 //! - `ring`: the memory that the kernel fills; [`frame`]: what it writes there.
 //! - `queue`: receiving; `send`: sending.
-//! - `commands`: `create host-interface`, `delete host-interface`, `show af-packet`.
+//! - `commands`: `create host-interface`, `delete host-interface`, `show af-packet`; [`api`]: VPP's messages.
 
+pub mod api;
 mod commands;
 mod config;
 pub mod frame;
@@ -26,5 +27,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);
     commands::register(control);
+    api::register(control);
     Ok(())
 }

@@ -8,6 +8,10 @@ use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
+use quiver_af_packet::HostInterface;
+use quiver_af_packet::api::*;
+use quiver_compat::types::InterfaceIndex;
+use quiver_compat::{Caller, Retval};
 use quiver_engine::*;
 use quiver_interface::Interfaces;
 use quiver_netns::{Namespace, World, enter, run, veth};
@@ -15,6 +19,7 @@ use quiver_scenarios::rooms;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use quiver_testkit::trials::Trial;
 use quiver_testkit::{crossing, traffic, trials};
+use quiver_wire::MacAddress;
 
 const TRIALS: &[Trial<World>] = &[
     ("tcp_crosses_with_its_offloads", tcp),
@@ -25,6 +30,7 @@ const TRIALS: &[Trial<World>] = &[
     ("what_the_ring_holds_in_part_is_dropped_by_name", truncated),
     ("an_interface_that_goes_down_or_away_is_told", goes_away),
     ("mistakes_name_object_field_and_remedy", mistakes),
+    ("clients_of_vpp_have_interfaces_of_linux_used", messages),
 ];
 
 fn main() -> ExitCode {
@@ -241,4 +247,78 @@ fn mistakes(world: &World) -> Result<(), Failed> {
         assert!(error.starts_with(expected), "{error}");
     }
     Ok(())
+}
+
+fn messages(_: &World) -> Result<(), Failed> {
+    for pair in 0..3 {
+        run(Command::new("ip").args([
+            "link",
+            "add",
+            &format!("api{pair}"),
+            "type",
+            "veth",
+            "peer",
+            &format!("peer{pair}"),
+        ]))?;
+    }
+    let mut daemon = Daemon::new(CROSSING, Setup::default())?;
+    let control = daemon.control().clone();
+    let mut caller = Caller::connect(&control);
+    let mac = |control: &quiver_control::Control, name| control.room::<Interfaces>().find(name).map(|found| found.mac);
+    let own = MacAddress([2, 0, 0, 0, 0, 0x70]);
+
+    let first = AfPacketCreate { hw_addr: own, use_random_hw_addr: false, host_if_name: "api0".into() };
+    let reply = caller.request(&first).map_err(|retval| format!("{retval:?}"))?;
+    assert_eq!((reply.sw_if_index, mac(&control, "host-api0")), (InterfaceIndex(1), Some(own)));
+    let second = AfPacketCreateV2 {
+        hw_addr: MacAddress::ZERO,
+        use_random_hw_addr: false,
+        host_if_name: "api1".into(),
+        rx_frame_size: 0,
+        tx_frame_size: 0,
+        rx_frames_per_block: 0,
+        tx_frames_per_block: 0,
+        flags: 0,
+        num_rx_queues: 2,
+    };
+    caller.request(&second).map_err(|retval| format!("{retval:?}"))?;
+    let used = control.objects().get::<HostInterface>(&"host-api1".to_owned()).ok_or("it is configured")?;
+    assert_eq!((used.mac, used.rx_queues.get()), (None, 2));
+    let third = AfPacketCreateV3 {
+        mode: AfPacketMode::Ethernet,
+        hw_addr: own,
+        use_random_hw_addr: true,
+        host_if_name: "api2".into(),
+        rx_frame_size: 10_000,
+        tx_frame_size: 10_000,
+        rx_frames_per_block: 10,
+        tx_frames_per_block: 10,
+        flags: AfPacketFlags::QDISC_BYPASS | AfPacketFlags::CKSUM_GSO,
+        num_rx_queues: 1,
+        num_tx_queues: 1,
+    };
+    caller.request(&third).map_err(|retval| format!("{retval:?}"))?;
+    assert_ne!(mac(&control, "host-api2"), Some(own), "it was to be random");
+
+    let all = |caller: &mut Caller| {
+        let all = caller.dump(&AfPacketDump);
+        all.into_iter().map(|details| (details.sw_if_index.0, details.host_if_name.0)).collect::<Vec<_>>()
+    };
+    let named = |index, name: &str| (index, name.to_owned());
+    assert_eq!(all(&mut caller), [named(1, "api0"), named(2, "api1"), named(3, "api2")]);
+    let refused = [
+        (AfPacketCreateV3 { host_if_name: "api0".into(), ..third.clone() }, Retval::IF_ALREADY_EXISTS),
+        (AfPacketCreateV3 { host_if_name: "api9".into(), ..third.clone() }, Retval::INVALID_VALUE),
+        (AfPacketCreateV3 { host_if_name: "peer0".into(), num_rx_queues: 17, ..third.clone() }, Retval::INVALID_VALUE),
+        (AfPacketCreateV3 { host_if_name: "peer0".into(), mode: AfPacketMode::Ip, ..third }, Retval::UNIMPLEMENTED),
+    ];
+    for (request, retval) in refused {
+        assert_eq!(caller.request(&request).err(), Some(retval), "{request:?}");
+    }
+    assert!(caller.request(&AfPacketDelete { host_if_name: "api1".into() }).is_ok());
+    let again = caller.request(&AfPacketDelete { host_if_name: "api1".into() });
+    assert_eq!(again.err(), Some(Retval::SYSCALL_ERROR_1));
+    assert_eq!(all(&mut caller), [named(1, "api0"), named(3, "api2")]);
+    daemon.settle()?;
+    Ok(daemon.finish()?)
 }

@@ -4,9 +4,11 @@
 //! - `service`: the control task that accepts, connects, and talks on control channels; `connection`: one of these.
 //! - `handover`: how a connection's rings come to the workers and back.
 //! - `rx`, `tx`: the queues; `store`: which kind of stores pays.
-//! - `commands`, `show`: `create memif socket`, `create interface memif`, `show memif` and their like.
+//! - `commands`, `show`: `create memif socket`, `create interface memif`, `show memif` and their like; `api`: VPP's
+//!   messages.
 #![forbid(unsafe_code)]
 
+mod api;
 mod commands;
 mod config;
 mod connection;
@@ -36,5 +38,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     service::start(control);
     commands::register(control);
     show::register(control);
+    api::register(control);
     Ok(())
 }

@@ -72,7 +72,7 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::text(name))
 }
 
-fn free_name(control: &Control) -> String {
+pub(crate) fn free_name(control: &Control) -> String {
     let interfaces = control.room::<Interfaces>();
     let mut names = (0u32..).map(|id| format!("tap{id}"));
     names.find(|name| interfaces.find(name).is_none()).unwrap_or_default()

@@ -3,8 +3,9 @@
 //! - `config`: the object `Tap`, and what becomes of it.
 //! - `device`: making the Linux device, with a descriptor for each queue.
 //! - `queue`: receiving through the descriptors; sending is `quiver_linux::WriteQueue`.
-//! - `commands`: `create tap`, `delete tap`, `show tap`.
+//! - `commands`: `create tap`, `delete tap`, `show tap`; [`api`]: VPP's messages.
 
+pub mod api;
 mod commands;
 mod config;
 mod device;
@@ -22,5 +23,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);
     commands::register(control);
+    api::register(control);
     Ok(())
 }

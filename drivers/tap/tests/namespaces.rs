@@ -5,14 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Caller, Retval};
 use quiver_engine::*;
-use quiver_interface::Interfaces;
+use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces};
 use quiver_netns::{Namespace, World, enter};
 use quiver_scenarios::rooms;
+use quiver_tap::Tap;
+use quiver_tap::api::*;
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use quiver_testkit::trials::Trial;
 use quiver_testkit::{crossing, traffic, trials};
-use quiver_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, Header, MacAddress};
+use quiver_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, Header, InterfaceAddress, MacAddress};
 
 const TRIALS: &[Trial<World>] = &[
     ("arp_and_ping_are_answered_through_the_driver_alone", answers),
@@ -23,6 +27,7 @@ const TRIALS: &[Trial<World>] = &[
     ("a_device_that_goes_away_is_told_and_does_no_harm", lost),
     ("linux_takes_the_settings_of_its_side", settings),
     ("mistakes_name_object_field_and_remedy", mistakes),
+    ("clients_of_vpp_make_devices_of_linux", messages),
 ];
 
 fn main() -> ExitCode {
@@ -288,4 +293,126 @@ fn mistakes(world: &World) -> Result<(), Failed> {
     assert!(error.contains("there is a Linux interface one in namespace mistakes already"), "{error}");
     assert_eq!(daemon.run("create tap host-ns mistakes")?.text, "tap1");
     Ok(())
+}
+
+/// What a client says that has nothing to say: a device in the daemon's namespace, with the name of its interface.
+fn plain() -> TapCreateV2 {
+    TapCreateV2 {
+        id: NONE,
+        use_random_mac: true,
+        mac_address: MacAddress::ZERO,
+        num_rx_queues: 1,
+        tx_ring_sz: 256,
+        rx_ring_sz: 256,
+        host_mtu_set: false,
+        host_mtu_size: 0,
+        host_mac_addr_set: false,
+        host_mac_addr: MacAddress::ZERO,
+        host_ip4_prefix_set: false,
+        host_ip4_prefix: InterfaceAddress::UNSPECIFIED,
+        host_ip6_prefix_set: false,
+        host_ip6_prefix: InterfaceAddress::UNSPECIFIED,
+        host_ip4_gw_set: false,
+        host_ip4_gw: [0; 4].into(),
+        host_ip6_gw_set: false,
+        host_ip6_gw: [0; 16].into(),
+        tap_flags: TapFlags::default(),
+        host_namespace_set: false,
+        host_namespace: "".into(),
+        host_if_name_set: false,
+        host_if_name: "".into(),
+        host_bridge_set: false,
+        host_bridge: "".into(),
+        tag: String::new(),
+    }
+}
+
+fn messages(world: &World) -> Result<(), Failed> {
+    let mut daemon = daemon(CROSSING, 1)?;
+    let host = Namespace::add(world, "client")?;
+    host.ip("link add br0 type bridge")?;
+    let control = daemon.control().clone();
+    let mut caller = Caller::connect(&control);
+    let told = |retval: Retval| format!("{retval:?}");
+    let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+    let rich = TapCreateV3 {
+        id: 7,
+        use_random_mac: false,
+        mac_address: mac(0x70),
+        num_rx_queues: 2,
+        host_mtu_set: true,
+        host_mtu_size: 9000,
+        host_mac_addr_set: true,
+        host_mac_addr: mac(0x77),
+        host_ip4_prefix_set: true,
+        host_ip4_prefix: "10.9.0.1/24".parse()?,
+        host_ip6_prefix_set: true,
+        host_ip6_prefix: "fd00::1/64".parse()?,
+        host_ip4_gw_set: true,
+        host_ip4_gw: "10.9.0.254".parse()?,
+        host_ip6_gw_set: true,
+        host_ip6_gw: "fd00::fe".parse()?,
+        tap_flags: TapFlags::GSO,
+        host_namespace_set: true,
+        host_namespace: "client".into(),
+        host_if_name_set: true,
+        host_if_name: "port".into(),
+        host_bridge_set: true,
+        host_bridge: "br0".into(),
+        tag: "uplink".into(),
+        ..plain().into()
+    };
+    let created = caller.request(&rich).map_err(told)?.sw_if_index;
+    let link = host.ip("-d link show port")?;
+    for part in ["mtu 9000", "master br0", "link/ether 02:00:00:00:00:77"] {
+        assert!(link.contains(part), "{part}: {link}");
+    }
+    assert!(host.ip("route")?.contains("default via 10.9.0.254 dev port"));
+    assert!(host.ip("-6 route")?.contains("default via fd00::fe dev port"));
+    assert_eq!(control.room::<Interfaces>().find("tap7").map(|tap| tap.mac), Some(mac(0x70)));
+    let tagged = control.objects().get::<InterfaceSettings>(&InterfaceName("tap7".into())).ok_or("it has a tag")?;
+    assert_eq!(tagged.tag.as_deref(), Some("uplink"));
+    assert_eq!(control.objects().get::<Tap>(&"tap7".to_owned()).map(|tap| tap.rx_queues.get()), Some(2));
+
+    let chosen = caller.request(&plain()).map_err(told)?.sw_if_index;
+    let shown = caller.dump(&SwInterfaceTapV2Dump { sw_if_index: created });
+    let expected = SwInterfaceTapV2Details {
+        sw_if_index: created.0,
+        id: 7,
+        tx_ring_sz: 0,
+        rx_ring_sz: 0,
+        host_mtu_size: 9000,
+        host_mac_addr: mac(0x77),
+        host_ip4_prefix: rich.host_ip4_prefix,
+        host_ip6_prefix: rich.host_ip6_prefix,
+        tap_flags: TapFlags::GSO,
+        dev_name: "tap7".into(),
+        host_if_name: "port".into(),
+        host_namespace: "client".into(),
+        host_bridge: "br0".into(),
+    };
+    assert_eq!(shown, [expected]);
+    let all = |caller: &mut Caller| {
+        let all = caller.dump(&SwInterfaceTapV2Dump { sw_if_index: InterfaceIndex(NONE) });
+        all.into_iter().map(|tap| (tap.id, tap.tap_flags)).collect::<Vec<_>>()
+    };
+    assert_eq!(all(&mut caller), [(0, TapFlags::default()), (7, TapFlags::GSO)]);
+
+    let refused = [
+        (TapCreateV2 { id: 7, ..plain() }, Retval::INVALID_INTERFACE),
+        (TapCreateV2 { tap_flags: TapFlags::TUN | TapFlags::GSO, ..plain() }, Retval::UNIMPLEMENTED),
+        (TapCreateV2 { host_mtu_set: true, host_mtu_size: 67, ..plain() }, Retval::INVALID_VALUE),
+        (TapCreateV2 { use_random_mac: false, mac_address: MacAddress([1; 6]), ..plain() }, Retval::INVALID_VALUE),
+        (TapCreateV2 { host_bridge_set: true, host_bridge: "br9".into(), ..plain() }, Retval::INVALID_VALUE),
+        (TapCreateV2 { tag: "x".repeat(64), ..plain() }, Retval::INVALID_VALUE),
+    ];
+    for (request, retval) in refused {
+        assert_eq!(caller.request(&request).err(), Some(retval), "{request:?}");
+    }
+    assert_eq!(all(&mut caller).len(), 2, "nothing was left behind");
+    assert!(caller.request(&TapDeleteV2 { sw_if_index: chosen }).is_ok());
+    assert_eq!(caller.request(&TapDeleteV2 { sw_if_index: chosen }).err(), Some(Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(all(&mut caller), [(7, TapFlags::GSO)]);
+    daemon.settle()?;
+    Ok(daemon.finish()?)
 }

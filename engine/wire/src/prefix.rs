@@ -155,6 +155,9 @@ impl<F: IpFamily> Prefix<F> {
 }
 
 impl<F: IpFamily> InterfaceAddress<F> {
+    /// No address, where a message has room for one.
+    pub const UNSPECIFIED: InterfaceAddress<F> = InterfaceAddress { address: F::UNSPECIFIED, length: 0 };
+
     /// An address on a link whose prefix has this length.
     pub fn new(address: F::Address, length: u8) -> Result<InterfaceAddress<F>, PrefixError> {
         checked::<F>(address, length).map(|length| InterfaceAddress { address, length })

@@ -135,8 +135,15 @@ fn details(control: &Control, id: InterfaceId) -> Option<SwInterfaceDetails> {
     Some(details)
 }
 
+/// The state of an interface; none of one that is gone.
+pub fn state(control: &Control, id: InterfaceId) -> IfStatusFlags {
+    let interfaces = control.room::<Interfaces>();
+    let Some(interface) = interfaces.get(id) else { return IfStatusFlags::default() };
+    flags(interface, interface.parent.and_then(|parent| interfaces.get(parent)).unwrap_or(interface))
+}
+
 /// The state of an interface, which is (or is a part of) `whole`. An interface that is down has no connection.
-pub(super) fn flags(interface: &Interface, whole: &Interface) -> IfStatusFlags {
+fn flags(interface: &Interface, whole: &Interface) -> IfStatusFlags {
     let flag = |on, flag| if on { flag } else { IfStatusFlags::default() };
     flag(interface.up, IfStatusFlags::ADMIN_UP) | flag(whole.up && whole.link, IfStatusFlags::LINK_UP)
 }

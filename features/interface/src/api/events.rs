@@ -5,8 +5,8 @@ use quiver_compat::types::{IfStatusFlags, InterfaceIndex};
 use quiver_compat::{Message, Subscribers};
 use quiver_control::Control;
 
-use super::details::flags;
-use crate::interfaces::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use super::details::state;
+use crate::interfaces::{InterfaceEvent, watch};
 
 /// Tell me when interfaces come, go, are set up or down, and gain or lose their connection; or stop it.
 #[derive(Message, Clone, Debug)]
@@ -46,10 +46,4 @@ pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
             subscribers.tell(&SwInterfaceEvent { sw_if_index: id.into(), flags, deleted });
         }
     });
-}
-
-fn state(control: &Control, id: InterfaceId) -> IfStatusFlags {
-    let interfaces = control.room::<Interfaces>();
-    let Some(interface) = interfaces.get(id) else { return IfStatusFlags::default() };
-    flags(interface, interface.parent.and_then(|parent| interfaces.get(parent)).unwrap_or(interface))
 }
