@@ -114,6 +114,11 @@ impl Control {
         self.inner.clock.now()
     }
 
+    /// Lets the clock go ahead, so that what waits for that time is due now. False if it cannot.
+    pub fn advance_clock(&self, by: Duration) -> bool {
+        self.inner.clock.advance(by)
+    }
+
     /// The date and time of day.
     pub fn date(&self) -> SystemTime {
         self.inner.clock.date()

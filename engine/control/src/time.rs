@@ -54,6 +54,10 @@ pub trait Clock {
     fn date(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + self.now().since(Time::default())
     }
+    /// Goes ahead by so much, so that what waits for that time is due now. False if this clock cannot.
+    fn advance(&self, _by: Duration) -> bool {
+        false
+    }
 }
 
 /// What wakes a task at a moment.
