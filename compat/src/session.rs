@@ -95,6 +95,7 @@ impl Session {
             (Answer::Waiting(answer), _) => {
                 let answered = answer.await;
                 self.answer = Answer::Done;
+                self.control.room_mut::<Trace>().note_told(&answered);
                 self.output.extend(answered);
             }
             (_, Some(client)) => client.changed().await,
@@ -103,6 +104,12 @@ impl Session {
     }
     /// Answers what can be answered now, a part of it at a time; says whether there is more to do at once.
     pub fn work(&mut self) -> bool {
+        let before = self.output.len();
+        let more = self.answer_some();
+        self.control.room_mut::<Trace>().note_told(&self.output[before..]);
+        more
+    }
+    fn answer_some(&mut self) -> bool {
         if let Some(client) = &self.client {
             if client.is_overrun() {
                 self.end.get_or_insert(Hangup::Overrun);

@@ -1,4 +1,7 @@
-//! What clients have asked, remembered: `api trace`. It can be looked at, written to a file as VPP writes it, and asked again.
+//! What clients have asked, and what they were told, remembered: `api trace`. It can be looked at, written to a file as VPP
+//! writes it, and asked again.
+//!
+//! - `json`: messages in words, and back.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,12 +10,15 @@ use std::rc::Rc;
 
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, Call};
-use crate::definition::{Definition, Field, Kind, Shape, Type};
+use crate::api::{Answer, Api, Call, FRAME};
 use crate::event::Client;
 use crate::wire::{Input, Malformed, Wire};
+
+mod json;
+
+use json::{read_json, show};
 
 /// As many as VPP remembers.
 pub const MESSAGES: usize = 256 << 10;
@@ -27,9 +33,41 @@ pub trait TraceFiles {
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
 }
 
-/// The requests that came last, each as its number and what stood behind it.
+/// What is remembered.
 #[derive(Default)]
 pub struct Trace {
+    /// What clients have asked.
+    asked: Messages,
+    /// What they were told.
+    told: Messages,
+    files: Option<Rc<dyn TraceFiles>>,
+}
+
+impl Trace {
+    /// Remembers a request, if that is wanted.
+    pub(crate) fn note(&mut self, message: &[u8]) {
+        self.asked.note(message);
+    }
+    /// Remembers whole messages to a client, as they go over the socket, if that is wanted.
+    pub(crate) fn note_told(&mut self, mut output: &[u8]) {
+        while self.told.on
+            && let Some((header, rest)) = output.split_first_chunk::<FRAME>()
+        {
+            let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+            let Some((message, rest)) = rest.split_at_checked(length) else { return };
+            self.told.note(message);
+            output = rest;
+        }
+    }
+    /// The side that a command is about.
+    fn side(&mut self, given: &Matches) -> &mut Messages {
+        if given.has("tx") { &mut self.told } else { &mut self.asked }
+    }
+}
+
+/// The messages that passed last, each as its number and what stood behind it.
+#[derive(Default)]
+struct Messages {
     /// How many are remembered while it is on.
     limit: usize,
     on: bool,
@@ -37,12 +75,14 @@ pub struct Trace {
     bytes: usize,
     /// Whether some were forgotten.
     wrapped: bool,
-    files: Option<Rc<dyn TraceFiles>>,
 }
 
-impl Trace {
-    /// Remembers a request, if it is on.
-    pub(crate) fn note(&mut self, message: &[u8]) {
+impl Messages {
+    fn start(&mut self, messages: usize) {
+        self.forget();
+        (self.limit, self.on) = (messages, true);
+    }
+    fn note(&mut self, message: &[u8]) {
         if !self.on {
             return;
         }
@@ -61,9 +101,7 @@ impl Trace {
 
 /// Remembers so many requests from now on.
 pub fn start(control: &Control, messages: usize) {
-    let mut trace = control.room_mut::<Trace>();
-    trace.forget();
-    (trace.limit, trace.on) = (messages, true);
+    control.room_mut::<Trace>().asked.start(messages);
 }
 
 /// Has traces written to and read from these files.
@@ -75,40 +113,74 @@ pub(crate) fn register(control: &Control) {
     control.insert_room(Trace::default());
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
         let command = Command::new(grammar, help, run).argument("nitems", "so many, the last ones");
+        let command = command.argument("tx", "what they are told, in place of what they ask");
         control.commands().add(command.argument("file", "its name, without a folder"));
     };
-    add("api trace (on|enable) [nitems <nitems:u32>]", "Remember what clients of VPP's API ask.", |control, given| {
-        start(control, given.find::<u32>("nitems")?.map_or(MESSAGES, |messages| messages as usize));
+    add(
+        "api trace [tx] (on|enable) [nitems <nitems:u32>]",
+        "Remember what clients of VPP's API ask.",
+        |control, given| {
+            let most = given.find::<u32>("nitems")?.map_or(MESSAGES, |messages| messages as usize);
+            control.room_mut::<Trace>().side(given).start(most);
+            Ok(Reply::done())
+        },
+    );
+    add("api trace [tx] (off|disable)", "Remember nothing more of what clients of VPP's API ask.", |control, given| {
+        control.room_mut::<Trace>().side(given).on = false;
         Ok(Reply::done())
     });
-    add("api trace (off|disable)", "Remember nothing more of what clients of VPP's API ask.", |control, _| {
-        control.room_mut::<Trace>().on = false;
+    add("api trace [tx] free", "Forget what clients of VPP's API asked.", |control, given| {
+        control.room_mut::<Trace>().side(given).forget();
         Ok(Reply::done())
     });
-    add("api trace free", "Forget what clients of VPP's API asked.", |control, _| {
-        control.room_mut::<Trace>().forget();
-        Ok(Reply::done())
-    });
-    add("api trace status", "Show how much is remembered of what clients of VPP's API asked.", |control, _| {
-        let trace = control.room::<Trace>();
-        let (state, count) = (if trace.on { "on" } else { "off" }, trace.messages.len());
-        let text =
-            format!("{state}, {count} messages, {} bytes{}", trace.bytes, if trace.wrapped { ", wrapped" } else { "" });
-        Ok(Reply::new(text, json!({"on": trace.on, "messages": count, "bytes": trace.bytes, "wrapped": trace.wrapped})))
-    });
-    add("api trace dump", "Show what clients of VPP's API asked.", |control, _| {
-        let (api, trace) = (control.room::<Api>(), control.room::<Trace>());
-        let shown: Vec<Value> = trace.messages.iter().map(|message| show(&api, message)).collect();
+    add(
+        "api trace [tx] status",
+        "Show how much is remembered of what clients of VPP's API asked.",
+        |control, given| {
+            let trace = &mut *control.room_mut::<Trace>();
+            let trace = trace.side(given);
+            let (state, count) = (if trace.on { "on" } else { "off" }, trace.messages.len());
+            let text = format!(
+                "{state}, {count} messages, {} bytes{}",
+                trace.bytes,
+                if trace.wrapped { ", wrapped" } else { "" }
+            );
+            Ok(Reply::new(
+                text,
+                json!({"on": trace.on, "messages": count, "bytes": trace.bytes, "wrapped": trace.wrapped}),
+            ))
+        },
+    );
+    add("api trace [tx] dump", "Show what clients of VPP's API asked.", |control, given| {
+        let shown = in_words(control, given);
         let text: Vec<String> = shown.iter().map(ToString::to_string).collect();
         Ok(Reply::new(text.join("\n"), shown.into()))
     });
-    add("api trace save <file:text>", "Write what clients of VPP's API asked to a file in /tmp, as VPP does.", save);
-    add("api trace replay <file:text>", "Ask again what a file in /tmp says.", replay);
+    add(
+        "api trace [tx] save <file:text>",
+        "Write what clients of VPP's API asked to a file in /tmp, as VPP does.",
+        |control, given| {
+            let content = written(&control.room::<Api>(), control.room_mut::<Trace>().side(given));
+            save(control, given, &content)
+        },
+    );
+    add("api trace [tx] save-json <file:text>", "The same in words, as JSON.", |control, given| {
+        let content = Value::from(in_words(control, given)).to_string();
+        save(control, given, content.as_bytes())
+    });
+    add("api trace replay <file:text>", "Ask again what a file in /tmp says.", |control, given| {
+        replay(control, given, |api, content| read(api, content).map_err(|error| error.to_string()))
+    });
+    add("api trace replay-json <file:text>", "Ask what a file in /tmp says in JSON.", |control, given| {
+        replay(control, given, read_json)
+    });
 }
 
 /// A file's name, with nothing that leads elsewhere.
 fn file(control: &Control, given: &Matches) -> Result<(Rc<dyn TraceFiles>, String), CommandError> {
     let name: String = given.get("file")?;
+    // Who names the folder names the right one.
+    let name = name.strip_prefix("/tmp/").map(str::to_owned).unwrap_or(name);
     if name.contains('/') || name.contains("..") {
         let what = format!("'{name}' is no name of a file: files lie in /tmp, and `/` and `..` lead elsewhere");
         return Err(CommandError::new(what).at(given.place("file")));
@@ -117,17 +189,22 @@ fn file(control: &Control, given: &Matches) -> Result<(Rc<dyn TraceFiles>, Strin
     files.map(|files| (files, name)).ok_or_else(|| CommandError::new("this daemon has no files for traces"))
 }
 
-fn save(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+/// The messages of a side, in words.
+fn in_words(control: &Control, given: &Matches) -> Vec<Value> {
+    let (api, trace) = (control.room::<Api>(), &mut *control.room_mut::<Trace>());
+    trace.side(given).messages.iter().map(|message| show(&api, message)).collect()
+}
+
+fn save(control: &Control, given: &Matches, content: &[u8]) -> Result<Reply, CommandError> {
     let (files, name) = file(control, given)?;
-    let content = written(&control.room::<Api>(), &control.room::<Trace>());
     let failed = |error| CommandError::new(format!("/tmp/{name}: {error}")).at(given.place("file"));
-    let path = files.create(&name, &content).map_err(failed)?;
+    let path = files.create(&name, content).map_err(failed)?;
     Ok(Reply::text(format!("API trace saved to {}", path.display())))
 }
 
 /// A trace as VPP writes it: how many messages; the length of a table of names, and whether older messages are missing; the
 /// table; each message with its length before it.
-fn written(api: &Api, trace: &Trace) -> Vec<u8> {
+fn written(api: &Api, trace: &Messages) -> Vec<u8> {
     let mut table = vec![];
     let names: Vec<(u16, &str)> = api.names_in_order().collect();
     (names.len() as u32).put(&mut table);
@@ -198,7 +275,12 @@ fn read(api: &Api, content: &[u8]) -> Result<(Vec<Vec<u8>>, usize), Malformed> {
     Ok((messages, unknown))
 }
 
-fn replay(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+/// Asks again what a file says, which `read` understands.
+fn replay(
+    control: &Control,
+    given: &Matches,
+    read: impl Fn(&Api, &[u8]) -> Result<(Vec<Vec<u8>>, usize), String>,
+) -> Result<Reply, CommandError> {
     let (files, name) = file(control, given)?;
     let failed =
         |error: &dyn std::fmt::Display| CommandError::new(format!("/tmp/{name}: {error}")).at(given.place("file"));
@@ -223,77 +305,6 @@ fn replay(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
         "{asked} messages were asked again, {unknown} are not known, {later} would take a while and were left out"
     );
     Ok(Reply::new(text, json!({"asked": asked, "unknown": unknown, "left-out": later})))
-}
-
-/// A message in words: its name, and its fields where they are known.
-fn show(api: &Api, message: &[u8]) -> Value {
-    let input = &mut Input::new(message);
-    let id = u16::take(input).unwrap_or_default();
-    let mut shown = Map::new();
-    shown.insert("_msgname".into(), api.name(id).unwrap_or("unknown").into());
-    if let Some(Definition { fields, .. }) = api.definition(id) {
-        // What ends early is shown as far as it goes.
-        let _ = show_fields(fields, input, &mut shown);
-    }
-    shown.into()
-}
-
-fn show_fields(fields: &[Field], input: &mut Input<'_>, shown: &mut Map<String, Value>) -> Result<(), Malformed> {
-    for Field { name, of, shape } in fields {
-        let value = match shape {
-            Shape::Array(length) if of.name == "string" => match length {
-                0 => String::take(input)?.into(),
-                length => {
-                    let bytes = input.bytes(*length)?;
-                    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into()
-                }
-            },
-            Shape::One => show_one(of, input)?,
-            Shape::Array(length) => show_many(of, *length, input)?,
-            Shape::Counted(count) => {
-                let count = shown.get(count).and_then(Value::as_u64).unwrap_or_default();
-                show_many(of, count as usize, input)?
-            }
-        };
-        shown.insert(name.clone(), value);
-    }
-    Ok(())
-}
-
-fn show_many(of: &Type, count: usize, input: &mut Input<'_>) -> Result<Value, Malformed> {
-    (0..count).map(|_| show_one(of, input)).collect()
-}
-
-fn show_one(of: &Type, input: &mut Input<'_>) -> Result<Value, Malformed> {
-    let base = match &of.kind {
-        Kind::Base => of.name.as_str(),
-        Kind::Alias { of, length: 0 } => return show_one(of, input),
-        Kind::Alias { of, length } => return show_many(of, *length, input),
-        Kind::Struct(fields) => {
-            let mut shown = Map::new();
-            show_fields(fields, input, &mut shown)?;
-            return Ok(shown.into());
-        }
-        // Which of its fields is meant, another field says; all of its bytes are shown.
-        Kind::Union(fields) => {
-            let size = fields.iter().map(|field| field.of.size()).max().unwrap_or_default();
-            return Ok(input.bytes(size)?.to_vec().into());
-        }
-        Kind::Enum { base, .. } | Kind::Flags { base, .. } => base,
-    };
-    Ok(match base {
-        "u8" => u8::take(input)?.into(),
-        "i8" => i8::take(input)?.into(),
-        "u16" => u16::take(input)?.into(),
-        "i16" => i16::take(input)?.into(),
-        "u32" => u32::take(input)?.into(),
-        "i32" => i32::take(input)?.into(),
-        "u64" => u64::take(input)?.into(),
-        "i64" => i64::take(input)?.into(),
-        "f64" => f64::take(input)?.into(),
-        "bool" => bool::take(input)?.into(),
-        _ => Value::Null,
-    })
 }
 
 #[cfg(test)]

@@ -326,7 +326,10 @@ fn what_clients_ask_can_be_looked_at_and_asked_again() {
         caller.request(&TestAdd { number, colour: TestColour::Red }).map(drop).expect("it is added");
     }
     let shown = |number| {
-        format!(r#"{{"_msgname":"test_add","client_index":0,"context":{},"number":{number},"colour":1}}"#, number + 1)
+        let (crc, context) = (TestAdd::definition().crc(), number + 1);
+        format!(
+            r#"{{"_msgname":"test_add","_crc":"{crc:08x}","client_index":0,"context":{context},"number":{number},"colour":"RED"}}"#
+        )
     };
     assert_eq!(run("api trace dump"), [shown(2), shown(3)].join("\n"));
     assert_eq!(run("api trace status"), "on, 2 messages, 30 bytes, wrapped");
@@ -337,6 +340,15 @@ fn what_clients_ask_can_be_looked_at_and_asked_again() {
     assert_eq!(run("api trace save asked"), "API trace saved to /tmp/asked");
     made.set(0);
     assert!(run("api trace replay asked").starts_with("1 messages were asked again, 0 are not known"));
+    run("api trace on");
+    run("api trace tx on");
+    caller.request(&TestAdd { number: 4, colour: TestColour::Red }).map(drop).expect("it is added");
+    run("api trace off");
+    let told: serde_json::Value = serde_json::from_str(&run("api trace tx dump")).expect("one message");
+    assert_eq!((&told["_msgname"], &told["retval"]), (&"test_add_reply".into(), &0.into()));
+    assert_eq!(run("api trace save-json asked.json"), "API trace saved to /tmp/asked.json");
+    assert!(run("api trace replay-json asked.json").starts_with("1 messages were asked again, 0 are not known"));
+    assert!(run("api trace replay-json asked").contains("/tmp/asked: "), "that is no JSON");
     assert!(run("api trace save ../asked").contains("is no name of a file"));
     assert!(run("api trace replay nothing").contains("/tmp/nothing"));
 }

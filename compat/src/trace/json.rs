@@ -1,0 +1,229 @@
+//! Messages in words, as VPP has them in JSON: numbers, texts, addresses as people write them, names of choices and flags.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use quiver_wire::MacAddress;
+use serde_json::{Map, Value};
+
+use crate::api::Api;
+use crate::definition::{Definition, Field, Kind, Shape, Type};
+use crate::wire::{Input, Malformed, Wire};
+
+/// A message in words: its name, its checksum, and its fields where they are known.
+pub(super) fn show(api: &Api, message: &[u8]) -> Value {
+    let input = &mut Input::new(message);
+    let id = u16::take(input).unwrap_or_default();
+    let mut shown = Map::new();
+    shown.insert("_msgname".into(), api.name(id).unwrap_or("unknown").into());
+    if let Some(definition) = api.definition(id) {
+        shown.insert("_crc".into(), format!("{:08x}", definition.crc()).into());
+        // What ends early is shown as far as it goes.
+        let _ = show_fields(&definition.fields, input, &mut shown);
+    }
+    shown.into()
+}
+
+fn show_fields(fields: &[Field], input: &mut Input<'_>, shown: &mut Map<String, Value>) -> Result<(), Malformed> {
+    for Field { name, of, shape } in fields {
+        let value = match shape {
+            Shape::Array(length) if of.name == "string" => match length {
+                0 => String::take(input)?.into(),
+                length => {
+                    let bytes = input.bytes(*length)?;
+                    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into()
+                }
+            },
+            Shape::One => show_one(of, input)?,
+            Shape::Array(length) => show_many(of, *length, input)?,
+            Shape::Counted(count) => {
+                let count = shown.get(count).and_then(Value::as_u64).unwrap_or_default();
+                show_many(of, count as usize, input)?
+            }
+        };
+        shown.insert(name.clone(), value);
+    }
+    Ok(())
+}
+
+fn show_many(of: &Type, count: usize, input: &mut Input<'_>) -> Result<Value, Malformed> {
+    (0..count).map(|_| show_one(of, input)).collect()
+}
+
+fn show_one(of: &Type, input: &mut Input<'_>) -> Result<Value, Malformed> {
+    let base = match (of.name.as_str(), &of.kind) {
+        ("mac_address", _) => return Ok(MacAddress::take(input)?.to_string().into()),
+        ("ip4_address", _) => return Ok(Ipv4Addr::take(input)?.to_string().into()),
+        ("ip6_address", _) => return Ok(Ipv6Addr::take(input)?.to_string().into()),
+        ("address", _) => return Ok(crate::types::Address::take(input)?.get().to_string().into()),
+        ("prefix" | "ip4_prefix" | "ip6_prefix", Kind::Struct(fields)) => {
+            let mut shown = Map::new();
+            show_fields(fields, input, &mut shown)?;
+            let (address, length) = (&shown["address"], &shown["len"]);
+            return Ok(format!("{}/{length}", address.as_str().unwrap_or_default()).into());
+        }
+        (_, Kind::Base) => of.name.as_str(),
+        (_, Kind::Alias { of, length: 0 }) => return show_one(of, input),
+        (_, Kind::Alias { of, length }) => return show_many(of, *length, input),
+        (_, Kind::Struct(fields)) => {
+            let mut shown = Map::new();
+            show_fields(fields, input, &mut shown)?;
+            return Ok(shown.into());
+        }
+        // Which of its fields is meant, another field says; all of its bytes are shown.
+        (_, Kind::Union(_)) => return Ok(input.bytes(of.size())?.to_vec().into()),
+        (_, Kind::Enum { base, values }) => {
+            let number = show_base(base, input)?;
+            let name = values.iter().find(|(_, value)| Some(*value) == number.as_i64());
+            return Ok(name.map_or(number, |(name, _)| (*name).into()));
+        }
+        (_, Kind::Flags { base, values }) => {
+            let number = show_base(base, input)?;
+            let bits = number.as_i64().unwrap_or_default();
+            let named = values.iter().filter(|(_, value)| *value != 0 && bits & value == *value);
+            return Ok(named.map(|(name, _)| Value::from(*name)).collect());
+        }
+    };
+    show_base(base, input)
+}
+
+fn show_base(base: &str, input: &mut Input<'_>) -> Result<Value, Malformed> {
+    Ok(match base {
+        "u8" => u8::take(input)?.into(),
+        "i8" => i8::take(input)?.into(),
+        "u16" => u16::take(input)?.into(),
+        "i16" => i16::take(input)?.into(),
+        "u32" => u32::take(input)?.into(),
+        "i32" => i32::take(input)?.into(),
+        "u64" => u64::take(input)?.into(),
+        "i64" => i64::take(input)?.into(),
+        "f64" => f64::take(input)?.into(),
+        "bool" => bool::take(input)?.into(),
+        _ => Value::Null,
+    })
+}
+
+/// The requests of a text of JSON, a list, and how many are not known here by name and checksum. Fields that are left out
+/// are 0 or empty.
+pub(super) fn read_json(api: &Api, content: &[u8]) -> Result<(Vec<Vec<u8>>, usize), String> {
+    let all: Vec<Map<String, Value>> = serde_json::from_slice(content).map_err(|error| error.to_string())?;
+    let (mut messages, mut unknown) = (vec![], 0);
+    for said in all {
+        let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, crc) = (text("_msgname"), text("_crc").trim_start_matches("0x"));
+        let known = api.id_of(name).and_then(|id| Some((id, api.definition(id)?)));
+        match known.filter(|(_, definition)| crc.is_empty() || format!("{:08x}", definition.crc()) == crc) {
+            Some((id, Definition { fields, .. })) => {
+                let mut message = id.to_be_bytes().to_vec();
+                put_fields(fields, &said, &mut message).map_err(|what| format!("{name}: {what}"))?;
+                messages.push(message);
+            }
+            None => unknown += 1,
+        }
+    }
+    Ok((messages, unknown))
+}
+
+fn put_fields(fields: &[Field], said: &Map<String, Value>, out: &mut Vec<u8>) -> Result<(), String> {
+    for Field { name, of, shape } in fields {
+        let value = said.get(name).unwrap_or(&Value::Null);
+        let put = match shape {
+            Shape::Array(length) if of.name == "string" => put_text(value, *length, out),
+            Shape::One => put_one(of, value, out),
+            Shape::Array(length) => put_many(of, value, *length, out),
+            Shape::Counted(count) => {
+                let length = value.as_array().map_or(0, Vec::len);
+                let counted = said.get(count).and_then(Value::as_u64).unwrap_or_default();
+                if counted != length as u64 {
+                    return Err(format!("{name}: {count} says {counted}, and there are {length}"));
+                }
+                put_many(of, value, length, out)
+            }
+        };
+        put.map_err(|what| format!("{name}: {what}"))?;
+    }
+    Ok(())
+}
+
+fn put_text(value: &Value, length: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let text = value.as_str().unwrap_or_default();
+    match length {
+        0 => text.to_owned().put(out),
+        length if text.len() < length => {
+            out.extend(text.as_bytes());
+            out.resize(out.len() + length - text.len(), 0);
+        }
+        length => return Err(format!("{} bytes are too many; {} are the most", text.len(), length - 1)),
+    }
+    Ok(())
+}
+
+fn put_many(of: &Type, value: &Value, length: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    let none = vec![];
+    let values = value.as_array().unwrap_or(&none);
+    if values.len() > length {
+        return Err(format!("{} are too many; {length} are the most", values.len()));
+    }
+    (0..length).try_for_each(|at| put_one(of, values.get(at).unwrap_or(&Value::Null), out))
+}
+
+fn put_one(of: &Type, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
+    let wrong = || format!("{value} is no {}", of.name);
+    let text = value.as_str();
+    match (of.name.as_str(), &of.kind, text) {
+        ("mac_address", _, Some(text)) => text.parse::<MacAddress>().map_err(|_| wrong())?.put(out),
+        ("ip4_address", _, Some(text)) => text.parse::<Ipv4Addr>().map_err(|_| wrong())?.put(out),
+        ("ip6_address", _, Some(text)) => text.parse::<Ipv6Addr>().map_err(|_| wrong())?.put(out),
+        ("address", _, Some(text)) => {
+            crate::types::Address::from(text.parse::<IpAddr>().map_err(|_| wrong())?).put(out)
+        }
+        ("prefix" | "ip4_prefix" | "ip6_prefix", Kind::Struct(fields), Some(text)) => {
+            let (address, length) = text.split_once('/').ok_or_else(wrong)?;
+            let length = length.parse::<u8>().map_err(|_| wrong())?;
+            let parts = [("address".to_owned(), address.into()), ("len".to_owned(), length.into())];
+            return put_fields(fields, &parts.into_iter().collect(), out);
+        }
+        (base, Kind::Base, _) => return put_base(base, value, out).ok_or_else(wrong),
+        (_, Kind::Alias { of, length: 0 }, _) => return put_one(of, value, out),
+        (_, Kind::Alias { of, length }, _) => return put_many(of, value, *length, out),
+        (_, Kind::Struct(fields), _) => {
+            return put_fields(fields, value.as_object().unwrap_or(&Map::new()), out);
+        }
+        (_, Kind::Union(_), _) => return put_many(&Type::base("u8"), value, of.size(), out),
+        (_, Kind::Enum { base, values }, Some(text)) => {
+            let (_, value) = values.iter().find(|(name, _)| *name == text).ok_or_else(wrong)?;
+            return put_base(base, &(*value).into(), out).ok_or_else(wrong);
+        }
+        (_, Kind::Flags { base, values }, _) if value.is_array() => {
+            let names = value.as_array().into_iter().flatten();
+            let bits =
+                names.map(|name| values.iter().find(|(flag, _)| Some(*flag) == name.as_str()).map(|(_, bit)| *bit));
+            let bits = bits.collect::<Option<Vec<_>>>().ok_or_else(wrong)?.into_iter().fold(0, |all, bit| all | bit);
+            return put_base(base, &bits.into(), out).ok_or_else(wrong);
+        }
+        (_, Kind::Enum { base, .. } | Kind::Flags { base, .. }, _) => {
+            return put_base(base, value, out).ok_or_else(wrong);
+        }
+    }
+    Ok(())
+}
+
+/// Writes a number or truth of a type of the language; nothing is 0.
+fn put_base(base: &str, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    let value = if value.is_null() { &Value::from(0) } else { value };
+    let signed = || value.as_i64();
+    let unsigned = || value.as_u64();
+    match base {
+        "u8" => u8::try_from(unsigned()?).ok()?.put(out),
+        "u16" => u16::try_from(unsigned()?).ok()?.put(out),
+        "u32" => u32::try_from(unsigned()?).ok()?.put(out),
+        "u64" => unsigned()?.put(out),
+        "i8" => i8::try_from(signed()?).ok()?.put(out),
+        "i16" => i16::try_from(signed()?).ok()?.put(out),
+        "i32" => i32::try_from(signed()?).ok()?.put(out),
+        "i64" => signed()?.put(out),
+        "f64" => value.as_f64()?.put(out),
+        "bool" => value.as_bool().or(unsigned().map(|number| number != 0))?.put(out),
+        _ => return None,
+    }
+    Some(())
+}
