@@ -73,6 +73,8 @@ retvals! {
     BD_ID_EXCEED_MAX = -122,
     /// The address is on an interface already.
     DUPLICATE_IF_ADDRESS = -127,
+    /// A name has characters that it may not have, or none.
+    ILLEGAL_NAME = -133,
     /// The instance number is taken.
     INSTANCE_IN_USE = -147,
     /// The bridge domain has a bridge virtual interface already.

@@ -9,7 +9,11 @@ use std::time::SystemTime;
 use crate::Runtime;
 use crate::log::{Line, Severity};
 
+mod pcap;
+
 pub(crate) fn register(control: &Control) {
+    let (file, of) = quiver_interface::api::FILE;
+    quiver_compat::add(control, file, of, pcap::add_messages);
     quiver_compat::add(control, "vlib", (1, 0, 0), |file| {
         file.waiting(cli_inband);
         file.request(show_threads);

@@ -60,6 +60,49 @@ impl Write for Unwritten {
     }
 }
 
+/// What is to be captured.
+pub(crate) struct Wanted {
+    /// Where packets are copied.
+    pub points: Vec<Point>,
+    /// The interface, if it is to be only one.
+    pub interface: Option<u16>,
+    /// The file; a bare name is one in /tmp, as in VPP, and without a name it is called after the points.
+    pub file: Option<String>,
+    /// Bytes kept of each packet.
+    pub snap: u32,
+    /// Packets after which it ends.
+    pub most: u64,
+}
+
+/// Why there is no capture.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CaptureError {
+    /// There is one already.
+    #[error("a capture to {} is running; `pcap trace off` ends it", .0.display())]
+    Running(PathBuf),
+    /// Nobody said what.
+    #[error("say what to capture: one or more of `rx`, `tx`, `drop`")]
+    Nothing,
+    /// The file cannot be made.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What the host says.
+        error: io::Error,
+    },
+    /// There is none to be ended.
+    #[error("no capture is running; `pcap trace rx` starts one")]
+    NotRunning,
+}
+
+/// How a capture ended.
+pub(crate) struct Ended {
+    /// Packets in the file.
+    pub written: u64,
+    report: Reply,
+}
+
 pub(crate) fn register(control: &Control) {
     let start = Command::new(
         "pcap trace {rx|tx|drop|max <packets:u64>|intfc <intfc:text>|file <file:text>|max-bytes-per-pkt <snap:u32>}",
@@ -82,16 +125,10 @@ pub(crate) fn register(control: &Control) {
     });
 }
 
+const POINTS: [(&str, Point); 3] = [("rx", Point::Rx), ("tx", Point::Tx), ("drop", Point::Drop)];
+
 fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    if let Some(running) = &control.room::<Runtime>().capture {
-        let path = running.path.display();
-        return Err(CommandError::new(format!("a capture to {path} is running; `pcap trace off` ends it")));
-    }
-    let chosen = [("rx", Point::Rx), ("tx", Point::Tx), ("drop", Point::Drop)];
-    let chosen: Vec<_> = chosen.into_iter().filter(|(word, _)| matches.has(word)).collect();
-    if chosen.is_empty() {
-        return Err(CommandError::new("say what to capture: one or more of `rx`, `tx`, `drop`"));
-    }
+    let points = POINTS.into_iter().filter(|(word, _)| matches.has(word)).map(|(_, point)| point).collect();
     let interface = match matches.find::<String>("intfc")?.filter(|name| name != "any") {
         None => None,
         Some(name) => {
@@ -100,21 +137,37 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             Some(found.ok_or_else(unknown)?)
         }
     };
-    let names: Vec<_> = chosen.iter().map(|(word, _)| *word).collect();
-    let file = matches.find::<String>("file")?.unwrap_or_else(|| format!("{}.pcap", names.join("-")));
-    // As in VPP, a bare name is a file in /tmp.
+    let (file, snap, most) = (matches.find("file")?, matches.find("snap")?, matches.find("packets")?);
+    let wanted = Wanted { points, interface, file, snap: snap.unwrap_or(512), most: most.unwrap_or(1000) };
+    begin(control, wanted).map_err(|error| {
+        let told = CommandError::new(error.to_string());
+        if matches!(error, CaptureError::File { .. }) { told.at(matches.place("file")) } else { told }
+    })?;
+    Ok(Reply::done())
+}
+
+/// Starts a capture.
+pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureError> {
+    if let Some(running) = &control.room::<Runtime>().capture {
+        return Err(CaptureError::Running(running.path.clone()));
+    }
+    let Wanted { points, interface, file, snap, most } = wanted;
+    if points.is_empty() {
+        return Err(CaptureError::Nothing);
+    }
+    let named = || POINTS.iter().filter(|(_, point)| points.contains(point)).map(|(word, _)| *word).collect::<String>();
+    let file = file.unwrap_or_else(|| format!("{}.pcap", named()));
     let path = if file.contains('/') { PathBuf::from(file) } else { PathBuf::from("/tmp").join(file) };
-    let refused = |error: String| CommandError::new(format!("{}: {error}", path.display())).at(matches.place("file"));
-    let file = control.room::<Runtime>().files.create(&path).map_err(|e| refused(e.to_string()))?;
+    let refused = |error: io::Error| CaptureError::File { path: path.clone(), error };
+    let file = control.room::<Runtime>().files.create(&path).map_err(refused)?;
     let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
     let unwritten = Unwritten::default();
-    let writer = PcapWriter::with_header(unwritten.clone(), header).map_err(|e| refused(e.to_string()))?;
+    let writer =
+        PcapWriter::with_header(unwritten.clone(), header).map_err(|error| refused(io::Error::other(error)))?;
     let dataplane = control.room::<Dataplane>();
     let (to, inbox) = channel(QUEUE, dataplane.bell());
-    let points = chosen.iter().map(|(_, point)| Capture::bit(*point)).sum();
-    let snap = matches.find::<u32>("snap")?.unwrap_or(512) as usize;
-    dataplane.capture(Some(Capture { points, interface, snap, to }));
-    let most = matches.find("packets")?.unwrap_or(1000);
+    let points = points.iter().map(|point| Capture::bit(*point)).sum();
+    dataplane.capture(Some(Capture { points, interface, snap: snap as usize, to }));
     let task = control.spawn("pcap", write(control.clone()));
     control.room_mut::<Runtime>().capture = Some(Running {
         inbox,
@@ -130,7 +183,7 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         is_ending: false,
         task,
     });
-    Ok(Reply::done())
+    Ok(())
 }
 
 /// Writes what workers copied, until the capture ends or has its packets.
@@ -184,6 +237,12 @@ impl Running {
 }
 
 async fn off(control: Control, _: Matches, _: Output) -> Result<Reply, CommandError> {
+    let ended = end(&control).await.map_err(|error| CommandError::new(error.to_string()))?;
+    Ok(ended.report)
+}
+
+/// Ends the capture, when all that was copied is in the file.
+pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
     let settled = {
         let dataplane = control.room::<Dataplane>();
         dataplane.capture(None);
@@ -193,12 +252,10 @@ async fn off(control: Control, _: Matches, _: Output) -> Result<Reply, CommandEr
     loop {
         {
             let capture = &mut control.room_mut::<Runtime>().capture;
-            let Some(running) = capture else {
-                return Err(CommandError::new("no capture is running; `pcap trace rx` starts one"));
-            };
+            let Some(running) = capture else { return Err(CaptureError::NotRunning) };
             running.is_ending = true;
             if let Some(ended) = capture.take_if(|running| running.task.has_ended()) {
-                return Ok(ended.report());
+                return Ok(Ended { written: ended.written, report: ended.report() });
             }
         }
         control.sleep(EVERY).await;

@@ -1,0 +1,161 @@
+//! VPP's messages about captures, which stand in `interface.api`.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::InterfaceIndex;
+use quiver_compat::{Message, Refusal, Retval, Text};
+use quiver_control::Control;
+use quiver_engine::capture::Point;
+use quiver_interface::api::find;
+
+use crate::capture::{CaptureError, Wanted, begin, end};
+
+pub(super) fn add_messages(file: &mut Adding<'_>) {
+    file.request(pcap_trace_on);
+    file.waiting(pcap_trace_off);
+}
+
+/// Write copies of packets to a file in /tmp: those of an interface, or, where its number is 0, of all.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct PcapTraceOn {
+    pub capture_rx: bool,
+    pub capture_tx: bool,
+    pub capture_drop: bool,
+    pub filter: bool,
+    pub preallocate_data: bool,
+    pub free_data: bool,
+    #[default(1000)]
+    pub max_packets: u32,
+    #[default(512)]
+    pub max_bytes_per_packet: u32,
+    pub sw_if_index: InterfaceIndex,
+    pub error: Text<128>,
+    pub filename: Text<64>,
+}
+
+/// End that.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct PcapTraceOff;
+
+fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal> {
+    let file = request.filename.0;
+    if file.is_empty() || file.contains('/') || file.contains("..") {
+        let what = format!("filename: '{file}' is no name of a file in /tmp; give one without slashes");
+        return Err(Refusal::new(Retval::ILLEGAL_NAME, what));
+    }
+    if request.filter || !request.error.0.is_empty() {
+        return Err(Refusal::unimplemented("filter, error: all packets are copied; readers of the file choose"));
+    }
+    let interface = match request.sw_if_index {
+        InterfaceIndex(0) => None,
+        index => Some(find(control, index)?.id.0),
+    };
+    let chosen = [request.capture_rx, request.capture_tx, request.capture_drop].into_iter();
+    let points =
+        chosen.zip([Point::Rx, Point::Tx, Point::Drop]).filter_map(|(is_wanted, point)| is_wanted.then_some(point));
+    let (snap, most) = (request.max_bytes_per_packet, request.max_packets.into());
+    Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), snap, most })?)
+}
+
+async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
+    match end(&control).await?.written {
+        // The file is there, but VPP's clients expect to be told.
+        0 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
+        _ => Ok(()),
+    }
+}
+
+impl From<CaptureError> for Refusal {
+    fn from(error: CaptureError) -> Refusal {
+        let retval = match error {
+            CaptureError::Running(_) => Retval::INVALID_VALUE,
+            CaptureError::Nothing | CaptureError::NotRunning => Retval::VALUE_EXIST,
+            CaptureError::File { .. } => Retval::SYSCALL_ERROR_1,
+        };
+        Refusal::new(retval, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::MemoryFiles;
+    use pcap_file::pcap::PcapReader;
+    use quiver_compat::Caller;
+    use quiver_testkit::crossing;
+    use quiver_testkit::daemon::{Daemon, Rooms, Setup};
+    use std::path::Path;
+    use std::rc::Rc;
+
+    fn daemon() -> Daemon {
+        let register = |control: &Control| {
+            quiver_interface::register(control).map_err(|error| error.to_string())?;
+            crossing::register(control).map_err(|error| error.to_string())?;
+            quiver_pg::register(control).map_err(|error| error.to_string())?;
+            crate::register(control).map_err(|error| error.to_string())
+        };
+        let (answer, send, sent) = (quiver_interface::Events::answer, quiver_pg::send, quiver_pg::sent);
+        let mut daemon = Daemon::new(Rooms { register, answer, send, sent }, Setup::default()).expect("a daemon");
+        daemon.configure("create packet-generator interface pg0\ncreate packet-generator interface pg1");
+        daemon.configure("set interface state pg0 up\nset interface state pg1 up");
+        daemon
+    }
+
+    fn wanted(sw_if_index: u32, filename: &str) -> PcapTraceOn {
+        PcapTraceOn {
+            capture_rx: true,
+            capture_tx: true,
+            capture_drop: false,
+            filter: false,
+            preallocate_data: false,
+            free_data: false,
+            max_packets: 1000,
+            max_bytes_per_packet: 40,
+            sw_if_index: InterfaceIndex(sw_if_index),
+            error: "".into(),
+            filename: filename.into(),
+        }
+    }
+
+    #[test]
+    fn clients_capture_what_passes_an_interface_or_all() {
+        let (mut daemon, files) = (daemon(), MemoryFiles::default());
+        crate::capture_to(daemon.control(), Rc::new(files.clone()));
+        let mut caller = Caller::connect(daemon.control());
+        for (sw_if_index, name, lengths) in [(0, "all.pcap", vec![40, 40]), (2, "one.pcap", vec![40])] {
+            caller.request(&wanted(sw_if_index, name)).expect("it begins");
+            assert_eq!(caller.request(&wanted(0, "b.pcap")).err(), Some(Retval::INVALID_VALUE), "one at a time");
+            daemon.send("pg0", &[7; 60]).expect("pg0 is up");
+            daemon.settle().expect("it settles");
+            let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+            assert!(ended.is_ok(), "{name}");
+            let bytes = files.read(Path::new("/tmp").join(name)).expect("it was written");
+            let mut reader = PcapReader::new(&bytes[..]).expect("a header");
+            let packets = std::iter::from_fn(|| reader.next_packet()).map(|packet| packet.expect("whole").data.len());
+            assert_eq!(packets.collect::<Vec<_>>(), lengths, "{name}");
+        }
+        caller.request(&wanted(0, "none.pcap")).expect("it begins");
+        let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+        assert_eq!(ended.err(), Some(Retval::NO_SUCH_ENTRY));
+        let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+        assert_eq!(ended.err(), Some(Retval::VALUE_EXIST));
+    }
+
+    #[test]
+    fn what_cannot_be_captured_is_refused() {
+        let daemon = daemon();
+        let mut caller = Caller::connect(daemon.control());
+        for (request, retval) in [
+            (wanted(0, ""), Retval::ILLEGAL_NAME),
+            (wanted(0, "/etc/passwd"), Retval::ILLEGAL_NAME),
+            (wanted(0, ".."), Retval::ILLEGAL_NAME),
+            (wanted(99, "a.pcap"), Retval::INVALID_SW_IF_INDEX),
+            (PcapTraceOn { filter: true, ..wanted(0, "a.pcap") }, Retval::UNIMPLEMENTED),
+            (PcapTraceOn { error: "{ip4-input}.{bad-header}".into(), ..wanted(0, "a.pcap") }, Retval::UNIMPLEMENTED),
+            (PcapTraceOn { capture_rx: false, capture_tx: false, ..wanted(0, "a.pcap") }, Retval::VALUE_EXIST),
+        ] {
+            assert_eq!(caller.request(&request).err(), Some(retval), "{request:?}");
+        }
+    }
+}
