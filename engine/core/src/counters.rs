@@ -158,6 +158,11 @@ impl<C: Cell> Counters<C> {
 }
 
 impl Counters<Pair> {
+    /// What a worker counted.
+    pub fn of(&self, worker: usize, index: u32) -> Traffic {
+        let pair = self.0.rows.get(worker).and_then(|row| row.cell(index));
+        pair.map_or(Traffic::default(), |pair| Traffic { packets: pair.packets.get(), bytes: pair.bytes.get() })
+    }
     /// What all workers counted.
     pub fn sum(&self, index: u32) -> Traffic {
         let mut sum = Traffic::default();

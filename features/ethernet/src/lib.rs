@@ -1,20 +1,35 @@
 //! Ethernet input: whom a frame is for, and what it carries.
 //!
 //! - [`input`]: the node `ethernet-input`.
+//! - [`casts`]: frames for one, for a group and for all, counted apart; `api`: VPP's message about that.
 //! - [`ports`]: what the node knows of each interface; rooms of layer 2 and of VLANs change it.
 #![forbid(unsafe_code)]
 
+mod api;
+pub mod casts;
 pub mod input;
 pub mod ports;
 
+pub use casts::CastCounters;
 pub use input::EthernetInput;
 pub use ports::{Port, Ports, is_layer2, set_layer2, set_tags};
 
 use quiver_control::Control;
+use quiver_engine::stats::{Counter, Segment};
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Side};
 
 /// The feature arc between the receive queues and `ethernet-input`.
 pub const DEVICE_INPUT: &str = "device-input";
+
+/// VPP's count of packets that were dropped without a reason, which its clients look for first. Here a reason is an arc, so
+/// there are none.
+fn show_no_error(segment: &Segment) {
+    let mut edit = segment.edit();
+    let none = edit.vector::<Counter>("/quiver/no-error", 1);
+    edit.symlink("/err/ethernet-input/no error", none.target(), 0);
+    drop(edit);
+    none.show(1);
+}
 
 /// Registers the node and the feature arc in front of it, and follows the interfaces.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -26,7 +41,10 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         graph.feature_arc(FeatureArcSpec { name: DEVICE_INPUT, end: "ethernet-input", side: Side::Rx })?;
         graph.node(NodeSpec::stage(move |_| stage.clone()).describe(input::describe))?;
         control.insert_room(ports);
+        show_no_error(dataplane.statistics());
     }
     ports::follow_interfaces(control);
+    casts::register(control)?;
+    api::register(control);
     Ok(())
 }

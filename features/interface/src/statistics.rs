@@ -1,12 +1,15 @@
 //! The interfaces in the statistics segment: their names at `/if/names`, and what the engine counts of each under
 //! `/interfaces/NAME/`.
+//!
+//! VPP has a node for each interface that sends by it. Here `interface-output` does, for all, and `/nodes/NAME-tx/vectors`
+//! says how many packets each has sent.
 
 use std::collections::HashMap;
 
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_engine::stats::layout::name_part;
-use quiver_engine::stats::{Names, Segment, Symlink};
+use quiver_engine::stats::{Counter, Names, Segment, Symlink, Vector};
 
 use crate::interfaces::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, watch};
 
@@ -18,12 +21,19 @@ struct Shown {
     segment: Segment,
     names: Names,
     symlinks: HashMap<InterfaceId, Vec<Symlink>>,
+    /// Packets sent, by interface: copies of what the engine counts with its bytes.
+    sent: Vector<Counter>,
 }
+
+/// Interfaces that have such a copy.
+const SENDING_MAX: u32 = 1 << 14;
 
 pub(crate) fn register(control: &Control) {
     let segment = control.room::<Dataplane>().statistics().clone();
     let names = segment.edit().names("/if/names");
-    control.insert_room(Shown { segment, names, symlinks: HashMap::new() });
+    let sent = segment.edit().vector("/quiver/sent-packets", SENDING_MAX);
+    control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent });
+    quiver_statistics::collect(control, copy);
     show(control, LOCAL);
     watch(control, |control, event| match event {
         InterfaceEvent::Created(id) => show(control, id),
@@ -34,16 +44,34 @@ pub(crate) fn register(control: &Control) {
 
 fn show(control: &Control, id: InterfaceId) {
     let (dataplane, name) = (control.room::<Dataplane>(), control.room::<Interfaces>().name(id));
-    let Shown { segment, names, symlinks } = &mut *control.room_mut::<Shown>();
+    let Shown { segment, names, symlinks, sent } = &mut *control.room_mut::<Shown>();
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(&name));
     let part = name_part(&name);
     let symlink = |(counter, target)| edit.symlink(&format!("/interfaces/{part}/{counter}"), target, id.0.into());
-    symlinks.insert(id, dataplane.counted_by_interface().map(symlink).collect());
+    let mut links: Vec<_> = dataplane.counted_by_interface().map(symlink).collect();
+    if u32::from(id.0) < SENDING_MAX {
+        links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0.into()));
+    }
+    drop(edit);
+    sent.show((u32::from(id.0) + 1).min(SENDING_MAX));
+    symlinks.insert(id, links);
+}
+
+fn copy(control: &Control) {
+    let (dataplane, shown) = (control.room::<Dataplane>(), control.room::<Shown>());
+    let threads = dataplane.statistics().threads();
+    for interface in control.room::<Interfaces>().iter() {
+        for worker in 0..dataplane.workers() {
+            let cell = shown.sent.rows()[threads.row(worker)].get(interface.id.index());
+            let sent = dataplane.tx_counters().of(worker, interface.id.0.into());
+            cell.into_iter().for_each(|cell| cell.set(sent.packets));
+        }
+    }
 }
 
 fn hide(control: &Control, id: InterfaceId) {
-    let Shown { segment, names, symlinks } = &mut *control.room_mut::<Shown>();
+    let Shown { segment, names, symlinks, .. } = &mut *control.room_mut::<Shown>();
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(DELETED));
     symlinks.remove(&id).into_iter().flatten().for_each(|symlink| edit.remove(symlink));

@@ -76,9 +76,11 @@ pub fn settings(control: &Control) -> Settings {
     control.room::<Statistics>().settings
 }
 
-/// Calls `collector` whenever what is computed is to be computed anew.
+/// Calls `collector` whenever what is computed is to be computed anew; never, where nobody computes statistics.
 pub fn collect(control: &Control, collector: impl Fn(&Control) + 'static) {
-    control.room_mut::<Statistics>().collectors.push(Rc::new(collector));
+    if control.has_room::<Statistics>() {
+        control.room_mut::<Statistics>().collectors.push(Rc::new(collector));
+    }
 }
 
 /// Computes everything anew.

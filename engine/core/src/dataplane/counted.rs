@@ -47,6 +47,8 @@ pub(super) struct Counted {
     pub tx_errors: Counters<Counter>,
     /// By queue, then by interface.
     queues: Vec<Counters>,
+    /// What rooms count besides, by the last part of its name.
+    added: Vec<(&'static str, Counters)>,
     /// Indexes there is room for.
     capacity: u32,
     /// The names of arcs. Those of drops are unique, others are not.
@@ -90,6 +92,7 @@ impl Counted {
             rx_errors: simple("/if/rx-error"),
             tx_errors: simple("/if/tx-error"),
             queues: vec![],
+            added: vec![],
             capacity: 0,
             arcs,
             nodes: 0,
@@ -111,10 +114,19 @@ impl Counted {
             ("tx-error", &self.tx_errors),
         ];
         let simple = simple.map(|(name, counters)| (name, counters.target()));
-        combined.into_iter().chain(simple).filter_map(|(name, target)| Some((name, target?)))
+        let added = self.added.iter().map(|(name, counters)| (*name, counters.target()));
+        combined.into_iter().chain(simple).chain(added).filter_map(|(name, target)| Some((name, target?)))
     }
     fn pairs(&self) -> impl Iterator<Item = &Counters> {
-        [&self.rx, &self.tx].into_iter().chain(&self.queues)
+        let added = self.added.iter().map(|(_, counters)| counters);
+        [&self.rx, &self.tx].into_iter().chain(&self.queues).chain(added)
+    }
+    /// Counts something else by interface, too, at `/if/NAME`.
+    pub fn add(&mut self, name: &'static str) -> Counters {
+        let counters: Counters = Counters::shown(&self.segment, &format!("/if/{name}"), INTERFACES_MAX);
+        counters.grow(self.capacity);
+        self.added.push((name, counters.clone()));
+        counters
     }
     fn singles(&self) -> [&Counters<Counter>; 5] {
         [&self.drops, &self.punts, &self.rx_no_buffer, &self.rx_errors, &self.tx_errors]

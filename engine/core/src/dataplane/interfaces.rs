@@ -146,6 +146,11 @@ impl Dataplane {
     pub fn tx_counters(&self) -> &Counters {
         &self.counted.tx
     }
+    /// Counters by interface at `/if/NAME` that a room counts in: they have room for all interfaces, and are set to zero
+    /// with the others.
+    pub fn add_interface_counters(&mut self, name: &'static str) -> Counters {
+        self.counted.add(name)
+    }
     /// Sets an interface's counters to zero.
     pub fn clear_interface_counters(&self, interface: u16) {
         self.counted.clear(interface);

@@ -1,0 +1,24 @@
+//! VPP's message about counters of frames, which stands in `interface.api`.
+
+use quiver_compat::Message;
+use quiver_compat::types::InterfaceIndex;
+use quiver_control::Control;
+use quiver_interface::api::{FILE, name};
+
+use crate::casts::put;
+
+/// Count an interface's frames for one, for groups and for all apart, or not any more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(crate) struct CollectDetailedInterfaceStats {
+    pub sw_if_index: InterfaceIndex,
+    pub enable_disable: bool,
+}
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, FILE.0, FILE.1, |file| {
+        file.request(|control, request: CollectDetailedInterfaceStats| {
+            Ok(put(control, name(control, request.sw_if_index)?, request.enable_disable)?)
+        });
+    });
+}
