@@ -12,7 +12,7 @@ use quiver_interface::{InterfaceId, Interfaces};
 use quiver_wire::{InterfaceAddress as Address, V4};
 
 use super::no_ip6;
-use super::replacing::Replacing;
+use super::replacing::{Replacing, sweep};
 use crate::command::{clear_addresses, put_table};
 use crate::fib::TableId;
 use crate::objects::InterfaceAddress;
@@ -51,7 +51,9 @@ pub(super) fn add_messages_of_interfaces(file: &mut Adding<'_>) {
         if control.room::<Ip4>().fib.table(TableId(vrf_id)).is_none() {
             return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("vrf_id: there is no table {vrf_id}")));
         }
-        Ok(put_table(control, name, vrf_id)?)
+        put_table(control, name, vrf_id)?;
+        sweep(control);
+        Ok(())
     });
     file.request(|control, SwInterfaceGetTable { sw_if_index, is_ipv6 }| {
         let table = control.room::<Ip4>().table_of(find(control, sw_if_index)?.id);

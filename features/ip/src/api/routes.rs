@@ -16,13 +16,13 @@ use crate::room::Ip4;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, request: IpRouteAddDel| {
-        change(control, request.is_add, request.is_multipath, &request.route)?;
-        Ok(IpRouteAddDelReply { stats_index: NONE })
+        let stats_index = change(control, request.is_add, request.is_multipath, &request.route)?;
+        Ok(IpRouteAddDelReply { stats_index })
     });
     file.request(|control, request: IpRouteAddDelV2| {
         default_source(request.route.src)?;
-        change(control, request.is_add, request.is_multipath, &request.route.route)?;
-        Ok(IpRouteAddDelV2Reply { stats_index: NONE })
+        let stats_index = change(control, request.is_add, request.is_multipath, &request.route.route)?;
+        Ok(IpRouteAddDelV2Reply { stats_index })
     });
     file.dump(|control, request: IpRouteDump| routes(control, &request.table).map(|route| IpRouteDetails { route }));
     file.dump(|control, request: IpRouteV2Dump| {
@@ -50,7 +50,7 @@ pub(super) struct IpRouteAddDel {
     pub route: IpRoute,
 }
 
-/// Where the route is counted.
+/// Where in `/net/route/to` the route is counted; all ones in a table that does not count by route.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct IpRouteAddDelReply {
@@ -66,7 +66,7 @@ pub(super) struct IpRouteAddDelV2 {
     pub route: IpRouteV2,
 }
 
-/// Where the route is counted.
+/// Where in `/net/route/to` the route is counted; all ones in a table that does not count by route.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply, name = "ip_route_add_del_v2_reply")]
 pub(super) struct IpRouteAddDelV2Reply {
@@ -81,7 +81,8 @@ fn default_source(src: u8) -> Result<(), Refusal> {
     }
 }
 
-fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<(), Refusal> {
+/// Adds or deletes a route or its paths; where it is counted from now on.
+fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
     let table = TableId(wanted.table_id);
     if control.room::<Ip4>().fib.table(table).is_none() {
         return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
@@ -105,7 +106,12 @@ fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute)
     if is_add {
         control.room_mut::<Replacing>().keep_route(table, &prefix);
     }
-    Ok(())
+    Ok(stats_index(&control.room::<Ip4>(), table, &prefix))
+}
+
+/// Where a route is counted.
+fn stats_index(ip: &Ip4, table: TableId, prefix: &quiver_wire::Prefix<V4>) -> u32 {
+    ip.fib.table(table).and_then(|table| table.number(prefix)).unwrap_or(NONE)
 }
 
 /// The routes of a table, one after the other.
@@ -152,7 +158,7 @@ fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> +
 fn route(ip: &Ip4, id: TableId, prefix: quiver_wire::Prefix<V4>) -> Option<IpRoute> {
     let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
     let paths = group.paths.iter().map(FibPath::of).collect();
-    Some(IpRoute { table_id: id.0, stats_index: NONE, prefix: prefix.into(), paths })
+    Some(IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths })
 }
 
 /// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?

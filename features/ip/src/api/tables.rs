@@ -7,7 +7,7 @@ use quiver_control::Control;
 
 use super::fields::IpTable;
 use super::no_ip6;
-use super::replacing::Replacing;
+use super::replacing::{Leaving, Replacing, sweep};
 use super::routes::{only_ip4, remove_all};
 use crate::fib::TableId;
 use crate::objects::{self, Route, TableNumber};
@@ -69,12 +69,15 @@ fn change(control: &Control, is_add: bool, table: &IpTable) -> Result<(), Refusa
         false if control.objects().get::<objects::IpTable>(&id.0).is_none() => Ok(()),
         false => {
             remove_all(control, id)?;
-            Ok(control.delete::<objects::IpTable>(&id.0)?)
+            control.room_mut::<Leaving>().0.insert(id.0);
+            sweep(control);
+            Ok(())
         }
     }
 }
 
 fn add(control: &Control, id: TableId, name: &Text<64>) -> Result<(), Refusal> {
+    control.room_mut::<Leaving>().0.remove(&id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
     Ok(control.edit(objects::IpTable::new(id.0), |table| table.name = name.or(table.name.take()))?)
 }
@@ -103,6 +106,7 @@ pub(super) struct IpTableAllocateReply {
 }
 
 fn ip_table_allocate(control: &Control, request: IpTableAllocate) -> Result<IpTableAllocateReply, Refusal> {
+    sweep(control);
     let mut id = only_ip4(&request.table)?;
     if id.0 == NONE {
         let ip = control.room::<Ip4>();
@@ -128,6 +132,7 @@ pub(super) struct IpTableDetails {
 }
 
 fn ip_table_dump(control: &Control, _: IpTableDump) -> Vec<IpTableDetails> {
+    sweep(control);
     let ids: Vec<TableId> = control.room::<Ip4>().fib.tables().map(|table| table.id).collect();
     ids.into_iter().map(|id| IpTableDetails { table: described(control, id) }).collect()
 }
