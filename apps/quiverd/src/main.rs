@@ -111,6 +111,8 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     let inserted = dataplane::insert(&control, &settings.dataplane, settings.statistics.segment());
     inserted.map_err(|error| error.to_string())?;
     features::register(&control).map_err(|error| error.to_string())?;
+    quiver_ip::set_no_route(&control, settings.no_route).map_err(|error| error.to_string())?;
+    quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::show_lines(&control, lines);
     quiver_runtime::read_memory(&control, Rc::new(heap::read));

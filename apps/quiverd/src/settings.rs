@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
 use quiver_compat::terminal;
+use quiver_control::object::Scalar;
+use quiver_ip::NoRoute;
 
 use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
@@ -66,6 +68,13 @@ pub struct Settings {
     /// The group that may use the sockets; by default that of quiverd.
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
+    /// What becomes of packets for which there is no route, in IP tables that do not say so: their senders are told, or, as
+    /// of VPP, not.
+    #[arg(long, value_name = "unreachable|drop", default_value_t = NoRoute::Unreachable, value_parser = no_route)]
+    pub no_route: NoRoute,
+    /// Do not announce addresses by ARP when they come to a link or their link comes up, as VPP does not.
+    #[arg(long)]
+    pub no_announcements: bool,
     /// What VPP's clients use.
     #[command(flatten)]
     pub vpp: VppArguments,
@@ -78,6 +87,10 @@ pub struct Settings {
     /// VPP's way: sections as in startup.conf, such as: quiverd unix { nodaemon } cpu { workers 2 }
     #[arg(trailing_var_arg = true, value_name = "SECTION { ... }")]
     pub startup: Vec<String>,
+}
+
+fn no_route(word: &str) -> Result<NoRoute, String> {
+    <NoRoute as Scalar>::parse(word).map_err(|_| format!("expected {}", NoRoute::EXPECTED))
 }
 
 /// What VPP's clients use.
@@ -238,6 +251,7 @@ mod tests {
         let given = given(&["quiverd", "--workers", "2", "--workers", "1"]).unwrap();
         assert!(given.from_startup.is_none() && !given.settings.daemon && !given.settings.no_state);
         assert!(given.settings.vpp.api_socket.is_empty());
+        assert_eq!((given.settings.no_route, given.settings.no_announcements), (NoRoute::Unreachable, false));
     }
 
     #[test]
@@ -285,6 +299,7 @@ mod tests {
     fn whoever_is_called_vpp_behaves_so() {
         let settings = given(&["vpp"]).unwrap().settings;
         assert!(settings.daemon && settings.no_state);
+        assert_eq!((settings.no_route, settings.no_announcements), (NoRoute::Drop, true));
         assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock").into()]);
         assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
     }

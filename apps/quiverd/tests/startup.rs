@@ -70,7 +70,7 @@ fn a_startup_conf_leads_to_the_background_and_its_script_goes_on_after_a_refusal
     for told in [
         "startup.conf: line 8, column 1: section warp is not known",
         "script:2: `frobnicate`",
-        "was taken as: quiverd --daemon --no-state",
+        "was taken as: quiverd --daemon --no-state --no-route drop",
     ] {
         assert!(log.contains(told), "{told}: {log}");
     }

@@ -2,13 +2,13 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, ObjectError, Pace};
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
 
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableNumber, TableSize,
+    InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RouteAction, RoutePath, TableNumber, TableSize,
 };
 
 /// One path as commands give it.
@@ -21,10 +21,11 @@ const ROUTE_DEL: &str = "ip route del [count <count:u32>] <prefix:ip4-prefix> [t
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
+    commands.add_kind(ArgumentKind::of::<NoRoute>());
     // Many routes are some seconds' work.
     commands.add(Command::waiting(ROUTE_ADD, "Add a route, or a path to a route.", add_route).arguments_of::<Route>());
     commands.add(Command::waiting(ROUTE_DEL, "Delete a route, or a path of it.", delete_route).arguments_of::<Route>());
-    let add = "ip table add <table:u32> {name <name:text> | counters | large}";
+    let add = "ip table add <table:u32> {name <name:text> | counters | large | no-route <no-route:no-route>}";
     commands.add(Command::new(add, "Add an IP table.", add_table).arguments_of::<IpTable>());
     commands.add(Command::new("ip table del <table:u32>", "Delete an IP table.", delete_table));
     let address = "set interface ip address [del] <interface> (<address:ip4-address> | all)";
@@ -130,8 +131,10 @@ pub(crate) fn remove_paths(
 
 fn add_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (name, counters, large) = (given.find("name")?, given.has("counters"), given.has("large"));
+    let no_route = given.find("no-route")?;
     control.edit(IpTable::new(given.get("table")?), |table| {
         table.name = name.or(table.name.take());
+        table.no_route = no_route.or(table.no_route);
         table.counters |= counters;
         table.size = if large { TableSize::Large } else { table.size };
     })?;

@@ -25,5 +25,5 @@ mod show;
 
 pub use fault::Fault;
 pub use ingress::Ingress;
-pub use objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RoutePath};
-pub use room::{Ip4, IpError, register, set_local};
+pub use objects::{InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RoutePath};
+pub use room::{Ip4, IpError, register, set_local, set_no_route};

@@ -54,7 +54,18 @@ quiver_control::choice! {
     } as "table-size", "small or large";
 }
 
-/// A table of routes beside table 0, which is always there.
+quiver_control::choice! {
+    /// What becomes of packets for which a table has no route.
+    pub enum NoRoute {
+        /// Their senders are told that the network is unreachable (RFC 1812, 5.2.7.1).
+        Unreachable = "unreachable",
+        /// They vanish.
+        Drop = "drop",
+    } as "no-route", "unreachable or drop";
+}
+
+/// A table of routes. Table 0 is always there; what is said of it here is its name, and what becomes of packets without a
+/// route.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "ip-tables")]
 pub struct IpTable {
@@ -71,6 +82,9 @@ pub struct IpTable {
     #[fixed]
     #[default(TableSize::Small)]
     pub size: TableSize,
+    /// What becomes of packets for which it has no route: their senders are told, as of a router (RFC 1812, 5.2.7.1), or
+    /// not. Without it, as quiverd's option --no-route says.
+    pub no_route: Option<NoRoute>,
 }
 
 /// The table in which an interface's packets are looked up, if that is not table 0.

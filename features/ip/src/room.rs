@@ -19,7 +19,7 @@ use crate::node::options::Ip4Options;
 use crate::node::punt::{self, Ip4Punt};
 use crate::node::rewrite::{Ip4Rewrite, Ip4RewriteNode};
 use crate::node::{describe, options};
-use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, Route, RouteAction, RoutePath, TableSize};
+use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RouteAction, RoutePath, TableSize};
 
 /// The feature arcs of IPv4, where each ends, and whose interface decides.
 const ARCS: [(&str, &str, Side); 5] = [
@@ -68,6 +68,8 @@ pub struct Ip4 {
     /// Routes, groups and adjacencies.
     pub fib: Fib<V4>,
     interfaces: BTreeMap<InterfaceId, Configured>,
+    /// What becomes of packets without a route in tables that do not say so themselves.
+    no_route: NoRoute,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress>,
@@ -84,11 +86,12 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         let mut ip = Ip4 {
             fib: Fib::counted(&domain, workers, counters),
             interfaces: BTreeMap::new(),
+            no_route: NoRoute::Unreachable,
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols()),
         };
-        ip.add_table(TableId::DEFAULT, Size::Large, false)?;
+        ip.add_table(TableId::DEFAULT, Size::Large, false, None)?;
         ip.nodes(&mut dataplane)?;
         ip
     };
@@ -143,6 +146,14 @@ pub fn set_local(control: &Control, protocol: IpProtocol, next: local::Next) {
     });
 }
 
+/// Sets what becomes of packets without a route in tables that do not say so themselves; to be called before there are
+/// others than table 0.
+pub fn set_no_route(control: &Control, no_route: NoRoute) -> Result<(), IpError> {
+    let mut ip = control.room_mut::<Ip4>();
+    ip.no_route = no_route;
+    Ok(ip.set_default_route(TableId::DEFAULT, None)?)
+}
+
 impl Ip4 {
     /// What workers know of interfaces.
     pub fn ingress(&self) -> Snapshot<Ingress> {
@@ -189,9 +200,9 @@ impl Ip4 {
         graph.node(NodeSpec::new("ip4-punt", punt::Next::ARCS, |_| Ip4Punt).describe(describe))?;
         Ok(())
     }
-    fn add_table(&mut self, id: TableId, size: Size, counted: bool) -> Result<(), FibError> {
+    fn add_table(&mut self, id: TableId, size: Size, counted: bool, no_route: Option<NoRoute>) -> Result<(), FibError> {
         self.fib.add_table(id, size, counted)?;
-        let special = self.add_special_routes(id);
+        let special = self.add_special_routes(id).and_then(|()| self.set_default_route(id, no_route));
         if special.is_err()
             && let Ok(table) = self.fib.take_table(id)
         {
@@ -215,6 +226,19 @@ impl Ip4 {
             }
         }
         Ok(())
+    }
+    /// Gives a table a route for what has no other, or takes it away: without it, senders are told.
+    fn set_default_route(&mut self, id: TableId, no_route: Option<NoRoute>) -> Result<(), FibError> {
+        match no_route.unwrap_or(self.no_route) {
+            NoRoute::Drop => {
+                let paths = vec![Path::to(Target::Special(Special::Drop))];
+                self.fib.insert(id, Prefix::ALL, Source::Default, paths)
+            }
+            NoRoute::Unreachable => {
+                self.fib.remove(id, Prefix::ALL, Source::Default);
+                Ok(())
+            }
+        }
     }
     /// Tells workers what has become of an interface.
     fn publish_interface(&mut self, id: InterfaceId) {
@@ -330,16 +354,19 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
                     ObjectError::field("counters", "table 0 does not count by route").remedy("use another table")
                 );
             }
+            ip.set_default_route(TableId::DEFAULT, table.no_route).map_err(refused)?;
         }
         Change::Create(table) => {
             let size = match table.size {
                 TableSize::Small => Size::Small,
                 TableSize::Large => Size::Large,
             };
-            ip.add_table(TableId(table.id), size, table.counters).map_err(refused)?;
+            ip.add_table(TableId(table.id), size, table.counters, table.no_route).map_err(refused)?;
         }
-        Change::Update { .. } => {}
-        Change::Delete(table) if table.id == TableId::DEFAULT.0 => {}
+        Change::Update { new, .. } => ip.set_default_route(TableId(new.id), new.no_route).map_err(refused)?,
+        Change::Delete(table) if table.id == TableId::DEFAULT.0 => {
+            ip.set_default_route(TableId::DEFAULT, None).map_err(refused)?;
+        }
         Change::Delete(table) => {
             let taken = ip.fib.take_table(TableId(table.id)).map_err(refused)?;
             ip.publish_tables();

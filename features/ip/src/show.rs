@@ -137,7 +137,7 @@ fn path_text(fib: &Fib<V4>, names: &Names, path: &Path<V4>) -> String {
         Target::NextHop(interface, to) => format!("attached-nexthop: via {to} {}", names.of(interface)),
         Target::Link(interface) => format!("attached: {}", names.of(interface)),
         Target::Recursive(table, to) => {
-            let through = fib.table(table).and_then(|table| table.find(to));
+            let through = fib.table(table).and_then(|table| table.way_to(to));
             let through = through.map_or("unresolved".into(), |(prefix, _)| format!("through {prefix}"));
             format!("recursive: via {to} in table {table}, {through}")
         }

@@ -31,6 +31,17 @@ pub(crate) struct Announcements {
     waiting: Deadlines<(Wanted, u32)>,
     rate: Rate,
     more: Signal,
+    /// Whether there are to be any.
+    wanted: bool,
+}
+
+/// Sets whether addresses are announced from now on.
+pub fn set_announcing(control: &Control, wanted: bool) {
+    let mut room = control.room_mut::<Announcements>();
+    room.wanted = wanted;
+    if !wanted {
+        room.waiting.cancel_if(|_| true);
+    }
 }
 
 pub(crate) fn register(control: &Control) {
@@ -38,6 +49,7 @@ pub(crate) fn register(control: &Control) {
         waiting: Deadlines::default(),
         rate: Rate::new(BURST, WINDOW),
         more: Signal::new(),
+        wanted: true,
     });
     control.spawn("announcements", announce(control.clone()));
     watch(control, |control, event| match event {
@@ -59,7 +71,7 @@ pub(crate) fn register(control: &Control) {
 
 /// Announces addresses of an interface, if its link hears of them; anew, where that has begun.
 fn begin(control: &Control, id: InterfaceId, addresses: impl IntoIterator<Item = Ipv4Addr>) {
-    if !hears(control, id) {
+    if !control.room::<Announcements>().wanted || !hears(control, id) {
         return;
     }
     let (now, mut room) = (control.now(), control.room_mut::<Announcements>());

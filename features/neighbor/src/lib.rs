@@ -24,6 +24,7 @@ mod rate;
 pub mod resolve;
 pub mod table;
 
+pub use announce::set_announcing;
 pub use objects::NeighborObject;
 pub use table::{Neighbor, Neighbors, State};
 

@@ -12,6 +12,21 @@ const ADDRESSES: usize = 1000;
 const MOST: usize = 100;
 
 #[test]
+fn a_daemon_may_be_told_to_announce_nothing() {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    daemon.sent();
+    quiver_neighbor::set_announcing(daemon.control(), false);
+    daemon.configure("create packet-generator interface pg0\nset interface state pg0 up");
+    daemon.configure("set interface ip address pg0 10.0.0.1/16");
+    daemon.advance(Duration::from_secs(5)).expect("it comes to rest");
+    assert_eq!(daemon.sent(), []);
+    quiver_neighbor::set_announcing(daemon.control(), true);
+    daemon.configure("set interface ip address pg0 10.0.0.2/16");
+    daemon.advance(Duration::from_secs(1)).expect("it comes to rest");
+    assert_eq!(daemon.sent().len(), 1);
+}
+
+#[test]
 fn a_thousand_addresses_are_announced_twice_and_slowly() {
     let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
     daemon.sent();

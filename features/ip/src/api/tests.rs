@@ -12,7 +12,9 @@ use super::fields::*;
 use super::routes::*;
 use super::tables::*;
 use super::*;
-use crate::objects::{InterfaceAddress, Route, TableNumber};
+use crate::fib::TableId;
+use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableNumber};
+use crate::room::Ip4;
 
 #[path = "../../tests/ends/mod.rs"]
 mod ends;
@@ -165,6 +167,53 @@ fn routes_are_looked_up() {
     assert_eq!(look_up(0, "11.0.0.0/8"), Err(Retval::NO_SUCH_ENTRY));
     let nowhere = caller.request(&IpRouteLookup { table_id: 9, exact: 0, prefix: prefix("10.0.0.0/8") });
     assert_eq!(nowhere.err(), Some(Retval::NO_SUCH_TABLE));
+}
+
+#[test]
+fn a_route_says_where_it_is_counted() {
+    let (daemon, mut caller) = bench();
+    let one = index(&daemon, "if1");
+    let counting = objects::IpTable { counters: true, ..objects::IpTable::new(7) };
+    daemon.control().put(counting).expect("there is room");
+    let mut added = |table_id| {
+        let route =
+            IpRoute { table_id, prefix: prefix("10.9.0.0/16"), paths: vec![via(one, "10.0.0.2")], stats_index: 0 };
+        let newer =
+            IpRouteAddDelV2 { is_add: true, is_multipath: false, route: IpRouteV2 { route: route.clone(), src: 0 } };
+        let newer = caller.request(&newer).expect("there is room").stats_index;
+        let older = IpRouteAddDel { is_add: true, is_multipath: false, route };
+        assert_eq!(caller.request(&older).expect("there is room").stats_index, newer);
+        let exact = IpRouteLookup { table_id, exact: 1, prefix: prefix("10.9.0.0/16") };
+        assert_eq!(caller.request(&exact).expect("it is there").route.stats_index, newer);
+        newer
+    };
+    assert_eq!(added(0), NONE);
+    let place = added(7);
+    let ip = daemon.control().room::<Ip4>();
+    let number = ip.fib.table(TableId(7)).and_then(|table| table.number(&"10.9.0.0/16".parse().expect("a prefix")));
+    assert_eq!(Some(place), number);
+}
+
+#[test]
+fn packets_without_a_route_go_the_daemons_way_or_the_tables() {
+    let (daemon, mut caller) = bench();
+    let everything = "0.0.0.0/0";
+    assert_eq!(dumped(&mut caller, 0, everything), None);
+    crate::set_no_route(daemon.control(), NoRoute::Drop).expect("there is room");
+    let lookup = IpRouteLookup { table_id: 0, exact: 0, prefix: prefix("99.0.0.1/32") };
+    let found = caller.request(&lookup).expect("there is one for everything").route;
+    assert_eq!((found.prefix, found.paths[0].r#type), (prefix(everything), FibPathType::Drop));
+    caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
+    assert!(dumped(&mut caller, 7, everything).is_some());
+    caller.request(&IpTableFlush { table: table(7) }).expect("it is there");
+    assert!(dumped(&mut caller, 7, everything).is_some(), "clients did not make it");
+    for id in [0, 7] {
+        let telling = objects::IpTable { no_route: Some(NoRoute::Unreachable), ..objects::IpTable::new(id) };
+        daemon.control().put(telling).expect("it may change");
+        assert_eq!(dumped(&mut caller, id, everything), None);
+    }
+    daemon.control().delete::<objects::IpTable>(&0).expect("it is configured");
+    assert!(dumped(&mut caller, 0, everything).is_some(), "the daemon's way again");
 }
 
 #[test]

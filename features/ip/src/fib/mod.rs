@@ -275,7 +275,7 @@ impl<F: Forwarding> Fib<F> {
     /// The group of the route that covers a recursive path's next hop.
     fn leads_through(&self, path: &Path<F>) -> Option<u32> {
         let Target::Recursive(table, address) = path.target else { return None };
-        self.tables.get(&table)?.find(address).map(|(_, group)| group)
+        self.tables.get(&table)?.way_to(address).map(|(_, group)| group)
     }
     /// Computes what a group's paths come to, and publishes it. True if that is something new.
     fn resolve(&mut self, id: u32, paths: &[Path<F>]) -> bool {

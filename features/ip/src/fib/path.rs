@@ -31,6 +31,8 @@ pub enum Source {
     Static,
     /// A neighbour that was resolved or configured.
     Neighbor,
+    /// The table itself: what becomes of packets that no other route takes. It is no way to a next hop.
+    Default,
 }
 
 impl fmt::Display for Source {
@@ -40,6 +42,7 @@ impl fmt::Display for Source {
             Source::Interface => "interface",
             Source::Static => "static",
             Source::Neighbor => "neighbor",
+            Source::Default => "default",
         })
     }
 }

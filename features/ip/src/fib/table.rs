@@ -199,6 +199,12 @@ impl<F: Forwarding> Table<F> {
         let (prefix, leaf) = self.trie.find(address)?;
         Some((prefix, self.counted.as_ref().map_or(leaf, |counted| counted.borrow().group(leaf))))
     }
+    /// The same, if it leads there: what a table does with packets that have no route is no way to a next hop.
+    pub fn way_to(&self, address: F::Address) -> Option<(Prefix<F>, u32)> {
+        let (prefix, group) = self.find(address)?;
+        let is_way = self.get(&prefix).is_some_and(|entry| entry.source != Source::Default);
+        is_way.then_some((prefix, group))
+    }
     /// What took the route of exactly this prefix, if the table counts that.
     pub fn counts(&self, prefix: &Prefix<F>) -> Option<Traffic> {
         let counted = self.counted.as_ref()?.borrow();
