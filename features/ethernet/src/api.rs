@@ -10,8 +10,10 @@ use crate::casts::put;
 /// Count an interface's frames for one, for groups and for all apart, or not any more.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
-pub(crate) struct CollectDetailedInterfaceStats {
+pub struct CollectDetailedInterfaceStats {
+    /// The interface.
     pub sw_if_index: InterfaceIndex,
+    /// Whether to count.
     pub enable_disable: bool,
 }
 

@@ -1,11 +1,11 @@
 //! Ethernet input: whom a frame is for, and what it carries.
 //!
 //! - [`input`]: the node `ethernet-input`.
-//! - [`casts`]: frames for one, for a group and for all, counted apart; `api`: VPP's message about that.
+//! - [`casts`]: frames for one, for a group and for all, counted apart; [`api`]: VPP's message about that.
 //! - [`ports`]: what the node knows of each interface; rooms of layer 2 and of VLANs change it.
 #![forbid(unsafe_code)]
 
-mod api;
+pub mod api;
 pub mod casts;
 pub mod input;
 pub mod ports;

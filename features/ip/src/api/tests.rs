@@ -171,8 +171,8 @@ fn routes_are_looked_up() {
 
 #[test]
 fn a_route_says_where_it_is_counted() {
-    let (daemon, mut caller) = bench();
-    let one = index(&daemon, "if1");
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
     let counting = objects::IpTable { counters: true, ..objects::IpTable::new(7) };
     daemon.control().put(counting).expect("there is room");
     let mut added = |table_id| {
@@ -196,7 +196,7 @@ fn a_route_says_where_it_is_counted() {
 
 #[test]
 fn packets_without_a_route_go_the_daemons_way_or_the_tables() {
-    let (daemon, mut caller) = bench();
+    let (daemon, mut caller) = house();
     let everything = "0.0.0.0/0";
     assert_eq!(dumped(&mut caller, 0, everything), None);
     crate::set_no_route(daemon.control(), NoRoute::Drop).expect("there is room");
@@ -243,6 +243,30 @@ fn tables_come_and_go_with_their_routes() {
     let ip6 = IpTable { is_ip6: true, ..table(7) };
     assert_eq!(caller.request(&IpTableAddDel { is_add: true, table: ip6 }).err(), Some(Retval::INVALID_ADDRESS_FAMILY));
     assert_eq!(caller.request(&IpTableFlush { table: table(7) }).err(), Some(Retval::NO_SUCH_FIB));
+}
+
+#[test]
+fn a_table_that_is_deleted_stays_as_long_as_an_interface_is_bound_to_it() {
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
+    let is_there = |caller: &mut Caller| caller.dump(&IpTableDump).iter().any(|details| details.table.table_id == 7);
+    let change = |is_add| IpTableAddDelV2 { table: table(7), create_mfib: true, is_add };
+    let bind = |vrf_id| SwInterfaceSetTable { sw_if_index: InterfaceIndex(one), is_ipv6: false, vrf_id };
+    caller.request(&change(true)).expect("there is room");
+    caller.request(&bind(7)).expect("it is there");
+    assert_eq!(set(&mut caller, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    caller.request(&change(false)).expect("whoever uses it");
+    assert!(is_there(&mut caller) && dumped(&mut caller, 7, "10.9.0.0/16").is_none());
+    caller.request(&bind(0)).expect("always there");
+    assert!(!is_there(&mut caller), "the last user takes it along");
+
+    // Who adds it again keeps it.
+    caller.request(&change(true)).expect("there is room");
+    caller.request(&bind(7)).expect("it is there");
+    caller.request(&change(false)).expect("whoever uses it");
+    caller.request(&change(true)).expect("it is there");
+    caller.request(&bind(0)).expect("always there");
+    assert!(is_there(&mut caller));
 }
 
 #[test]

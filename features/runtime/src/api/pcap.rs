@@ -118,6 +118,18 @@ mod tests {
         }
     }
 
+    /// Ends the capture, which takes the workers and the task that writes a while.
+    fn off(daemon: &mut Daemon, caller: &mut Caller) -> Result<(), Retval> {
+        let mut ended = std::pin::pin!(caller.waiting(&PcapTraceOff));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        loop {
+            if let std::task::Poll::Ready(ended) = ended.as_mut().poll(&mut context) {
+                return ended.map(drop);
+            }
+            daemon.advance(std::time::Duration::from_millis(10)).expect("it settles");
+        }
+    }
+
     #[test]
     fn clients_capture_what_passes_an_interface_or_all() {
         let (mut daemon, files) = (daemon(), MemoryFiles::default());
@@ -128,17 +140,20 @@ mod tests {
             assert_eq!(caller.request(&wanted(0, "b.pcap")).err(), Some(Retval::INVALID_VALUE), "one at a time");
             daemon.send("pg0", &[7; 60]).expect("pg0 is up");
             daemon.settle().expect("it settles");
-            let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+            let ended = off(&mut daemon, &mut caller);
             assert!(ended.is_ok(), "{name}");
             let bytes = files.read(Path::new("/tmp").join(name)).expect("it was written");
             let mut reader = PcapReader::new(&bytes[..]).expect("a header");
-            let packets = std::iter::from_fn(|| reader.next_packet()).map(|packet| packet.expect("whole").data.len());
-            assert_eq!(packets.collect::<Vec<_>>(), lengths, "{name}");
+            let mut seen = vec![];
+            while let Some(packet) = reader.next_packet() {
+                seen.push(packet.expect("a whole one").data.len());
+            }
+            assert_eq!(seen, lengths, "{name}");
         }
         caller.request(&wanted(0, "none.pcap")).expect("it begins");
-        let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+        let ended = off(&mut daemon, &mut caller);
         assert_eq!(ended.err(), Some(Retval::NO_SUCH_ENTRY));
-        let ended = daemon.executor().block_on(caller.waiting(&PcapTraceOff));
+        let ended = off(&mut daemon, &mut caller);
         assert_eq!(ended.err(), Some(Retval::VALUE_EXIST));
     }
 
