@@ -11,7 +11,7 @@ pub(crate) struct Instance {
     pub object: Rc<dyn AnyObject>,
     /// The names that it brings: its own first.
     pub provides: Vec<ObjectRef>,
-    /// The names that it refers to, without its own, in the order of [`AnyObject::references`].
+    /// The names that it refers to, without its own, in the order of its fields.
     pub targets: Vec<ObjectRef>,
     /// The names of what it stands on if that is there.
     pub follows: Vec<ObjectRef>,
