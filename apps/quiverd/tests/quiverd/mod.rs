@@ -66,6 +66,8 @@ impl Daemon {
             assert!(ended.is_none(), "the daemon has ended before it served: {ended:?}");
             UnixStream::connect(&daemon.socket).is_ok()
         });
+        // It answers as soon as all its sockets are there, of which this one is the first.
+        daemon.ask(&json!({"command": {"line": "show version"}}));
         daemon
     }
     /// The same, with the socket in a folder, and what else `adapt` gives the command.
