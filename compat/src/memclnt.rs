@@ -212,3 +212,35 @@ pub(crate) fn table(names: impl Iterator<Item = (u16, String)>) -> Rc<[u8]> {
     crate::wire::derived::put_counted::<_, u16>(&rows, &mut out);
     out.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Caller;
+    use quiver_testkit::executor::Executor;
+
+    #[test]
+    fn the_daemon_says_which_messages_it_has() {
+        let control = Executor::new(0).control();
+        add(&control, "vpe", (1, 7, 0), |file| file.request(|_, _: Ping| Ok(())));
+        let mut caller = Caller::connect(&control);
+        let files = caller.request(&ApiVersions).expect("known").api_versions;
+        let version = files.iter().find(|file| file.name.as_str() == "vpe.api").expect("it was added");
+        assert_eq!((version.major, version.minor, version.patch), (1, 7, 0));
+        assert!(caller.request(&MemclntKeepalive).is_ok());
+        let mut first =
+            |name: &str| caller.request(&GetFirstMsgId { name: name.into() }).map(|reply| reply.first_msg_id);
+        let id = first("vpe_00c0ffee").expect("it was added");
+        let entry = control.room::<Api>().entries[usize::from(id)].as_ref().map(|entry| entry.name_crc.clone());
+        assert!(entry.is_some_and(|name| name.starts_with("ping_")));
+        assert_eq!(first("nobody_00c0ffee"), Err(Retval::NO_SUCH_ENTRY));
+        let json = caller.request(&GetApiJson).expect("known").json;
+        let files: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
+        assert!(files.iter().any(|file| file["messages"].to_string().contains("\"ping\"")), "{json}");
+    }
+
+    /// Are you there?
+    #[derive(Message, Clone, Debug)]
+    #[message(request)]
+    struct Ping;
+}

@@ -251,15 +251,49 @@ mod tests {
     use quiver_compat::Caller;
     use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 
-    #[test]
-    fn the_log_is_told_from_a_moment_on() {
+    fn house(setup: Setup) -> (Daemon, Caller) {
         let register = |control: &Control| {
             quiver_interface::register(control).map_err(|error| error.to_string())?;
             crate::register(control).map_err(|error| error.to_string())
         };
         let rooms = Rooms::without_wires(register, quiver_interface::Events::answer);
-        let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");
-        let mut caller = Caller::connect(daemon.control());
+        let daemon = Daemon::new(rooms, setup).expect("a daemon");
+        let caller = Caller::connect(daemon.control());
+        (daemon, caller)
+    }
+
+    #[test]
+    fn the_daemon_says_what_it_is() {
+        let (daemon, mut caller) = house(Setup { workers: 2, ..Setup::default() });
+        let version = caller.request(&ShowVersion).expect("known");
+        assert_eq!((version.program.as_str(), version.version.as_str()), ("quiver", env!("CARGO_PKG_VERSION")));
+        let threads = caller.request(&ShowThreads).expect("known").thread_data;
+        let names: Vec<_> = threads.iter().map(|thread| (thread.id, thread.name.as_str())).collect();
+        assert_eq!(names, [(0, "vpp_main"), (1, "vpp_wk_0"), (2, "vpp_wk_1")]);
+        let before = caller.request(&ShowVpeSystemTime).expect("known").vpe_system_time;
+        let date = daemon.control().date().duration_since(SystemTime::UNIX_EPOCH).expect("later");
+        assert_eq!(before.0, date.as_secs_f64());
+
+        let mut node =
+            |name: &str| caller.request(&GetNodeIndex { node_name: name.into() }).map(|node| node.node_index);
+        let drop = daemon.control().room::<Dataplane>().graph().find("drop").expect("it is there");
+        assert_eq!(node("drop"), Ok(drop.index() as u32));
+        assert_eq!(node("drip"), Err(Retval::NO_SUCH_NODE));
+    }
+
+    #[test]
+    fn fractions_arrive_whole() {
+        let (_daemon, mut caller) = house(Setup::default());
+        let mut one = |f64_one| caller.request(&GetF64EndianValue { f64_one }).expect("known");
+        assert_eq!((one(1.0).retval, one(1.0).f64_one_result), (0, 1.0));
+        assert_eq!(one(2.0).retval, Retval::API_ENDIAN_FAILED.0.cast_unsigned());
+        let more = caller.request(&GetF64IncrementByOne { f64_value: 0.5 }).expect("known");
+        assert_eq!(more.f64_value, 1.5);
+    }
+
+    #[test]
+    fn the_log_is_told_from_a_moment_on() {
+        let (mut daemon, mut caller) = house(Setup::default());
         let mut dump = |start| caller.dump(&LogDump { start_timestamp: Timestamp(start) });
         assert!(dump(0.0).is_empty());
         daemon.configure("test log notice fib entry this is a test\ntest log debug ip lookup another");

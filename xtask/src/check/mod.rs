@@ -4,9 +4,11 @@
 //!   Every package denies it, so that what macros of other crates make is refused, too, and no file that is compiled has
 //!   a name that the check passes over.
 //! - No file or folder has a name that says nothing about what it holds.
+//! - Each message of VPP's API that a room answers has a test that names it.
 //! - Links between the repository's pages lead somewhere.
 
 mod links;
+mod messages;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -45,9 +47,12 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         Ok(listed) => listed,
         Err(problem) => return Ok(vec![problem]),
     };
+    let mut messages = messages::Messages::default();
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs")) {
         let name = relative(file);
-        let found = match sources::examine(&fs::read_to_string(file)?) {
+        let source = fs::read_to_string(file)?;
+        messages.examine(&name, &source);
+        let found = match sources::examine(&source) {
             Ok(found) => found,
             Err(error) => {
                 problems.push(format!("{name}: cannot be looked through ({error})"));
@@ -60,6 +65,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         let hidden = found.hidden.iter();
         problems.extend(hidden.map(|other| format!("{name}: takes {other} for source; give that file the ending .rs")));
     }
+    problems.extend(messages.untested());
     for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
         if !sources::denies_unsafe(&fs::read_to_string(manifest)?) {
             let name = relative(manifest);

@@ -53,6 +53,14 @@ fn domains_come_change_show_their_members_and_go() {
     assert_eq!(caller.request(&add(7)).expect("new").bd_id, 7);
     assert_eq!(caller.request(&add(NONE)).expect("a free number").bd_id, 1);
     assert_eq!(caller.request(&add(7)).err(), Some(Retval::BD_ALREADY_EXISTS));
+    let older = |bd_id, is_add| {
+        let BridgeDomainAddDelV2 { flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, .. } =
+            add(bd_id);
+        BridgeDomainAddDel { bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, is_add }
+    };
+    assert_eq!(caller.request(&older(8, true)).map(drop), Ok(()));
+    assert_eq!(dump(&mut caller, 8).len(), 1);
+    assert_eq!(caller.request(&older(8, false)).map(drop), Ok(()));
     assert_eq!(caller.request(&add(0)).err(), Some(Retval::BD_NOT_MODIFIABLE));
     assert_eq!(caller.request(&add(1 << 24)).err(), Some(Retval::BD_ID_EXCEED_MAX));
     let diverted = BridgeDomainAddDelV2 { arp_ufwd: true, ..add(9) };
