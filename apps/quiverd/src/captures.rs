@@ -1,13 +1,15 @@
 //! Captures of packets are files of the system.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use quiver_control::LocalFuture;
 use quiver_runtime::files::{CaptureFile, CaptureFiles};
+use rustix::fs::OFlags;
 
 use crate::state::aside;
 
@@ -18,8 +20,34 @@ struct Growing(Arc<File>);
 
 impl CaptureFiles for Files {
     fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
-        Ok(Rc::new(Growing(Arc::new(File::create(path)?))))
+        Ok(Rc::new(Growing(Arc::new(open(path)?))))
     }
+}
+
+/// Opens a file to write a capture. Who asks may have fewer rights than this process, so nothing is lost by it: a link is
+/// not followed, and a file that holds something else than a capture stays.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).write(true).create(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        let mut begin = vec![];
+        (&mut file).take(4).read_to_end(&mut begin)?;
+        // Of pcap files, in both orders of bytes, with microseconds and nanoseconds.
+        if !matches!(
+            &begin[..],
+            [] | [0xa1, 0xb2, 0xc3, 0xd4]
+                | [0xd4, 0xc3, 0xb2, 0xa1]
+                | [0xa1, 0xb2, 0x3c, 0x4d]
+                | [0x4d, 0x3c, 0xb2, 0xa1]
+        ) {
+            let what = "the file is there and is no capture; say another name, or delete it";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+    }
+    Ok(file)
 }
 
 impl CaptureFile for Growing {
@@ -38,13 +66,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.pcap");
         let file = Files.create(&path).unwrap();
-        file.append(vec![1, 2]).await.unwrap();
-        file.append(vec![3]).await.unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), [1, 2, 3]);
+        file.append(vec![0xd4, 0xc3]).await.unwrap();
+        file.append(vec![0xb2, 0xa1, 2]).await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [0xd4, 0xc3, 0xb2, 0xa1, 2]);
         Files.create(&path).unwrap();
         assert!(std::fs::read(&path).unwrap().is_empty());
         assert!(Files.create(&folder.path().join("no/folder")).is_err());
         let full = Files.create(Path::new("/dev/full")).unwrap();
         assert_eq!(full.append(vec![1]).await.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn what_is_no_capture_is_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let [words, link, pipe] = ["words", "link", "pipe"].map(|name| folder.path().join(name));
+        std::fs::write(&words, "words").unwrap();
+        std::os::unix::fs::symlink(&words, &link).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(open(&words).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(open(&link).err().and_then(|error| error.raw_os_error()), Some(nix::libc::ELOOP));
+        assert_eq!(std::fs::read(&words).unwrap(), b"words");
+        // Nobody reads, and nobody waits for that.
+        assert!(open(&pipe).is_ok());
     }
 }

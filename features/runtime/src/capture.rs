@@ -159,6 +159,10 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     let file = file.unwrap_or_else(|| format!("{}.pcap", named()));
     let path = if file.contains('/') { PathBuf::from(file) } else { PathBuf::from("/tmp").join(file) };
     let refused = |error: io::Error| CaptureError::File { path: path.clone(), error };
+    // Clients do not know the folder in which the daemon runs.
+    if !path.is_absolute() {
+        return Err(refused(io::Error::other("say a path that begins with `/`, or a name alone for a file in /tmp")));
+    }
     let file = control.room::<Runtime>().files.create(&path).map_err(refused)?;
     let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
     let unwritten = Unwritten::default();

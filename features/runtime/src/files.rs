@@ -11,7 +11,7 @@ use quiver_control::LocalFuture;
 
 /// Makes files for captures.
 pub trait CaptureFiles {
-    /// Begins a file, in place of the one of this name if there is one.
+    /// Begins a file, in place of the capture of this name if there is one. What is no capture is not touched.
     fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>>;
 }
 
