@@ -5,12 +5,19 @@ use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
 use clap::Args;
+use clap::builder::RangedI64ValueParser;
 use quiver_control::Control;
 use quiver_engine::thread;
-use quiver_engine::{Backing, Dataplane, DataplaneError, Level, Settings, Worker};
+use quiver_engine::{Dataplane, Level, Settings, Worker};
 use quiver_interface::Events;
-use quiverd::upkeep::upkeep;
+use quiverd::upkeep::{downgrade, upkeep};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use tokio::net::unix::pipe::Receiver;
+
+/// How many buffers can be asked for: from some for a small vector to 160 GB of them.
+fn buffers() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(64..=1 << 26)
+}
 
 /// Settings of the data plane, fixed while the daemon runs.
 #[derive(Debug, Args)]
@@ -22,11 +29,11 @@ pub struct DataplaneArguments {
     #[arg(long, value_delimiter = ',', value_name = "CORE,...")]
     cores: Vec<usize>,
     /// Packet buffers made at start.
-    #[arg(long, default_value_t = Settings::default().buffers, value_name = "N")]
+    #[arg(long, default_value_t = Settings::default().buffers, value_name = "N", value_parser = buffers())]
     buffers: u32,
-    /// Packet buffers at most; the pool grows up to it when needed.
-    #[arg(long, default_value_t = Settings::default().buffers_limit, value_name = "N")]
-    buffers_limit: u32,
+    /// Packet buffers at most; the pool grows up to it when needed. At least 262144 unless told otherwise.
+    #[arg(long, value_name = "N", value_parser = buffers())]
+    buffers_limit: Option<u32>,
     /// Make all buffers at start in memory that other processes can map: memif interfaces then let their masters read and
     /// write packets in place. Trust those: they see all packets, whatever interface these come by.
     #[arg(long)]
@@ -49,21 +56,21 @@ pub fn insert(
     control: &Control,
     arguments: &DataplaneArguments,
     statistics: quiver_stats::Settings,
-) -> Result<(), DataplaneError> {
+) -> Result<(), String> {
     let level = arguments.isa.unwrap_or_else(Level::best);
-    let (buffers, buffers_limit) = (arguments.buffers, arguments.buffers_limit.max(arguments.buffers));
+    let buffers = arguments.buffers;
+    let buffers_limit = arguments.buffers_limit.unwrap_or_else(|| Settings::default().buffers_limit.max(buffers));
+    if buffers_limit < buffers {
+        return Err(format!(
+            "--buffers-limit: {buffers_limit} is less than the {buffers} buffers made at start; say more, or fewer by --buffers"
+        ));
+    }
     let secret = RandomState::new().hash_one("the daemon's secret");
     let (workers, share_buffers) = (arguments.workers, arguments.share_buffers);
     let settings = Settings { workers, level, buffers, buffers_limit, share_buffers, secret, statistics };
-    let dataplane = Dataplane::new(settings)?;
-    match dataplane.buffers().backing() {
-        Backing::Huge => {}
-        Backing::Transparent => tracing::warn!(
-            "no huge pages are reserved, so packet buffers use transparent ones; for full speed: sysctl vm.nr_hugepages=64"
-        ),
-        Backing::Plain => tracing::warn!(
-            "the system grants no huge pages at all, so packet buffers use 4 KB pages; for full speed: sysctl vm.nr_hugepages=64"
-        ),
+    let dataplane = Dataplane::new(settings).map_err(|error| error.to_string())?;
+    if let Some(sentence) = downgrade(dataplane.buffers().backing(), share_buffers) {
+        tracing::warn!("{sentence}");
     }
     control.insert_room(dataplane);
     Ok(())
@@ -94,7 +101,9 @@ pub fn start(control: &Control, arguments: &DataplaneArguments, start: u64) -> R
 
 /// The core of each worker; none if the one worker is not to be pinned.
 fn cores(arguments: &DataplaneArguments) -> Result<Vec<usize>, String> {
-    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let allowed = sched_getaffinity(None).map_err(|error| format!("which cores there are is not known: {error}"))?;
+    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let available = allowed.len();
     match (arguments.workers, &arguments.cores[..]) {
         (0, []) => Ok(vec![]),
         (0, _) => Err("--cores: with --workers 0 nothing is pinned; leave it out, or say --workers 1".into()),
@@ -102,7 +111,7 @@ fn cores(arguments: &DataplaneArguments) -> Result<Vec<usize>, String> {
             if n >= available {
                 tracing::warn!("{n} workers on {available} cores: they share cores with each other or with control");
             }
-            Ok((0..n).map(|i| (available - 1) - i % available).collect())
+            Ok(allowed.iter().rev().copied().cycle().take(n).collect())
         }
         (n, cores) if cores.len() == n => Ok(cores.to_vec()),
         (n, cores) => Err(format!("--cores: {} cores for {n} workers; give one for each", cores.len())),

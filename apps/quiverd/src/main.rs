@@ -108,8 +108,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
         entered.map_err(|error| format!("--runtime-dir {}: {error}; name another", folder.display()))?;
     }
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
-    let inserted = dataplane::insert(&control, &settings.dataplane, settings.statistics.segment());
-    inserted.map_err(|error| error.to_string())?;
+    dataplane::insert(&control, &settings.dataplane, settings.statistics.segment())?;
     features::register(&control).map_err(|error| error.to_string())?;
     quiver_ip::set_no_route(&control, settings.no_route).map_err(|error| error.to_string())?;
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);

@@ -312,12 +312,12 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path.display().to_string()
         };
-        let startup = file("a.yaml", "# VPP\nunix { cli-prompt x } buffers { buffers-per-numa 7 }\n");
-        let given_startup = given(&["quiverd", "-c", &startup, "--buffers", "9", "unix", "{ nodaemon }"]).unwrap();
+        let startup = file("a.yaml", "# VPP\nunix { cli-prompt x } buffers { buffers-per-numa 700 }\n");
+        let given_startup = given(&["quiverd", "-c", &startup, "--buffers", "900", "unix", "{ nodaemon }"]).unwrap();
         let settings = &given_startup.settings;
         assert_eq!((settings.vpp.cli_prompt.as_str(), settings.daemon), ("x", false));
         assert!(given_startup.configuration.is_none());
-        assert!(format!("{settings:?}").contains("buffers: 9"), "{settings:?}");
+        assert!(format!("{settings:?}").contains("buffers: 900"), "{settings:?}");
 
         let yaml = file("startup.conf", "loopbacks: [{name: loop0}]\n");
         let given_yaml = given(&["quiverd", "-c", &yaml]).unwrap();

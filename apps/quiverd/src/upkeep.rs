@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_engine::{Dataplane, PoolError};
+use quiver_engine::{Backing, Dataplane, PoolError};
 
 /// How often what workers no longer read is freed, and the buffers' store is looked at.
 const UPKEEP: Duration = Duration::from_millis(10);
@@ -16,6 +16,23 @@ const STORED_LOW: usize = 2048;
 /// Buffers made at once when the pool grows.
 const GROWTH: u32 = 16_384;
 
+/// What to say where buffers have lesser pages than huge ones, and what to do about it. None if they are huge.
+pub fn downgrade(backing: Backing, are_shared: bool) -> Option<&'static str> {
+    match (backing, are_shared) {
+        (Backing::Huge, _) => None,
+        (Backing::Transparent, _) => Some(
+            "no huge pages are reserved, so packet buffers use transparent ones; for full speed: sysctl vm.nr_hugepages=64",
+        ),
+        (Backing::Plain, false) => Some(
+            "the system grants no huge pages at all, so packet buffers use 4 KB pages; for full speed: sysctl vm.nr_hugepages=64",
+        ),
+        (Backing::Plain, true) => Some(
+            "too few huge pages are reserved for all packet buffers, and shared ones cannot use transparent ones, so they use \
+             4 KB pages; for full speed: sysctl vm.nr_hugepages=N, 2 MB each, or fewer by --buffers-limit",
+        ),
+    }
+}
+
 /// Frees what workers no longer read, and grows the pool before it runs dry.
 pub async fn upkeep(control: Control) {
     let (mut at_limit, mut pause, mut stored) = (false, UPKEEP, 0);
@@ -27,13 +44,35 @@ pub async fn upkeep(control: Control) {
         let is_idle = freed == 0 && dataplane.domain().pending() == 0 && stored == stored_before;
         pause = if is_idle { (pause * 2).min(UPKEEP_IDLE) } else { UPKEEP };
         if !at_limit && stored < STORED_LOW * dataplane.workers() {
+            let before = buffers.backing();
             match buffers.grow(GROWTH) {
-                Ok(made) => tracing::info!("{made} packet buffers more: {} of {}", buffers.count(), buffers.limit()),
+                Ok(made) => {
+                    tracing::info!("{made} packet buffers more: {} of {}", buffers.count(), buffers.limit());
+                    let now = Some(buffers.backing()).filter(|now| *now != before);
+                    if let Some(sentence) = now.and_then(|now| downgrade(now, false)) {
+                        tracing::warn!("the {made} buffers that were added: {sentence}");
+                    }
+                }
                 Err(error) => {
                     at_limit = matches!(error, PoolError::AtLimit { .. });
                     tracing::warn!("{error}");
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_down_has_a_sentence_of_its_own() {
+        let all = [(Backing::Transparent, false), (Backing::Plain, false), (Backing::Plain, true)];
+        let mut said: Vec<_> = all.iter().filter_map(|(backing, shared)| downgrade(*backing, *shared)).collect();
+        said.dedup();
+        assert_eq!(said.len(), 3);
+        assert!(said.iter().all(|sentence| sentence.contains("vm.nr_hugepages")));
+        assert_eq!(downgrade(Backing::Huge, true), None);
     }
 }

@@ -240,8 +240,8 @@ impl Dataplane {
         for id in 0..self.settings.workers {
             let (mailbox, counters) = (Arc::new(Mailbox::new()?), Arc::<WorkerCounters>::default());
             let pool = self.buffers.pool();
-            let limit = self.buffers.limit();
-            let pool = pool.ok_or(PoolError::AtLimit { limit })?;
+            let (buffers, wanted) = (self.buffers.count(), self.settings.workers);
+            let pool = pool.ok_or(PoolError::TooFew { buffers, workers: wanted })?;
             let graph = self.blueprint.instantiate(id, pool.home())?;
             let ports =
                 Ports::new(self.output, self.blueprint.counters_of(self.output, id), self.counted.tx_errors.row(id));

@@ -27,6 +27,14 @@ pub enum PoolError {
         /// Buffers at most.
         limit: u32,
     },
+    /// There are not enough for each worker to begin with.
+    #[error("buffers: {buffers} are too few for {workers} workers; make more at start, or start fewer workers")]
+    TooFew {
+        /// Buffers made.
+        buffers: u32,
+        /// Workers that want some.
+        workers: usize,
+    },
     /// The system gives no memory.
     #[error("buffers: the system refused {bytes} bytes ({source}); lower `buffers.limit` or free memory")]
     NoMemory {
