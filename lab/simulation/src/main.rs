@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use quiver_simulation::{Bug, Failure, Report, Settings, memif, run};
 
@@ -24,30 +24,15 @@ struct Simulate {
     steps: u64,
     /// Plant a bug, to see it found
     #[arg(long, value_enum)]
-    bug: Option<PlantedBug>,
+    bug: Option<Bug>,
     /// Go on after a failure, and count
     #[arg(long)]
     keep_going: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PlantedBug {
-    /// Reclamation waits for nobody
-    SkippedGracePeriod,
-    /// A buffer is freed twice when a transmit queue is full
-    DoubleFree,
-    /// A worker forgets bundles of packets that were handed to it
-    LostHandoff,
-}
-
 fn main() -> ExitCode {
     let arguments = Simulate::parse();
-    let bug = arguments.bug.map(|bug| match bug {
-        PlantedBug::SkippedGracePeriod => Bug::SkippedGracePeriod,
-        PlantedBug::DoubleFree => Bug::DoubleFree,
-        PlantedBug::LostHandoff => Bug::LostHandoff,
-    });
-    let settings = Settings { steps: arguments.steps, bug, print: arguments.seed.is_some() };
+    let settings = Settings { steps: arguments.steps, bug: arguments.bug, print: arguments.seed.is_some() };
     let failed = match arguments.seed {
         Some(seed) => one(seed, settings),
         None => many(&arguments, settings),
@@ -71,7 +56,7 @@ fn one(seed: u64, settings: Settings) -> bool {
 
 /// The daemon's run and that of memif's protocol.
 fn both(seed: u64, settings: Settings) -> Result<(Report, memif::Report), Failure> {
-    let memif = memif::run(seed).map_err(|what| Failure { seed, step: 0, what, events: vec![] })?;
+    let memif = memif::run(seed).map_err(|what| Failure { seed, step: 0, what, events: vec![], settings })?;
     Ok((run(seed, settings)?, memif))
 }
 

@@ -1,5 +1,6 @@
 //! One run: what is asked of it, and what came of it.
 
+use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,13 +9,13 @@ use crate::log::Log;
 use crate::world;
 
 /// A bug that is planted for the simulation to find: the test of the tester.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
-    /// Reclamation frees at once.
+    /// Reclamation frees at once
     SkippedGracePeriod,
-    /// What a full transmit queue leaves is freed twice.
+    /// What a full transmit queue leaves is freed twice
     DoubleFree,
-    /// Of several bundles that were handed to a worker, it sees the first one only.
+    /// Of several bundles that were handed to a worker, it sees the first one only
     LostHandoff,
 }
 
@@ -75,13 +76,22 @@ pub struct Failure {
     pub what: String,
     /// The last events.
     pub events: Vec<String>,
+    /// What the run was told, which belongs to its replay.
+    pub settings: Settings,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { seed, step, what, events } = self;
+        let Failure { seed, step, what, events, settings } = self;
         events.iter().try_for_each(|event| writeln!(f, "{event}"))?;
-        write!(f, "seed {seed}, step {step}: {what}\nall of it: cargo xtask simulate --seed {seed}")
+        write!(f, "seed {seed}, step {step}: {what}\nall of it: cargo xtask simulate --seed {seed}")?;
+        if settings.steps != Settings::default().steps {
+            write!(f, " --steps {}", settings.steps)?;
+        }
+        match settings.bug.and_then(|bug| bug.to_possible_value()) {
+            Some(bug) => write!(f, " --bug {}", bug.get_name()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -90,5 +100,5 @@ pub fn run(seed: u64, settings: Settings) -> Result<Report, Failure> {
     let mut log = Log::new(settings.print);
     let ended = world::begin(seed, settings, &mut log);
     wait_at_seams(false);
-    ended.map_err(|what| Failure { seed, step: log.now(), what, events: log.end() })
+    ended.map_err(|what| Failure { seed, step: log.now(), what, events: log.end(), settings })
 }
