@@ -38,13 +38,17 @@ const STREAMS: [&str; 2] = ["routed", "bridged"];
 const ROUTES: u32 = 100_000;
 const NEIGHBOURS: u32 = 1_000;
 const INTERFACES: u32 = 100;
-/// Times that everything comes and goes: the first one fills the allocator's stores, after it memory stays as it is.
-const ROUNDS: usize = 2;
+/// Times that everything comes and goes at most, until memory ends where it began. The first one fills stores and queues,
+/// which may grow once more when threads are held up; what leaks, leaks in each of them.
+const ROUNDS: usize = 5;
 /// Packets of each stream that have to circle in all, and together while a round lasts.
 const PACKETS: u64 = 10_000;
 const PACKETS_MEANWHILE: u64 = 1000;
 /// How long a busy machine may take for what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What no worker may spend between two polls, in its own CPU time: a machine that runs others meanwhile does not count, one
+/// whose host does so may, and what an unoptimised build needs for a turn is a hundredth of it.
+const GAP_MAX: Duration = Duration::from_secs(1);
 /// Bytes that a round may leave behind: less than one for each route, and a thousandth of what came and went.
 const BYTES_MORE: usize = 64 * 1024;
 
@@ -108,8 +112,9 @@ fn nothing_is_lost_while_control_works() {
     daemon.start_threads().expect("threads");
     run(&mut daemon, "packet-generator enable");
     until(&mut daemon, |daemon| sent(daemon).iter().all(|sent| *sent > 0));
-    let mut memory = vec![];
-    for _ in 0..ROUNDS {
+    let mut memory: Vec<usize> = vec![];
+    let has_settled = |memory: &[usize]| matches!(memory, [.., before, now] if *now <= before + BYTES_MORE);
+    while memory.len() < ROUNDS && !has_settled(&memory) {
         let (start, before) = (Instant::now(), sent(&mut daemon).iter().sum::<u64>());
         loop {
             churn().iter().for_each(|line| run(&mut daemon, line));
@@ -140,9 +145,10 @@ fn nothing_is_lost_while_control_works() {
         let gap = dataplane.worker_counters(worker).map_or(0, |counters| counters.gap_max.get());
         println!("worker {worker}: longest gap between two polls {} us of its CPU time", gap / 1000);
         assert!(gap > 0, "the gap is counted");
+        assert!(gap < GAP_MAX.as_nanos() as u64, "worker {worker} was away from its queues");
     }
     println!("bytes in use after each round: {memory:?}");
-    assert!(memory[ROUNDS - 1] <= memory[0] + BYTES_MORE, "memory grows: {memory:?}");
+    assert!(has_settled(&memory), "memory grows: {memory:?}");
     daemon.stop_threads();
     daemon.finish().expect("all buffers and all retired memory are back");
 }

@@ -5,12 +5,13 @@ use quiver_netns::{Namespace, World, run};
 use quiver_site::{Daemon, Join, Site};
 use serde_json::Value;
 
-use crate::{pings, streams};
+use crate::TRAFFIC;
 
-/// Pings of all sizes and a TCP stream cross both, whose packets are copied or not as they should be.
+/// All kinds of traffic cross both, whose packets are copied or not as they should be.
 pub fn carries_traffic(site: &Site, is_zero_copy: bool) -> Result<(), Failed> {
-    pings::of_all_sizes(site)?;
-    streams::tcp(site)?;
+    for (name, _, traffic) in TRAFFIC {
+        traffic(site).map_err(|failed| format!("{name}: {}", failed.message().unwrap_or_default()))?;
+    }
     let daemons = [site.daemon().ok_or("a quiverd")?, site.other_daemon().ok_or("a second one")?];
     let mut pids = vec![];
     for daemon in daemons {

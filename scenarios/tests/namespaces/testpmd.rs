@@ -73,7 +73,7 @@ fn quiverd(quiver: &Namespace, client: &Namespace, peer: Peer, secret: &str) -> 
 fn is_refused(world: &World, peer: Peer, refusal: &str) -> Result<(), Failed> {
     let (client, quiver) = (Namespace::add(world, "client")?, Namespace::add(world, "quiver")?);
     let daemon = quiverd(&quiver, &client, peer, SECRET)?;
-    let mut testpmd = Program::start(&mut testpmd(&quiver, peer))?;
+    let mut testpmd = Program::start(&mut testpmd_of(&quiver, peer))?;
     let wanted = format!("waiting: {refusal}");
     let is_refused = |_: &Program| memif(&daemon).is_ok_and(|memif| memif["state"].as_str() == Some(&wanted));
     testpmd.wait_until("a refusal", CONNECTED_WITHIN, is_refused).map_err(|error| {
@@ -86,7 +86,7 @@ fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
     let (client, quiver) = (Namespace::add(world, "client")?, Namespace::add(world, "quiver")?);
     let daemon = quiverd(&quiver, &client, peer, peer.secret)?;
     address(&client, 1)?;
-    let mut testpmd = Program::start(&mut testpmd(&quiver, peer))?;
+    let mut testpmd = Program::start(&mut testpmd_of(&quiver, peer))?;
     let is_connected = |_: &Program| memif(&daemon).is_ok_and(|memif| memif["state"] == "connected");
     testpmd.wait_until("a connection to quiverd", CONNECTED_WITHIN, is_connected)?;
     // Chains of DPDK's buffers from some 2,000 bytes on. It answers ARP for every address.
@@ -94,16 +94,35 @@ fn answers_pings(world: &World, peer: Peer) -> Result<(), Failed> {
         ten_pings(&client, size)?;
     }
     let memif = memif(&daemon)?;
+    if slept(&daemon)? == 0 {
+        return Err("the worker slept between pings, and testpmd's interrupts woke it up".into());
+    }
     // It ends by kill, and quiverd lives on.
     drop(testpmd);
-    match daemon.command("show version") {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("quiverd did not outlive testpmd: {error}; before: {memif}").into()),
+    daemon
+        .command("show version")
+        .map_err(|error| format!("quiverd did not outlive testpmd: {error}; before: {memif}"))?;
+    if !peer.is_client {
+        // Where it listened, a killed master does not listen again.
+        return Ok(());
     }
+    let mut again = Program::start(&mut testpmd_of(&quiver, peer))?;
+    again.wait_until("a second connection to quiverd", CONNECTED_WITHIN, is_connected)?;
+    ten_pings(&client, "1472")
+}
+
+/// How often quiverd's worker has gone to sleep until an interrupt.
+fn slept(daemon: &Daemon) -> Result<u64, Failed> {
+    let workers: Vec<serde_json::Value> = serde_json::from_str(&daemon.command("show workers --json")?)?;
+    workers
+        .iter()
+        .map(|worker| worker["sleeps"].as_u64())
+        .sum::<Option<u64>>()
+        .ok_or_else(|| "sleeps are counted".into())
 }
 
 /// Without huge pages and devices; with `--stats-period` it reads no commands and runs until it is killed.
-fn testpmd(namespace: &Namespace, peer: Peer) -> std::process::Command {
+fn testpmd_of(namespace: &Namespace, peer: Peer) -> std::process::Command {
     let role = if peer.is_client { "client" } else { "server" };
     let copy = if peer.is_zero_copy { ",zero-copy=yes" } else { "" };
     let secret = if peer.secret.is_empty() { String::new() } else { format!(",secret={}", peer.secret) };
