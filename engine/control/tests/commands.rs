@@ -31,6 +31,9 @@ fn system() -> (Executor, Control) {
         tell("show ip fib [table <table:u32>] [<prefix:ip4-prefix>]", &["table", "prefix"]),
         tell("create switch <id:u32> {learn <learn:bool> | tag <tag:text> | del}", &["id", "learn", "tag"]),
         tell("[please] reset", &[]),
+        tell("clear switches", &[]),
+        tell("clear switch tag <id:u32>", &["id"]),
+        tell("clear stock", &[]),
     ] {
         control.commands().add(command);
     }
@@ -64,6 +67,9 @@ fn words_are_abbreviated_as_long_as_they_are_unique() {
         ("show interface addre", ""),
         ("sh ip f 10.0.0.0/8", r#"table=[] prefix=["10.0.0.0/8"]"#),
         ("sh ip f t 7 10.0.0.0/8", r#"table=["7"] prefix=["10.0.0.0/8"]"#),
+        // Of two words, one ends a command.
+        ("cl sw", ""),
+        ("cl switch t 1", r#"id=["1"]"#),
         ("", ""),
     ] {
         assert_eq!(run(line).as_deref(), Ok(told), "{line}");
@@ -83,6 +89,10 @@ fn options_stand_in_any_order_each_once() {
 fn errors_point_at_the_word_and_say_what_is_expected() {
     let words = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(error("s interface"), ("'s' is ambiguous: set, show".into(), "s".into(), words(&["set", "show"])));
+    assert_eq!(
+        error("clear s"),
+        ("'s' is ambiguous: stock, switch, switches".into(), "s".into(), words(&["stock", "switch", "switches"]))
+    );
     assert_eq!(
         error("show intefrace p1"),
         (
@@ -105,8 +115,8 @@ fn errors_point_at_the_word_and_say_what_is_expected() {
             "'rest' cannot stand here; did you mean 'reset'?".into(),
             "rest".into(),
             words(&[
-                "apply", "comment", "confirm", "create", "echo", "exec", "please", "reset", "rollback", "set", "show",
-                "wait"
+                "apply", "clear", "comment", "confirm", "create", "echo", "exec", "please", "reset", "rollback", "set",
+                "show", "wait"
             ])
         )
     );

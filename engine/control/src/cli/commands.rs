@@ -233,7 +233,14 @@ impl Live<'_> {
     /// The command that the words fit.
     fn find(&self, line: &str, words: &[Word]) -> Result<(Rc<Entry>, Matches), CommandError> {
         let end = line.trim_end().len();
-        let unfolded = self.threads(words)?;
+        let mut unfolded = self.begin(words)?;
+        for (at, word) in words.iter().enumerate() {
+            unfolded = match matching::step(&unfolded.next, word, self) {
+                Ok(threads) => matching::unfold(threads),
+                Err(error) if at + 1 == words.len() => matching::ending(&unfolded.next, word).ok_or(error)?,
+                Err(error) => return Err(error),
+            };
+        }
         match unfolded.complete.first() {
             Some(thread) => Ok((self.registered.commands[thread.command].clone(), thread.matches(end))),
             None => Err(CommandError {
@@ -246,6 +253,13 @@ impl Live<'_> {
 
     /// The ways to read the words, unfolded up to what could stand next.
     fn threads(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
+        words.iter().try_fold(self.begin(words)?, |unfolded, word| {
+            matching::step(&unfolded.next, word, self).map(matching::unfold)
+        })
+    }
+
+    /// The commands that the words can fit, unfolded up to the first word.
+    fn begin(&self, words: &[Word]) -> Result<Unfolded, CommandError> {
         if let Some(word) = words.get(WORDS_MAX) {
             return Err(CommandError::new(format!("a command has at most {WORDS_MAX} words")).at(word.span.clone()));
         }
@@ -256,11 +270,7 @@ impl Live<'_> {
         let any = self.registered.commands.iter().any(|entry| begins(entry) == Some(true));
         let commands = self.registered.commands.iter().enumerate();
         let commands = commands.filter(|(_, entry)| !any || begins(entry) != Some(false));
-        let mut unfolded = matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar)));
-        for word in words {
-            unfolded = matching::unfold(matching::step(&unfolded.next, word, self)?);
-        }
-        Ok(unfolded)
+        Ok(matching::unfold(commands.map(|(index, entry)| Thread::new(index, &entry.grammar))))
     }
 
     /// What could stand next, each word and argument once.

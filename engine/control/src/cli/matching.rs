@@ -5,7 +5,8 @@
 //! there; those that the word fits go on. So the cost is the number of words times that of the ways, never a power.
 //!
 //! Which of several readings of a word is meant: the full word of the grammar; else the name of something that
-//! exists; else the abbreviation of one word of the grammar; else any other argument.
+//! exists; else the abbreviation of one word of the grammar; else any other argument. At the end of a line it is also the
+//! abbreviation of several words if one of them alone ends a command there.
 
 use std::rc::Rc;
 
@@ -238,6 +239,25 @@ pub(super) fn step(next: &[Next], word: &Word, arguments: &dyn Arguments) -> Res
         meant => meant.iter().map(ToString::to_string).collect(),
     };
     Err(CommandError { what, place: Some(word.span.clone()), expected })
+}
+
+/// What an ambiguous last word of a line means if one of its meanings alone ends a command: of `clear interface` and
+/// `clear interfaces`, the former wants more words.
+pub(super) fn ending(next: &[Next], word: &Word) -> Option<Unfolded> {
+    let mut found: Option<(&str, Unfolded)> = None;
+    for one in next {
+        let Some(text) = word_of(&one.leaf).filter(|text| !word.text.is_empty() && text.starts_with(&word.text)) else {
+            continue;
+        };
+        let unfolded = unfold(advance(vec![one], word));
+        match &found {
+            _ if unfolded.complete.is_empty() => {}
+            Some((other, _)) if *other != text => return None,
+            Some(_) => {}
+            None => found = Some((text, unfolded)),
+        }
+    }
+    found.map(|(_, unfolded)| unfolded)
 }
 
 /// What could stand next, for people: words, then arguments as `<name>`.
