@@ -1,7 +1,8 @@
 //! Whether changes fit together and to what runs, before any is made.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use super::HashMap;
 use super::{ObjectError, ObjectRef, Step, circle, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
@@ -22,7 +23,7 @@ impl Control {
     async fn broken_references(&self, steps: &[Step], pace: &mut Pace) -> Vec<ObjectError> {
         let mut problems = Vec::new();
         let removed: HashSet<&ObjectRef> = steps.iter().flat_map(Step::removed_names).collect();
-        let mut created: HashMap<&ObjectRef, ObjectRef> = HashMap::new();
+        let mut created: HashMap<&ObjectRef, ObjectRef> = HashMap::default();
         for step in steps {
             pace.step().await;
             for name in step.created_names() {
@@ -36,7 +37,7 @@ impl Control {
             }
         }
         // How the steps change the number of references to each removed name.
-        let mut uses: HashMap<&ObjectRef, isize> = HashMap::new();
+        let mut uses: HashMap<&ObjectRef, isize> = HashMap::default();
         for step in steps {
             pace.step().await;
             for target in step.old.iter().flat_map(|old| &old.targets) {

@@ -1,8 +1,9 @@
 //! References in a circle: objects that could neither be created nor deleted in order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
+use super::HashMap;
 use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;

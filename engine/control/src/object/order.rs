@@ -1,8 +1,9 @@
 //! The order in which changes are made.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
+use super::HashMap;
 use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
@@ -131,9 +132,9 @@ struct Order {
 impl Order {
     fn new(steps: &[Step]) -> Order {
         let mut order = Order {
-            removes: HashMap::new(),
-            creates: HashMap::new(),
-            touches: HashMap::new(),
+            removes: HashMap::default(),
+            creates: HashMap::default(),
+            touches: HashMap::default(),
             after: vec![Vec::new(); steps.len()],
             waits_for: vec![0; steps.len()],
         };

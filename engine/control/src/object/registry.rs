@@ -2,11 +2,12 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use super::HashMap;
 use super::field::{FieldInfo, Place, Problems};
 use super::running::Running;
 use super::{Change, Instance, Object, ObjectError, ObjectRef, Step};
