@@ -47,27 +47,35 @@ impl Client {
     pub(crate) fn take_events(&self) -> Vec<u8> {
         self.0.events.take()
     }
+    /// Waits until too many events wait.
+    pub(crate) async fn overrun(&self) {
+        loop {
+            let changed = self.0.changed.changed();
+            if self.is_overrun() {
+                return;
+            }
+            changed.await;
+        }
+    }
+    /// Has an event wait, which `write` puts behind the others.
+    pub(crate) fn tell(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut events = self.0.events.borrow_mut();
+        if events.len() > EVENTS_MAX {
+            self.0.overrun.set(true);
+            events.clear();
+        }
+        if !self.is_overrun() {
+            write(&mut events);
+        }
+        drop(events);
+        self.0.changed.notify();
+    }
     /// Waits for events.
     pub(crate) async fn changed(&self) {
         let changed = self.0.changed.changed();
         if self.0.events.borrow().is_empty() && !self.is_overrun() {
             changed.await;
         }
-    }
-}
-
-impl Shared {
-    fn tell(&self, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut events = self.events.borrow_mut();
-        if events.len() > EVENTS_MAX {
-            self.overrun.set(true);
-            events.clear();
-        }
-        if !self.overrun.get() {
-            write(&mut events);
-        }
-        drop(events);
-        self.changed.notify();
     }
 }
 
@@ -97,10 +105,10 @@ impl<E: Message> Subscribers<E> {
     /// Tells all of them.
     pub fn tell(&self, event: &E) {
         for (client, pid) in self.clients.borrow().iter() {
-            if let Some(client) = client.upgrade() {
+            if let Some(client) = client.upgrade().map(Client) {
                 client.tell(|out| {
                     self.id.frame(out, |out| {
-                        out.extend(client.index.to_be_bytes());
+                        out.extend(client.index().to_be_bytes());
                         out.extend(pid.to_be_bytes());
                         event.put(out);
                     })

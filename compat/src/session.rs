@@ -98,7 +98,10 @@ impl Session {
                 self.control.room_mut::<Trace>().note_told(&answered);
                 self.output.extend(answered);
             }
-            (_, Some(client)) => client.changed().await,
+            _ if self.end.is_some() => pending().await,
+            (_, Some(client)) if self.output.len() < ANSWERS_MAX => client.changed().await,
+            // Events wait until the client reads, though not for ever.
+            (_, Some(client)) => client.overrun().await,
             (_, None) => pending().await,
         }
     }
@@ -115,7 +118,9 @@ impl Session {
                 self.end.get_or_insert(Hangup::Overrun);
             }
             // Between two answers, never inside of one.
-            self.output.extend(client.take_events());
+            if self.end.is_none() && self.output.len() < ANSWERS_MAX {
+                self.output.extend(client.take_events());
+            }
         }
         for _ in 0..BATCH {
             if self.end.is_some() || self.output.len() >= ANSWERS_MAX {
@@ -208,5 +213,43 @@ impl Session {
             index.put(out);
             out.extend(&table[..]);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use quiver_testkit::executor::Executor;
+
+    #[test]
+    fn events_for_who_never_reads_are_bounded() {
+        let control = Executor::new(0).control();
+        crate::add(&control, "test", (1, 0, 0), |_| {});
+        let mut session = Session::new(control);
+        frame_of_hello(&mut session);
+        session.work();
+        let client = session.client.clone().expect("it was greeted");
+        for _ in 0..100_000 {
+            client.tell(|out| out.extend([7; 1000]));
+            session.work();
+            // Nothing is to be done as long as nothing is read.
+            if session.end().is_none() && session.output().len() >= ANSWERS_MAX && !client.is_overrun() {
+                assert!(session.changed().now_or_never().is_none());
+            }
+        }
+        assert_eq!(session.end(), Some(&Hangup::Overrun));
+        assert!(session.output().len() < 2 * ANSWERS_MAX, "{} bytes", session.output().len());
+    }
+
+    /// The first message of a client.
+    fn frame_of_hello(session: &mut Session) {
+        let mut bytes = vec![0; 4 + 64];
+        bytes[4] = b'x';
+        let mut out = vec![0; FRAME];
+        out[8..12].copy_from_slice(&(bytes.len() as u32 + 2).to_be_bytes());
+        out.extend(SOCKCLNT_CREATE.to_be_bytes());
+        out.extend(bytes);
+        session.receive(&out);
     }
 }

@@ -138,8 +138,11 @@ async fn exchange(
             place.is(doing);
             was = doing;
         }
-        if session.output().is_empty() && session.end().is_some() {
-            return Ok(());
+        match session.end() {
+            // Who does not read is not waited for.
+            Some(Hangup::Overrun) => return Ok(()),
+            Some(_) if session.output().is_empty() => return Ok(()),
+            _ => {}
         }
         let interest = match (session.wants_input(), session.output().is_empty()) {
             (true, true) => Some(Interest::READABLE),
