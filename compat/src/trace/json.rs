@@ -98,7 +98,9 @@ fn show_base(base: &str, input: &mut Input<'_>) -> Result<Value, Malformed> {
         "i64" => i64::take(input)?.into(),
         "f64" => f64::take(input)?.into(),
         "bool" => bool::take(input)?.into(),
-        _ => Value::Null,
+        "string" => String::take(input)?.into(),
+        // Nothing is shown that takes no bytes: a count could ask for any number of them.
+        _ => return Err(Malformed { field: String::new(), what: format!("{base} is no type of the language") }),
     })
 }
 

@@ -19,7 +19,10 @@ fn check(control: &Control, messages: &[Message]) -> Result<(), String> {
     for (index, message) in messages.iter().enumerate() {
         let name = &message.name;
         let (request, reply) = definitions(&api, message)?;
-        let is_taken = |name: &str| api.has(name) || messages[..index].iter().any(|other| other.name == *name);
+        let is_of = |other: &Message, name: &str| {
+            name.strip_prefix(&*other.name).is_some_and(|rest| rest.is_empty() || rest == "_reply")
+        };
+        let is_taken = |name: &str| api.has(name) || messages[..index].iter().any(|other| is_of(other, name));
         if is_taken(&request.name) || is_taken(&reply.name) {
             return Err(format!("there is a message `{name}`, or a reply to one, already; rename it"));
         }
@@ -93,6 +96,9 @@ fn fields(api: &Api, given: &[MessageField], header: Header) -> Result<Vec<Field
             }
             _ => return Err(format!("the field `{name}` has a fixed number of elements or a field that says it")),
         };
+        if kind == "string" && matches!(shape, Shape::Counted(_)) {
+            return Err(format!("the field `{name}`: a string says its length itself; leave the count out"));
+        }
         let is_last = index + 1 == given.len();
         if !is_last && matches!(shape, Shape::Array(0) | Shape::Counted(_)) {
             return Err(format!("the field `{name}` has any length, so it is the last one"));

@@ -89,8 +89,8 @@ fn what_plugins_configure_is_in_files_diffs_completion_and_schema() {
     daemon.apply("f", &without).unwrap();
     assert_eq!(forward(&mut daemon, &["ttl 9"]), ["ip4 10.0.0.2 > 10.0.1.2 ttl 8"]);
     let shown = said(&mut daemon, "show plugins");
-    let words: Vec<_> = shown.lines().last().unwrap().split_whitespace().take(5).collect();
-    assert_eq!(words, ["1.", "dscp-mark", "1.0.0", "dscp-mark", "loaded,"], "{shown}");
+    let words: Vec<_> = shown.lines().last().unwrap().split_whitespace().skip(1).take(4).collect();
+    assert_eq!(words, ["dscp-mark", "1.0.0", "dscp-mark", "loaded,"], "{shown}");
     daemon.finish().unwrap();
 }
 
@@ -129,6 +129,7 @@ fn two_plugins_share_an_arc() {
     let values = [("interface".to_owned(), "a".into()), ("least".to_owned(), 5.into())];
     daemon.control().put_values("ttl-guards", values.into_iter().collect()).unwrap();
     assert_eq!(forward(&mut daemon, &["ttl 4", "ttl 5"]), ["ip4 10.0.0.2 > 10.0.1.2 ttl 4 dscp 46"]);
-    assert_eq!(said(&mut daemon, "show plugins").lines().count(), 5, "loaded once, however often it is asked for");
+    let shown = said(&mut daemon, "show plugins");
+    assert_eq!(shown.matches(" ttl-guard ").count(), 1, "loaded once, however often it is asked for: {shown}");
     daemon.finish().unwrap();
 }
