@@ -1,7 +1,8 @@
 //! The memory that quiverd allocates from, for `show memory`: what glibc says of it, and what Linux says of its pages.
 #![allow(unsafe_code)]
 
-use std::io::{Error, ErrorKind, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Error, ErrorKind, Result};
 
 use quiver_runtime::memory::Heap;
 
@@ -11,7 +12,10 @@ pub fn read() -> Result<Heap> {
     // time from any thread.
     let info = unsafe { libc::mallinfo2() };
     let of = |count: usize| count as u64;
-    let place = place(&std::fs::read_to_string("/proc/self/smaps")?);
+    // Linux makes the lines as they are read, and walks through all pages of a mapping for it: none behind the heap is asked
+    // for.
+    let smaps = BufReader::with_capacity(4096, File::open("/proc/self/smaps")?);
+    let place = place(smaps.lines().map_while(Result::ok));
     let (base, size, resident) =
         place.ok_or_else(|| Error::new(ErrorKind::NotFound, "no [heap] in /proc/self/smaps"))?;
     Ok(Heap {
@@ -30,11 +34,12 @@ pub fn read() -> Result<Heap> {
 }
 
 /// Where the heap begins, its size, and what of it is in memory, in bytes: proc_pid_smaps(5).
-fn place(smaps: &str) -> Option<(u64, u64, u64)> {
-    let mut lines = smaps.lines().skip_while(|line| !line.ends_with("[heap]"));
-    let (from, to) = lines.next()?.split(' ').next()?.split_once('-')?;
+fn place(smaps: impl Iterator<Item = String>) -> Option<(u64, u64, u64)> {
+    let mut lines = smaps.skip_while(|line| !line.ends_with("[heap]"));
+    let first = lines.next()?;
+    let (from, to) = first.split(' ').next()?.split_once('-')?;
     let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
-    let resident = lines.find_map(|line| line.strip_prefix("Rss:"))?;
+    let resident = lines.find_map(|line| line.strip_prefix("Rss:").map(str::to_owned))?;
     let kilobytes: u64 = resident.trim().strip_suffix(" kB")?.parse().ok()?;
     Some((from, to - from, kilobytes << 10))
 }

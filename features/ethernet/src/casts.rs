@@ -96,7 +96,13 @@ fn apply(control: &Control, change: Change<'_, CastCounters>) -> Result<(), Obje
             .remedy("name the interface that it is a part of"));
     }
     let enabled = NODES.iter().try_for_each(|(_, node, arc, _)| dataplane.enable(arc, node, id, on));
-    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+    enabled.map_err(|error| {
+        // Half of it is nothing that an object says.
+        for (_, node, arc, _) in NODES.iter().filter(|_| on) {
+            let _ = dataplane.enable(arc, node, id, false);
+        }
+        ObjectError::whole(error.to_string())
+    })
 }
 
 /// Has an interface's frames counted apart, or not.

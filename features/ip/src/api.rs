@@ -14,9 +14,11 @@ mod replacing;
 mod routes;
 mod tables;
 
+pub(crate) use replacing::Leaving;
+
 pub(crate) fn register(control: &Control) {
     control.insert_room(replacing::Replacing::default());
-    control.insert_room(replacing::Leaving::default());
+    control.insert_room(Leaving::default());
     quiver_compat::add(control, "fib_types", (0, 0, 1), fields::add_types);
     quiver_compat::add(control, "ip", (3, 2, 0), |file| {
         tables::add_messages(file);

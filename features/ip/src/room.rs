@@ -9,6 +9,7 @@ use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, wat
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
 
 use crate::adjacency::Link;
+use crate::api::Leaving;
 use crate::fib::{Fib, FibCounters, FibError, Path, Size, Source, Special, TableId, Target};
 use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
 use crate::node::input::Ip4Input;
@@ -357,13 +358,18 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
             ip.set_default_route(TableId::DEFAULT, table.no_route).map_err(refused)?;
         }
         Change::Create(table) => {
+            control.room_mut::<Leaving>().0.remove(&table.id);
             let size = match table.size {
                 TableSize::Small => Size::Small,
                 TableSize::Large => Size::Large,
             };
             ip.add_table(TableId(table.id), size, table.counters, table.no_route).map_err(refused)?;
         }
-        Change::Update { new, .. } => ip.set_default_route(TableId(new.id), new.no_route).map_err(refused)?,
+        Change::Update { new, .. } => {
+            // Whoever configures it wants it.
+            control.room_mut::<Leaving>().0.remove(&new.id);
+            ip.set_default_route(TableId(new.id), new.no_route).map_err(refused)?;
+        }
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {
             ip.set_default_route(TableId::DEFAULT, None).map_err(refused)?;
         }

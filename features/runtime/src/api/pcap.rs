@@ -1,7 +1,7 @@
 //! VPP's messages about captures, which stand in `interface.api`.
 
 use quiver_compat::api::Adding;
-use quiver_compat::types::InterfaceIndex;
+use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text};
 use quiver_control::Control;
 use quiver_engine::capture::Point;
@@ -48,7 +48,7 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
         return Err(Refusal::unimplemented("filter, error: all packets are copied; readers of the file choose"));
     }
     let interface = match request.sw_if_index {
-        InterfaceIndex(0) => None,
+        InterfaceIndex(0 | NONE) => None,
         index => Some(find(control, index)?.id.0),
     };
     let chosen = [request.capture_rx, request.capture_tx, request.capture_drop].into_iter();
