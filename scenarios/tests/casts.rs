@@ -35,8 +35,8 @@ fn counted(daemon: &Daemon, interface: &str, side: &str) -> [u64; 3] {
     })
 }
 
-#[test]
-fn frames_are_counted_apart_where_a_client_wants_that() {
+/// A daemon in which pg0 is cross-connected to pg1.
+fn crossed() -> Daemon {
     let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
     daemon.configure(
         "create packet-generator interface pg0
@@ -45,6 +45,12 @@ fn frames_are_counted_apart_where_a_client_wants_that() {
          set interface state pg0 up
          set interface state pg1 up",
     );
+    daemon
+}
+
+#[test]
+fn frames_are_counted_apart_where_a_client_wants_that() {
+    let mut daemon = crossed();
     let mut caller = Caller::connect(daemon.control());
     let mut collect = |sw_if_index, enable_disable| {
         let sw_if_index = InterfaceIndex(sw_if_index);
@@ -77,14 +83,7 @@ fn frames_are_counted_apart_where_a_client_wants_that() {
 
 #[test]
 fn what_an_interface_sent_is_shown_as_that_of_a_node_of_its_own() {
-    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
-    daemon.configure(
-        "create packet-generator interface pg0
-         create packet-generator interface pg1
-         set interface l2 xconnect pg0 pg1
-         set interface state pg0 up
-         set interface state pg1 up",
-    );
+    let mut daemon = crossed();
     for _ in 0..3 {
         daemon.send("pg0", &frame(2)).expect("pg0 is up");
     }

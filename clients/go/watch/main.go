@@ -21,6 +21,7 @@ func main() {
 	socket := flag.String("socket", "/run/vpp/api.sock", "path of the daemon's API socket")
 	attempts := flag.Int("attempts", 100, "how often to try to connect before giving up")
 	flag.DurationVar(&core.HealthCheckProbeInterval, "probe", core.HealthCheckProbeInterval, "how often the daemon is asked")
+	flag.DurationVar(&core.HealthCheckReplyTimeout, "patience", core.HealthCheckReplyTimeout, "how long it may take to answer")
 	flag.Parse()
 
 	conn, events, err := govpp.AsyncConnect(*socket, *attempts, core.DefaultReconnectInterval)

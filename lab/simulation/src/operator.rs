@@ -101,7 +101,7 @@ const SHOWS: [&str; 18] = [
     "show bridge-domain detail",
     "show l2fib all",
     "show adjacency",
-    "show workers",
+    "show threads",
     "show buffers",
     "show fusion",
     "show graph",
