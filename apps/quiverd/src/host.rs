@@ -90,10 +90,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_sleeps_is_woken_when_the_clock_goes_ahead() {
         let control = control();
-        let (woken, count) = (Rc::new(Cell::new(0)), 3);
+        let woken = Rc::new(Cell::new(0));
         let tasks = tokio::task::LocalSet::new();
         let all = tasks.run_until(async {
-            for hours in 1..=count {
+            for hours in 1..=3 {
                 let (control, woken) = (control.clone(), woken.clone());
                 tokio::task::spawn_local(async move {
                     control.sleep(Duration::from_secs(hours * 3600)).await;

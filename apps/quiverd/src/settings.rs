@@ -118,8 +118,8 @@ pub struct VppArguments {
     #[arg(long, value_name = "COMMANDS", default_value_t = 50)]
     pub cli_history: usize,
     /// A socket of VPP's binary API, with `,profile=` and a release of VPP behind it where its clients shall find the checksums
-    /// of that one, such as /run/old.sock,profile=25.10; may be given several times. By default api.sock beside the command socket and, as root,
-    /// /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
+    /// of that one, such as /run/old.sock,profile=25.10; may be given several times. By default api.sock beside the command
+    /// socket and, as root, /run/vpp/api.sock. With a command socket of its own, quiverd has none unless told where.
     #[arg(long, value_name = "PATH[,profile=RELEASE]")]
     pub api_socket: Vec<ApiSocket>,
     /// Remember the last so many requests to the binary API from the start on: `api trace`.

@@ -1,4 +1,5 @@
-//! Messages of VPP's API that no test asks: one counts as implemented where a test changes or reads real state by it.
+//! Messages of VPP's API that no test names: one counts as implemented where a test changes or reads real state by it, and
+//! whether it does that is for people to judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,7 @@ impl Messages {
     pub fn untested(&self) -> impl Iterator<Item = String> {
         let untested = self.defined.iter().filter(|(message, _)| !self.tested.contains(&plain(message)));
         untested
-            .map(|(message, file)| format!("{file}: no test sends or receives {message}; write one, or take it out"))
+            .map(|(message, file)| format!("{file}: no test names {message}; write one that asks it, or take it out"))
     }
 
     fn walk(&mut self, file: &str, is_test: bool, tokens: TokenStream) {
@@ -94,6 +95,6 @@ mod tests {
         );
         messages.examine("room/tests/own.rs", "#[message(request)] struct OfTheTest;");
         let untested: Vec<_> = messages.untested().collect();
-        assert_eq!(untested, ["room/src/api.rs: no test sends or receives Lonely; write one, or take it out"]);
+        assert_eq!(untested, ["room/src/api.rs: no test names Lonely; write one that asks it, or take it out"]);
     }
 }
