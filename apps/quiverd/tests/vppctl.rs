@@ -27,7 +27,9 @@ impl Daemon {
             "unix {{ nodaemon runtime-dir {path} cli-listen {path}/cli.sock }} buffers {{ buffers-per-numa 1000 }}"
         );
         let mut command = quiverd::command();
-        let process = quiverd::Daemon::start(command.arg(sections).stderr(Stdio::null()), socket.clone());
+        let own = folder.path().join("s");
+        command.arg("--socket").arg(&own).arg(sections).stderr(Stdio::null());
+        let process = quiverd::Daemon::start(&mut command, own);
         Daemon { _process: process, socket, _folder: folder }
     }
 }
