@@ -1,6 +1,8 @@
 //! A client in the daemon's own process: the tests of rooms call their messages with it, byte by byte as over a socket.
 
 use std::collections::HashMap;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use quiver_control::Control;
 
@@ -115,7 +117,9 @@ impl Caller {
                 self.received.push((u16::from_be_bytes([message[0], message[1]]), message[2..].to_vec()));
                 rest = behind;
             }
-            if !more && output.is_empty() {
+            // What an answer waits for may be there.
+            let changed = pin!(self.session.changed());
+            if !more && output.is_empty() && changed.poll(&mut Context::from_waker(Waker::noop())).is_pending() {
                 return;
             }
         }

@@ -3,8 +3,8 @@
 use quiver_compat::api::Adding;
 use quiver_compat::types::{NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
-use quiver_control::Control;
-use quiver_wire::V4;
+use quiver_control::{Control, Pace};
+use quiver_wire::{Prefix as WirePrefix, V4};
 
 use super::fields::{FibPath, IpRoute, IpRouteV2, IpTable};
 use super::no_ip6;
@@ -206,10 +206,19 @@ fn look_up(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<I
 }
 
 /// What a table is emptied of: all that clients and commands have put there.
-pub(super) fn remove_all(control: &Control, table: TableId) -> Result<(), Refusal> {
-    let routes = control.objects().all::<Route>();
-    for route in routes.iter().filter(|route| route.table.0 == table.0) {
-        control.delete::<Route>(&(route.table, route.prefix))?;
+pub(super) async fn remove_all(control: &Control, table: TableId) -> Result<(), Refusal> {
+    let routes = control.objects().all::<Route>().into_iter().filter(|route| route.table.0 == table.0);
+    remove(control, routes.map(|route| (route.table, route.prefix)).collect()).await
+}
+
+/// Deletes those of the routes that are there, in short turns: other clients do not wait for their end.
+pub(super) async fn remove(control: &Control, routes: Vec<(TableNumber, WirePrefix<V4>)>) -> Result<(), Refusal> {
+    let mut pace = Pace::in_turns(control);
+    for key in routes {
+        pace.step().await;
+        if control.objects().get::<Route>(&key).is_some() {
+            control.delete::<Route>(&key)?;
+        }
     }
     Ok(())
 }

@@ -8,20 +8,23 @@ use quiver_control::Control;
 use super::fields::IpTable;
 use super::no_ip6;
 use super::replacing::{Leaving, Replacing, sweep};
-use super::routes::{only_ip4, remove_all};
+use super::routes::{only_ip4, remove, remove_all};
 use crate::fib::TableId;
 use crate::objects::{self, Route, TableNumber};
 use crate::room::Ip4;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.request(|control, IpTableAddDel { is_add, table }| change(control, is_add, &table));
+    file.waiting(|control, IpTableAddDel { is_add, table }| change(control, is_add, table));
     // There are no routes of groups, and so no tables of them.
-    file.request(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, &table));
+    file.waiting(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, table));
     file.request(ip_table_allocate);
     file.dump(ip_table_dump);
-    file.request(|control, IpTableFlush { table }| remove_all(control, existing(control, &table)?));
+    file.waiting(|control, IpTableFlush { table }| async move {
+        let id = existing(&control, &table)?;
+        remove_all(&control, id).await
+    });
     file.request(ip_table_replace_begin);
-    file.request(ip_table_replace_end);
+    file.waiting(ip_table_replace_end);
     file.request(|control, request: SetIpFlowHash| {
         let SetIpFlowHash { src, dst, sport, dport, proto, reverse, symmetric, .. } = request;
         let bits = [src, dst, sport, dport, proto, reverse, symmetric].into_iter().enumerate();
@@ -59,8 +62,8 @@ pub(super) struct IpTableAddDelV2 {
     pub is_add: bool,
 }
 
-fn change(control: &Control, is_add: bool, table: &IpTable) -> Result<(), Refusal> {
-    let id = only_ip4(table)?;
+async fn change(control: Control, is_add: bool, table: IpTable) -> Result<(), Refusal> {
+    let (control, id) = (&control, only_ip4(&table)?);
     match is_add {
         // It is always there.
         _ if id == TableId::DEFAULT => Ok(()),
@@ -68,7 +71,7 @@ fn change(control: &Control, is_add: bool, table: &IpTable) -> Result<(), Refusa
         // VPP's clients may delete what is not there.
         false if control.objects().get::<objects::IpTable>(&id.0).is_none() => Ok(()),
         false => {
-            remove_all(control, id)?;
+            remove_all(control, id).await?;
             control.room_mut::<Leaving>().0.insert(id.0);
             sweep(control);
             Ok(())
@@ -171,16 +174,10 @@ pub(super) struct IpTableReplaceEnd {
     pub table: IpTable,
 }
 
-fn ip_table_replace_end(control: &Control, request: IpTableReplaceEnd) -> Result<(), Refusal> {
-    let id = existing(control, &request.table)?;
+async fn ip_table_replace_end(control: Control, request: IpTableReplaceEnd) -> Result<(), Refusal> {
+    let id = existing(&control, &request.table)?;
     let marked = control.room_mut::<Replacing>().routes.remove(&id).unwrap_or_default();
-    for prefix in marked {
-        let key = (TableNumber(id.0), prefix);
-        if control.objects().get::<Route>(&key).is_some() {
-            control.delete::<Route>(&key)?;
-        }
-    }
-    Ok(())
+    remove(&control, marked.into_iter().map(|prefix| (TableNumber(id.0), prefix)).collect()).await
 }
 
 flags! {
