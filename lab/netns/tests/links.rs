@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use quiver_netns::{Namespace, Program, World, bridge, enter, run, veth};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use quiver_netns::{Namespace, Program, World, bridge, enter, veth};
 
 fn main() -> ExitCode {
     let world = match enter() {
@@ -74,9 +76,9 @@ fn failures(world: &World) -> Result<(), Failed> {
 
 fn programs() -> Result<(), Failed> {
     let program = Program::start(std::process::Command::new("sleep").arg("1000"))?;
-    let id = program.id().to_string();
-    assert!(run(std::process::Command::new("kill").args(["-0", &id])).is_ok());
+    let id = Pid::from_raw(program.id().cast_signed());
+    assert!(kill(id, None).is_ok());
     drop(program);
-    assert!(run(std::process::Command::new("kill").args(["-0", &id])).is_err());
+    assert!(kill(id, None).is_err());
     Ok(())
 }
