@@ -11,8 +11,8 @@ use crate::fib::TableId;
 use crate::objects::IpTable;
 
 /// Tables that clients have deleted while interfaces are bound to them, or routes lead into them. They stay, without routes of
-/// clients, until the last user has left and a client deals with tables again, as VPP's clients expect, which take an interface away after
-/// its table. Whoever configures a table keeps it.
+/// clients, until the last user has left and a client deals with tables again, as VPP's clients expect, which take an
+/// interface away after its table. Whoever configures a table keeps it.
 #[derive(Default)]
 pub(crate) struct Leaving(pub BTreeSet<u32>);
 
