@@ -3,9 +3,8 @@
 //! They are reported as ignored where these packages cannot be installed: without Python, or without a network.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -17,7 +16,10 @@ fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
     let python = match arguments.list {
         true => Ok(PathBuf::new()),
-        false => installed(Path::new(env!("CARGO_TARGET_TMPDIR"))),
+        false => {
+            let requirements = Path::new(CLIENTS).join("requirements.txt");
+            quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "python", &requirements)
+        }
     };
     if let Err(error) = &python {
         eprintln!("the packages of clients/python cannot be installed, so their tests are ignored: {error}");
@@ -34,28 +36,6 @@ fn main() -> std::process::ExitCode {
     });
     let trials = [of_control].into_iter().chain(of_statistics).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-/// Python with the packages, which are installed once. The error says why there is none.
-fn installed(folder: &Path) -> Result<PathBuf, String> {
-    let said = |output: io::Result<Output>| match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    let requirements = Path::new(CLIENTS).join("requirements.txt");
-    let (environment, done) = (folder.join("python"), folder.join("python-requirements.txt"));
-    let wanted = std::fs::read(&requirements).map_err(|error| error.to_string())?;
-    let python = environment.join("bin/python");
-    if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    said(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment).output())?;
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--retries", "1", "--timeout", "20", "--requirement"]);
-    said(pip.arg(&requirements).output())?;
-    std::fs::write(&done, wanted).map_err(|error| error.to_string())?;
-    Ok(python)
 }
 
 /// What a script of the folder says, if it is successful.
