@@ -5,6 +5,7 @@
 
 pub mod bits;
 mod moments;
+pub mod steps;
 
 pub use moments::Moments;
 

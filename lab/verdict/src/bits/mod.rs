@@ -4,7 +4,7 @@
 //! the samples within it as normal noise (the [`code`]). What the library computes is the definition, not what it says
 //! about itself, and the test in `tests/jumpavg.rs` holds this against it.
 //!
-//! It is weak where a step is no larger than twice the noise.
+//! It is weak where a step is no larger than twice the noise; [`steps`](crate::steps) is better at these.
 
 mod code;
 
