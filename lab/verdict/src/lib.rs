@@ -3,7 +3,10 @@
 //! - [`bits`]: the change points that CSIT's library jumpavg 0.4.2 finds, bit for bit.
 #![forbid(unsafe_code)]
 
+pub mod bisect;
 pub mod bits;
+pub mod compare;
+pub mod gate;
 mod moments;
 pub mod steps;
 

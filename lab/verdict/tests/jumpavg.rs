@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use quiver_verdict::bisect;
 use quiver_verdict::bits::{self, Resolution, Run};
 use serde_json::{Value, json};
 
@@ -20,9 +21,16 @@ fn main() -> std::process::ExitCode {
         eprintln!("jumpavg cannot be installed, so its test is ignored: {error}");
     }
     let is_missing = python.is_err();
-    let same = move || same_as_the_package(&python.unwrap_or_default());
-    let trial = Trial::test("groups, bits and trends are jumpavg's", same).with_ignored_flag(is_missing);
-    libtest_mimic::run(&arguments, vec![trial]).exit_code()
+    let python = python.unwrap_or_default();
+    let trial = |name: &str, test: fn(&Path) -> Result<(), Failed>| {
+        let python = python.clone();
+        Trial::test(name, move || test(&python)).with_ignored_flag(is_missing)
+    };
+    let trials = vec![
+        trial("groups, bits and trends are jumpavg's", same_groups),
+        trial("what a bisection joins takes jumpavg's bits", same_bits_of_three),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// A random series, and the settings it is classified with; `None` is the default.
@@ -83,7 +91,7 @@ impl Series {
     }
 }
 
-fn same_as_the_package(python: &Path) -> Result<(), Failed> {
+fn same_groups(python: &Path) -> Result<(), Failed> {
     let series = (0..SERIES).map(|seed| Series::random(&mut fastrand::Rng::with_seed(seed)));
     let mut series: Vec<_> = series.collect();
     // What random series hardly ever are: equal groups apart, ties, and equal averages of different deviation.
@@ -101,8 +109,7 @@ fn same_as_the_package(python: &Path) -> Result<(), Failed> {
     ];
     series.extend(odd.map(|runs| Series { runs, unit: None, bits: None }));
     let input: String = series.iter().map(|series| format!("{}\n", series.json())).collect();
-    let answers = quiver_oracle::answer(python, &Path::new(TESTS).join("classify.py"), &input)?;
-    let answers: Vec<Value> = answers.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let answers = answers(python, &input)?;
     assert_eq!(answers.len(), series.len());
     let (mut groups_in_all, mut several) = (0, 0);
     for (number, (series, answer)) in series.iter().zip(&answers).enumerate() {
@@ -127,5 +134,36 @@ fn same_as_the_package(python: &Path) -> Result<(), Failed> {
         several += usize::from(groups.len() > 1);
     }
     println!("{} series, {several} of them with change points, {groups_in_all} groups: as jumpavg's", series.len());
+    Ok(())
+}
+
+/// What the package says to each line.
+fn answers(python: &Path, input: &str) -> Result<Vec<Value>, Failed> {
+    let answers = quiver_oracle::answer(python, &Path::new(TESTS).join("classify.py"), input)?;
+    Ok(answers.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+fn same_bits_of_three(python: &Path) -> Result<(), Failed> {
+    let lists = (0..200).map(|seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        [0; 3].map(|_| {
+            let (level, noise) = (1e6 * (9.0 + random.f64()), 1e6 * random.f64());
+            (0..random.usize(1..=12)).map(|_| level + noise * random.f64()).collect::<Vec<_>>()
+        })
+    });
+    let lists: Vec<_> = lists.collect();
+    let line = |[early, middle, late]: &[Vec<f64>; 3]| {
+        format!("{}\n", json!({"early": early, "middle": middle, "late": late, "unit": 1.0}))
+    };
+    let answers = answers(python, &lists.iter().map(line).collect::<String>())?;
+    assert_eq!(answers.len(), lists.len());
+    for ([early, middle, late], answer) in lists.iter().zip(&answers) {
+        let joined = bisect::join(early, middle, late, Resolution::Unit(1.0))?;
+        for (bits, told) in
+            [joined.early_bits, joined.late_bits, joined.double_bits].iter().zip(answer.as_array().ok_or("no bits")?)
+        {
+            assert!((bits - told.as_f64().unwrap_or(f64::NAN)).abs() < 1e-9, "{joined:?} {answer}");
+        }
+    }
     Ok(())
 }

@@ -119,11 +119,11 @@ fn a_drift_is_called_one() {
 /// Where samples depend on each other, false alarms are more than what a course says, and `correlation` is the warning.
 #[test]
 fn dependence_is_told() {
-    for (carried, least) in [(0.0, -0.3), (0.3, 0.0), (0.6, 0.15)] {
+    for (carried, least) in [(0.0_f64, -0.3), (0.3, 0.0), (0.6, 0.15)] {
         let dependent = |seed| {
             let mut last = 0.0;
             series(seed, 0.0, move |random| {
-                last = carried * last + (1.0 - carried * carried as f64).sqrt() * normal(random);
+                last = carried * last + (1.0 - carried * carried).sqrt() * normal(random);
                 last
             })
         };

@@ -1,0 +1,143 @@
+//! What a gate says of builds measured in turns on a shared machine, simulated: over many seeds, with figures.
+//!
+//! `cargo test -p quiver-verdict --test comparison -- --nocapture` prints them.
+
+use fastrand::Rng;
+use quiver_verdict::compare::{Confidence, Side, order, paired, unpaired};
+use quiver_verdict::gate::{Better, Gate, Verdict};
+
+const SEEDS: u64 = 2_000;
+const GATE: Gate = Gate { better: Better::Higher, smallest: 0.01 };
+
+/// A machine that others use, too.
+#[derive(Clone, Copy)]
+struct Machine {
+    /// Of each measurement, normal.
+    noise: f64,
+    /// What the whole machine changes by from one measurement to the next, normal.
+    wander: f64,
+    /// The same, always downwards.
+    heat: f64,
+    /// How often a measurement loses up to a third.
+    disturbed: f64,
+}
+
+const QUIET: Machine = Machine { noise: 0.005, wander: 0.0, heat: 0.0, disturbed: 0.0 };
+const SHARED: Machine = Machine { noise: 0.01, wander: 0.005, heat: 0.0, disturbed: 0.05 };
+const HEATING: Machine = Machine { noise: 0.005, wander: 0.0, heat: 0.002, disturbed: 0.0 };
+
+fn normal(random: &mut Rng) -> f64 {
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+impl Machine {
+    /// Pairs (parent, current), where current has `speed` times what parent has, measured in this order.
+    fn pairs(self, seed: u64, pairs: usize, speed: f64, order: fn(usize) -> [Side; 2]) -> Vec<(f64, f64)> {
+        let mut random = Rng::with_seed(seed);
+        let mut level: f64 = 1e7;
+        let mut measure = |side: Side| {
+            level *= 1.0 + self.wander * normal(&mut random) - self.heat;
+            let own = if side == Side::Current { speed } else { 1.0 };
+            let lost = if random.f64() < self.disturbed { random.f64() / 3.0 } else { 0.0 };
+            level * own * (1.0 + self.noise * normal(&mut random)) * (1.0 - lost)
+        };
+        let pair = |number| match order(number) {
+            [Side::Parent, _] => {
+                let parent = measure(Side::Parent);
+                (parent, measure(Side::Current))
+            }
+            [Side::Current, _] => {
+                let current = measure(Side::Current);
+                (measure(Side::Parent), current)
+            }
+        };
+        (0..pairs).map(pair).collect()
+    }
+
+    /// Percentages: regression, progression, same, undecided; and how often the interval holds the truth.
+    fn verdicts(self, pairs: usize, speed: f64) -> ([f64; 4], f64) {
+        let (mut said, mut held) = ([0.0; 4], 0.0);
+        for seed in 0..SEEDS {
+            let ratio = paired(&self.pairs(seed, pairs, speed, order), Confidence::HIGH).expect("a ratio");
+            said[GATE.judge(ratio).verdict as usize] += 100.0 / SEEDS as f64;
+            held += f64::from(ratio.low <= speed && speed <= ratio.high) * 100.0 / SEEDS as f64;
+        }
+        (said, held)
+    }
+}
+
+#[test]
+fn equal_builds_are_not_told_apart_and_slower_ones_are_found() {
+    println!("{SEEDS} seeds, 1 % matters, 99 % confidence:");
+    println!("  regression, progression, same, undecided; truth in the interval");
+    let machines = [
+        ("quiet", QUIET, 20, 99.0),
+        ("shared", SHARED, 20, 80.0),
+        ("shared", SHARED, 40, 99.0),
+        ("heating", HEATING, 20, 99.0),
+    ];
+    for (name, machine, pairs, least) in machines {
+        for speed in [1.0, 0.99, 0.97, 1.03] {
+            let ([regression, progression, same, undecided], held) = machine.verdicts(pairs, speed);
+            let percent = (speed - 1.0) * 100.0;
+            println!(
+                "  {name}, {pairs} pairs, {percent:+.0} %: \
+                {regression:.2} {progression:.2} {same:.2} {undecided:.2}; {held:.2}"
+            );
+            assert!(held > 98.5, "{name} {speed}: {held}");
+            match speed {
+                1.0 => assert!(regression + progression < 1.0, "{name}: false alarms {regression} {progression}"),
+                0.97 => assert!(regression >= least && progression == 0.0, "{name}: {regression} found"),
+                1.03 => assert!(progression >= least && regression == 0.0, "{name}: {progression} found"),
+                _ => assert!(progression == 0.0, "{name}: {progression}"),
+            }
+        }
+    }
+}
+
+/// What changes steadily is in every ratio of A B A B, and in none of A B B A.
+#[test]
+fn turns_about_cancel_what_changes_steadily() {
+    let always = |_| [Side::Parent, Side::Current];
+    let told = |order: fn(usize) -> [Side; 2]| {
+        let is_told = |seed: &u64| {
+            let ratio = paired(&HEATING.pairs(*seed, 40, 1.0, order), Confidence::HIGH).expect("a ratio");
+            ratio.low > 1.0 || ratio.high < 1.0
+        };
+        (0..SEEDS).filter(is_told).count() as f64 * 100.0 / SEEDS as f64
+    };
+    let (same_order, turns) = (told(always), told(order));
+    println!("0.2 % lost a measurement, equal builds: A B A B tells {same_order:.2} % apart, A B B A {turns:.2} %");
+    assert!(turns < 1.5 && same_order > 10.0, "{turns} {same_order}");
+}
+
+/// One after the other, the machine's changes are in the ratio; in turns, they are not.
+#[test]
+fn turns_are_worth_it() {
+    let (mut paired_told, mut unpaired_told) = (0.0, 0.0);
+    for seed in 0..SEEDS {
+        let pairs = SHARED.pairs(seed, 20, 1.0, order);
+        let ratio = paired(&pairs, Confidence::HIGH).expect("a ratio");
+        paired_told += f64::from(ratio.low > 1.0 || ratio.high < 1.0) * 100.0 / SEEDS as f64;
+        let all: Vec<_> = pairs.iter().flat_map(|(parent, current)| [*parent, *current]).collect();
+        let ratio = unpaired(&all[..20], &all[20..], Confidence::HIGH).expect("a ratio");
+        unpaired_told += f64::from(ratio.low > 1.0 || ratio.high < 1.0) * 100.0 / SEEDS as f64;
+    }
+    println!(
+        "equal builds on a shared machine told apart: in turns {paired_told:.2} %, one after the other {unpaired_told:.2} %"
+    );
+    assert!(paired_told < 1.5 && unpaired_told > 20.0, "{paired_told} {unpaired_told}");
+}
+
+#[test]
+fn unpaired_intervals_hold_the_truth() {
+    let mut held = 0.0;
+    for seed in 0..SEEDS {
+        let (parent, current): (Vec<_>, Vec<_>) = QUIET.pairs(seed, 15, 0.97, order).into_iter().unzip();
+        let ratio = unpaired(&parent, &current[..12], Confidence::HIGH).expect("a ratio");
+        held += f64::from(ratio.low <= 0.97 && 0.97 <= ratio.high) * 100.0 / SEEDS as f64;
+        assert_eq!(GATE.judge(ratio).verdict, Verdict::Regression, "{seed}");
+    }
+    println!("15 and 12 unpaired measurements: the truth is in {held:.2} % of the intervals");
+    assert!(held > 98.5, "{held}");
+}
