@@ -3,7 +3,7 @@
 //! - [`interface`]: the interfaces, objects of kind `packet-generators`.
 //! - [`queue`]: their receive and transmit queues.
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold.
-//! - `generator` makes their packets on a worker, `sequence` numbers them and tells what became of them, `running` is
+//! - `generator` makes their packets on a worker from a `template`, `sequence` numbers them and tells what became of them, `running` is
 //!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod queue;
 mod running;
 mod sequence;
 pub mod stream;
+mod template;
 pub mod text;
 pub mod values;
 pub mod wire;

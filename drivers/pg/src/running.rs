@@ -11,11 +11,12 @@ use quiver_interface::settings::AdminState;
 use quiver_interface::{Events, InterfaceSettings};
 
 use crate::capture;
-use crate::generator::{Generator, Packets, Template};
+use crate::generator::{Generator, Packets};
 use crate::interface::{PacketGenerators, PgMode, header};
 use crate::queue::Source;
 use crate::sequence::{STREAMS_MAX, Score, Scoreboard};
 use crate::stream::{PgStream, recorded};
+use crate::template::Template;
 use crate::values::Values;
 
 /// Tasks that wake each other one after the other at most when a packet has come to control: the one that hears of it, and
