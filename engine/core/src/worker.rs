@@ -10,6 +10,7 @@ use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
 use crate::mailbox::Mailbox;
 use crate::rx::{RxMode, RxQueue};
+use crate::thread::FineClock;
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
 use quiver_table::Reader;
@@ -66,6 +67,7 @@ pub struct Worker {
     mailbox: Arc<Mailbox>,
     counters: Arc<WorkerCounters>,
     now: u64,
+    pub(crate) fine_clock: FineClock,
     /// What the last turn received.
     pub(crate) harvest: Harvest,
 }
@@ -97,6 +99,7 @@ impl Worker {
             mailbox,
             counters,
             now: 0,
+            fine_clock: FineClock::default(),
             harvest: Harvest::default(),
         }
     }
@@ -163,6 +166,10 @@ impl Worker {
     }
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.mailbox
+    }
+    /// What tells times within a turn apart.
+    pub fn fine_clock(&self) -> FineClock {
+        self.fine_clock
     }
     /// What the worker says of itself.
     pub fn counters(&self) -> &WorkerCounters {
