@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::capture::{Capture, PcapFile, Store};
 use crate::interface::PacketGenerators;
+use crate::profiles::FAMILIES;
 use crate::running::switch;
 use crate::stream::{PgStream, recorded};
 use crate::text;
@@ -46,6 +47,7 @@ pub(crate) fn register(control: &Control) {
     );
     add("show packet-generator [<stream>]", "Show streams and what became of their packets.", show);
     add("show packet-generator capture <interface>", "Show the packets of a capture.", show_capture);
+    add("show packet-generator profiles", "Show the profiles that streams can be made by.", show_profiles);
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -116,6 +118,15 @@ fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
             row.extend([received, score.lost(), duplicated, reordered].map(numbered));
         }
         table.row(row);
+    }
+    Ok(table.into())
+}
+
+fn show_profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Profile", "Packets", "At most"]);
+    for family in FAMILIES {
+        let most: Vec<_> = family.most.iter().filter(|most| **most > 0).map(u32::to_string).collect();
+        table.row([Cell::from(family.name), Cell::from(family.what), Cell::from(most.join(", "))]);
     }
     Ok(table.into())
 }

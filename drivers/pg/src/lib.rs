@@ -2,7 +2,8 @@
 //!
 //! - [`interface`]: the interfaces, objects of kind `packet-generators`.
 //! - [`queue`]: their receive and transmit queues.
-//! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold.
+//! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold; [`profiles`]: streams by the names
+//!   that CSIT's suites use.
 //! - `generator` makes their packets on a worker from a `template`, `sequence` numbers them and tells what became of them, `running` is
 //!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
@@ -13,6 +14,7 @@ mod capture;
 mod commands;
 mod generator;
 pub mod interface;
+pub mod profiles;
 pub mod queue;
 mod running;
 mod sequence;

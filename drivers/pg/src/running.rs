@@ -158,7 +158,8 @@ fn start(control: &Control, stream: &PgStream) {
             (None, PgMode::Ethernet) => Packets::Made(Template::new(stream)),
             (None, PgMode::Ip4) => {
                 let destination_mac = Values::One(port.mac);
-                Packets::Made(Template::new(&PgStream { destination_mac, vlan: None, ..stream.clone() }))
+                let untagged = PgStream { destination_mac, vlan: None, inner_vlan: None, ..stream.clone() };
+                Packets::Made(Template::new(&untagged))
             }
         };
         let slot = kept.slot;

@@ -4,17 +4,20 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 
 use pcap_file::pcap::PcapReader;
+use quiver_control::object::{Problems, Record};
 use quiver_control::{Object, ObjectError};
 use quiver_interface::InterfaceName;
 use quiver_wire::{MacAddress, VlanId};
+use serde_json::json;
 
 use crate::sequence::Tag;
-use crate::values::Values;
+use crate::values::{FrameSize, Values};
 
 /// Packets of a file at most.
 const RECORDED_MAX: usize = 65_536;
-/// Bytes of a frame at most.
-const SIZE_MAX: u64 = u16::MAX as u64;
+
+/// The size of frames if none is said.
+const SIZE: FrameSize = FrameSize::new(64).expect("it is one");
 
 /// A stream of packets that an interface of the packet generator receives.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -39,6 +42,11 @@ pub struct PgStream {
     pub destination_mac: Values<MacAddress>,
     /// VLANs; without them, frames have no tag.
     pub vlan: Option<Values<VlanId>>,
+    /// Which tag says that.
+    #[default(VlanTag::Dot1q)]
+    pub vlan_tag: VlanTag,
+    /// VLANs of a second tag behind the first; without them, there is none.
+    pub inner_vlan: Option<Values<VlanId>>,
     /// Source addresses of IPv4.
     #[default(Values::One(Ipv4Addr::new(10, 0, 0, 1)))]
     pub source: Values<Ipv4Addr>,
@@ -54,9 +62,9 @@ pub struct PgStream {
     /// Destination ports of UDP.
     #[default(Values::One(1024))]
     pub destination_port: Values<u16>,
-    /// Bytes of a frame, Ethernet header included, checksum not.
-    #[default(Values::One(64))]
-    pub size: Values<u16>,
+    /// Bytes of a frame, Ethernet header included, checksum not. `imix` is 28x64,16x570,4x1518.
+    #[default(Values::One(SIZE))]
+    pub size: Values<FrameSize>,
     /// Packets in a second; 0 for as many as possible.
     #[default(0)]
     pub rate: u64,
@@ -81,17 +89,41 @@ pub struct PgStream {
     pub seed: u64,
 }
 
+impl PgStream {
+    /// A stream without a name and an interface, and all else at its defaults.
+    pub fn unnamed() -> PgStream {
+        let nowhere = json!({"name": "", "interface": ""}).as_object().cloned().unwrap_or_default();
+        PgStream::read_record(&nowhere, &mut Problems::default()).expect("all other fields have defaults")
+    }
+}
+
+quiver_control::choice! {
+    /// The first tag of a frame.
+    pub enum VlanTag {
+        /// A tag of customers, 0x8100.
+        Dot1q = "dot1q",
+        /// A tag of providers, 0x88a8.
+        Dot1ad = "dot1ad",
+    } as "vlan-tag", "dot1q or dot1ad";
+}
+
 /// Bytes of the headers in front of the payload.
 pub(crate) fn headers(stream: &PgStream) -> usize {
-    14 + if stream.vlan.is_some() { 4 } else { 0 } + 20 + 8
+    let tags = usize::from(stream.vlan.is_some()) + usize::from(stream.inner_vlan.is_some());
+    14 + 4 * tags + 20 + 8
 }
 
 /// What holds of a stream by itself.
 pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
     let least = (headers(stream) + Tag::LENGTH) as u64;
-    if stream.pcap.is_none() && (stream.size.smallest() < least || stream.size.largest() > SIZE_MAX) {
+    if stream.pcap.is_none() && stream.size.smallest() < least {
         let what = format!("{} is not possible", stream.size);
-        return Err(ObjectError::field("size", what).remedy(format!("from {least} to {SIZE_MAX} with these headers")));
+        return Err(
+            ObjectError::field("size", what).remedy(format!("from {least} to {} with these headers", FrameSize::MAX))
+        );
+    }
+    if stream.inner_vlan.is_some() && stream.vlan.is_none() {
+        return Err(ObjectError::field("inner-vlan", "there is no tag before it").remedy("give a vlan, too"));
     }
     if stream.burst == 0 {
         return Err(ObjectError::field("burst", "0 packets never come").remedy("at least 1"));

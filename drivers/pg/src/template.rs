@@ -3,7 +3,7 @@
 use quiver_wire::{EtherType, IpProtocol, checksum};
 
 use crate::sequence::Tag;
-use crate::stream::{PgStream, headers};
+use crate::stream::{PgStream, VlanTag, headers};
 use crate::values::{Sequence, Value, Values};
 
 /// A packet made once, in which only fields that vary are written.
@@ -36,9 +36,16 @@ impl Template {
         }
         field(&mut fields, 0, 6, &stream.destination_mac, stream.seed);
         field(&mut fields, 6, 6, &stream.source_mac, stream.seed);
-        if let Some(vlan) = &stream.vlan {
-            bytes[12..14].copy_from_slice(&EtherType::DOT1Q.get().to_be_bytes());
-            field(&mut fields, 14, 2, vlan, stream.seed);
+        let outer = match stream.vlan_tag {
+            VlanTag::Dot1q => EtherType::DOT1Q,
+            VlanTag::Dot1ad => EtherType::DOT1AD,
+        };
+        let tags = [(outer, &stream.vlan), (EtherType::DOT1Q, &stream.inner_vlan)];
+        for (number, (tag, vlan)) in tags.into_iter().filter_map(|(tag, vlan)| Some((tag, vlan.as_ref()?))).enumerate()
+        {
+            let at = 12 + 4 * number;
+            bytes[at..at + 2].copy_from_slice(&tag.get().to_be_bytes());
+            field(&mut fields, at + 2, 2, vlan, stream.seed);
         }
         bytes[ip - 2..ip].copy_from_slice(&EtherType::IP4.get().to_be_bytes());
         bytes[ip] = 0x45;

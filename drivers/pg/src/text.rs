@@ -6,16 +6,17 @@
 //!   data { IP4: 1.2.3 -> 4.5.6  UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1  UDP: 1024 -> 53  incrementing 30 } }
 //! ```
 //!
-//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `ttl N`. Wherever VPP has a value or a range, all forms
-//! of [`Values`] fit.
+//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `vlan-tag dot1ad`, `inner-vlan VALUES`, `ttl N`, and
+//! `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
+//! Wherever VPP has a value or a range, all forms of [`Values`] fit.
 
-use quiver_control::object::{Problems, Record, Scalar};
+use quiver_control::object::Scalar;
 use quiver_interface::InterfaceName;
 use quiver_wire::MacAddress;
-use serde_json::json;
 
+use crate::profiles;
 use crate::stream::PgStream;
-use crate::values::{Value, Values};
+use crate::values::{FrameSize, Value, Values};
 
 /// The stream that these words describe; the error says what is wrong with them.
 pub fn stream(words: &[String]) -> Result<PgStream, String> {
@@ -24,9 +25,7 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
     let mut words = Words(spaced.split_whitespace().peekable());
     let in_braces = words.0.next_if_eq(&"{").is_some();
     let (mut name, mut interface) = (None, None);
-    let unnamed = json!({"name": "", "interface": ""}).as_object().cloned().unwrap_or_default();
-    let mut problems = Problems::default();
-    let mut stream = PgStream::read_record(&unnamed, &mut problems).ok_or("the defaults of streams are incomplete")?;
+    let mut stream = PgStream::unnamed();
     loop {
         if !in_braces && words.0.peek().is_none() {
             break;
@@ -45,6 +44,13 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             "ttl" => stream.ttl = words.small("ttl")?,
             "size" => stream.size = words.sizes()?,
             "vlan" => stream.vlan = Some(words.values()?),
+            "vlan-tag" => stream.vlan_tag = words.choice()?,
+            "inner-vlan" => stream.inner_vlan = Some(words.values()?),
+            "profile" => {
+                let name = words.next("the name of a profile")?;
+                let is_reverse = words.0.next_if_eq(&"reverse").is_some();
+                profiles::apply(&mut stream, name, is_reverse)?;
+            }
             "pcap" => stream.pcap = Some(words.next("a file")?.to_owned()),
             "node" => {
                 let node = words.next("a node")?;
@@ -56,7 +62,7 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             other => {
                 return Err(format!(
                     "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
-                     burst, maxframe, worker, window, seed, ttl, vlan, pcap, node, data"
+                     burst, maxframe, worker, window, seed, ttl, vlan, vlan-tag, inner-vlan, profile, pcap, node, data"
                 ));
             }
         }
@@ -135,8 +141,13 @@ impl<'a> Words<'a> {
         let number = self.number(what)?;
         T::try_from(number).map_err(|_| format!("{what} {number} is too much"))
     }
+    /// One of a few words.
+    fn choice<T: Scalar>(&mut self) -> Result<T, String> {
+        let word = self.next(T::EXPECTED)?;
+        T::parse(word).map_err(|_| format!("{word}: expected {}", T::EXPECTED))
+    }
     /// Sizes: VPP's `a-b` is walked through, and its `a+b` is drawn by lot.
-    fn sizes(&mut self) -> Result<Values<u16>, String> {
+    fn sizes(&mut self) -> Result<Values<FrameSize>, String> {
         let drawn = self.0.next_if(|word| word.contains('+'));
         match drawn.and_then(|word| word.split_once('+')) {
             Some((least, most)) => {
@@ -212,6 +223,8 @@ mod tests {
             |text: &str| read(&format!("{{ name x source pg0 size {text} }}")).map(|stream| stream.size.to_string());
         assert_eq!(size("64+128"), Ok("random:64-128".into()));
         assert_eq!(size("64-128"), Ok("64-128".into()));
+        assert_eq!(size("imix"), Ok("28x64,16x570,4x1518".into()));
+        assert_eq!(size("3x64,9000"), Ok("3x64,1x9000".into()));
         assert!(size("128+64").is_err());
     }
 
@@ -227,6 +240,9 @@ mod tests {
             ("{name x interface pg0 speed 3}", "`speed` is no word of a stream"),
             ("{name x interface pg0 data { UDP: 1 -> 2 }}", "`UDP:` cannot stand here"),
             ("{name x interface pg0 ttl 300}", "ttl 300 is too much"),
+            ("{name x interface pg0 vlan-tag qinq}", "qinq: expected dot1q or dot1ad"),
+            ("{name x interface pg0 profile ip4dst}", "there is no profile 'ip4dst'; there are ethip4-ip4dst"),
+            ("{name x interface pg0 size 0x64}", "0x64: '0' is no weight"),
             ("{name x interface pg0 size 9-3}", "9-3: 9 comes after 3"),
             ("{name x interface pg0} more", "`more` stands behind"),
             ("{name x interface pg0 node ip4-lookup}", "node ip4-lookup: streams enter at ethernet-input only"),

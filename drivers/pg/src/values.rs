@@ -1,5 +1,6 @@
 //! Values of a field over the packets of a stream: `10.0.0.1`, `10.0.0.1-10.0.0.9` (one after the other, then again),
-//! `10.0.0.1,10.0.0.7` (a list, likewise), `random:10.0.0.1-10.0.0.9` (drawn from the stream's seed).
+//! `10.0.0.1,10.0.0.7` (a list, likewise), `28x64,16x570,4x1518` (a mix: each value so many times in a round, evenly spread),
+//! `random:10.0.0.1-10.0.0.9` (drawn from the stream's seed).
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -13,15 +14,24 @@ pub trait Value: Scalar + Copy + PartialEq {
     const VALUES: &'static str;
     /// What is expected of a list of these.
     const EXPECTED_VALUES: &'static str;
+    /// Values with a name of their own.
+    const NAMED: &'static [(&'static str, &'static str)] = &[];
     /// As a number.
     fn number(self) -> u64;
 }
 
+quiver_control::number! {
+    /// Bytes of a frame.
+    pub struct FrameSize(u16) in 1..=65535 as "frame-size";
+}
+
 macro_rules! values {
-    ($($type:ty, $name:literal, $example:literal, $number:expr;)*) => {$(
+    ($($type:ty, $name:literal, $example:literal, $number:expr $(, $named:expr)?;)*) => {$(
         impl Value for $type {
             const VALUES: &'static str = $name;
-            const EXPECTED_VALUES: &'static str = concat!("a value such as ", $example, ", or a-b, a,b,c, or random:a-b");
+            const EXPECTED_VALUES: &'static str =
+                concat!("a value such as ", $example, ", or a-b, a,b,c, 3xa,1xb, or random:a-b");
+            $(const NAMED: &'static [(&'static str, &'static str)] = $named;)?
             fn number(self) -> u64 {
                 ($number)(self)
             }
@@ -34,7 +44,13 @@ values! {
     Ipv4Addr, "ip4s", "10.0.0.1", |address: Ipv4Addr| u64::from(u32::from(address));
     u16, "u16s", "1000", u64::from;
     VlanId, "vlans", "10", |vlan: VlanId| u64::from(vlan.get());
+    FrameSize, "frame-sizes", "64 or imix", |size: FrameSize| u64::from(size.get()), &[("imix", IMIX)];
 }
+
+/// The mix of sizes that CSIT's suites call IMIX.
+const IMIX: &str = "28x64,16x570,4x1518";
+/// Values in a round of a mix at most.
+const ROUND_MAX: u64 = 65_536;
 
 /// The values of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +61,8 @@ pub enum Values<T> {
     Range(T, T),
     /// One after the other, and again.
     List(Vec<T>),
+    /// Each so many times in a round.
+    Mix(Vec<(u32, T)>),
     /// Any from the first to the last.
     Random(T, T),
 }
@@ -55,6 +73,7 @@ impl<T: Value> Values<T> {
         match self {
             Values::One(value) | Values::Range(_, value) | Values::Random(_, value) => value.number(),
             Values::List(list) => list.iter().map(|value| value.number()).max().unwrap_or(0),
+            Values::Mix(parts) => parts.iter().map(|(_, value)| value.number()).max().unwrap_or(0),
         }
     }
     /// The smallest value.
@@ -62,6 +81,7 @@ impl<T: Value> Values<T> {
         match self {
             Values::One(value) | Values::Range(value, _) | Values::Random(value, _) => value.number(),
             Values::List(list) => list.iter().map(|value| value.number()).min().unwrap_or(0),
+            Values::Mix(parts) => parts.iter().map(|(_, value)| value.number()).min().unwrap_or(0),
         }
     }
     /// The value of every packet, as a number; `seed` tells the random fields of streams apart.
@@ -71,9 +91,23 @@ impl<T: Value> Values<T> {
             Values::One(value) => Sequence::Range { first: value.number(), count: 1 },
             Values::Range(first, last) => Sequence::Range { first: first.number(), count: count(first, last) },
             Values::List(list) => Sequence::List(list.iter().map(|value| value.number()).collect()),
+            Values::Mix(parts) => Sequence::List(round(parts)),
             Values::Random(first, last) => Sequence::Random { first: first.number(), count: count(first, last), seed },
         }
     }
+}
+
+/// A round of a mix. The k-th of n copies of a value stands at (2k + 1) / 2n of the round, so that each value comes at even
+/// distances.
+fn round<T: Value>(parts: &[(u32, T)]) -> Vec<u64> {
+    let places = |(weight, value): &(u32, T)| {
+        let (weight, number) = (u64::from(*weight), value.number());
+        (0..weight).map(move |k| (2 * k + 1, weight, number))
+    };
+    let mut round: Vec<_> = parts.iter().flat_map(places).collect();
+    // Sorting is stable: of values in the same place, the one written first comes first.
+    round.sort_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)));
+    round.into_iter().map(|(.., number)| number).collect()
 }
 
 impl<T: Value> fmt::Display for Values<T> {
@@ -86,7 +120,29 @@ impl<T: Value> fmt::Display for Values<T> {
                 let texts: Vec<_> = list.iter().map(T::to_string).collect();
                 f.write_str(&texts.join(","))
             }
+            Values::Mix(parts) => {
+                let texts: Vec<_> = parts.iter().map(|(weight, value)| format!("{weight}x{value}")).collect();
+                f.write_str(&texts.join(","))
+            }
         }
+    }
+}
+
+/// A part of a mix, `28x64`; without a weight, it has a weight of 1.
+fn part<T: Value>(text: &str) -> Result<(u32, T), String> {
+    let (weight, value) = text.split_once('x').unwrap_or(("1", text));
+    match u32::parse(weight.trim()) {
+        Ok(weight) if weight > 0 => Ok((weight, T::parse(value.trim())?)),
+        _ => Err(format!("'{weight}' is no weight: write how many times in a round the value comes, such as 28x64")),
+    }
+}
+
+/// A mix, `28x64,16x570,4x1518`.
+fn mix<T: Value>(text: &str) -> Result<Values<T>, String> {
+    let parts = text.split(',').map(|text| part(text.trim())).collect::<Result<Vec<(u32, T)>, _>>()?;
+    match parts.iter().map(|(weight, _)| u64::from(*weight)).sum() {
+        ..=ROUND_MAX => Ok(Values::Mix(parts)),
+        sum => Err(format!("a round of {sum} is too long: use weights whose sum is at most {ROUND_MAX}")),
     }
 }
 
@@ -106,6 +162,12 @@ impl<T: Value> Scalar for Values<T> {
         };
         if let Some(text) = text.strip_prefix("random:") {
             return range(text).map(|(first, last)| Values::Random(first, last));
+        }
+        if let Some((_, meant)) = T::NAMED.iter().find(|(name, _)| *name == text) {
+            return Self::parse(meant);
+        }
+        if text.contains('x') {
+            return mix(text);
         }
         if text.contains(',') {
             return text.split(',').map(|part| T::parse(part.trim())).collect::<Result<_, _>>().map(Values::List);
@@ -179,7 +241,32 @@ mod tests {
     }
 
     #[test]
+    fn a_mix_has_its_weights_in_every_round_and_is_spread() {
+        let mix = Values::<FrameSize>::parse("imix").expect("it has this name");
+        assert_eq!(mix.to_string(), "28x64,16x570,4x1518");
+        assert_eq!((mix.smallest(), mix.largest()), (64, 1518));
+        let sequence = mix.sequence(0);
+        // Whichever packet a round of 48 begins with.
+        for start in 0..96 {
+            let count = |size| (start..start + 48).filter(|packet| sequence.at(*packet) == size).count();
+            assert_eq!((count(64), count(570), count(1518)), (28, 16, 4), "from {start}");
+            let quarter = (start..start + 12).filter(|packet| sequence.at(*packet) == 1518).count();
+            assert_eq!(quarter, 1, "from {start}: they do not come in a row");
+        }
+        assert_eq!(first_six::<u16>("2x7,9"), [7, 9, 7, 7, 9, 7]);
+        assert_eq!(first_six::<Ipv4Addr>("3x0.0.0.1, 1x0.0.0.2"), [1, 1, 2, 1, 1, 1]);
+        assert_eq!(first_six::<u16>("5x3"), [3; 6]);
+    }
+
+    #[test]
     fn texts_are_read_back_and_mistakes_told() {
+        for text in ["28x64,16x570,4x1518", "1x9", "1x64,1x9000"] {
+            assert_eq!(Values::<FrameSize>::parse(text).expect(text).to_string(), text);
+        }
+        for text in ["0x64", "x64", "2x", "2x64,,", "-1x64", "2x0", "2x64-65", "65536x64,64", "4294967295x64,9x9"] {
+            assert!(Values::<FrameSize>::parse(text).is_err(), "{text}");
+        }
+        assert!(Values::<u16>::parse("imix").is_err(), "sizes have this name, ports do not");
         for text in ["10.0.0.1", "10.0.0.1-10.0.0.9", "10.0.0.1,10.0.0.9", "random:10.0.0.1-10.0.0.9"] {
             assert_eq!(Values::<Ipv4Addr>::parse(text).expect(text).to_string(), text);
         }

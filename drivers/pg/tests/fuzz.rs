@@ -22,7 +22,8 @@ fn stream_sentences() {
     const BEGIN: &str = "{ name x interface pg0";
     const WORDS: &str = "{ } data IP4: UDP: -> - name interface pg1 limit rate burst maxframe window seed ttl size \
         vlan pcap node ethernet-input length checksum incrementing 0 1 64 255 65535 65536 1e6 1e300 -1 64-128 \
-        128-64 64,65,66 , random:1-9 random: 1.2.3 ffff.ffff.10000 02:00:00:00:00:01-02:00:00:00:00:09 10.0.0.1 \
+        128-64 64,65,66 imix 3x64,9000 0x 4294967295x9 profile reverse ethip4-ip4dst1k ethip4-macsrc1dst1 vlan-tag dot1ad \
+        inner-vlan , random:1-9 random: 1.2.3 ffff.ffff.10000 02:00:00:00:00:01-02:00:00:00:00:09 10.0.0.1 \
         10.0.0.1-10.0.0.9 10.0.0.9,10.0.0.1 random:10.0.0.1-10.0.0.9 4095";
     // Whole phrases, so that every second choice or so is one that fits.
     const PHRASES: [&str; 8] = [
@@ -30,7 +31,7 @@ fn stream_sentences() {
         "data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:02",
         "size 64-64",
         "size 64 - 128",
-        "vlan 1-9",
+        "vlan 1-9 vlan-tag dot1ad inner-vlan 1,2",
         "rate 1e6 limit 10",
         "node ethernet-input",
         "} }",
