@@ -8,12 +8,14 @@
 //! |---|---|---|
 //! | [`mrr`] | how much comes through when everything is sent? | CSIT's MRR |
 //! | [`mlr`] | up to which load is the loss within a goal, for several goals at once? | draft-ietf-bmwg-mlrsearch, RFC 2544, TST009 |
+//! | [`plr`] | at which load is a very small part lost in the long run? | draft-vpolak-bmwg-plrsearch |
 //! | [`device`] | simulated devices, for tests and for trying searches out | |
 
 pub mod device;
 mod error;
 pub mod mlr;
 pub mod mrr;
+pub mod plr;
 mod search;
 mod trial;
 
