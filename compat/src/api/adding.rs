@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use quiver_control::Control;
 
@@ -91,6 +92,29 @@ impl<'a> Adding<'a> {
                 Err(error) => {
                     write_reply(out, reply, context, told::<R, _, R::Reply>(Err(malformed(error))));
                     Answer::Done
+                }
+            }
+        });
+    }
+    /// The same for a change that, once begun, is made to its end: even if the client leaves meanwhile.
+    pub fn to_the_end<R, A, F>(&mut self, change: impl Fn(Control, R) -> F + 'static)
+    where
+        R: Request,
+        A: Answered<R::Reply> + 'static,
+        F: Future<Output = Result<A, Refusal>> + 'static,
+    {
+        self.waiting(move |control: Control, request: R| {
+            let mut change = Box::pin(change(control.clone(), request));
+            // Most end in their first turn, and need no task.
+            let ended = match change.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(done) => Ok(done),
+                Poll::Pending => Err(control.to_the_end("api", change)),
+            };
+            async move {
+                let failed = || Err(Refusal::new(Retval::UNSPECIFIED, "it failed, and what was done of it stays"));
+                match ended {
+                    Ok(done) => done,
+                    Err(ending) => ending.await.unwrap_or_else(failed),
                 }
             }
         });

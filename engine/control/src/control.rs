@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::cli::Commands;
 use crate::object::Objects;
-use crate::time::{Clock, Spawner, Task, Time, Timer};
+use crate::signal::Signal;
+use crate::time::{Clock, LocalFuture, Spawner, Task, Time, Timer};
 use crate::transaction::{Author, Transactions};
 
 /// The control side of one daemon: rooms' state, config objects, commands, time and tasks.
@@ -148,6 +149,32 @@ impl Control {
     /// handle lets it run on.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + 'static) -> Task {
         Task::start(&*self.inner.spawner, name, task)
+    }
+
+    /// Starts work as a task of its own, which comes to its end even if whoever waits for its output goes away. There is no
+    /// output if the work panicked.
+    pub fn to_the_end<T: 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + 'static,
+    ) -> LocalFuture<Option<T>> {
+        struct Ended(Signal);
+        impl Drop for Ended {
+            fn drop(&mut self) {
+                self.0.notify();
+            }
+        }
+        let (signal, output) = (Signal::new(), Rc::new(RefCell::new(None)));
+        let (ended, kept) = (signal.changed(), output.clone());
+        self.spawn(name, async move {
+            let _ended = Ended(signal);
+            let done = work.await;
+            *kept.borrow_mut() = Some(done);
+        });
+        Box::pin(async move {
+            ended.await;
+            output.take()
+        })
     }
 }
 

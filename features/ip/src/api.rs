@@ -1,7 +1,7 @@
 //! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables.
 //!
 //! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`: the messages themselves.
-//! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest.
+//! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted.
 
 use quiver_compat::types::NONE;
 use quiver_compat::{Refusal, Retval};
@@ -10,15 +10,17 @@ use quiver_interface::InterfaceId;
 
 mod addresses;
 mod fields;
+mod leaving;
 mod replacing;
 mod routes;
 mod tables;
 
-pub(crate) use replacing::Leaving;
+pub(crate) use leaving::Leaving;
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(replacing::Replacing::default());
     control.insert_room(Leaving::default());
+    control.spawn("ip-leaving-tables", leaving::sweep_on(control.clone()));
     quiver_compat::add(control, "fib_types", (0, 0, 1), fields::add_types);
     quiver_compat::add(control, "ip", (3, 2, 0), |file| {
         tables::add_messages(file);

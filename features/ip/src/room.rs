@@ -358,7 +358,7 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
             ip.set_default_route(TableId::DEFAULT, table.no_route).map_err(refused)?;
         }
         Change::Create(table) => {
-            control.room_mut::<Leaving>().0.remove(&table.id);
+            control.room_mut::<Leaving>().keep(table.id);
             let size = match table.size {
                 TableSize::Small => Size::Small,
                 TableSize::Large => Size::Large,
@@ -367,7 +367,7 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
         }
         Change::Update { new, .. } => {
             // Whoever configures it wants it.
-            control.room_mut::<Leaving>().0.remove(&new.id);
+            control.room_mut::<Leaving>().keep(new.id);
             ip.set_default_route(TableId(new.id), new.no_route).map_err(refused)?;
         }
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {

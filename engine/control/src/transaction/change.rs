@@ -1,6 +1,5 @@
 //! Planning, applying, saving: what holds the configuration, and what becomes a version of the history.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use crate::config::{Desired, describe};
 use crate::control::Control;
 use crate::object::Step;
 use crate::pace::Pace;
-use crate::signal::Signal;
 
 /// On what terms a configuration is applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +100,7 @@ impl Control {
     pub async fn keep(&self, comment: Option<String>) -> Result<Reply, TransactionError> {
         let hold = self.hold_to_change("save")?;
         let control = self.clone();
-        self.to_the_end(async move {
+        self.change_to_the_end(async move {
             let _hold = hold;
             let mut pace = Pace::in_turns(&control);
             let unsaved = control.transactions().unsaved_by();
@@ -123,7 +121,7 @@ impl Control {
         terms.check()?;
         let hold = self.hold(&goal.what)?;
         let control = self.clone();
-        self.to_the_end(async move { control.transact(hold, goal, terms).await }).await
+        self.change_to_the_end(async move { control.transact(hold, goal, terms).await }).await
     }
 
     async fn transact(&self, hold: Hold, goal: Goal, terms: Terms) -> Result<Reply, TransactionError> {
@@ -199,25 +197,11 @@ impl Control {
     }
 
     /// Runs a change to its end, even if whoever waits for it goes away.
-    pub(super) async fn to_the_end<T: 'static>(
+    pub(super) async fn change_to_the_end<T: 'static>(
         &self,
         work: impl Future<Output = Result<T, TransactionError>> + 'static,
     ) -> Result<T, TransactionError> {
-        struct Ended(Signal);
-        impl Drop for Ended {
-            fn drop(&mut self) {
-                self.0.notify();
-            }
-        }
-        let (signal, result) = (Signal::new(), Rc::new(RefCell::new(None)));
-        let (ended, keep) = (signal.changed(), result.clone());
-        self.spawn("transaction", async move {
-            let _ended = Ended(signal);
-            let done = work.await;
-            *keep.borrow_mut() = Some(done);
-        });
-        ended.await;
-        result.take().unwrap_or(Err(TransactionError::Failed))
+        self.to_the_end("transaction", work).await.unwrap_or(Err(TransactionError::Failed))
     }
 }
 

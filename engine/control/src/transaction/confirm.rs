@@ -71,7 +71,7 @@ impl Control {
             None => return Err(TransactionError::NothingUnconfirmed),
         };
         let control = self.clone();
-        self.to_the_end(async move {
+        self.change_to_the_end(async move {
             let _hold = hold;
             control.transactions().history.confirm(&version).await?;
             control.end_unconfirmed();

@@ -11,8 +11,9 @@ use quiver_interface::api::{find, name};
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_wire::{InterfaceAddress as Address, V4};
 
+use super::leaving::sweep;
 use super::no_ip6;
-use super::replacing::{Replacing, sweep};
+use super::replacing::Replacing;
 use crate::command::{clear_addresses, put_table};
 use crate::fib::TableId;
 use crate::objects::InterfaceAddress;

@@ -7,6 +7,7 @@ use quiver_control::{Control, Pace};
 use quiver_wire::{Prefix as WirePrefix, V4};
 
 use super::fields::{FibPath, IpRoute, IpRouteV2, IpTable};
+use super::leaving::Leaving;
 use super::no_ip6;
 use super::replacing::Replacing;
 use crate::command::{add_paths, remove_paths};
@@ -84,7 +85,8 @@ fn default_source(src: u8) -> Result<(), Refusal> {
 /// Adds or deletes a route or its paths; where it is counted from now on.
 fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
     let table = TableId(wanted.table_id);
-    if control.room::<Ip4>().fib.table(table).is_none() {
+    // Who adds to a table that is on its way out would lose it, or keep the table.
+    if control.room::<Ip4>().fib.table(table).is_none() || control.room::<Leaving>().is_emptied(table) {
         return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
     }
     let prefix = wanted.prefix.v4()?;
@@ -206,16 +208,23 @@ fn look_up(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<I
 }
 
 /// What a table is emptied of: all that clients and commands have put there.
-pub(super) async fn remove_all(control: &Control, table: TableId) -> Result<(), Refusal> {
+pub(super) fn keys(control: &Control, table: TableId) -> Vec<(TableNumber, WirePrefix<V4>)> {
     let routes = control.objects().all::<Route>().into_iter().filter(|route| route.table.0 == table.0);
-    remove(control, routes.map(|route| (route.table, route.prefix)).collect()).await
+    routes.map(|route| (route.table, route.prefix)).collect()
 }
 
-/// Deletes those of the routes that are there, in short turns: other clients do not wait for their end.
-pub(super) async fn remove(control: &Control, routes: Vec<(TableNumber, WirePrefix<V4>)>) -> Result<(), Refusal> {
+/// Deletes those of the routes that are there, as long as that `goes_on`, in short turns: other clients do not wait for their end.
+pub(super) async fn remove(
+    control: &Control,
+    routes: Vec<(TableNumber, WirePrefix<V4>)>,
+    goes_on: impl Fn() -> bool,
+) -> Result<(), Refusal> {
     let mut pace = Pace::in_turns(control);
     for key in routes {
         pace.step().await;
+        if !goes_on() {
+            break;
+        }
         if control.objects().get::<Route>(&key).is_some() {
             control.delete::<Route>(&key)?;
         }

@@ -6,25 +6,26 @@ use quiver_compat::{Message, Refusal, Retval, Text, flags};
 use quiver_control::Control;
 
 use super::fields::IpTable;
+use super::leaving::{Leaving, delete, settled, sweep};
 use super::no_ip6;
-use super::replacing::{Leaving, Replacing, sweep};
-use super::routes::{only_ip4, remove, remove_all};
+use super::replacing::Replacing;
+use super::routes::{keys, only_ip4, remove};
 use crate::fib::TableId;
 use crate::objects::{self, Route, TableNumber};
 use crate::room::Ip4;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.waiting(|control, IpTableAddDel { is_add, table }| change(control, is_add, table));
+    file.to_the_end(|control, IpTableAddDel { is_add, table }| change(control, is_add, table));
     // There are no routes of groups, and so no tables of them.
-    file.waiting(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, table));
+    file.to_the_end(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, table));
     file.request(ip_table_allocate);
     file.dump(ip_table_dump);
-    file.waiting(|control, IpTableFlush { table }| async move {
+    file.to_the_end(|control, IpTableFlush { table }| async move {
         let id = existing(&control, &table)?;
-        remove_all(&control, id).await
+        remove(&control, keys(&control, id), || true).await
     });
     file.request(ip_table_replace_begin);
-    file.waiting(ip_table_replace_end);
+    file.to_the_end(ip_table_replace_end);
     file.request(|control, request: SetIpFlowHash| {
         let SetIpFlowHash { src, dst, sport, dport, proto, reverse, symmetric, .. } = request;
         let bits = [src, dst, sport, dport, proto, reverse, symmetric].into_iter().enumerate();
@@ -64,23 +65,20 @@ pub(super) struct IpTableAddDelV2 {
 
 async fn change(control: Control, is_add: bool, table: IpTable) -> Result<(), Refusal> {
     let (control, id) = (&control, only_ip4(&table)?);
+    // What follows a deletion is done behind it, whoever has asked for that.
+    settled(control, id).await;
     match is_add {
         // It is always there.
         _ if id == TableId::DEFAULT => Ok(()),
         true => add(control, id, &table.name),
         // VPP's clients may delete what is not there.
         false if control.objects().get::<objects::IpTable>(&id.0).is_none() => Ok(()),
-        false => {
-            remove_all(control, id).await?;
-            control.room_mut::<Leaving>().0.insert(id.0);
-            sweep(control);
-            Ok(())
-        }
+        false => delete(control, id).await,
     }
 }
 
 fn add(control: &Control, id: TableId, name: &Text<64>) -> Result<(), Refusal> {
-    control.room_mut::<Leaving>().0.remove(&id.0);
+    control.room_mut::<Leaving>().keep(id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
     Ok(control.edit(objects::IpTable::new(id.0), |table| table.name = name.or(table.name.take()))?)
 }
@@ -111,6 +109,10 @@ pub(super) struct IpTableAllocateReply {
 fn ip_table_allocate(control: &Control, request: IpTableAllocate) -> Result<IpTableAllocateReply, Refusal> {
     sweep(control);
     let mut id = only_ip4(&request.table)?;
+    if control.room::<Leaving>().is_emptied(id) {
+        let what = format!("table.table_id: table {id} is being deleted; ask again when it is");
+        return Err(Refusal::new(Retval::INSTANCE_IN_USE, what));
+    }
     if id.0 == NONE {
         let ip = control.room::<Ip4>();
         let free = (1..NONE).map(TableId).find(|id| ip.fib.table(*id).is_none());
@@ -177,7 +179,7 @@ pub(super) struct IpTableReplaceEnd {
 async fn ip_table_replace_end(control: Control, request: IpTableReplaceEnd) -> Result<(), Refusal> {
     let id = existing(&control, &request.table)?;
     let marked = control.room_mut::<Replacing>().routes.remove(&id).unwrap_or_default();
-    remove(&control, marked.into_iter().map(|prefix| (TableNumber(id.0), prefix)).collect()).await
+    remove(&control, marked.into_iter().map(|prefix| (TableNumber(id.0), prefix)).collect(), || true).await
 }
 
 flags! {

@@ -1,6 +1,9 @@
 //! The messages, by a client, against what is configured and what routes there are.
 
 use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use quiver_compat::types::{AddressFamily, AddressUnion, AddressWithPrefix, InterfaceIndex, Prefix};
 use quiver_compat::{Caller, Text};
@@ -267,6 +270,74 @@ fn a_table_that_is_deleted_stays_as_long_as_an_interface_is_bound_to_it() {
     caller.request(&change(true)).expect("it is there");
     caller.request(&bind(0)).expect("always there");
     assert!(is_there(&mut caller));
+}
+
+/// Adds table 7, with so many routes.
+fn fill(daemon: &Daemon, caller: &mut Caller, count: u32) {
+    caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
+    let one = index(daemon, "pg1");
+    for number in 0..count {
+        let to = Ipv4Addr::from_bits((10 << 24) + (number << 8));
+        assert_eq!(set(caller, true, false, 7, &format!("{to}/24"), &[via(one, "10.0.0.2")]), Ok(()));
+    }
+}
+
+/// How far something comes in its first turn.
+fn begun<F: Future + Unpin>(mut work: F) -> Poll<F::Output> {
+    Pin::new(&mut work).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_table_is_deleted_whole_though_its_client_leaves_and_what_others_ask_comes_behind_that() {
+    const ROUTES: u32 = 300;
+    let (daemon, mut caller) = house();
+    let mut other = Caller::connect(daemon.control());
+    fill(&daemon, &mut caller, ROUTES);
+    let left = || daemon.control().objects().all::<Route>().len();
+    assert!(begun(Box::pin(caller.waiting(&IpTableAddDel { is_add: false, table: table(7) }))).is_pending());
+    drop(caller);
+    assert!((1..ROUTES as usize).contains(&left()), "{} routes are left", left());
+
+    let one = index(&daemon, "pg1");
+    assert_eq!(set(&mut other, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Err(Retval::NO_SUCH_FIB));
+    assert_eq!(other.request(&IpTableAllocate { table: table(7) }).err(), Some(Retval::INSTANCE_IN_USE));
+    let again = IpTableAddDel { is_add: true, table: table(7) };
+    assert_eq!(daemon.executor().block_on(other.waiting(&again)).map(drop), Ok(()));
+    assert_eq!(left(), 0, "what it was added behind has come to its end");
+    assert_eq!(set(&mut other, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
+    daemon.executor().run_for(Duration::from_secs(5));
+    assert!(dumped(&mut other, 7, "10.9.0.0/16").is_some());
+}
+
+#[test]
+fn a_table_that_is_configured_anew_while_it_is_deleted_stays_and_its_client_is_told() {
+    let (daemon, mut caller) = house();
+    fill(&daemon, &mut caller, 300);
+    let delete = IpTableAddDel { is_add: false, table: table(7) };
+    let mut deleting = Box::pin(caller.waiting(&delete));
+    assert!(begun(&mut deleting).is_pending());
+    let named = objects::IpTable { name: Some("kept".into()), ..objects::IpTable::new(7) };
+    daemon.control().put(named).expect("it may change");
+    assert_eq!(daemon.executor().block_on(deleting).err(), Some(Retval::INSTANCE_IN_USE));
+    daemon.executor().run_for(Duration::from_secs(5));
+    assert!(daemon.control().objects().get::<objects::IpTable>(&7).is_some());
+    assert!(!daemon.control().objects().all::<Route>().is_empty());
+}
+
+#[test]
+fn a_deleted_table_goes_with_its_last_user_whoever_takes_that_away() {
+    let (daemon, mut caller) = house();
+    let one = InterfaceIndex(index(&daemon, "pg1"));
+    let is_there = || daemon.control().objects().get::<objects::IpTable>(&7).is_some();
+    caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
+    caller.request(&SwInterfaceSetTable { sw_if_index: one, is_ipv6: false, vrf_id: 7 }).expect("it is there");
+    caller.request(&IpTableAddDel { is_add: false, table: table(7) }).expect("whoever uses it");
+    daemon.executor().run_for(Duration::from_secs(5));
+    assert!(is_there(), "pg1 uses it");
+    crate::command::put_table(daemon.control(), quiver_interface::InterfaceName("pg1".into()), 0)
+        .expect("always there");
+    daemon.executor().run_for(Duration::from_secs(5));
+    assert!(!is_there());
 }
 
 #[test]
