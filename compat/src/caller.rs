@@ -8,6 +8,7 @@ use quiver_control::Control;
 
 use crate::api::FRAME;
 use crate::definition::Header;
+use crate::memclnt::{SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY};
 use crate::message::{Dump, Message, Request, Stream};
 use crate::retval::Retval;
 use crate::session::Session;
@@ -33,10 +34,10 @@ impl Caller {
         let mut caller = Caller { session, numbers: HashMap::new(), context: 0, received: vec![] };
         let mut hello = 7u32.to_be_bytes().to_vec();
         Text::<64>::from("caller").put(&mut hello);
-        caller.write(15, &hello);
+        caller.write(SOCKCLNT_CREATE, &hello);
         caller.work();
         let (number, table) = caller.received.remove(0);
-        assert_eq!(number, 16, "sockclnt_create_reply");
+        assert_eq!(number, SOCKCLNT_CREATE_REPLY);
         // client_index, context, response, index.
         let mut input = Input::new(&table[16..]);
         for _ in 0..u16::take(&mut input).expect("a count") {

@@ -11,6 +11,8 @@ use crate::message::Message;
 /// Bytes of events that may wait for a client. Who does not read for so long has lost track, and is better told so by the
 /// end of the connection than by a gap.
 const EVENTS_MAX: usize = 16 << 20;
+/// Whoever bounds the memory of all clients hears of it when events take so much more.
+const STEP: usize = 64 << 10;
 
 /// A connected client, for whoever has something to tell it later.
 #[derive(Clone)]
@@ -18,7 +20,7 @@ pub struct Client(Rc<Shared>);
 
 struct Shared {
     /// As which it speaks.
-    name: String,
+    name: RefCell<String>,
     /// What it sends as `client_index`.
     index: u32,
     events: RefCell<Vec<u8>>,
@@ -29,11 +31,15 @@ struct Shared {
 impl Client {
     pub(crate) fn new(name: String, index: u32) -> Client {
         let (events, overrun, changed) = (RefCell::default(), Cell::new(false), Signal::new());
-        Client(Rc::new(Shared { name, index, events, overrun, changed }))
+        Client(Rc::new(Shared { name: name.into(), index, events, overrun, changed }))
     }
     /// The name that it gave itself.
-    pub fn name(&self) -> &str {
-        &self.0.name
+    pub fn name(&self) -> String {
+        self.0.name.borrow().clone()
+    }
+    /// It gives itself another name, and is the same client.
+    pub(crate) fn rename(&self, name: String) {
+        self.0.name.replace(name);
     }
     /// Its number.
     pub fn index(&self) -> u32 {
@@ -47,11 +53,16 @@ impl Client {
     pub(crate) fn take_events(&self) -> Vec<u8> {
         self.0.events.take()
     }
-    /// Waits until too many events wait.
-    pub(crate) async fn overrun(&self) {
+    /// The memory of the events that wait, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.0.events.borrow().capacity()
+    }
+    /// Waits until the events that wait take notably more memory, or are too many.
+    pub(crate) async fn grown(&self) {
+        let much = self.held() + STEP;
         loop {
             let changed = self.0.changed.changed();
-            if self.is_overrun() {
+            if self.is_overrun() || self.held() >= much {
                 return;
             }
             changed.await;
@@ -62,7 +73,7 @@ impl Client {
         let mut events = self.0.events.borrow_mut();
         if events.len() > EVENTS_MAX {
             self.0.overrun.set(true);
-            events.clear();
+            *events = vec![];
         }
         if !self.is_overrun() {
             write(&mut events);

@@ -41,10 +41,10 @@ pub const NAMES: [&str; 28] = [
     "get_api_json_reply",
 ];
 
-/// The first message of a client.
-pub(crate) const SOCKCLNT_CREATE: u16 = 15;
+/// The first message of a client, whose number it knows before any other.
+pub const SOCKCLNT_CREATE: u16 = 15;
 /// The answer to it.
-pub(crate) const SOCKCLNT_CREATE_REPLY: u16 = 16;
+pub const SOCKCLNT_CREATE_REPLY: u16 = 16;
 /// The last message of a client.
 pub(crate) const SOCKCLNT_DELETE: u16 = 17;
 /// The answer to it. GoVPP takes the number of this one for that of the other, where this one stands behind it in the table.
@@ -96,14 +96,16 @@ struct SockclntDeleteReply {
 /// Is the daemon there, and has it answered everything before this?
 #[derive(Message, Clone, Debug)]
 #[message(request, reply = ControlPingReply)]
-struct ControlPing;
+pub struct ControlPing;
 
 /// It is, and it has.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
-struct ControlPingReply {
-    client_index: u32,
-    vpe_pid: u32,
+pub struct ControlPingReply {
+    /// Who asked.
+    pub client_index: u32,
+    /// The daemon's process.
+    pub vpe_pid: u32,
 }
 
 /// Is the daemon there? Asked in the other direction by VPP; answered all the same.

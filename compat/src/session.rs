@@ -24,6 +24,8 @@ pub const REQUEST_MAX: usize = 1 << 20;
 const ANSWERS_MAX: usize = 256 << 10;
 /// Requests that are answered before others get their turn.
 const BATCH: usize = 64;
+/// Bytes of memory that may be unused behind those that wait.
+const SPARE: usize = 64 << 10;
 
 /// Why a connection ends.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +44,8 @@ pub enum Hangup {
 /// A client.
 pub struct Session {
     control: Control,
+    /// On whose behalf the client has connected.
+    user: Author,
     /// The release of VPP whose checksums it finds, if that is not 26.10.
     release: Option<Release>,
     client: Option<Client>,
@@ -57,7 +61,8 @@ impl Session {
     /// A client that has just connected; `control` knows on whose behalf.
     pub fn new(control: Control) -> Session {
         let (client, input, output, end) = Default::default();
-        Session { control, release: None, client, input, taken: 0, output, answer: Answer::Done, end }
+        let user = control.author().clone();
+        Session { control, user, release: None, client, input, taken: 0, output, answer: Answer::Done, end }
     }
     /// Lets it find the checksums of another release of VPP.
     #[must_use]
@@ -68,6 +73,14 @@ impl Session {
     /// Whether the client has introduced itself.
     pub fn is_known(&self) -> bool {
         self.client.is_some()
+    }
+    /// As which the client speaks, for the log.
+    pub fn name(&self) -> String {
+        self.client.as_ref().map_or_else(|| "a client without a name".into(), Client::name)
+    }
+    /// The memory of what waits, in bytes: what came and is not answered, what it has not read, and its events.
+    pub fn held(&self) -> usize {
+        self.input.capacity() + self.output.capacity() + self.client.as_ref().map_or(0, Client::held)
     }
     /// Takes bytes that came from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
@@ -84,6 +97,7 @@ impl Session {
     /// Takes note that the first so many of them went out.
     pub fn sent(&mut self, bytes: usize) {
         self.output.drain(..bytes);
+        trim(&mut self.output);
     }
     /// Why the connection is to be closed, as soon as the output has gone.
     pub fn end(&self) -> Option<&Hangup> {
@@ -101,7 +115,7 @@ impl Session {
             _ if self.end.is_some() => pending().await,
             (_, Some(client)) if self.output.len() < ANSWERS_MAX => client.changed().await,
             // Events wait until the client reads, though not for ever.
-            (_, Some(client)) => client.overrun().await,
+            (_, Some(client)) => client.grown().await,
             (_, None) => pending().await,
         }
     }
@@ -146,7 +160,7 @@ impl Session {
     fn next(&mut self) -> Result<bool, Hangup> {
         let waiting = &self.input[self.taken..];
         let Some((header, rest)) = waiting.split_first_chunk::<FRAME>() else {
-            self.input.drain(..std::mem::take(&mut self.taken));
+            self.forget_taken();
             return Ok(false);
         };
         let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
@@ -154,7 +168,7 @@ impl Session {
             return Err(Hangup::Nonsense(format!("a message of {length} bytes; {REQUEST_MAX} are the most")));
         }
         let Some(message) = rest.get(..length) else {
-            self.input.drain(..std::mem::take(&mut self.taken));
+            self.forget_taken();
             return Ok(false);
         };
         self.taken += FRAME + length;
@@ -196,16 +210,30 @@ impl Session {
         };
         Ok(true)
     }
-    /// Answers the first message.
+    /// Forgets the input that was looked at: what waits from now on is a part of a message, or nothing.
+    fn forget_taken(&mut self) {
+        self.input.drain(..std::mem::take(&mut self.taken));
+        trim(&mut self.input);
+    }
+    /// Answers the first message. If it comes again the client has another name from then on, and is the same otherwise, as of
+    /// VPP: its number stays, and so does what it wants to be told.
     fn greet(&mut self, request: &SockclntCreate) {
-        let (table, index) = {
-            let mut api = self.control.room_mut::<Api>();
-            api.clients = api.clients.wrapping_add(1);
-            (api.table(self.release), api.clients & 0x7fff_ffff)
-        };
         let name = request.name.to_string();
-        self.control = self.control.by(Author::new(&format!("{} by {name}", self.control.author())));
-        self.client = Some(Client::new(name, index));
+        self.control = self.control.by(Author::new(&format!("{} by {name}", self.user)));
+        let mut api = self.control.room_mut::<Api>();
+        let table = api.table(self.release);
+        let index = match &self.client {
+            Some(client) => {
+                client.rename(name);
+                client.index()
+            }
+            None => {
+                api.clients = api.clients.wrapping_add(1);
+                let index = api.clients & 0x7fff_ffff;
+                self.client = Some(Client::new(name, index));
+                index
+            }
+        };
         frame(&mut self.output, SOCKCLNT_CREATE_REPLY, |out| {
             index.put(out);
             request.context.put(out);
@@ -213,6 +241,13 @@ impl Session {
             index.put(out);
             out.extend(&table[..]);
         });
+    }
+}
+
+/// Gives memory back that is not used.
+fn trim(bytes: &mut Vec<u8>) {
+    if bytes.is_empty() || bytes.capacity() > 4 * bytes.len() + SPARE {
+        bytes.shrink_to_fit();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::ready;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,8 +10,9 @@ use std::rc::Rc;
 use futures_util::FutureExt;
 use quiver_compat::session::{Hangup, REQUEST_MAX};
 use quiver_compat::trace::{self, TraceFiles};
-use quiver_compat::{Api, Caller, Message, Refusal, Retval, Session, Subscribers, Wire, add};
-use quiver_control::Control;
+use quiver_compat::{Api, Caller, Message, Refusal, Retval, Session, Subscribers, Text, Wire, add};
+use quiver_control::cli::Output;
+use quiver_control::{Control, LocalFuture};
 use quiver_testkit::executor::Executor;
 
 /// Add one.
@@ -73,11 +75,28 @@ struct StnAddDelRule {
     is_add: bool,
 }
 
+/// On whose behalf?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = TestAuthorReply)]
+struct TestAuthor;
+
+/// This one's.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct TestAuthorReply {
+    author: Text<64>,
+}
+
 struct Room(Subscribers<TestEvent>);
 
 /// The room's state, and how many details were made.
 fn control() -> (Control, Rc<Cell<u32>>) {
-    let control = Executor::new(0).control();
+    hosted(&Executor::new(0))
+}
+
+/// The same, hosted by this one.
+fn hosted(executor: &Executor) -> (Control, Rc<Cell<u32>>) {
+    let control = executor.control();
     let made = Rc::new(Cell::new(0));
     let counted = made.clone();
     let events = add(&control, "test", (1, 0, 0), |file| {
@@ -97,6 +116,7 @@ fn control() -> (Control, Rc<Cell<u32>>) {
             call.control.room::<Room>().0.set(&call.client, want.pid, want.enable_disable != 0);
             Ok(())
         });
+        file.request(|control, _: TestAuthor| Ok(TestAuthorReply { author: control.author().to_string().into() }));
         file.event::<TestEvent>()
     });
     control.insert_room(Room(Subscribers::new(events)));
@@ -113,8 +133,12 @@ fn framed(number: u16, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn hello() -> Vec<u8> {
+    hello_of("somebody")
+}
+
+fn hello_of(name: &str) -> Vec<u8> {
     let mut bytes = vec![0; 4];
-    bytes.extend(b"somebody");
+    bytes.extend(name.as_bytes());
     bytes.resize(4 + 64, 0);
     framed(15, &bytes)
 }
@@ -294,16 +318,78 @@ fn input_waits_in_bounded_memory() {
     assert!(read <= REQUEST_MAX + 2000, "{read} bytes");
 }
 
+#[test]
+fn memory_is_taken_for_what_has_come_and_given_back() {
+    let (control, made) = control();
+    let number = |name| control.room::<Api>().id_of(name).expect("it was added");
+    let (add, count) = (number("test_add"), number("test_count_dump"));
+    let mut session = Session::new(control.clone());
+    session.receive(&hello());
+    output(&mut session);
+    assert_eq!(session.held(), 0, "nothing waits");
+    let message = framed(add, &[0; REQUEST_MAX - 2]);
+    let (half, rest) = message.split_at(message.len() / 2);
+    let mut come = 0;
+    for part in half.chunks(1000) {
+        session.receive(part);
+        assert!(!session.work());
+        come += part.len();
+        assert!((come..=2 * come).contains(&session.held()), "{} bytes for {come}", session.held());
+    }
+    // Its answer, and the beginning of the next one.
+    session.receive(&[rest, &half[..10]].concat());
+    assert_eq!(output(&mut session).len(), 16 + 2 + 12);
+    assert!((10..100_000).contains(&session.held()), "{} bytes for 10", session.held());
+    session.receive(&half[10..]);
+    session.receive(rest);
+    session.receive(&framed(count, &[&[0; 8][..], &1000u32.to_be_bytes()].concat()));
+    session.work();
+    assert!(session.held() > 10_000, "details wait for their reader");
+    output(&mut session);
+    assert_eq!((session.held(), made.get()), (0, 1000));
+}
+
+#[test]
+fn who_introduces_itself_again_has_another_name_and_is_the_same_client() {
+    let (control, _) = control();
+    let number = |name| control.room::<Api>().id_of(name).expect("it was added");
+    let (want, author) = (number("want_test_events"), number("test_author"));
+    let mut session = Session::new(control.clone());
+    session.receive(&hello());
+    let first = output(&mut session);
+    session.receive(&framed(want, &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3]));
+    output(&mut session);
+    let mut other = Session::new(control.clone());
+    other.receive(&hello());
+    assert_ne!(output(&mut other)[..26], first[..26], "another client has another number");
+
+    // An event that waits is lost as little as the wish for it.
+    control.room::<Room>().0.tell(&TestEvent { number: 1 });
+    session.receive(&hello_of("somebody-else"));
+    control.room::<Room>().0.tell(&TestEvent { number: 2 });
+    let again = output(&mut session);
+    let event = 16 + 2 + 4 + 4 + 4;
+    let events: Vec<u8> = again[..2 * event].chunks(event).map(|event| event[event.len() - 1]).collect();
+    assert_eq!((events, &again[2 * event..]), (vec![1, 2], &first[..]), "the number, and the table");
+    session.receive(&framed(author, &[0, 0, 0, 0, 0, 0, 0, 2]));
+    let told = output(&mut session);
+    let told = String::from_utf8_lossy(&told[16 + 2 + 8..]).trim_end_matches('\0').to_owned();
+    assert!(told.ends_with(" by somebody-else") && !told.contains("somebody by"), "{told}");
+    assert_eq!(session.name(), "somebody-else");
+    control.room::<Room>().0.tell(&TestEvent { number: 3 });
+    assert_eq!(output(&mut session).len(), event);
+}
+
 #[derive(Default)]
 struct Folder(RefCell<HashMap<String, Vec<u8>>>);
 
 impl TraceFiles for Folder {
-    fn create(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
-        self.0.borrow_mut().insert(name.into(), content.into());
-        Ok(Path::new("/tmp").join(name))
+    fn create(&self, name: &str, content: Vec<u8>) -> LocalFuture<io::Result<PathBuf>> {
+        self.0.borrow_mut().insert(name.into(), content);
+        Box::pin(ready(Ok(Path::new("/tmp").join(name))))
     }
-    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        self.0.borrow().get(name).cloned().ok_or(io::ErrorKind::NotFound.into())
+    fn read(&self, name: &str) -> LocalFuture<io::Result<Vec<u8>>> {
+        Box::pin(ready(self.0.borrow().get(name).cloned().ok_or(io::ErrorKind::NotFound.into())))
     }
 }
 
@@ -351,4 +437,57 @@ fn what_clients_ask_can_be_looked_at_and_asked_again() {
     assert!(run("api trace replay-json asked").contains("/tmp/asked: "), "that is no JSON");
     assert!(run("api trace save ../asked").contains("is no name of a file"));
     assert!(run("api trace replay nothing").contains("/tmp/nothing"));
+}
+
+#[test]
+fn others_have_their_turns_while_a_long_trace_is_shown_saved_asked_again_and_forgotten() {
+    const MESSAGES: u32 = 10_000;
+    /// Messages between two turns of others at most, on a clock that stands still.
+    const TURN: u32 = 64;
+    let executor = Executor::new(1);
+    let (control, _) = hosted(&executor);
+    trace::save_to(&control, Rc::new(Folder::default()));
+    let turns = Rc::new(Cell::new(0));
+    let (counted, other) = (turns.clone(), control.clone());
+    control.spawn("others", async move {
+        loop {
+            other.yield_now().await;
+            counted.set(counted.get() + 1);
+        }
+    });
+    // What a command answers, in one text, and how many turns others had meanwhile.
+    let run = |line: &str| {
+        let before = turns.get();
+        let (answer, done) = executor.block_on(control.commands().run_script(&control, line));
+        done.expect("nothing is wrong");
+        (answer, turns.get() - before)
+    };
+    run("api trace on");
+    let mut caller = Caller::connect(&control);
+    for number in 0..MESSAGES {
+        caller.request(&TestAdd { number, colour: TestColour::Red }).map(drop).expect("it is added");
+    }
+    let (shown, amidst) = run("api trace dump");
+    let numbers = shown.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    // The first one is of the caller.
+    let numbers: Vec<_> = numbers.filter_map(|message| message["number"].as_u64()).collect();
+    assert!(numbers.into_iter().eq(0..u64::from(MESSAGES)), "{} bytes", shown.len());
+    assert!(amidst >= MESSAGES / TURN, "{amidst} turns");
+    for (save, replay) in [("save asked", "replay asked"), ("save-json words", "replay-json words")] {
+        let amidst = run(&format!("api trace {save}")).1;
+        assert!(amidst >= MESSAGES / TURN, "{save}: {amidst} turns");
+        // They are read, and then asked.
+        let (told, amidst) = run(&format!("api trace {replay}"));
+        assert!(told.starts_with(&format!("{MESSAGES} messages were asked again")), "{told}");
+        assert!(amidst >= 2 * (MESSAGES / TURN), "{replay}: {amidst} turns");
+    }
+    // What is forgotten while it is shown is left out.
+    let output = Output::default();
+    let mut showing = Box::pin(control.commands().run(&control, "api trace dump", &output));
+    assert!((&mut showing).now_or_never().is_none());
+    let amidst = run("api trace free").1;
+    assert!(amidst >= MESSAGES / TURN, "free: {amidst} turns");
+    caller.request(&TestAdd { number: MESSAGES, colour: TestColour::Red }).map(drop).expect("it is added");
+    let rest = executor.block_on(showing).expect("what is there").text;
+    assert!(rest.lines().count() <= TURN as usize && !rest.contains(&format!("\"number\":{MESSAGES},")), "{rest}");
 }

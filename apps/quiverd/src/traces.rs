@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use quiver_compat::trace::TraceFiles;
+use quiver_control::LocalFuture;
+
+use crate::state::aside;
 
 /// Where VPP's users look for traces.
 const FOLDER: &str = "/tmp";
@@ -13,13 +16,16 @@ const FOLDER: &str = "/tmp";
 pub struct Traces;
 
 impl TraceFiles for Traces {
-    fn create(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+    fn create(&self, name: &str, content: Vec<u8>) -> LocalFuture<io::Result<PathBuf>> {
         let path = Path::new(FOLDER).join(name);
-        // Somebody else's file of this name, or a link to one, stays as it is.
-        File::create_new(&path)?.write_all(content)?;
-        Ok(path)
+        aside(move || {
+            // Somebody else's file of this name, or a link to one, stays as it is.
+            File::create_new(&path)?.write_all(&content)?;
+            Ok(path)
+        })
     }
-    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(Path::new(FOLDER).join(name))
+    fn read(&self, name: &str) -> LocalFuture<io::Result<Vec<u8>>> {
+        let path = Path::new(FOLDER).join(name);
+        aside(move || std::fs::read(path))
     }
 }

@@ -35,14 +35,11 @@ use std::path::Path;
 
 use quiver_compat::api::FRAME;
 use quiver_compat::definition::Header;
+use quiver_compat::memclnt::{ControlPing, ControlPingReply, SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY};
 use quiver_compat::message::{Dump, Request};
 use quiver_compat::wire::{Input, Malformed, Wire};
 use quiver_compat::{Message, Retval, Text};
 
-/// The number of a client's first message, before it knows any; VPP's is the same.
-const SOCKCLNT_CREATE: u16 = 15;
-/// That of the answer.
-const SOCKCLNT_CREATE_REPLY: u16 = 16;
 /// Bytes of a message at most: a daemon that says more has lost its way.
 const MESSAGE_MAX: usize = 64 << 20;
 
@@ -75,19 +72,6 @@ pub enum ClientError {
 
 fn malformed<M: Message>(error: Malformed) -> ClientError {
     ClientError::Malformed { message: M::name(), error }
-}
-
-/// Is the daemon there, and has it answered everything before this?
-#[derive(Message)]
-#[message(request, reply = ControlPingReply)]
-struct ControlPing;
-
-/// It is, and it has.
-#[derive(Message, Default)]
-#[message(reply)]
-struct ControlPingReply {
-    client_index: u32,
-    vpe_pid: u32,
 }
 
 /// A message that came: its number, and the bytes behind that.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use quiver_wire::MacAddress;
 use serde_json::{Map, Value};
 
+use super::Requests;
 use crate::api::Api;
 use crate::definition::{Definition, Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed, Wire};
@@ -104,25 +105,78 @@ fn show_base(base: &str, input: &mut Input<'_>) -> Result<Value, Malformed> {
     })
 }
 
-/// The requests of a text of JSON, a list, and how many are not known here by name and checksum. Fields that are left out
-/// are 0 or empty.
-pub(super) fn read_json(api: &Api, content: &[u8]) -> Result<(Vec<Vec<u8>>, usize), String> {
-    let all: Vec<Map<String, Value>> = serde_json::from_slice(content).map_err(|error| error.to_string())?;
-    let (mut messages, mut unknown) = (vec![], 0);
-    for said in all {
-        let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, crc) = (text("_msgname"), text("_crc").trim_start_matches("0x"));
-        let known = api.id_of(name).and_then(|id| Some((id, api.definition(id)?)));
-        match known.filter(|(_, definition)| crc.is_empty() || format!("{:08x}", definition.crc()) == crc) {
-            Some((id, Definition { fields, .. })) => {
-                let mut message = id.to_be_bytes().to_vec();
-                put_fields(fields, &said, &mut message).map_err(|what| format!("{name}: {what}"))?;
-                messages.push(message);
+/// A text of JSON that is being read: a list of requests. Fields that are left out are 0 or empty.
+pub(super) struct Listed {
+    content: Vec<u8>,
+    /// Bytes that were read.
+    at: usize,
+    has_ended: bool,
+}
+
+impl Listed {
+    pub fn new(content: Vec<u8>) -> Listed {
+        Listed { content, at: 0, has_ended: false }
+    }
+    /// The next byte that is no blank.
+    fn byte(&mut self) -> Option<u8> {
+        let rest = &self.content[self.at..];
+        self.at = self.content.len() - rest.trim_ascii_start().len();
+        self.content.get(self.at).copied()
+    }
+    /// The next of the list.
+    fn said(&mut self) -> Result<Option<Map<String, Value>>, String> {
+        let is_first = self.at == 0;
+        let end = match (self.byte(), is_first) {
+            (Some(b'['), true) => {
+                self.at += 1;
+                self.byte() == Some(b']')
             }
-            None => unknown += 1,
+            (Some(b','), false) => {
+                self.at += 1;
+                false
+            }
+            (Some(b']'), false) => true,
+            (_, true) => return Err("a list of messages was expected".into()),
+            (_, false) => return Err(format!("`,` or `]` was expected behind byte {}", self.at)),
+        };
+        if end {
+            self.at += 1;
+            self.has_ended = true;
+            return match self.byte() {
+                None => Ok(None),
+                Some(_) => Err(format!("nothing was expected behind byte {}", self.at)),
+            };
+        }
+        let mut values = serde_json::Deserializer::from_slice(&self.content[self.at..]).into_iter();
+        let said = values.next().ok_or("it ends early")?;
+        let said = said.map_err(|error| format!("behind byte {}: {error}", self.at))?;
+        self.at += values.byte_offset();
+        Ok(Some(said))
+    }
+}
+
+impl Requests for Listed {
+    fn next(&mut self, api: &Api) -> Option<Result<Option<Vec<u8>>, String>> {
+        if self.has_ended {
+            return None;
+        }
+        match self.said() {
+            Ok(said) => said.map(|said| request(api, &said)),
+            Err(error) => Some(Err(error)),
         }
     }
-    Ok((messages, unknown))
+}
+
+/// The bytes of a request in words, if it is known here by name and checksum.
+fn request(api: &Api, said: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
+    let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (name, crc) = (text("_msgname"), text("_crc").trim_start_matches("0x"));
+    let known = api.id_of(name).and_then(|id| Some((id, api.definition(id)?)));
+    let known = known.filter(|(_, definition)| crc.is_empty() || format!("{:08x}", definition.crc()) == crc);
+    let Some((id, Definition { fields, .. })) = known else { return Ok(None) };
+    let mut message = id.to_be_bytes().to_vec();
+    put_fields(fields, said, &mut message).map_err(|what| format!("{name}: {what}"))?;
+    Ok(Some(message))
 }
 
 fn put_fields(fields: &[Field], said: &Map<String, Value>, out: &mut Vec<u8>) -> Result<(), String> {
@@ -228,4 +282,31 @@ fn put_base(base: &str, value: &Value, out: &mut Vec<u8>) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many a text lists, or what is wrong with it.
+    fn listed(text: &str) -> Result<usize, String> {
+        let mut list = Listed::new(text.into());
+        let mut count = 0;
+        while list.said()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    #[test]
+    fn lists_are_read_one_by_one_as_json_has_them() {
+        for (text, count) in [("[]", 0), (" [ ]\n", 0), ("[{}]", 1), ("[ {\"a\": [1, \"]\"]} ,\n{} ] ", 2)] {
+            assert_eq!(listed(text), Ok(count), "{text}");
+            assert_eq!(serde_json::from_str::<Vec<Map<String, Value>>>(text).map(|all| all.len()).ok(), Some(count));
+        }
+        for text in ["", " ", "{}", "[", "[{}", "[{},]", "[{} {}]", "[,{}]", "[{}]]", "[{}],", "[1]", "[{]", "\0"] {
+            assert!(listed(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<Vec<Map<String, Value>>>(text).is_err(), "{text}");
+        }
+    }
 }
