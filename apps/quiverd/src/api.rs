@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::peer::Users;
-use crate::places::{Doing, Place};
+use crate::places::{Doing, Loss, Place, Places, TurnedAway};
 use crate::socket::{self, Served, Socket};
 
 /// Bytes that are read at a time.
@@ -81,9 +81,9 @@ impl Shared {
 
 impl Servers {
     /// Binds the sockets, for quiverd's user and a group.
-    pub fn bind(places: &[Served<ApiSocket>], group: Option<Gid>) -> Result<Servers, String> {
-        let bind = |place: &ApiSocket| Ok((Socket::bind(&place.path, group)?, place.release));
-        let sockets = socket::bind_all("VPP's API", places, bind)?;
+    pub fn bind(sockets: &[Served<ApiSocket>], group: Option<Gid>, places: &Places) -> Result<Servers, String> {
+        let bind = |socket: &ApiSocket| Ok((Socket::bind(&socket.path, group, places)?, socket.release));
+        let sockets = socket::bind_all("VPP's API", sockets, bind)?;
         Ok(Servers { sockets, shared: Shared::new() })
     }
 
@@ -93,8 +93,8 @@ impl Servers {
             let (control, shared) = (control.clone(), self.shared.clone());
             async move {
                 let client = |stream, place| serve(stream, place, control.clone(), shared.clone(), release);
-                let turn_away = |_: &UnixStream, limit| {
-                    tracing::warn!("{limit} clients of the API wait for answers, and another one is turned away");
+                let turn_away = |_: &UnixStream, why: &TurnedAway| {
+                    tracing::warn!("a client of the API is turned away: {why}");
                 };
                 socket.serve(client, turn_away).await;
             }
@@ -106,13 +106,15 @@ impl Servers {
 /// Serves a client until it leaves, or has to go.
 async fn serve(stream: UnixStream, place: Place, control: Control, shared: Rc<Shared>, release: Option<Release>) {
     let mut session = Session::new(control.by(shared.users.author_of(&stream).await)).of_release(release);
-    let ended = tokio::select! {
-        ended = exchange(&stream, &place, &mut session, &shared.buffer) => ended,
-        () = place.lost() => Ok(()),
+    let lost = tokio::select! {
+        _ = exchange(&stream, &place, &mut session, &shared.buffer) => None,
+        loss = place.lost() => Some(loss),
     };
-    match (ended, session.end()) {
-        (_, None | Some(Hangup::Left)) => {}
-        (_, Some(why)) => tracing::warn!("a client of the API is disconnected: {why}"),
+    match (lost, session.end()) {
+        (Some(Loss::Idle), _) => tracing::info!("a client of the API is disconnected: {}", Loss::Idle),
+        (Some(loss), _) => tracing::warn!("{} is disconnected from the API: {loss}", session.name()),
+        (None, None | Some(Hangup::Left)) => {}
+        (None, Some(why)) => tracing::warn!("a client of the API is disconnected: {why}"),
     }
 }
 
@@ -128,6 +130,7 @@ async fn exchange(
         let busy = session.work();
         // Most clients read what they asked for: it goes out without another look at the socket.
         let has_read = send(stream, session)?;
+        place.holds(session.held());
         let doing = match (session.is_known(), session.output().is_empty()) {
             (false, _) => Doing::Idle,
             // Whoever has introduced itself may be silent for long: it waits for events.

@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::time::timeout;
 
-use crate::peer::Users;
-use crate::places::{Doing, Place, Places, by_open_files};
+use crate::peer::{Peer, Users};
+use crate::places::{Doing, Place, Places, TurnedAway};
 use crate::socket::{self, Socket};
 
 /// Bytes that are read at a time.
@@ -40,7 +40,7 @@ enum Listener {
 
 impl Server {
     /// Binds a path, for quiverd's user and a group, or host and port.
-    pub fn bind(listen: &str, group: Option<Gid>, settings: Settings) -> Result<Server, String> {
+    pub fn bind(listen: &str, group: Option<Gid>, places: &Places, settings: Settings) -> Result<Server, String> {
         let listener = match address(listen) {
             Some(address) => {
                 let refused =
@@ -48,10 +48,10 @@ impl Server {
                 let listener = address.and_then(std::net::TcpListener::bind).map_err(refused)?;
                 listener.set_nonblocking(true).map_err(refused)?;
                 tracing::warn!("whoever reaches {listen} has VPP's command line: telnet asks for no name");
-                Listener::Port(TcpListener::from_std(listener).map_err(refused)?, Places::new(by_open_files()))
+                Listener::Port(TcpListener::from_std(listener).map_err(refused)?, places.clone())
             }
             None => {
-                let socket = Socket::bind(Path::new(listen), group).map_err(|error| error.to_string())?;
+                let socket = Socket::bind(Path::new(listen), group, places).map_err(|error| error.to_string())?;
                 Listener::Path(socket, Rc::default())
             }
         };
@@ -72,21 +72,21 @@ pub async fn serve(server: Option<Server>, control: &Control) {
                     serve_client(stream, place, control, settings).await;
                 }
             };
-            socket.serve(client, |_, limit| turn_away(limit)).await;
+            socket.serve(client, |_, why| turn_away(why)).await;
         }
         Listener::Port(listener, places) => {
-            let accept = async || listener.accept().await;
+            let accept = async || listener.accept().await.map(|accepted| (accepted, Peer::default()));
             let client = |(stream, from): (TcpStream, SocketAddr), place| {
                 let control = control.by(Author::new(&format!("telnet from {from}")));
                 serve_client(stream, place, control, settings.clone())
             };
-            socket::serve(accept, &places, client, |_, limit| turn_away(limit)).await;
+            socket::serve(accept, &places, client, |_, why| turn_away(why)).await;
         }
     }
 }
 
-fn turn_away(limit: usize) {
-    tracing::warn!("{limit} clients of VPP's command line wait for answers, and another one is turned away");
+fn turn_away(why: &TurnedAway) {
+    tracing::warn!("a client of VPP's command line is turned away: {why}");
 }
 
 /// Host and port, where it is no path.
@@ -110,7 +110,7 @@ async fn serve_client(
     tokio::select! {
         // A client that breaks off ends its task; there is nobody to tell.
         _ = client.serve(&control) => {}
-        () = place.lost() => {}
+        loss = place.lost() => tracing::info!("a client of VPP's command line is disconnected: {loss}"),
     }
 }
 

@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use nix::unistd::{Gid, Group};
+use places::{Places, by_open_files};
 use quiver_compat::startup::Severity;
 use quiver_compat::trace;
 use quiver_control::cli::{Piece, Scripts, exec_from};
@@ -139,13 +140,15 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     let group = settings.group.as_deref().map(group).transpose()?;
     let socket = settings.socket.or_else(|| settings.runtime_dir.is_some().then(|| PathBuf::from("quiver.sock")));
     let path = protocol::socket_path(socket, is_root, directory("XDG_RUNTIME_DIR"));
-    let socket = Socket::bind(&path, group).map_err(|error| error.to_string())?;
+    // One process's clients at all of these together leave room for others.
+    let places = Places::new(by_open_files());
+    let socket = Socket::bind(&path, group, &places).map_err(|error| error.to_string())?;
     tracing::info!("serving commands at {}", path.display());
     // Who finds the API's socket expects the statistics to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
-    let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, terminal)).transpose()?;
+    let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, &places, terminal)).transpose()?;
     let endpoint = metrics::Endpoint::bind(settings.statistics.metrics).await?;
-    let (server, api) = (Server::new(socket), api::Servers::bind(&api_sockets, group)?);
+    let (server, api) = (Server::new(socket), api::Servers::bind(&api_sockets, group, &places)?);
 
     let threads = dataplane::start(&control, &settings.dataplane, start)?;
     if let Some(to) = settings.statistics.otlp {

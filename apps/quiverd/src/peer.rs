@@ -1,11 +1,41 @@
-//! Who is at the other end of a connection: the user as whom its program runs.
+//! Who is at the other end of a connection: the process, and the user as whom it runs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt;
 
 use nix::unistd::{Uid, User};
 use quiver_control::transaction::Author;
 use tokio::net::UnixStream;
+
+/// The process at the other end, as the kernel vouches for it. All those of whom it knows nothing are one: those behind a
+/// network, and those of each user whose processes have no number here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// The user's number.
+    pub user: Option<u32>,
+    /// The process's number.
+    pub process: Option<i32>,
+}
+
+impl Peer {
+    /// The process that has connected.
+    pub fn of(stream: &UnixStream) -> Peer {
+        let Ok(credentials) = stream.peer_cred() else { return Peer::default() };
+        // In another namespace of processes it may be 0.
+        Peer { user: Some(credentials.uid()), process: credentials.pid().filter(|process| *process > 0) }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.process, self.user) {
+            (Some(process), Some(user)) => write!(f, "process {process} of uid {user}"),
+            (None, Some(user)) => write!(f, "uid {user}"),
+            (_, None) => f.write_str("unknown users"),
+        }
+    }
+}
 
 /// The names of users that were met.
 #[derive(Default)]

@@ -1,11 +1,15 @@
-//! Who is connected, and who has to go when all places are taken.
+//! Who is connected, and who has to go when places or memory are all taken.
 //!
 //! A client that waits for its next command costs a file descriptor and a task; the one that has done so for longest
-//! gives its place to a newcomer. After those come clients that do not read their answers. Whoever waits for an answer
-//! keeps its place.
+//! gives its place to a newcomer. After those come clients that do not read their answers. Whoever waits, for an answer
+//! or for events, keeps its place, unless its user has more places than any other, and its process more than any other
+//! of that user: that process has to share with those who have fewer. In the same way memory is shared: when all clients
+//! together have too much waiting, the largest part goes.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,8 +17,12 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::peer::Peer;
+
 /// More clients are of no use, however many files may be open.
 const CLIENTS_MAX: usize = 10_000;
+/// Bytes of all clients together that may wait, to be answered or to be read: 256 requests of the longest of the binary API.
+const BYTES_MAX: usize = 256 << 20;
 /// A reader that takes nothing for this long may have to make room.
 const READER_HANGS: Duration = Duration::from_secs(2);
 
@@ -29,19 +37,93 @@ pub enum Doing {
     Reading,
 }
 
-/// All places.
+/// Why a client has lost its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// It did nothing.
+    #[error("it was the one idle for longest, and another client needed its place")]
+    Idle,
+    /// It did not read.
+    #[error("it did not read its answer, and another client needed its place")]
+    Deaf,
+    /// Its process took the places of others.
+    #[error("{of} has {places} of {limit} places, more than any other, and another client needed one")]
+    Crowd {
+        /// The process.
+        of: Peer,
+        /// Places of it.
+        places: usize,
+        /// Places that there are.
+        limit: usize,
+    },
+    /// Its process took the memory of others.
+    #[error(
+        "{bytes} bytes wait for it or from it, and {all} of all clients of {of}, more than of any other; {limit} may wait \
+        of all together"
+    )]
+    Bytes {
+        /// What it has.
+        bytes: usize,
+        /// The process.
+        of: Peer,
+        /// What its clients have.
+        all: usize,
+        /// What all may have.
+        limit: usize,
+    },
+}
+
+/// There is no place, and nobody can be spared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{limit} clients wait for answers or events, {places} of them of {of}, which asks for one more place")]
+pub struct TurnedAway {
+    limit: usize,
+    places: usize,
+    of: Peer,
+}
+
+/// The places of all sockets; clones are the same.
+#[derive(Clone)]
 pub struct Places(Rc<Taken>);
 
 struct Taken {
     limit: usize,
+    bytes_max: usize,
+    /// What waits now.
+    bytes: Cell<usize>,
     clients: RefCell<BTreeMap<u64, Rc<State>>>,
+    users: RefCell<HashMap<Option<u32>, Rc<Share>>>,
+    processes: RefCell<HashMap<Peer, Rc<Share>>>,
     next: Cell<u64>,
 }
 
+/// What the clients of a user have, or those of a process.
+#[derive(Default)]
+struct Share {
+    places: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
 struct State {
+    peer: Peer,
+    user: Rc<Share>,
+    process: Rc<Share>,
     doing: Cell<Doing>,
     since: Cell<Instant>,
+    bytes: Cell<usize>,
+    loss: RefCell<Option<Loss>>,
     has_to_go: Notify,
+}
+
+impl State {
+    /// Whether the newcomer, who has its place already, belongs to somebody who has more than whom this one belongs to.
+    fn has_less_than(&self, newcomer: &State) -> bool {
+        let (own, other) = match self.peer.user == newcomer.peer.user {
+            true => (&self.process, &newcomer.process),
+            false => (&self.user, &newcomer.user),
+        };
+        own.places.get() < other.places.get()
+    }
 }
 
 /// A client's place; it is free again when this is dropped.
@@ -62,39 +144,133 @@ pub fn by_open_files() -> usize {
 impl Places {
     /// So many places, all free.
     pub fn new(limit: usize) -> Places {
-        Places(Rc::new(Taken { limit, clients: RefCell::default(), next: Cell::new(0) }))
+        Places::with_bytes(limit, BYTES_MAX)
     }
 
-    /// How many there are.
-    pub fn limit(&self) -> usize {
-        self.0.limit
+    /// The same, where so many bytes may wait.
+    pub fn with_bytes(limit: usize, bytes_max: usize) -> Places {
+        let (bytes, clients, users, processes, next) = Default::default();
+        Places(Rc::new(Taken { limit, bytes_max, bytes, clients, users, processes, next }))
     }
 
     /// A place for a newcomer; if need be that of somebody who is told to go.
-    pub fn take(&self) -> Option<Place> {
-        if self.0.clients.borrow().len() >= self.0.limit && !self.evict() {
-            return None;
+    pub fn take(&self, peer: Peer) -> Result<Place, TurnedAway> {
+        let place = self.0.add(peer);
+        if self.0.clients.borrow().len() > self.0.limit && !self.0.make_room(Some(&place)) {
+            // The newcomer's own was counted with them.
+            let places = place.state.process.places.get() - 1;
+            return Err(TurnedAway { limit: self.0.limit, places, of: peer });
         }
-        let state = State { doing: Cell::new(Doing::Idle), since: Cell::new(Instant::now()), has_to_go: Notify::new() };
-        let (number, state) = (self.0.next.replace(self.0.next.get() + 1), Rc::new(state));
-        self.0.clients.borrow_mut().insert(number, state.clone());
-        Some(Place { number, state, taken: self.0.clone() })
+        Ok(place)
     }
 
-    /// Tells the client to go that can best be spared. False if none can.
-    pub fn evict(&self) -> bool {
+    /// Tells the client to go that can best be spared, if one does nothing or does not read.
+    pub fn evict(&self) {
+        self.0.make_room(None);
+    }
+}
+
+/// What somebody has, if need be from now on.
+fn share<K: Eq + Hash>(all: &RefCell<HashMap<K, Rc<Share>>>, of: K) -> Rc<Share> {
+    all.borrow_mut().entry(of).or_default().clone()
+}
+
+impl Taken {
+    fn add(self: &Rc<Taken>, peer: Peer) -> Place {
+        let state = Rc::new(State {
+            peer,
+            user: share(&self.users, peer.user),
+            process: share(&self.processes, peer),
+            doing: Cell::new(Doing::Idle),
+            since: Cell::new(Instant::now()),
+            bytes: Cell::default(),
+            loss: RefCell::default(),
+            has_to_go: Notify::new(),
+        });
+        for share in [&state.user, &state.process] {
+            share.places.set(share.places.get() + 1);
+        }
+        let number = self.next.replace(self.next.get() + 1);
+        self.clients.borrow_mut().insert(number, state.clone());
+        Place { number, state, taken: self.clone() }
+    }
+
+    /// Counts a client no more, if it has not lost its place already.
+    fn remove(&self, number: u64) -> Option<Rc<State>> {
+        let client = self.clients.borrow_mut().remove(&number)?;
+        self.set_bytes(&client, 0);
+        for share in [&client.user, &client.process] {
+            share.places.set(share.places.get() - 1);
+        }
+        if client.user.places.get() == 0 {
+            self.users.borrow_mut().remove(&client.peer.user);
+        }
+        if client.process.places.get() == 0 {
+            self.processes.borrow_mut().remove(&client.peer);
+        }
+        Some(client)
+    }
+
+    fn set_bytes(&self, client: &State, bytes: usize) {
+        let before = client.bytes.replace(bytes);
+        for all in [&self.bytes, &client.user.bytes, &client.process.bytes] {
+            all.set(all.get() - before + bytes);
+        }
+    }
+
+    /// Takes a client's place away.
+    fn evict(&self, number: u64, loss: Loss) {
+        // It has no place from now on, though its task ends a moment later.
+        if let Some(client) = self.remove(number) {
+            client.loss.replace(Some(loss));
+            client.has_to_go.notify_one();
+        }
+    }
+
+    /// Tells the client to go that can best be spared, for a newcomer if there is one. False if none can.
+    fn make_room(&self, newcomer: Option<&Place>) -> bool {
+        let clients = self.clients.borrow();
         let now = Instant::now();
-        let mut clients = self.0.clients.borrow_mut();
         let longest = |doing: Doing, at_least: Duration| {
             let such = clients.iter().filter(|(_, client)| client.doing.get() == doing);
-            such.filter(|(_, client)| now - client.since.get() >= at_least).min_by_key(|(_, client)| client.since.get())
+            let such = such.filter(|(number, client)| {
+                newcomer.is_none_or(|new| new.number != **number && !client.has_less_than(&new.state))
+            });
+            let such = such.filter(|(_, client)| now - client.since.get() >= at_least);
+            such.min_by_key(|(_, client)| client.since.get()).map(|(number, _)| *number)
         };
-        let chosen = longest(Doing::Idle, Duration::ZERO).or_else(|| longest(Doing::Reading, READER_HANGS));
-        let Some((number, state)) = chosen.map(|(number, state)| (*number, state.clone())) else { return false };
-        // It has no place from now on, though its task ends a moment later.
-        clients.remove(&number);
-        state.has_to_go.notify_one();
+        let idle = longest(Doing::Idle, Duration::ZERO).map(|number| (number, Loss::Idle));
+        let deaf = || longest(Doing::Reading, READER_HANGS).map(|number| (number, Loss::Deaf));
+        let crowd = || {
+            let new = &newcomer?.state;
+            let (number, client) = clients.iter().max_by_key(|(number, client)| {
+                // Among equals the newcomer's own, from whom nothing is gained.
+                let user = (client.user.places.get(), client.peer.user == new.peer.user);
+                let process = (client.process.places.get(), client.peer == new.peer);
+                (user, process, Reverse((client.since.get(), **number)))
+            })?;
+            let (of, places) = (client.peer, client.process.places.get());
+            (of != new.peer).then_some((*number, Loss::Crowd { of, places, limit: self.limit }))
+        };
+        let chosen = idle.or_else(deaf).or_else(crowd);
+        drop(clients);
+        let Some((number, loss)) = chosen else { return false };
+        self.evict(number, loss);
         true
+    }
+
+    /// Tells the client to go that has most waiting, of the process and the user who have.
+    fn make_memory(&self) {
+        let clients = self.clients.borrow();
+        let largest = clients.iter().max_by_key(|(_, client)| {
+            let shares = (client.user.bytes.get(), client.process.bytes.get());
+            (shares, client.bytes.get(), Reverse(client.since.get()))
+        });
+        let Some((&number, client)) = largest else { return };
+        let (bytes, all) = (client.bytes.get(), client.process.bytes.get());
+        let loss = Loss::Bytes { bytes, of: client.peer, all, limit: self.bytes_max };
+        drop(clients);
+        self.evict(number, loss);
     }
 }
 
@@ -105,57 +281,33 @@ impl Place {
         self.state.since.set(Instant::now());
     }
 
-    /// Waits until the client has to go.
-    pub async fn lost(&self) {
-        self.state.has_to_go.notified().await;
+    /// Notes how many bytes wait for the client and from it. Whoever has most has to go if that is too much.
+    pub fn holds(&self, bytes: usize) {
+        if bytes == self.state.bytes.get() || self.state.loss.borrow().is_some() {
+            return;
+        }
+        self.taken.set_bytes(&self.state, bytes);
+        while self.taken.bytes.get() > self.taken.bytes_max {
+            self.taken.make_memory();
+        }
+    }
+
+    /// Waits until the client has to go, and says why. May be dropped at any time.
+    pub async fn lost(&self) -> Loss {
+        loop {
+            if let Some(loss) = &*self.state.loss.borrow() {
+                return loss.clone();
+            }
+            self.state.has_to_go.notified().await;
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.taken.clients.borrow_mut().remove(&self.number);
+        self.taken.remove(self.number);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::time::advance;
-
-    async fn told_to_go(place: &Place) -> bool {
-        tokio::time::timeout(Duration::ZERO, place.lost()).await.is_ok()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_one_idle_for_longest_goes_first_and_who_asks_never() {
-        let places = Places::new(3);
-        let [first, second, asking] = [0; 3].map(|_| places.take().expect("a free place"));
-        asking.is(Doing::Asking);
-        advance(Duration::from_millis(1)).await;
-        first.is(Doing::Idle);
-        let third = places.take().expect("the second one's");
-        assert_eq!((told_to_go(&first).await, told_to_go(&second).await), (false, true));
-        // Its task ends later, and frees nothing that is not its own.
-        drop(second);
-        third.is(Doing::Asking);
-        let fourth = places.take().expect("the first one's");
-        fourth.is(Doing::Asking);
-        assert!(told_to_go(&first).await && !told_to_go(&asking).await);
-        assert!(places.take().is_none(), "all wait for answers");
-        drop(asking);
-        assert!(places.take().is_some());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_reader_goes_if_it_has_made_no_progress_for_long() {
-        let places = Places::new(2);
-        let [slow, hanging] = [0; 2].map(|_| places.take().expect("a free place"));
-        [&slow, &hanging].into_iter().for_each(|place| place.is(Doing::Reading));
-        advance(READER_HANGS - Duration::from_millis(1)).await;
-        assert!(places.take().is_none());
-        slow.is(Doing::Reading);
-        advance(Duration::from_millis(1)).await;
-        assert!(places.take().is_some());
-        assert_eq!((told_to_go(&slow).await, told_to_go(&hanging).await), (false, true));
-    }
-}
+mod tests;

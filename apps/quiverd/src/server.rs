@@ -15,6 +15,7 @@ use quiver_control::protocol::{Reason, Refusal, Response};
 use tokio::net::UnixStream;
 
 use crate::peer::Users;
+use crate::places::TurnedAway;
 use crate::socket::Socket;
 use client::Client;
 
@@ -37,10 +38,10 @@ impl Server {
     }
 }
 
-fn turn_away(stream: &UnixStream, limit: usize) {
+fn turn_away(stream: &UnixStream, why: &TurnedAway) {
     let what = format!(
-        "{limit} clients wait for answers, and no more are served at a time: end some of their commands, or let \
-        quiverd open more files (ulimit -n, LimitNOFILE)"
+        "{why}, and no more are served at a time: end some of their commands, or let quiverd open more files (ulimit -n, \
+        LimitNOFILE)"
     );
     // One line fits the empty socket buffer; a client for whom it does not is not worth waiting for.
     let _ = stream.try_write(&line_of(&Response::Error(Refusal::because(Reason::Crowded, what))));

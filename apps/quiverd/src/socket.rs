@@ -10,7 +10,8 @@ use quiver_control::protocol;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-use crate::places::{Place, Places, by_open_files};
+use crate::peer::Peer;
+use crate::places::{Place, Places, TurnedAway};
 
 /// Why the daemon has no such socket.
 #[derive(Debug, thiserror::Error)]
@@ -150,45 +151,43 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a socket: see [`Name::give`].
-    pub fn bind(path: &Path, group: Option<Gid>) -> Result<Socket, SocketError> {
-        Socket::bind_for(path, group, by_open_files())
-    }
-
-    /// The same, for so many clients at a time.
-    pub fn bind_for(path: &Path, group: Option<Gid>, clients_max: usize) -> Result<Socket, SocketError> {
+    /// Binds a socket ([`Name::give`]), whose clients take these places.
+    pub fn bind(path: &Path, group: Option<Gid>, places: &Places) -> Result<Socket, SocketError> {
         let (listener, name) = Name::give(path, group, |path| UnixListener::bind(path))?;
-        Ok(Socket { listener, places: Places::new(clients_max), _name: name })
+        Ok(Socket { listener, places: places.clone(), _name: name })
     }
 
     /// Serves clients for ever ([`serve`]).
     pub async fn serve<F: Future<Output = ()> + 'static>(
         &self,
         client: impl Fn(UnixStream, Place) -> F,
-        turn_away: impl Fn(&UnixStream, usize),
+        turn_away: impl Fn(&UnixStream, &TurnedAway),
     ) {
-        let accept = async || self.listener.accept().await.map(|(stream, _)| stream);
+        let accept = async || {
+            let (stream, _) = self.listener.accept().await?;
+            let peer = Peer::of(&stream);
+            Ok((stream, peer))
+        };
         serve(accept, &self.places, client, turn_away).await;
     }
 }
 
-/// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told how many
-/// places there are.
+/// Serves clients for ever, each with `client`; those for whom there is no place with `turn_away`, which is told why.
 pub async fn serve<S, F: Future<Output = ()> + 'static>(
-    accept: impl AsyncFn() -> io::Result<S>,
+    accept: impl AsyncFn() -> io::Result<(S, Peer)>,
     places: &Places,
     client: impl Fn(S, Place) -> F,
-    turn_away: impl Fn(&S, usize),
+    turn_away: impl Fn(&S, &TurnedAway),
 ) {
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {
             accepted = accept() => match accepted {
-                Ok(stream) => match places.take() {
-                    Some(place) => {
+                Ok((stream, peer)) => match places.take(peer) {
+                    Ok(place) => {
                         clients.spawn_local(client(stream, place));
                     }
-                    None => turn_away(&stream, places.limit()),
+                    Err(why) => turn_away(&stream, &why),
                 },
                 Err(error) => {
                     // Out of file descriptors, most likely.
@@ -216,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bound = |name: &str, group| {
             let path = folder.path().join(name);
-            let _socket = Socket::bind(&path, group).unwrap();
+            let _socket = Socket::bind(&path, group, &Places::new(1)).unwrap();
             let about = std::fs::metadata(&path).unwrap();
             (about.mode() & 0o777, about.gid())
         };

@@ -1,5 +1,6 @@
 //! Clients, kind and hostile, against the API's sockets.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,8 +50,12 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-/// Runs `test` against a server with so many places, and returns what was logged. `big` is the number of [`TestBigDump`].
-fn with_server<F: Future<Output = ()>>(places: usize, is_paused: bool, test: impl FnOnce(PathBuf, u16) -> F) -> String {
+/// Runs `test` against a server with these places, and returns what was logged. `big` is the number of [`TestBigDump`].
+fn with_server<F: Future<Output = ()>>(
+    places: Places,
+    is_paused: bool,
+    test: impl FnOnce(PathBuf, u16) -> F,
+) -> String {
     let (log, folder) = (Log::default(), tempfile::tempdir().unwrap());
     let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
@@ -63,7 +68,7 @@ fn with_server<F: Future<Output = ()>>(places: usize, is_paused: bool, test: imp
             file.dump(|_, dump: TestBigDump| (0..dump.count).map(|_| TestBigDetails { filler: [7; 1000] }));
         });
         let big = control.room::<Api>().id_of("test_big_dump").unwrap();
-        let sockets = vec![(Socket::bind_for(&path, None, places).unwrap(), None)];
+        let sockets = vec![(Socket::bind(&path, None, &places).unwrap(), None)];
         let servers = Servers { sockets, shared: Shared::new() };
         tokio::select! {
             () = servers.serve(&control) => {}
@@ -140,7 +145,7 @@ fn hostile(n: usize, big: u16) -> (Vec<u8>, bool) {
 #[test]
 fn everybody_else_is_answered_while_thousands_send_nonsense_or_read_nothing() {
     let crowd = (by_open_files() / 4).min(CROWD_MAX);
-    let log = with_server(by_open_files(), false, async |path, big| {
+    let log = with_server(Places::new(by_open_files()), false, async |path, big| {
         let mut kind = Kind::connect(&path).await.expect("a place");
         let (mut sending, mut ended) = (vec![], vec![]);
         for n in 0..crowd {
@@ -170,7 +175,7 @@ fn everybody_else_is_answered_while_thousands_send_nonsense_or_read_nothing() {
 
 #[test]
 fn who_does_not_read_makes_room_and_who_waits_for_events_keeps_its_place() {
-    with_server(4, true, async |path, big| {
+    with_server(Places::new(4), true, async |path, big| {
         let mut kind = Kind::connect(&path).await.expect("a place");
         let mut deaf = vec![];
         for n in 0..3 {
@@ -189,4 +194,36 @@ fn who_does_not_read_makes_room_and_who_waits_for_events_keeps_its_place() {
         assert!(newcomer.expect("the place of one who does not read").ping(1).await);
         assert!(kind.ping(2).await, "it was silent all the time");
     });
+}
+
+#[test]
+fn half_messages_of_hundreds_take_bounded_memory_and_nobody_elses_connection() {
+    const CROWD: usize = 300;
+    const PART: usize = 200_000;
+    const BYTES_MAX: usize = 8 << 20;
+    let half = [&hello(), &framed(CONTROL_PING, &[0; 5 * PART])[..PART]].concat();
+    let log = with_server(Places::with_bytes(by_open_files(), BYTES_MAX), false, async |path, _| {
+        let mut kind = Kind::connect(&path).await.expect("a place");
+        let ended = Rc::new(Cell::new(0));
+        for n in 0..CROWD {
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            // Who is disconnected in the middle cannot send the rest.
+            let _ = stream.write_all(&half).await;
+            let ended = ended.clone();
+            tokio::task::spawn_local(async move {
+                while !matches!(stream.read(&mut [0; 65_536]).await, Ok(0) | Err(_)) {}
+                ended.set(ended.get() + 1);
+            });
+            assert!(kind.ping(n as u32).await, "ping {n}");
+        }
+        let all_but_few = async {
+            while ended.get() < CROWD - BYTES_MAX / PART {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), all_but_few).await.expect("the others hold too much");
+        assert!(kind.ping(0).await);
+        assert!(ended.get() < CROWD, "the last ones have room");
+    });
+    assert!(log.contains("somebody is disconnected from the API: 262144 bytes wait for it or from it"), "{log}");
 }

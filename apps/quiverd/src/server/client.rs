@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 
 use super::line_of;
 use crate::peer::Users;
-use crate::places::{Doing, Place};
+use crate::places::{Doing, Loss, Place};
 
 /// A client that does not take its answer for this long is dropped.
 pub(super) const READER_PATIENCE: Duration = Duration::from_secs(60);
@@ -76,8 +76,8 @@ impl Client {
             self.place.is(Doing::Idle);
             let request = tokio::select! {
                 biased;
-                () = self.place.lost() => return self.say_goodbye(),
-                request = read_request(&self.stream, &mut self.received) => request,
+                loss = self.place.lost() => return self.say_goodbye(Reason::Evicted, &loss),
+                request = read_request(&self.stream, &mut self.received, &self.place) => request,
             };
             let served = match request {
                 Ok(Some(Ok(request))) => self.answer(&control, request).await,
@@ -107,6 +107,11 @@ impl Client {
             tokio::select! {
                 biased;
                 end = &mut end => break end,
+                loss = self.place.lost() => {
+                    // It is too late to ask again: some of it may have been done.
+                    self.say_goodbye(Reason::Crowded, &loss);
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
                 Some(part) = answering.part() => {
                     self.send(&part).await?;
                     self.place.is(Doing::Asking);
@@ -140,18 +145,18 @@ impl Client {
             self.place.is(Doing::Reading);
             let mut lost = pin!(self.place.lost());
             tokio::select! {
-                () = &mut lost => return Err(io::ErrorKind::TimedOut.into()),
+                _ = &mut lost => return Err(io::ErrorKind::TimedOut.into()),
                 writable = tokio::time::timeout(READER_PATIENCE, self.stream.writable()) => writable??,
             }
         }
         Ok(())
     }
 
-    /// Tells an idle client why it goes, if it can be told without waiting.
-    fn say_goodbye(&self) {
-        let what =
-            "this connection was closed for another client, since it was the one idle for longest: connect again";
-        let _ = self.stream.try_write(&line_of(&Response::Error(Refusal::because(Reason::Evicted, what))));
+    /// Tells a client why it goes, if it can be told without waiting.
+    fn say_goodbye(&self, reason: Reason, loss: &Loss) {
+        tracing::info!("a client of the command socket is disconnected: {loss}");
+        let what = format!("this connection was closed: {loss}; connect again");
+        let _ = self.stream.try_write(&line_of(&Response::Error(Refusal::because(reason, what))));
     }
 }
 
@@ -159,6 +164,7 @@ impl Client {
 async fn read_request(
     stream: &UnixStream,
     received: &mut Received,
+    place: &Place,
 ) -> io::Result<Option<Result<protocol::Request, Refusal>>> {
     loop {
         if let Some(line) = received.line() {
@@ -167,8 +173,10 @@ async fn read_request(
                 _ => Err(too_long()),
             };
             received.forget();
+            place.holds(received.bytes.capacity());
             return Ok(Some(request));
         }
+        place.holds(received.bytes.capacity());
         if received.bytes.len() > REQUEST_LENGTH_MAX {
             return Ok(Some(Err(too_long())));
         }

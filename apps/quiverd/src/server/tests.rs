@@ -10,6 +10,7 @@ use tokio::task::LocalSet;
 
 use super::client::READER_PATIENCE;
 use super::*;
+use crate::places::Places;
 use crate::socket::SocketError;
 
 /// Runs `test` against a server with a few commands.
@@ -37,7 +38,7 @@ fn with_server_for<F: Future<Output = ()>>(clients_max: usize, test: impl FnOnce
         control.commands().add(Command::new("fail", "Panic.", fail));
         control.commands().add(Command::new("big", "A megabyte.", |_, _| Ok(Reply::text("x".repeat(1 << 20)))));
         control.commands().add(Command::waiting("count [forever]", "Count.", count));
-        let server = Server::new(Socket::bind_for(&path, None, clients_max).unwrap());
+        let server = Server::new(Socket::bind(&path, None, &Places::new(clients_max)).unwrap());
         tokio::select! {
             () = server.serve(&control) => {}
             () = test(path.clone(), control.clone()) => {}
@@ -286,16 +287,19 @@ fn an_endless_request_is_refused() {
 #[test]
 fn a_dead_daemons_socket_is_replaced_and_a_living_ones_is_not() {
     with_server(async |path, _| {
-        assert!(matches!(Socket::bind(&path, None), Err(SocketError::InUse(_))));
+        assert!(matches!(Socket::bind(&path, None, &Places::new(1)), Err(SocketError::InUse(_))));
         let dead = path.with_file_name("dead.sock");
         drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
         assert!(dead.exists());
-        Socket::bind(&dead, None).unwrap();
+        Socket::bind(&dead, None, &Places::new(1)).unwrap();
         let file = path.with_file_name("notes.txt");
         std::fs::write(&file, "mine").unwrap();
-        assert!(matches!(Socket::bind(&file, None), Err(SocketError::Taken(_))));
+        assert!(matches!(Socket::bind(&file, None, &Places::new(1)), Err(SocketError::Taken(_))));
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
-        assert!(matches!(Socket::bind(Path::new("/proc/none/x.sock"), None), Err(SocketError::Refused { .. })));
+        assert!(matches!(
+            Socket::bind(Path::new("/proc/none/x.sock"), None, &Places::new(1)),
+            Err(SocketError::Refused { .. })
+        ));
     });
 }
 
@@ -316,7 +320,7 @@ fn others_are_answered_and_timers_run_while_a_large_file_is_applied() {
     LocalSet::new().block_on(&runtime, async {
         let control = crate::host::control();
         control.objects().add(quiver_control::Kind::new(|_, _: quiver_control::Change<'_, Number>| Ok(())));
-        let server = Server::new(Socket::bind(&path, None).unwrap());
+        let server = Server::new(Socket::bind(&path, None, &Places::new(64)).unwrap());
         tokio::select! {
             () = server.serve(&control) => {}
             () = ask_meanwhile(&path, &control) => {}
