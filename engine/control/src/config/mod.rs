@@ -28,8 +28,7 @@ use crate::object::{AnyKind, AnyObject, FieldInfo, ObjectError, ObjectRef, Step}
 use crate::pace::{Pace, at_once};
 pub(crate) use difference::describe;
 use reader::Reader;
-use tree::Node;
-pub use tree::Position;
+pub use tree::{Data, Entry, Malformed, Node, Position};
 
 /// A problem of a configuration file: where, which object and field, what is wrong and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
@@ -73,6 +72,12 @@ impl Control {
         }
         Reply::new(text, Value::Object(json))
     }
+}
+
+/// Reads a file of another kind than the configuration: its tree, or nothing if it is empty, and what is wrong with it. A
+/// file with duplicate names has a tree nevertheless, so that the rest can be checked.
+pub fn read_yaml(text: &str) -> (Option<Node>, Vec<Malformed>) {
+    at_once(tree::read(text, &mut Pace::at_once()))
 }
 
 /// What a file says, as JSON has it; null where it is no YAML.

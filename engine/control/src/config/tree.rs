@@ -28,31 +28,43 @@ impl From<Marker> for Position {
 
 /// A value, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
+    /// Where it begins.
     pub at: Position,
+    /// What it is.
     pub data: Data,
 }
 
+/// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Data {
+pub enum Data {
+    /// A word, a number, true, false or null.
     Scalar(Value),
+    /// Several values.
     List(Vec<Node>),
+    /// Values with names.
     Mapping(Vec<Entry>),
 }
 
 /// A name in a mapping, where it stands, and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
+    /// The name.
     pub name: String,
+    /// Where the name begins.
     pub at: Position,
+    /// What it names.
     pub value: Node,
 }
 
 /// Something that is not as YAML, or this part of it, demands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Malformed {
+pub struct Malformed {
+    /// Where it is.
     pub at: Position,
+    /// What is wrong.
     pub what: String,
+    /// What to do about it.
     pub remedy: &'static str,
 }
 
