@@ -1,4 +1,4 @@
-//! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor.
+//! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo, doctor and lab.
 
 // They panic where a reader has gone away; `show` has what takes their place.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod exec;
 mod import;
+mod lab;
 mod shell;
 mod show;
 
@@ -51,6 +52,7 @@ enum Task {
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
     Import(import::Import),
+    Lab(lab::Lab),
     /// A command for the daemon
     #[command(external_subcommand)]
     Command(Vec<String>),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Some(Task::Demo(demo)) => return demo::run(&demo),
         Some(Task::Doctor(doctor)) => return doctor::run(&doctor, &socket),
         Some(Task::Import(import)) => return import::run(&import),
+        Some(Task::Lab(lab)) => return lab::run(&lab, arguments.json),
         Some(Task::Apply(apply)) => apply::apply(&socket, &apply),
         Some(Task::Diff(diff)) => apply::diff(&socket, &diff),
         Some(Task::Plan(plan)) => apply::plan(&socket, &plan),

@@ -1,0 +1,139 @@
+//! `quiver lab`: measurements after CSIT's method. So far it lists them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io, thread};
+
+use nix::unistd::{AccessFlags, access};
+use quiver_suite::{Case, Lack, Machine, Selection, SelectionError, SuiteError};
+use serde_json::Value;
+
+use crate::show;
+
+/// Measure Quiver and its peers after CSIT's method; so far: list what there is to measure
+#[derive(Debug, clap::Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Task {
+    List(List),
+}
+
+/// List the cases of the suites, and what this machine lacks for each
+///
+/// Nothing is measured: there is no command yet that runs a case.
+#[derive(Debug, clap::Args)]
+struct List {
+    /// A tag expression, such as: ip4_routing AND 64b AND 1c AND ndrpdr
+    ///
+    /// It means what Robot Framework's mean: AND binds closest, then OR, then NOT; *, ? and [...] stand for letters; case
+    /// and underscores do not matter. Parentheses may group. All cases without one.
+    #[arg(value_name = "EXPR")]
+    expression: Vec<String>,
+    /// Suites beside the built-in ones: all files *.yaml of a folder
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// As a list in JSON, with all fields, tags and needs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why cases cannot be listed.
+#[derive(Debug, thiserror::Error)]
+enum LabError {
+    #[error("{}: {error}; name a folder with suites, files *.yaml", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("the expression: {0}")]
+    Selection(#[from] SelectionError),
+    #[error("{}", .0.iter().map(SuiteError::to_string).collect::<Vec<_>>().join("\n"))]
+    Suites(Vec<SuiteError>),
+}
+
+/// Does what is asked for. `json` is the flag before the command.
+pub fn run(lab: &Lab, json: bool) -> ExitCode {
+    let Task::List(list) = &lab.task;
+    match self::list(list, json || list.json) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            show::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn list(list: &List, json: bool) -> Result<(), LabError> {
+    let words = list.expression.join(" ");
+    let selection = (!words.is_empty()).then(|| Selection::parse(&words)).transpose()?;
+    let all = cases(list.suites.as_deref())?;
+    let chosen = all.iter().filter(|case| selection.as_ref().is_none_or(|selection| selection.matches(case)));
+    let machine = Machine { cores: cores(), memory_gib: memory_gib(), has_program: &has_program };
+    let chosen: Vec<_> = chosen.map(|case| (case, case.needs().lacking(machine))).collect();
+    if json {
+        let cases: Vec<_> = chosen.iter().map(|(case, lacks)| with_lacks(case, lacks)).collect();
+        show::print(format_args!("{:#}", Value::from(cases)));
+    } else {
+        for (case, lacks) in &chosen {
+            let lacks: Vec<_> = lacks.iter().map(Lack::to_string).collect();
+            let lacks = if lacks.is_empty() { String::new() } else { format!("   ({})", lacks.join(", ")) };
+            show::print(format_args!("{}{lacks}", case.name()));
+        }
+    }
+    let complete = chosen.iter().filter(|(_, lacks)| lacks.is_empty()).count();
+    show::say(format_args!(
+        "{} of {} cases; this machine has programs, cores and memory for {complete} of them. No command runs them yet.",
+        chosen.len(),
+        all.len()
+    ));
+    Ok(())
+}
+
+/// The built-in cases, and those of a folder.
+fn cases(folder: Option<&Path>) -> Result<Vec<Case>, LabError> {
+    let Some(folder) = folder else { return quiver_suite::builtin().map_err(LabError::Suites) };
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |error| LabError::Unreadable { path, error }
+    };
+    let entries = fs::read_dir(folder).map_err(unreadable(folder))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable(folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
+        files.push((path.display().to_string(), text));
+    }
+    let files = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    quiver_suite::with_builtin(files).map_err(LabError::Suites)
+}
+
+fn with_lacks(case: &Case, lacks: &[Lack]) -> Value {
+    let mut value = serde_json::to_value(case).unwrap_or_default();
+    value["lacks"] = lacks.iter().map(Lack::to_string).collect();
+    value
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the kernel has, rounded: some of it is never counted.
+fn memory_gib() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|total| total.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    (kib.unwrap_or(0) + (1 << 19)) >> 20
+}
+
+fn has_program(name: &str) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| access(&folder.join(name), AccessFlags::X_OK).is_ok())
+}

@@ -1,0 +1,250 @@
+//! A case: one point of a suite's matrix, its name, its tags, and what a machine needs for it.
+
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Scale, Search, Word};
+
+/// One measurement, in all that it consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Case {
+    /// What the device does with packets.
+    pub function: Function,
+    /// With how much in its tables.
+    pub scale: Scale,
+    /// With what headers.
+    pub encap: Encap,
+    /// Beside its function.
+    pub feature: Feature,
+    /// What is measured.
+    pub device: Device,
+    /// How it is joined to the generator.
+    pub driver: Driver,
+    /// The size of frames.
+    pub frame: Frame,
+    /// On how many cores the device works.
+    pub cores: u16,
+    /// What is searched for.
+    pub search: Search,
+    /// Memory of device and generator, in GiB.
+    pub memory_gib: u16,
+}
+
+impl Case {
+    /// After CSIT's rules, `1n1l-<nic>-<encap>-<function>[-features]-<type>`: all on one machine, where the driver stands in
+    /// for a NIC. A device other than Quiver is one of the features, as testpmd is in CSIT's names.
+    pub fn suite(&self) -> String {
+        let feature = self.feature_word().map(|word| format!("-{word}")).unwrap_or_default();
+        let device = if self.device == Device::Quiver { String::new() } else { format!("-{}", self.device.word()) };
+        let (driver, encap, search) = (self.driver.word(), self.encap_word(), self.search.word());
+        format!("1n1l-{driver}-{encap}-{}{feature}{device}-{search}", self.function_word())
+    }
+
+    /// `64b-1c-<suite>`.
+    pub fn name(&self) -> String {
+        format!("{}-{}c-{}", self.frame, self.cores, self.suite())
+    }
+
+    /// What expressions select by, with CSIT's words where it has some.
+    pub fn tags(&self) -> Vec<String> {
+        let upper = |word: &str| word.to_uppercase();
+        let is_base = self.scale == Scale::Base;
+        let mut tags: Vec<String> = ["1_NODE_SINGLE_LINK_TOPO", "PERFTEST"].map(String::from).into();
+        tags.push(upper(self.search.word()));
+        tags.push(format!("DRV_{}", upper(self.driver.word())));
+        tags.push(upper(self.encap.word()));
+        tags.push(if is_base { "BASE" } else { "SCALE" }.to_owned());
+        let own: &[&str] = match (self.function, is_base) {
+            (Function::CrossConnect, _) => &["L2XCFWD", "L2XCBASE"],
+            (Function::Bridge, true) => &["L2BDMACLRN", "L2BDBASE"],
+            (Function::Bridge, false) => &["L2BDMACLRN", "L2BDSCALE"],
+            (Function::Ip4, true) => &["IP4FWD", "IP4_ROUTING", "IP4BASE"],
+            (Function::Ip4, false) => &["IP4FWD", "IP4_ROUTING", "IP4SCALE"],
+        };
+        tags.extend(own.iter().map(|tag| (*tag).to_owned()));
+        if !is_base {
+            tags.push(format!("FIB_{}", upper(&self.scale.to_string())));
+        }
+        tags.extend(self.feature_word().map(upper));
+        tags.push(upper(self.device.word()));
+        if self.device == Device::Testpmd {
+            tags.push("DPDK".to_owned());
+        }
+        tags.push(upper(&self.frame.to_string()));
+        tags.push(format!("{}C", self.cores));
+        tags.push(format!("{}-{}", self.encap_word(), self.function_word()));
+        tags
+    }
+
+    /// What it takes to run it.
+    pub fn needs(&self) -> Needs {
+        let program = match self.device {
+            Device::Vpp => Some("vpp"),
+            Device::Testpmd => Some("dpdk-testpmd"),
+            Device::Quiver | Device::Linux => None,
+        };
+        // The generator has a core of its own, where it is not inside the device.
+        let cores = self.cores + u16::from(self.driver != Driver::Pg);
+        Needs { program, cores, memory_gib: self.memory_gib }
+    }
+
+    fn feature_word(&self) -> Option<&'static str> {
+        (self.feature != Feature::None).then(|| self.feature.word())
+    }
+
+    fn encap_word(&self) -> &'static str {
+        match (self.encap, self.function) {
+            (Encap::Eth, Function::Ip4) => "ethip4",
+            (encap, _) => encap.word(),
+        }
+    }
+
+    /// `l2xcbase`, `l2bdscale10kmaclrn`, `ip4scale2m`.
+    fn function_word(&self) -> String {
+        let scale = match self.scale {
+            Scale::Base => "base".to_owned(),
+            scale => format!("scale{scale}"),
+        };
+        let learning = if self.function == Function::Bridge { "maclrn" } else { "" };
+        format!("{}{scale}{learning}", self.function.word())
+    }
+}
+
+impl Serialize for Case {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name())?;
+        map.serialize_entry("suite", &self.suite())?;
+        map.serialize_entry("function", &self.function)?;
+        map.serialize_entry("scale", &self.scale.to_string())?;
+        map.serialize_entry("encap", &self.encap)?;
+        map.serialize_entry("feature", &self.feature)?;
+        map.serialize_entry("device", &self.device)?;
+        map.serialize_entry("driver", &self.driver)?;
+        map.serialize_entry("frame", &self.frame.to_string())?;
+        map.serialize_entry("cores", &self.cores)?;
+        map.serialize_entry("search", &self.search)?;
+        map.serialize_entry("tags", &self.tags())?;
+        map.serialize_entry("needs", &self.needs())?;
+        map.end()
+    }
+}
+
+/// What it takes to run a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Needs {
+    /// A program that is to be installed.
+    pub program: Option<&'static str>,
+    /// Cores of device and generator.
+    pub cores: u16,
+    /// Memory, in GiB.
+    pub memory_gib: u16,
+}
+
+/// What a machine has.
+#[derive(Clone, Copy)]
+pub struct Machine<'probe> {
+    /// Cores that may be used.
+    pub cores: usize,
+    /// Memory, in GiB.
+    pub memory_gib: u64,
+    /// Whether there is a program of this name.
+    pub has_program: &'probe dyn Fn(&str) -> bool,
+}
+
+/// What a machine does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A program.
+    Program(&'static str),
+    /// Cores.
+    Cores {
+        /// That a case needs.
+        needed: u16,
+        /// That there are.
+        there: usize,
+    },
+    /// Memory, in GiB.
+    Memory {
+        /// That a case needs.
+        needed: u16,
+        /// That there is.
+        there: u64,
+    },
+}
+
+impl Needs {
+    /// What of it a machine does not have.
+    pub fn lacking(&self, machine: Machine<'_>) -> Vec<Lack> {
+        let program = self.program.filter(|program| !(machine.has_program)(program)).map(Lack::Program);
+        let (needed, there) = (self.cores, machine.cores);
+        let cores = (usize::from(needed) > there).then_some(Lack::Cores { needed, there });
+        let (needed, there) = (self.memory_gib, machine.memory_gib);
+        let memory = (u64::from(needed) > there).then_some(Lack::Memory { needed, there });
+        [program, cores, memory].into_iter().flatten().collect()
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lack::Program(program) => write!(out, "no program {program}"),
+            Lack::Cores { needed, there } => write!(out, "{needed} cores needed, {there} here"),
+            Lack::Memory { needed, there } => write!(out, "{needed} GiB of memory needed, {there} here"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: Case = Case {
+        function: Function::Ip4,
+        scale: Scale::Entries(2_000_000),
+        encap: Encap::Eth,
+        feature: Feature::RouteCounters,
+        device: Device::Vpp,
+        driver: Driver::Memif,
+        frame: Frame::Bytes(64),
+        cores: 1,
+        search: Search::NdrPdr,
+        memory_gib: 4,
+    };
+
+    #[test]
+    fn names_and_tags_are_csits() {
+        assert_eq!(CASE.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-ndrpdr");
+        let tags = CASE.tags();
+        for tag in ["NDRPDR", "DRV_MEMIF", "ETH", "IP4FWD", "SCALE", "FIB_2M", "64B", "1C", "ethip4-ip4scale2m", "VPP"]
+        {
+            assert!(tags.iter().any(|own| own == tag), "{tag}: {tags:?}");
+        }
+        let bridge = Case {
+            function: Function::Bridge,
+            scale: Scale::Entries(10_000),
+            encap: Encap::Dot1q,
+            feature: Feature::None,
+            device: Device::Quiver,
+            frame: Frame::Imix,
+            ..CASE
+        };
+        assert_eq!(bridge.name(), "imix-1c-1n1l-memif-dot1q-l2bdscale10kmaclrn-ndrpdr");
+        let testpmd = Case { function: Function::CrossConnect, scale: Scale::Base, device: Device::Testpmd, ..bridge };
+        assert_eq!(testpmd.suite(), "1n1l-memif-dot1q-l2xcbase-testpmd-ndrpdr");
+        assert!(testpmd.tags().contains(&"DPDK".to_owned()));
+    }
+
+    #[test]
+    fn what_a_machine_lacks_is_said() {
+        let machine = |cores, memory_gib| Machine { cores, memory_gib, has_program: &|program| program == "vpp" };
+        let lacks = |case: Case, machine| case.needs().lacking(machine).iter().map(Lack::to_string).collect::<Vec<_>>();
+        assert_eq!(lacks(CASE, machine(2, 4)), [""; 0]);
+        assert_eq!(lacks(CASE, machine(1, 3)), ["2 cores needed, 1 here", "4 GiB of memory needed, 3 here"]);
+        let testpmd = Case { device: Device::Testpmd, ..CASE };
+        assert_eq!(lacks(testpmd, machine(8, 8)), ["no program dpdk-testpmd"]);
+        assert_eq!(Case { driver: Driver::Pg, cores: 4, ..CASE }.needs().cores, 4);
+    }
+}

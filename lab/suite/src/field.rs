@@ -1,0 +1,213 @@
+//! The fields of a case, and their words: in files, in names, in tags.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A field with a few values.
+pub trait Word: Copy + Sized + 'static {
+    /// Its name in a file.
+    const FIELD: &'static str;
+    /// All values.
+    const ALL: &'static [Self];
+    /// The word for a value in a file.
+    fn word(self) -> &'static str;
+}
+
+/// Declares a field with a few values: each with its word.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident, $field:literal: $($(#[$of:meta])* $value:ident = $word:literal,)*) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$of])* $value,)*
+        }
+
+        impl Word for $name {
+            const FIELD: &'static str = $field;
+            const ALL: &'static [$name] = &[$($name::$value),*];
+
+            fn word(self) -> &'static str {
+                match self {
+                    $($name::$value => $word,)*
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// What is measured.
+    Device, "device":
+    /// Quiver's daemon.
+    Quiver = "quiver",
+    /// FD.io's VPP.
+    Vpp = "vpp",
+    /// DPDK's testpmd.
+    Testpmd = "testpmd",
+    /// The bridge and the router of the kernel.
+    Linux = "linux",
+}
+
+words! {
+    /// How generator and device are joined.
+    Driver, "driver":
+    /// Shared memory.
+    Memif = "memif",
+    /// TAP interfaces.
+    Tap = "tap",
+    /// Pairs of veth, by AF_PACKET.
+    Veth = "veth",
+    /// The device's own packet generator.
+    Pg = "pg",
+}
+
+words! {
+    /// The headers in front of the payload's.
+    Encap, "encap":
+    /// None but Ethernet.
+    Eth = "eth",
+    /// One tag of 802.1Q.
+    Dot1q = "dot1q",
+    /// Two tags.
+    Dot1ad = "dot1ad",
+}
+
+words! {
+    /// What the device does with packets.
+    Function, "function":
+    /// Layer 2 cross-connect: from one interface to the other.
+    CrossConnect = "l2xc",
+    /// A bridge domain with learning.
+    Bridge = "l2bd",
+    /// IPv4 routing.
+    Ip4 = "ip4",
+}
+
+words! {
+    /// What the device does beside its function.
+    Feature, "feature":
+    /// Nothing.
+    None = "none",
+    /// It counts the packets of each route.
+    RouteCounters = "routecount",
+}
+
+words! {
+    /// What is searched for.
+    Search, "search":
+    /// The rates without loss, and with little.
+    NdrPdr = "ndrpdr",
+    /// The rate that arrives at the highest load.
+    Mrr = "mrr",
+    /// The critical rate of a long run.
+    Soak = "soak",
+    /// Latency at shares of the rate with little loss.
+    Latency = "latency",
+    /// The longest burst without loss (RFC 9004).
+    BackToBack = "backtoback",
+    /// Packets lost while the configuration grows.
+    Reconf = "reconf",
+    /// The rate at which a window of packets circles through the device.
+    ClosedLoop = "closedloop",
+}
+
+/// How much a function has in its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scale {
+    /// As little as it needs.
+    Base,
+    /// As many entries: MAC addresses of a bridge domain, or routes.
+    Entries(u32),
+}
+
+impl Scale {
+    /// `base`, or a number, of which `k` and `m` at its end are thousands and millions.
+    pub fn parse(word: &str) -> Option<Scale> {
+        if word == "base" {
+            return Some(Scale::Base);
+        }
+        let (digits, factor) = match word.as_bytes().last()? {
+            b'k' => (&word[..word.len() - 1], 1_000),
+            b'm' => (&word[..word.len() - 1], 1_000_000),
+            _ => (word, 1),
+        };
+        let is_number = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
+        let entries = is_number.then(|| digits.parse::<u32>().ok()?.checked_mul(factor)).flatten()?;
+        Some(Scale::Entries(entries))
+    }
+}
+
+/// `base`, `20k`, `2m`.
+impl fmt::Display for Scale {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Scale::Base => out.write_str("base"),
+            Scale::Entries(entries) if entries.is_multiple_of(1_000_000) => write!(out, "{}m", entries / 1_000_000),
+            Scale::Entries(entries) if entries.is_multiple_of(1_000) => write!(out, "{}k", entries / 1_000),
+            Scale::Entries(entries) => write!(out, "{entries}"),
+        }
+    }
+}
+
+/// The size of frames, in bytes with the checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Frame {
+    /// All the same.
+    Bytes(u16),
+    /// 28 of 64, 16 of 570 and 4 of 1518 bytes, again and again.
+    Imix,
+}
+
+impl Frame {
+    /// The smallest of Ethernet.
+    pub const BYTES_MIN: u16 = 64;
+    /// The largest that suites have.
+    pub const BYTES_MAX: u16 = 9000;
+
+    /// `imix`, or a number of bytes.
+    pub fn parse(word: &str) -> Option<Frame> {
+        if word == "imix" {
+            return Some(Frame::Imix);
+        }
+        let bytes = word.parse().ok().filter(|bytes| (Self::BYTES_MIN..=Self::BYTES_MAX).contains(bytes));
+        bytes.map(Frame::Bytes)
+    }
+}
+
+/// As in names: `64b`, `imix`.
+impl fmt::Display for Frame {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frame::Bytes(bytes) => write!(out, "{bytes}b"),
+            Frame::Imix => out.write_str("imix"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_and_frames_are_read_as_they_are_written() {
+        for word in ["base", "7", "20k", "2m", "1500", "4294967295"] {
+            let scale = Scale::parse(word).unwrap();
+            assert_eq!(Scale::parse(&scale.to_string()), Some(scale), "{word}");
+        }
+        for word in ["", "k", "0", "0k", "-1", "+5", "5000m", "1.5m", "2 m", "2M", "4294967296"] {
+            assert_eq!(Scale::parse(word), None, "{word}");
+        }
+        assert_eq!(Frame::parse("9000").map(|frame| frame.to_string()).as_deref(), Some("9000b"));
+        assert_eq!(Frame::parse("imix"), Some(Frame::Imix));
+        for word in ["", "63", "9001", "64b", "IMIX"] {
+            assert_eq!(Frame::parse(word), None, "{word}");
+        }
+    }
+}

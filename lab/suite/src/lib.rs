@@ -1,0 +1,19 @@
+//! What the lab measures: suites as short files, the cases they expand to, and expressions that select some.
+//!
+//! A suite is a matrix of [fields](field); [`read`] expands it into [cases](Case) with the names and tags that CSIT would
+//! give them, or says, with file and line, which of its fields contradict each other. [`Selection`] is a tag expression.
+//! Nothing is run or probed here.
+#![forbid(unsafe_code)]
+
+mod builtin;
+mod case;
+pub mod field;
+mod matrix;
+mod rules;
+mod select;
+
+pub use builtin::{builtin, with_builtin};
+pub use case::{Case, Lack, Machine, Needs};
+pub use matrix::{SuiteError, read};
+pub use quiver_control::config::Position;
+pub use select::{Selection, SelectionError};

@@ -1,0 +1,79 @@
+//! What cannot be measured together.
+
+use crate::Case;
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Scale, Search, Word};
+
+/// Two fields that contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The field that is wrong where the other one is as it is.
+    pub field: &'static str,
+    /// The other one.
+    pub other: &'static str,
+    /// What contradicts what.
+    pub what: String,
+    /// What would be right.
+    pub remedy: &'static str,
+}
+
+/// The first contradiction of a case.
+pub fn contradiction(case: &Case) -> Option<Contradiction> {
+    let Case { function, scale, encap, feature, device, driver, frame, cores, search, .. } = *case;
+    let clash = |field: &'static str, value: &str, other: &'static str, by: &str, remedy| {
+        Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
+    };
+    let with_driver = |remedy| clash(Driver::FIELD, driver.word(), Device::FIELD, device.word(), remedy);
+    match (device, driver) {
+        (Device::Linux, Driver::Memif | Driver::Pg) => {
+            return with_driver("the kernel is joined by 'tap' or 'veth'; give it a suite of its own");
+        }
+        (Device::Testpmd, Driver::Pg) => return with_driver("testpmd is joined by 'memif', 'tap' or 'veth'"),
+        _ => {}
+    }
+    let with_function = |remedy| clash(Function::FIELD, function.word(), Device::FIELD, device.word(), remedy);
+    match (device, function) {
+        (Device::Testpmd, Function::Bridge | Function::Ip4) => {
+            return with_function("testpmd only passes frames on: 'l2xc'");
+        }
+        (Device::Linux, Function::CrossConnect) => {
+            return with_function("the kernel has no cross-connect: 'l2bd' or 'ip4'");
+        }
+        _ => {}
+    }
+    if device == Device::Testpmd && encap != Encap::Eth {
+        return clash(Encap::FIELD, encap.word(), Device::FIELD, device.word(), "testpmd looks at no tags: 'eth'");
+    }
+    if device == Device::Linux && cores != 1 {
+        let remedy = "the kernel chooses its cores itself; one is set aside for it: 1";
+        return clash("cores", &cores.to_string(), Device::FIELD, device.word(), remedy);
+    }
+    if function == Function::CrossConnect && scale != Scale::Base {
+        let remedy = "a cross-connect has no table: 'base'";
+        return clash("scale", &scale.to_string(), Function::FIELD, function.word(), remedy);
+    }
+    if feature == Feature::RouteCounters && function != Function::Ip4 {
+        let remedy = "only routes are counted: 'none', or function 'ip4'";
+        return clash(Feature::FIELD, feature.word(), Function::FIELD, function.word(), remedy);
+    }
+    if feature == Feature::RouteCounters && device != Device::Quiver && device != Device::Vpp {
+        let remedy = "it does not count by route: 'none'";
+        return clash(Feature::FIELD, feature.word(), Device::FIELD, device.word(), remedy);
+    }
+    if driver == Driver::Pg && search != Search::Mrr {
+        let remedy = "the device's own generator sends as fast as it can: 'mrr'";
+        return clash(Search::FIELD, search.word(), Driver::FIELD, driver.word(), remedy);
+    }
+    if search == Search::ClosedLoop && driver != Driver::Memif {
+        let remedy = "a window of packets circles through shared memory: driver 'memif'";
+        return clash(Search::FIELD, search.word(), Driver::FIELD, driver.word(), remedy);
+    }
+    if search == Search::Latency && frame == Frame::Imix {
+        let remedy = "latency depends on the size: give sizes in bytes";
+        return clash(Search::FIELD, search.word(), "frame", "imix", remedy);
+    }
+    if search == Search::Reconf && function != Function::Ip4 {
+        let remedy = "routes are what is added under load: function 'ip4'";
+        return clash(Search::FIELD, search.word(), Function::FIELD, function.word(), remedy);
+    }
+    None
+}
