@@ -1,10 +1,9 @@
-//! The commands of streams and captures, in VPP's words.
+//! The commands of streams and captures, in VPP's words; what they show is made in [`show`].
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
 use quiver_control::object::ObjectRef;
 use quiver_control::{Control, Object, ObjectError};
 use quiver_interface::InterfaceName;
@@ -12,8 +11,8 @@ use serde_json::json;
 
 use crate::capture::{Capture, PcapFile, Store};
 use crate::interface::PacketGenerators;
-use crate::profiles::FAMILIES;
 use crate::running::switch;
+use crate::show;
 use crate::stream::{PgStream, recorded};
 use crate::text;
 
@@ -45,9 +44,13 @@ pub(crate) fn register(control: &Control) {
         "Keep copies of what it sends, in memory or in a pcap file; `disable` ends that.",
         capture,
     );
-    add("show packet-generator [<stream>]", "Show streams and what became of their packets.", show);
-    add("show packet-generator capture <interface>", "Show the packets of a capture.", show_capture);
-    add("show packet-generator profiles", "Show the profiles that streams can be made by.", show_profiles);
+    add(
+        "show packet-generator [<stream>]",
+        "Show streams, what became of their packets, and how long these took.",
+        show::streams,
+    );
+    add("show packet-generator capture <interface>", "Show the packets of a capture.", show::capture);
+    add("show packet-generator profiles", "Show the profiles that streams can be made by.", show::profiles);
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -76,7 +79,7 @@ fn disable(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
 }
 
 /// The stream that a command names, or all of them.
-fn chosen(control: &Control, matches: &Matches) -> Result<Vec<PgStream>, CommandError> {
+pub(crate) fn chosen(control: &Control, matches: &Matches) -> Result<Vec<PgStream>, CommandError> {
     let name: Option<StreamName> = matches.find("stream")?;
     Ok(streams(control, name.as_ref().map(|name| name.0.as_str())))
 }
@@ -91,44 +94,6 @@ pub(crate) fn streams(control: &Control, name: Option<&str>) -> Vec<PgStream> {
 fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     control.delete::<PgStream>(&matches.get::<StreamName>("stream")?.0)?;
     Ok(Reply::done())
-}
-
-fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let titles =
-        ["Name", "Interface", "Enabled", "Limit", "Rate", "Sent", "Received", "Lost", "Duplicated", "Reordered"];
-    let mut table = Table::new(titles);
-    let streams = chosen(control, matches)?;
-    let room = control.room::<PacketGenerators>();
-    for stream in streams {
-        // VPP's users wait for the last "Yes" to go: it stands here while packets of the stream are on their way.
-        let is_on = room.streams.is_on(&stream.name);
-        let mut row = vec![
-            Cell::from(stream.name.clone()),
-            Cell::of(&stream.interface),
-            Cell::new(if is_on { "Yes" } else { "No" }, is_on),
-            Cell::from(stream.limit),
-            Cell::from(stream.rate),
-        ];
-        if let Some(score) = room.streams.score(&stream.name) {
-            row.push(Cell::from(score.sent.load(Relaxed)));
-            // Packets of a file carry no numbers: what became of them is not known.
-            let numbered = |count: u64| if stream.pcap.is_none() { Cell::from(count) } else { Cell::empty() };
-            let [received, duplicated, reordered] =
-                [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
-            row.extend([received, score.lost(), duplicated, reordered].map(numbered));
-        }
-        table.row(row);
-    }
-    Ok(table.into())
-}
-
-fn show_profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Profile", "Packets", "At most"]);
-    for family in FAMILIES {
-        let most: Vec<_> = family.most.iter().filter(|most| **most > 0).map(u32::to_string).collect();
-        table.row([Cell::from(family.name), Cell::from(family.what), Cell::from(most.join(", "))]);
-    }
-    Ok(table.into())
 }
 
 fn capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -193,26 +158,4 @@ pub(crate) fn end(control: &Control, name: &InterfaceName) -> Result<Option<Capt
 
 fn no_generator(name: &InterfaceName) -> ObjectError {
     ObjectError::field("interface", format!("{name} is no packet generator"))
-}
-
-fn show_capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let name: InterfaceName = matches.get("interface")?;
-    let captures = &mut control.room_mut::<PacketGenerators>().captures;
-    captures.drain();
-    let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
-    let (mut text, mut list) = (String::new(), vec![]);
-    let packets = match captures.get(&name.0).ok_or_else(none)?.store() {
-        Store::Memory(packets) => packets,
-        Store::File(file) => return Err(CommandError::new(format!("its packets are in {}", file.path().display()))),
-    };
-    for (number, sent) in packets.iter().enumerate() {
-        let hex: String = sent.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{number}: {} bytes at {}", sent.bytes.len(), quiver_control::Time(sent.time));
-        for line in hex.as_bytes().chunks(64) {
-            let _ = writeln!(text, "  {}", String::from_utf8_lossy(line));
-        }
-        list.push(json!({"time": sent.time, "bytes": hex}));
-    }
-    Ok(Reply::new(text, list.into()))
 }

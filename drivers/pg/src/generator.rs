@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use quiver_engine::channel::{Doorbell, Outbox};
+use quiver_engine::thread::FineClock;
 use quiver_engine::{Frame, RxContext};
 
 use crate::queue::{Next, Sent};
-use crate::sequence::{Score, Scoreboard, Tag};
+use crate::sequence::{Score, Scoreboard};
 use crate::stream::PgStream;
+use crate::tag::{Stamp, Tag};
 use crate::template::Template;
 
 /// A stream that falls further behind than this, because its interface was down, does not catch up.
@@ -34,6 +36,10 @@ pub(crate) struct Generator {
     sent: u64,
     /// When the first packet was due.
     start: Option<u64>,
+    /// Whether packets carry stamps.
+    has_stamps: bool,
+    /// Whether times between packets are counted, and when the last one was made.
+    gaps: Option<Option<u64>>,
 }
 
 /// What a stream's packets are made of.
@@ -68,7 +74,14 @@ impl Generator {
             window,
             sent: 0,
             start: None,
+            has_stamps: stream.latency,
+            gaps: stream.gaps.then_some(None),
         }
+    }
+    /// Sets the clock of the worker that makes the packets.
+    pub fn set_clock(&self, clock: FineClock) {
+        let score = self.board.scores.get(usize::from(self.slot));
+        score.and_then(Score::timing).into_iter().for_each(|timing| timing.set_clock(clock));
     }
     /// Whether it is the one of this place on the scoreboard.
     pub fn is(&self, slot: u16) -> bool {
@@ -86,11 +99,16 @@ impl Generator {
         // No copy of a packet is to be lost, however many interfaces send it: the generator waits for captures.
         let room = cx.most.saturating_sub(frame.len()).min(self.maxframe).min(self.copies.room() / COPIES);
         let most = allowed(self, score, cx.now).min(room as u64);
+        let timing = score.timing().filter(|_| self.has_stamps || self.gaps.is_some());
         let mut made = 0;
         while made < most {
             let number = self.sent + made;
+            let moment = timing.map(|timing| timing.moment(cx.now));
+            let stamp = if self.has_stamps { moment.map(Stamp::new) } else { None };
             let bytes = match &mut self.packets {
-                Packets::Made(template) => template.packet(number, Tag { slot: self.slot, run: self.run, number }),
+                Packets::Made(template) => {
+                    template.packet(number, Tag { slot: self.slot, run: self.run, number, stamp })
+                }
                 Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
                     Some(packet) => packet,
                     None => break,
@@ -100,6 +118,11 @@ impl Generator {
                 // The packet is made when there is a buffer; it is late, not lost.
                 cx.lose(Next::NoBuffer, 1);
                 break;
+            }
+            if let (Some(last), Some(moment), Some(timing)) = (&mut self.gaps, moment, timing)
+                && let Some(before) = last.replace(moment)
+            {
+                timing.gaps.record(moment.saturating_sub(before));
             }
             made += 1;
         }

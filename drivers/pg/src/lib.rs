@@ -4,8 +4,9 @@
 //! - [`queue`]: their receive and transmit queues.
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold; [`profiles`]: streams by the names
 //!   that CSIT's suites use.
-//! - `generator` makes their packets on a worker from a `template`, `sequence` numbers them and tells what became of them, `running` is
-//!   control's part, `capture` keeps copies, `commands` and [`text`] are the command line, `api` VPP's messages.
+//! - `generator` makes their packets on a worker from a `template`, `tag` is what their last bytes say, `sequence` tells what
+//!   became of them, `timing` how long they took, by a `histogram`; `running` is control's part, `capture` keeps copies,
+//!   `commands`, `show` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
 
@@ -13,14 +14,18 @@ mod api;
 mod capture;
 mod commands;
 mod generator;
+mod histogram;
 pub mod interface;
 pub mod profiles;
 pub mod queue;
 mod running;
 mod sequence;
+mod show;
 pub mod stream;
+mod tag;
 mod template;
 pub mod text;
+mod timing;
 pub mod values;
 pub mod wire;
 

@@ -10,7 +10,8 @@ use quiver_wire::{EtherType, MacAddress};
 
 use crate::generator::Generator;
 use crate::interface::{PgMode, header};
-use crate::sequence::{STREAMS_MAX, Scoreboard, Tag, Tracker};
+use crate::sequence::{Receipt, STREAMS_MAX, Scoreboard, Tracker};
+use crate::tag::Tag;
 
 arcs! {
     /// Arcs of `pg-input`.
@@ -102,6 +103,8 @@ pub struct Sink {
     capturing: Arc<AtomicBool>,
     to_control: Outbox<Sent>,
     board: Arc<Scoreboard>,
+    /// The worker whose queue it is.
+    worker: usize,
     trackers: Vec<Tracker>,
     kept: Option<PacketRing>,
 }
@@ -113,10 +116,11 @@ impl Sink {
         capturing: Arc<AtomicBool>,
         to_control: Outbox<Sent>,
         board: Arc<Scoreboard>,
+        worker: usize,
     ) -> Sink {
         let header = header(mode, MacAddress::ZERO).len();
         let trackers = vec![Tracker::default(); STREAMS_MAX];
-        Sink { name, header, capturing, to_control, board, trackers, kept: None }
+        Sink { name, header, capturing, to_control, board, worker, trackers, kept: None }
     }
     /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
     pub fn keep(&mut self, ring: Option<PacketRing>) {
@@ -126,11 +130,11 @@ impl Sink {
     pub fn kept(&mut self) -> Option<&mut PacketRing> {
         self.kept.as_mut()
     }
-    fn note(&mut self, tag: Option<Tag>) {
+    fn note(&mut self, tag: Option<Tag>, now: u64) {
         let Some(tag) = tag else { return };
         let slot = usize::from(tag.slot);
         if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
-            tracker.note(tag, score);
+            tracker.note(tag, score, Receipt { worker: self.worker, now });
         }
     }
 }
@@ -155,7 +159,7 @@ impl TxQueue for Sink {
                 false => Tag::of(batch.bytes(cx.pool, i)),
                 true => Tag::of_parts(batch.segments(cx.pool, i)),
             };
-            self.note(tag);
+            self.note(tag, cx.now);
             if capturing {
                 let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header).collect();
                 // A full queue loses the copy, and counts it.

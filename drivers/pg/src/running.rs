@@ -163,6 +163,9 @@ fn start(control: &Control, stream: &PgStream) {
             }
         };
         let slot = kept.slot;
+        if let Some(score) = streams.score_of(slot).filter(|_| stream.latency || stream.gaps) {
+            score.time(control.room::<Dataplane>().workers());
+        }
         let run = streams.begin(slot);
         if let Some(kept) = streams.streams.get_mut(&stream.name) {
             kept.run = Run::On(run, stream.limit);
@@ -171,6 +174,7 @@ fn start(control: &Control, stream: &PgStream) {
         (port.queue, Generator::new(stream, packets, (slot, run), board, to_control.clone(), bell.clone()))
     };
     control.room::<Dataplane>().post_to_queue(queue, move |worker| {
+        generator.set_clock(worker.fine_clock());
         if let Some(source) = worker.queue_mut::<Source>(queue) {
             source.start(generator);
         }

@@ -4,53 +4,13 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::tag::{Stamp, Tag};
+use crate::timing::{Last, Timing};
+
 /// Streams at most.
 pub(crate) const STREAMS_MAX: usize = 32;
 /// Numbers that are remembered behind the highest one: an older one counts as a duplicate, so that no loss is hidden.
 const REMEMBERED: u64 = 2048;
-const MAGIC: [u8; 4] = *b"QvPg";
-
-/// The last bytes of a packet. The end, because headers in front come and go on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
-    /// The stream's place on the scoreboard.
-    pub slot: u16,
-    /// Which run of it: packets of an earlier one, late, are not counted.
-    pub run: u16,
-    /// The packet's number in the run.
-    pub number: u64,
-}
-
-impl Tag {
-    /// Bytes of a tag.
-    pub const LENGTH: usize = 16;
-
-    pub fn to_bytes(self) -> [u8; Tag::LENGTH] {
-        let mut bytes = [0; Tag::LENGTH];
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..6].copy_from_slice(&self.slot.to_be_bytes());
-        bytes[6..8].copy_from_slice(&self.run.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.number.to_be_bytes());
-        bytes
-    }
-    /// The tag at the end of these bytes, if there is one.
-    #[inline]
-    pub fn of(bytes: &[u8]) -> Option<Tag> {
-        let tag: &[u8; Tag::LENGTH] = bytes.last_chunk()?;
-        let [m0, m1, m2, m3, s0, s1, r0, r1, number @ ..] = *tag;
-        let (slot, run) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([r0, r1]));
-        ([m0, m1, m2, m3] == MAGIC).then_some(Tag { slot, run, number: u64::from_be_bytes(number) })
-    }
-    /// The same of a packet in several parts.
-    pub fn of_parts<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Option<Tag> {
-        let mut end = Vec::with_capacity(2 * Tag::LENGTH);
-        for part in parts {
-            end.extend_from_slice(&part[part.len().saturating_sub(Tag::LENGTH)..]);
-            end.drain(..end.len().saturating_sub(Tag::LENGTH));
-        }
-        Tag::of(&end)
-    }
-}
 
 /// What is counted of a stream. Written by the sending worker and by all that receive, hence atomic.
 #[derive(Default, Debug)]
@@ -65,6 +25,8 @@ pub(crate) struct Score {
     next: AtomicU64,
     /// The highest number received of those that share a place, by [`mark`]. Made with the first run.
     seen: OnceLock<Box<[AtomicU64]>>,
+    /// Made with the first stream of this place that is timed.
+    timing: OnceLock<Timing>,
 }
 
 impl Score {
@@ -76,6 +38,20 @@ impl Score {
         for count in [&self.sent, &self.received, &self.duplicated, &self.reordered, &self.next] {
             count.store(0, Relaxed);
         }
+        self.timing.get().into_iter().for_each(Timing::clear);
+    }
+    /// Gets ready to time packets that so many workers receive.
+    pub fn time(&self, workers: usize) {
+        self.timing.get_or_init(|| Timing::new(workers));
+    }
+    /// Times of packets, if any stream in this place was timed.
+    pub fn timing(&self) -> Option<&Timing> {
+        self.timing.get()
+    }
+    /// The number whose lower 32 bits these are: the one nearest to the highest that was received.
+    fn whole(&self, low: u64) -> u64 {
+        let next = self.next.load(Relaxed);
+        next.saturating_add_signed((low as u32).wrapping_sub(next as u32).cast_signed().into())
     }
     /// Numbers passed over and not seen since, whichever worker saw the others. For a moment, while a worker has not sent
     /// yet what is before the last packet of another one, it counts that, too.
@@ -129,26 +105,50 @@ pub(crate) struct Tracker {
     run: u16,
     /// One more than the highest number that this queue has sent.
     next: u64,
+    /// Of the last packet with a stamp.
+    last: Last,
+}
+
+/// Who receives a packet: the worker, and the time of the engine's clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Receipt {
+    pub worker: usize,
+    pub now: u64,
 }
 
 impl Tracker {
     /// Notes a packet and counts it.
     #[inline]
-    pub fn note(&mut self, tag: Tag, score: &Score) {
+    pub fn note(&mut self, mut tag: Tag, score: &Score, receipt: Receipt) {
         if score.run.load(Relaxed) != u64::from(tag.run) {
             return;
         }
         if self.run != tag.run {
-            *self = Tracker { run: tag.run, next: 0 };
+            *self = Tracker { run: tag.run, ..Tracker::default() };
+        }
+        if tag.stamp.is_some() {
+            tag.number = score.whole(tag.number);
         }
         let is_late = tag.number < self.next;
         self.next = self.next.max(tag.number.saturating_add(1));
         if !score.see(tag) {
             score.duplicated.fetch_add(1, Relaxed);
-        } else if is_late {
-            score.reordered.fetch_add(1, Relaxed);
+        } else {
+            if is_late {
+                score.reordered.fetch_add(1, Relaxed);
+            }
+            if let Some(stamp) = tag.stamp {
+                self.time(tag.number, stamp, score, receipt);
+            }
         }
         score.received.fetch_add(1, Relaxed);
+    }
+    #[cold]
+    fn time(&mut self, number: u64, stamp: Stamp, score: &Score, receipt: Receipt) {
+        if let Some(timing) = score.timing() {
+            let delay = stamp.until(timing.moment(receipt.now));
+            timing.received(receipt.worker, number, delay, &mut self.last);
+        }
     }
 }
 
@@ -156,11 +156,17 @@ impl Tracker {
 mod tests {
     use super::*;
 
+    /// The first worker's, at the beginning of time.
+    const RECEIPT: Receipt = Receipt { worker: 0, now: 0 };
+
+    fn tag(run: u16, number: u64) -> Tag {
+        Tag { slot: 0, run, number, stamp: None }
+    }
     /// (received, lost, duplicated, reordered) after these numbers.
     fn counts(numbers: impl IntoIterator<Item = u64>) -> [u64; 4] {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(3);
-        numbers.into_iter().for_each(|number| tracker.note(Tag { slot: 0, run: 3, number }, &score));
+        numbers.into_iter().for_each(|number| tracker.note(tag(3, number), &score, RECEIPT));
         told(&score)
     }
     fn told(score: &Score) -> [u64; 4] {
@@ -194,7 +200,7 @@ mod tests {
         fn counts(sent: impl IntoIterator<Item = (usize, u64)>) -> [u64; 4] {
             let (mut queues, score) = ([Tracker::default(), Tracker::default()], Score::default());
             score.begin(3);
-            sent.into_iter().for_each(|(queue, number)| queues[queue].note(Tag { slot: 0, run: 3, number }, &score));
+            sent.into_iter().for_each(|(queue, number)| queues[queue].note(tag(3, number), &score, RECEIPT));
             told(&score)
         }
         assert_eq!(counts((0..9000).map(|number| ((number % 2) as usize, number))), [9000, 0, 0, 0]);
@@ -205,29 +211,35 @@ mod tests {
     }
 
     #[test]
-    fn tags_stand_at_the_end_of_whatever_came_before() {
-        let tag = Tag { slot: 3, run: 9, number: 1 << 40 };
-        let packet = [&[0xff; 50][..], &tag.to_bytes()].concat();
-        assert_eq!((Tag::of(&packet), Tag::of(&packet[..65]), Tag::of(&[])), (Some(tag), None, None));
-        for cut in [0, 40, 55, 66] {
-            let (first, second) = packet.split_at(cut);
-            assert_eq!(Tag::of_parts([first, second].into_iter()), Some(tag), "{cut}");
-        }
+    fn numbers_go_on_behind_32_bits() {
+        let (mut tracker, score) = (Tracker::default(), Score::default());
+        score.begin(3);
+        let stamp = Some(Stamp::new(0));
+        let (end, mut note) = (1_u64 << 32, |number: u64| {
+            let low = Tag { slot: 0, run: 3, number, stamp }.to_bytes();
+            tracker.note(Tag::of(&low).expect("a tag"), &score, RECEIPT);
+        });
+        note(0);
+        // As far as the lower half tells numbers apart, a gap of two thousand million.
+        note(end / 2 - 1);
+        note(end - 2);
+        [end - 1, end, end + 2, end + 1, end + 1].into_iter().for_each(note);
+        assert_eq!(told(&score), [8, end + 3 - 7, 1, 1]);
     }
 
     #[test]
     fn packets_of_an_earlier_run_do_not_count() {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(1);
-        tracker.note(Tag { slot: 0, run: 1, number: 0 }, &score);
+        tracker.note(tag(1, 0), &score, RECEIPT);
         score.begin(2);
-        tracker.note(Tag { slot: 0, run: 1, number: 1 }, &score);
-        tracker.note(Tag { slot: 0, run: 2, number: 0 }, &score);
+        tracker.note(tag(1, 1), &score, RECEIPT);
+        tracker.note(tag(2, 0), &score, RECEIPT);
         assert_eq!(told(&score), [1, 0, 0, 0]);
         // Nor do their marks, where they had a higher number.
-        (0..5000).for_each(|number| tracker.note(Tag { slot: 0, run: 2, number }, &score));
+        (0..5000).for_each(|number| tracker.note(tag(2, number), &score, RECEIPT));
         score.begin(3);
-        (0..10).for_each(|number| tracker.note(Tag { slot: 0, run: 3, number }, &score));
+        (0..10).for_each(|number| tracker.note(tag(3, number), &score, RECEIPT));
         assert_eq!(told(&score), [10, 0, 0, 0]);
     }
 }

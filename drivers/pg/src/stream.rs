@@ -10,7 +10,7 @@ use quiver_interface::InterfaceName;
 use quiver_wire::{MacAddress, VlanId};
 use serde_json::json;
 
-use crate::sequence::Tag;
+use crate::tag::Tag;
 use crate::values::{FrameSize, Values};
 
 /// Packets of a file at most.
@@ -87,6 +87,13 @@ pub struct PgStream {
     /// What random fields are drawn from.
     #[default(0)]
     pub seed: u64,
+    /// Whether packets carry the moment in which they are made, so that `show packet-generator` tells how long they are on
+    /// their way.
+    #[default(false)]
+    pub latency: bool,
+    /// Whether the times between packets are counted.
+    #[default(false)]
+    pub gaps: bool,
 }
 
 impl PgStream {
@@ -134,6 +141,13 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
     if stream.window > 0 && stream.pcap.is_some() {
         return Err(ObjectError::field("window", "packets of a file have no numbers by which they are told again")
             .remedy("leave out window or pcap"));
+    }
+    if stream.latency && stream.pcap.is_some() {
+        return Err(ObjectError::field(
+            "latency",
+            "packets of a file have no place for the moment in which they are sent",
+        )
+        .remedy("leave out latency or pcap"));
     }
     Ok(())
 }

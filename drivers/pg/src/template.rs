@@ -2,8 +2,8 @@
 
 use quiver_wire::{EtherType, IpProtocol, checksum};
 
-use crate::sequence::Tag;
 use crate::stream::{PgStream, VlanTag, headers};
+use crate::tag::Tag;
 use crate::values::{Sequence, Value, Values};
 
 /// A packet made once, in which only fields that vary are written.

@@ -6,8 +6,8 @@
 //!   data { IP4: 1.2.3 -> 4.5.6  UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1  UDP: 1024 -> 53  incrementing 30 } }
 //! ```
 //!
-//! Beside VPP's words: `burst N`, `window N`, `seed N`, `vlan VALUES`, `vlan-tag dot1ad`, `inner-vlan VALUES`, `ttl N`, and
-//! `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
+//! Beside VPP's words: `burst N`, `window N`, `seed N`, `latency`, `gaps`, `vlan VALUES`, `vlan-tag dot1ad`,
+//! `inner-vlan VALUES`, `ttl N`, and `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
 //! Wherever VPP has a value or a range, all forms of [`Values`] fit.
 
 use quiver_control::object::Scalar;
@@ -40,6 +40,8 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             "maxframe" => stream.maxframe = words.small("maxframe")?,
             "worker" => stream.worker = Some(words.small("worker")?),
             "window" => stream.window = words.small("window")?,
+            "latency" => stream.latency = true,
+            "gaps" => stream.gaps = true,
             "seed" => stream.seed = words.number("seed")?,
             "ttl" => stream.ttl = words.small("ttl")?,
             "size" => stream.size = words.sizes()?,
@@ -62,7 +64,7 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             other => {
                 return Err(format!(
                     "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
-                     burst, maxframe, worker, window, seed, ttl, vlan, vlan-tag, inner-vlan, profile, pcap, node, data"
+                     burst, maxframe, worker, window, seed, latency, gaps, ttl, vlan, vlan-tag, inner-vlan, profile, pcap, node, data"
                 ));
             }
         }

@@ -1,0 +1,154 @@
+//! What is shown of streams and captures.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, CommandError, Matches, Reply, Table};
+use quiver_interface::InterfaceName;
+use serde_json::{Value, json};
+
+use crate::capture::Store;
+use crate::commands::chosen;
+use crate::histogram::Summary;
+use crate::interface::PacketGenerators;
+use crate::profiles::FAMILIES;
+use crate::stream::PgStream;
+use crate::timing::Latency;
+
+/// Streams, and beneath them, in tables of their own, latencies and gaps where these are measured.
+pub(crate) fn streams(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let titles =
+        ["Name", "Interface", "Enabled", "Limit", "Rate", "Sent", "Received", "Lost", "Duplicated", "Reordered"];
+    let (mut table, streams) = (Table::new(titles), chosen(control, matches)?);
+    let (mut latencies, mut gaps) = (Table::new(LATENCY), Table::new(GAPS));
+    let room = control.room::<PacketGenerators>();
+    let mut more = vec![];
+    for stream in &streams {
+        // VPP's users wait for the last "Yes" to go: it stands here while packets of the stream are on their way.
+        let is_on = room.streams.is_on(&stream.name);
+        let mut row = vec![
+            Cell::from(stream.name.clone()),
+            Cell::of(&stream.interface),
+            Cell::new(if is_on { "Yes" } else { "No" }, is_on),
+            Cell::from(stream.limit),
+            Cell::from(stream.rate),
+        ];
+        let (mut latency, mut between) = (Value::Null, Value::Null);
+        if let Some(score) = room.streams.score(&stream.name) {
+            row.push(Cell::from(score.sent.load(Relaxed)));
+            // Packets of a file carry no numbers: what became of them is not known.
+            let numbered = |count: u64| if stream.pcap.is_none() { Cell::from(count) } else { Cell::empty() };
+            let [received, duplicated, reordered] =
+                [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
+            row.extend([received, score.lost(), duplicated, reordered].map(numbered));
+            if let Some(timing) = score.timing() {
+                if stream.latency {
+                    let found = timing.latency();
+                    latencies.row(latency_row(stream, &found));
+                    latency = found.to_json();
+                }
+                if stream.gaps {
+                    let found = Summary::of([&timing.gaps]);
+                    gaps.row(gaps_row(stream, &found));
+                    between = gaps_json(&found);
+                }
+            }
+        }
+        table.row(row);
+        more.push((latency, between));
+    }
+    let mut json = table.to_json();
+    for (row, (latency, gaps)) in json.as_array_mut().into_iter().flatten().zip(more) {
+        for (key, value) in [("latency", latency), ("gaps", gaps)] {
+            if !value.is_null() {
+                row[key] = value;
+            }
+        }
+    }
+    let timed =
+        [("Latency", latencies), ("Gaps between packets", gaps)].into_iter().filter(|(_, table)| !table.is_empty());
+    let timed: String = timed.map(|(title, table)| format!("\n{title} in microseconds\n{}", table.to_text())).collect();
+    Ok(Reply::new(table.to_text() + &timed, json))
+}
+
+const LATENCY: [&str; 13] = [
+    "Name",
+    "Packets",
+    "Min",
+    "Mean",
+    "P50",
+    "P90",
+    "P99",
+    "P99.9",
+    "Max",
+    "PDV",
+    "IPDV min",
+    "IPDV median",
+    "IPDV max",
+];
+
+fn latency_row(stream: &PgStream, latency: &Latency) -> Vec<Cell> {
+    let Latency { packets, min, mean, p50, p90, p99, p999, max, variation, .. } = latency;
+    let mut row = vec![Cell::from(stream.name.clone()), Cell::from(*packets), micros(*min as f64), micros(*mean)];
+    row.extend([*p50, *p90, *p99, *p999, *max, latency.pdv()].map(|time| micros(time as f64)));
+    row.extend([variation.min, variation.median, variation.max].map(|time| micros(time as f64)));
+    row
+}
+
+const GAPS: [&str; 8] = ["Name", "Gaps", "Min", "Mean", "P50", "P99", "P99.9", "Max"];
+
+fn gaps_row(stream: &PgStream, gaps: &Summary) -> Vec<Cell> {
+    let mut row = vec![Cell::from(stream.name.clone()), Cell::from(gaps.count())];
+    row.extend([gaps.least() as f64, gaps.mean()].map(micros));
+    row.extend([0.5, 0.99, 0.999].map(|share| micros(gaps.quantile(share) as f64)));
+    row.push(micros(gaps.most() as f64));
+    row
+}
+
+/// The histogram itself, too: pairs of nanoseconds and how often a gap took as long.
+fn gaps_json(gaps: &Summary) -> Value {
+    json!({
+        "unit": "ns", "gaps": gaps.count(), "min": gaps.least(), "mean": gaps.mean(), "p50": gaps.quantile(0.5),
+        "p99": gaps.quantile(0.99), "p99.9": gaps.quantile(0.999), "max": gaps.most(),
+        "histogram": gaps.recorded().collect::<Vec<_>>(),
+    })
+}
+
+/// Nanoseconds, shown as microseconds.
+fn micros(nanoseconds: f64) -> Cell {
+    Cell::new(format!("{:.3}", nanoseconds / 1000.0), nanoseconds)
+}
+
+/// The profiles that streams can be made by.
+pub(crate) fn profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Profile", "Packets", "At most"]);
+    for family in FAMILIES {
+        let most: Vec<_> = family.most.iter().filter(|most| **most > 0).map(u32::to_string).collect();
+        table.row([Cell::from(family.name), Cell::from(family.what), Cell::from(most.join(", "))]);
+    }
+    Ok(table.into())
+}
+
+/// The packets of a capture in memory.
+pub(crate) fn capture(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let name: InterfaceName = matches.get("interface")?;
+    let captures = &mut control.room_mut::<PacketGenerators>().captures;
+    captures.drain();
+    let none = || CommandError::new(format!("there is no capture on {name}")).at(matches.place("interface"));
+    let (mut text, mut list) = (String::new(), vec![]);
+    let packets = match captures.get(&name.0).ok_or_else(none)?.store() {
+        Store::Memory(packets) => packets,
+        Store::File(file) => return Err(CommandError::new(format!("its packets are in {}", file.path().display()))),
+    };
+    for (number, sent) in packets.iter().enumerate() {
+        let hex: String = sent.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{number}: {} bytes at {}", sent.bytes.len(), quiver_control::Time(sent.time));
+        for line in hex.as_bytes().chunks(64) {
+            let _ = writeln!(text, "  {}", String::from_utf8_lossy(line));
+        }
+        list.push(json!({"time": sent.time, "bytes": hex}));
+    }
+    Ok(Reply::new(text, list.into()))
+}
