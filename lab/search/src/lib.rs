@@ -9,13 +9,23 @@
 //! | [`mrr`] | how much comes through when everything is sent? | CSIT's MRR |
 //! | [`mlr`] | up to which load is the loss within a goal, for several goals at once? | draft-ietf-bmwg-mlrsearch, RFC 2544, TST009 |
 //! | [`plr`] | at which load is a very small part lost in the long run? | draft-vpolak-bmwg-plrsearch |
+//! | [`latency`] | how long do packets take at parts of that load? | CSIT |
+//! | [`burst`] | how long may a burst at the line's rate be? | RFC 9004 |
+//! | [`cores`] | what are more cores good for? | CSIT |
+//! | [`reconf`] | for how long does a change of the configuration block? | CSIT |
+//! | [`endurance`] | what drifts or leaks in hours? | |
 //! | [`device`] | simulated devices, for tests and for trying searches out | |
 
+pub mod burst;
+pub mod cores;
 pub mod device;
+pub mod endurance;
 mod error;
+pub mod latency;
 pub mod mlr;
 pub mod mrr;
 pub mod plr;
+pub mod reconf;
 mod search;
 mod trial;
 

@@ -97,13 +97,7 @@ impl Search for MrrSearch {
     }
 
     fn progress(&self) -> Progress {
-        let remaining = Seconds::known(self.to_go() as f64 * self.mrr.duration.seconds());
-        Progress {
-            trials: self.ledger.trials,
-            spent: Seconds::known(self.ledger.spent),
-            remaining: Some(remaining),
-            bounds: Vec::new(),
-        }
+        self.ledger.progress(self.to_go() as f64 * self.mrr.duration.seconds(), Vec::new())
     }
 }
 

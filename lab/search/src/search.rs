@@ -54,7 +54,7 @@ pub trait Search {
 }
 
 /// What a display shows between two trials.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Progress {
     /// Trials that were recorded.
     pub trials: u64,
@@ -93,6 +93,12 @@ impl Ledger {
 
     pub fn ask(&mut self, trial: Trial) -> Trial {
         *self.asked.insert(trial)
+    }
+
+    /// What to show when the trials to come take about so many seconds.
+    pub fn progress(&self, remaining: f64, bounds: Vec<Bounds>) -> Progress {
+        let (spent, remaining) = (Seconds::known(self.spent), Some(Seconds::known(remaining)));
+        Progress { trials: self.trials, spent, remaining, bounds }
     }
 
     /// Takes the result for the trial that was asked for, which is given back.

@@ -279,11 +279,6 @@ impl Search for MlrSearch {
             Bounds { name: goal.name.clone(), lower: load(bounds.lower), upper: load(bounds.upper) }
         });
         let remaining = (0..self.mlr.goals.len()).map(|goal| self.remaining(goal)).sum();
-        Progress {
-            trials: self.ledger.trials,
-            spent: Seconds::known(self.ledger.spent),
-            remaining: Some(Seconds::known(remaining)),
-            bounds: bounds.collect(),
-        }
+        self.ledger.progress(remaining, bounds.collect())
     }
 }

@@ -244,11 +244,7 @@ impl Search for PlrSearch {
             Some(Load::known((average.pps() + sign * deviation.pps()).max(0.0)))
         };
         let remaining = (self.plr.duration.seconds() - self.ledger.spent).max(0.0);
-        Progress {
-            trials: self.ledger.trials,
-            spent: Seconds::known(self.ledger.spent),
-            remaining: Some(Seconds::known(remaining)),
-            bounds: vec![Bounds { name: "critical load".into(), lower: bound(-1.0), upper: bound(1.0) }],
-        }
+        let bounds = Bounds { name: "critical load".into(), lower: bound(-1.0), upper: bound(1.0) };
+        self.ledger.progress(remaining, vec![bounds])
     }
 }
