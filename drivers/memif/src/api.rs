@@ -36,7 +36,7 @@ pub(crate) fn register(control: &Control) {
         file.request(|control, request: MemifCreateV2| {
             Ok(MemifCreateV2Reply { sw_if_index: create(control, request.into())? })
         });
-        file.request(memif_delete);
+        file.waiting(memif_delete);
         file.dump(memif_dump);
     });
 }
@@ -252,13 +252,13 @@ struct MemifDelete {
     sw_if_index: InterfaceIndex,
 }
 
-fn memif_delete(control: &Control, request: MemifDelete) -> Result<(), Refusal> {
+async fn memif_delete(control: Control, request: MemifDelete) -> Result<(), Refusal> {
     let name = {
         let room = control.room::<Memifs>();
         let found = room.ports.iter().find(|(_, port)| request.sw_if_index == port.id.into());
         found.map(|(name, _)| name.clone()).ok_or_else(|| Refusal::no_interface(request.sw_if_index.0))?
     };
-    Ok(control.delete_with_users::<Memif>(&name)?)
+    Ok(control.delete_in_turns::<Memif>(&name).await?)
 }
 
 /// Which interfaces are there?

@@ -1,7 +1,7 @@
 //! `create memif socket`, `delete memif socket`, `create interface memif`, `delete interface memif`.
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_interface::{InterfaceName, Interfaces};
 
 use crate::config::{DEFAULT_SOCKET, Memif, MemifRole, MemifSocket, MemifSocketId};
@@ -33,7 +33,7 @@ pub(crate) fn register(control: &Control) {
         .argument("no-zero-copy", "the master never sees our packet buffers")
         .argument("hw-addr", "our address; without it, one is made up");
     commands.add(create);
-    commands.add(Command::new("delete interface memif <interface>", "Delete a memif interface.", delete));
+    commands.add(Command::waiting("delete interface memif <interface>", "Delete a memif interface.", delete));
 }
 
 fn add_socket(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -79,11 +79,11 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::text(name))
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let InterfaceName(name) = matches.get("interface")?;
     if control.objects().get::<Memif>(&name).is_none() {
         return Err(CommandError::new(format!("{name} is no memif interface")).at(matches.place("interface")));
     }
-    control.delete_with_users::<Memif>(&name)?;
+    control.delete_in_turns::<Memif>(&name).await?;
     Ok(Reply::done())
 }

@@ -27,7 +27,7 @@ pub(crate) fn register(control: &Control) {
             let sw_if_index = create(control, request.interface_id, request.pg_flags, request.mode)?;
             Ok(PgCreateInterfaceV3Reply { sw_if_index })
         });
-        file.request(pg_delete_interface);
+        file.waiting(pg_delete_interface);
         file.request(pg_interface_enable_disable_coalesce);
         file.request(pg_capture);
         file.request(pg_enable_disable);
@@ -148,9 +148,9 @@ struct PgDeleteInterface {
     sw_if_index: InterfaceIndex,
 }
 
-fn pg_delete_interface(control: &Control, request: PgDeleteInterface) -> Result<(), Refusal> {
-    let name = name_of(control, request.sw_if_index)?;
-    Ok(control.delete_with_users::<PacketGenerator>(&name)?)
+async fn pg_delete_interface(control: Control, request: PgDeleteInterface) -> Result<(), Refusal> {
+    let name = name_of(&control, request.sw_if_index)?;
+    Ok(control.delete_in_turns::<PacketGenerator>(&name).await?)
 }
 
 /// The generator's interface of this number.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_engine::channel::{Doorbell, Outbox, channel};
 use quiver_engine::graph::NodeId;
@@ -88,7 +88,7 @@ pub(crate) fn register(control: &Control) {
     );
     control.commands().add_kind(ArgumentKind::of::<PgMode>());
     control.commands().add(create.arguments_of::<PacketGenerator>());
-    let delete = Command::new(
+    let delete = Command::waiting(
         "delete packet-generator interface <interface>",
         "Delete an interface of the packet generator.",
         delete,
@@ -105,9 +105,9 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::text(name))
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let name: InterfaceName = matches.get("interface")?;
-    control.delete_with_users::<PacketGenerator>(&name.0)?;
+    control.delete_in_turns::<PacketGenerator>(&name.0).await?;
     Ok(Reply::done())
 }
 

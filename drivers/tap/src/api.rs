@@ -21,7 +21,7 @@ pub(crate) fn register(control: &Control) {
         file.request(|control, request: TapCreateV2| {
             Ok(TapCreateV2Reply { sw_if_index: create(control, request.into())? })
         });
-        file.request(tap_delete_v2);
+        file.waiting(tap_delete_v2);
         file.dump(sw_interface_tap_v2_dump);
     });
 }
@@ -235,11 +235,11 @@ pub struct TapDeleteV2 {
     pub sw_if_index: InterfaceIndex,
 }
 
-fn tap_delete_v2(control: &Control, request: TapDeleteV2) -> Result<(), Refusal> {
+async fn tap_delete_v2(control: Control, request: TapDeleteV2) -> Result<(), Refusal> {
     let all = control.objects().all::<Tap>();
-    let tap = all.iter().find(|tap| index(control, tap) == Some(request.sw_if_index));
+    let tap = all.iter().find(|tap| index(&control, tap) == Some(request.sw_if_index));
     let tap = tap.ok_or_else(|| Refusal::no_interface(request.sw_if_index.0))?;
-    Ok(control.delete_with_users::<Tap>(&tap.name)?)
+    Ok(control.delete_in_turns::<Tap>(&tap.name).await?)
 }
 
 fn index(control: &Control, tap: &Tap) -> Option<InterfaceIndex> {

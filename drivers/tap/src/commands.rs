@@ -1,7 +1,7 @@
 //! `create tap`, `delete tap`, `show tap`.
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_linux::LinkState;
 
@@ -40,7 +40,7 @@ pub(crate) fn register(control: &Control) {
     });
     let commands = control.commands();
     commands.add(create);
-    commands.add(Command::new("delete tap <interface>", "Delete a TAP interface.", delete));
+    commands.add(Command::waiting("delete tap <interface>", "Delete a TAP interface.", delete));
     commands.add(Command::new("show tap [<interface>]", "Show TAP interfaces and their Linux side.", show));
 }
 
@@ -86,9 +86,9 @@ fn named(control: &Control, matches: &Matches) -> Result<Option<std::rc::Rc<Tap>
     tap.ok_or_else(other).map(Some)
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    if let Some(tap) = named(control, matches)? {
-        control.delete_with_users::<Tap>(&tap.name)?;
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    if let Some(tap) = named(&control, &matches)? {
+        control.delete_in_turns::<Tap>(&tap.name).await?;
     }
     Ok(Reply::done())
 }

@@ -2,6 +2,9 @@
 
 mod ports;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use ports::{Log, Port, PortName, Switch, SwitchId, applied, apply_file, control, port, switch};
 use quiver_control::{Control, Object};
 use quiver_testkit::executor::Executor;
@@ -167,6 +170,70 @@ fn what_loses_an_item_in_one_round_and_its_hold_in_the_next_goes() {
     applied(&control);
     control.delete_with_users::<Port>(&PortName("p1".into())).unwrap();
     assert_eq!(applied(&control), ["- switches 2", "- switches 1", "- ports p1"]);
+}
+
+#[test]
+fn very_many_go_in_turns_and_others_have_theirs() {
+    let (executor, control) = control();
+    for name in ["p1", "p2"] {
+        control.put(port(name)).unwrap();
+    }
+    for id in 0..1_000_u32 {
+        let uplink = id.checked_sub(500).map(SwitchId);
+        control.put(Switch { uplink, ..switch(id, if id == 7 { &["p1", "p2"] } else { &["p1"] }) }).unwrap();
+    }
+    applied(&control);
+    // Whoever waits for it goes away; it goes on all the same.
+    let waiting = {
+        let control = control.clone();
+        control
+            .clone()
+            .spawn("waiting", async move { control.delete_in_turns::<Port>(&PortName("p1".into())).await.unwrap() })
+    };
+    let (others, left) = (Rc::new(Cell::new(0)), control.clone());
+    let counted = others.clone();
+    control.spawn("others", async move {
+        while counted.get() < 10_000 && left.objects().get::<Port>(&PortName("p1".into())).is_some() {
+            counted.set(counted.get() + 1);
+            if counted.get() == 2 {
+                // What comes meanwhile goes with it.
+                left.put(switch(2_000, &["p1"])).unwrap();
+                left.delete::<Switch>(&999).unwrap();
+            }
+            left.yield_now().await;
+        }
+    });
+    let deleted = {
+        let control = control.clone();
+        async move {
+            let (all, mut turns) = (control.objects().all::<Switch>().len(), 0);
+            while turns < 10_000 && control.objects().all::<Switch>().len() == all {
+                turns += 1;
+                control.yield_now().await;
+            }
+            waiting.cancel();
+            while turns < 10_000 && control.objects().get::<Port>(&PortName("p1".into())).is_some() {
+                turns += 1;
+                control.yield_now().await;
+            }
+        }
+    };
+    executor.block_on(deleted);
+    assert!(others.get() >= 10, "{}", others.get());
+    assert!(control.objects().get::<Port>(&PortName("p1".into())).is_none());
+    assert_eq!(control.objects().all::<Switch>().iter().map(|switch| switch.id).collect::<Vec<_>>(), [7]);
+    assert_eq!(*control.objects().get::<Switch>(&7).unwrap(), switch(7, &["p2"]));
+    let log = applied(&control);
+    let place = |line: &str| log.iter().position(|applied| applied == line).unwrap();
+    assert!(place("- switches 600") < place("- switches 100"));
+    assert_eq!(log.last().unwrap(), "- ports p1");
+}
+
+#[test]
+fn what_is_deleted_in_turns_must_be_there() {
+    let (executor, control) = ready_with_executor();
+    let gone = executor.block_on(control.delete_in_turns::<Port>(&PortName("p9".into())));
+    assert_eq!(refused(gone), "ports p9: it does not exist; there are: p1, p2");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Interfaces without hardware: loopbacks, and the virtual interfaces of bridge domains.
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces, NewInterface, create, remove};
 use quiver_wire::{MacAddress, UnicastMac};
@@ -36,21 +36,19 @@ fn mac_of(name: &str) -> Option<MacAddress> {
 
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
-    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        control.commands().add(Command::new(grammar, help, run).arguments_of::<Loopback>());
-    };
-    add(
+    let add = |command: Command| control.commands().add(command.arguments_of::<Loopback>());
+    add(Command::new(
         "create loopback interface {mac <mac> | instance <instance:u32>}",
         "Create an interface without hardware.",
         |control, matches| make(control, matches, "loop"),
-    );
-    add("delete loopback interface intfc <interface>", "Delete a loopback.", delete);
-    add(
+    ));
+    add(Command::waiting("delete loopback interface intfc <interface>", "Delete a loopback.", delete));
+    add(Command::new(
         "bvi create {mac <mac> | instance <instance:u32>}",
         "Create an interface to be the virtual one of a bridge domain.",
         |control, matches| make(control, matches, "bvi"),
-    );
-    add("bvi delete <interface>", "Delete a virtual interface.", delete);
+    ));
+    add(Command::waiting("bvi delete <interface>", "Delete a virtual interface.", delete));
 }
 
 fn check(loopback: &Loopback) -> Result<(), ObjectError> {
@@ -97,11 +95,11 @@ fn make(control: &Control, matches: &Matches, stem: &str) -> Result<Reply, Comma
     Ok(Reply::text(name))
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let InterfaceName(name) = matches.get("interface")?;
     if control.objects().get::<Loopback>(&name).is_none() {
         return Err(CommandError::new(format!("{name} is no loopback")).at(matches.place("interface")));
     }
-    control.delete_with_users::<Loopback>(&name)?;
+    control.delete_in_turns::<Loopback>(&name).await?;
     Ok(Reply::done())
 }

@@ -76,10 +76,10 @@ pub(crate) fn register(control: &Control) {
         file.request(|control, request: CreateSubif| {
             Ok(CreateSubifReply { sw_if_index: create(control, by_flags(control, &request)?)? })
         });
-        file.request(|control, request: DeleteSubif| {
-            let interface = find(control, request.sw_if_index)?.name;
-            match SubInterfaceName::parse(&interface).filter(|name| is_there(control, name)) {
-                Some(name) => Ok(control.delete_with_users::<SubInterface>(&name)?),
+        file.waiting(|control, request: DeleteSubif| async move {
+            let interface = find(&control, request.sw_if_index)?.name;
+            match SubInterfaceName::parse(&interface).filter(|name| is_there(&control, name)) {
+                Some(name) => Ok(control.delete_in_turns::<SubInterface>(&name).await?),
                 None => {
                     let what = format!("sw_if_index: {interface} is no sub-interface");
                     Err(Refusal::new(Retval::INVALID_SUB_SW_IF_INDEX, what))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::object::field::{Field, Problems};
 use quiver_control::object::{ObjectRef, Place, Scalar};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
@@ -173,16 +173,14 @@ fn check(sub: &SubInterface) -> Result<(), ObjectError> {
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<AnyVlan>());
-    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
-        control.commands().add(Command::new(grammar, help, run).arguments_of::<SubInterface>());
-    };
-    add(
+    let add = |command: Command| control.commands().add(command.arguments_of::<SubInterface>());
+    add(Command::new(
         "create sub-interfaces <interface> <number:u32> \
          [default | untagged | (dot1q|dot1ad) <outer:any-vlan> [inner-dot1q <inner:any-vlan>] [exact-match]]",
         "Create a part of an interface, by tags.",
         make,
-    );
-    add("delete sub-interface <interface>", "Delete a part of an interface.", delete);
+    ));
+    add(Command::waiting("delete sub-interface <interface>", "Delete a part of an interface.", delete));
     // Parts follow the interfaces that they are.
     watch(control, |control, event| {
         if let InterfaceEvent::AdminState(id) = event {
@@ -274,10 +272,10 @@ fn make(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::text(name))
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let InterfaceName(name) = matches.get("interface")?;
     match SubInterfaceName::parse(&name).filter(|name| control.objects().get::<SubInterface>(name).is_some()) {
-        Some(name) => control.delete_with_users::<SubInterface>(&name)?,
+        Some(name) => control.delete_in_turns::<SubInterface>(&name).await?,
         None => {
             return Err(CommandError::new(format!("{name} is no sub-interface")).at(matches.place("interface")));
         }

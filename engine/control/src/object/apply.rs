@@ -48,9 +48,7 @@ impl Control {
             let object = |instance: &Option<Rc<Instance>>| instance.as_ref().map(|instance| instance.object.clone());
             step.kind.apply(self, object(&step.old), object(&step.new))
         }));
-        applied.unwrap_or_else(|_| {
-            Err(ObjectError::whole("this failed inside quiverd").remedy("report it with what quiverd's log says"))
-        })?;
+        applied.unwrap_or_else(|_| Err(ObjectError::inside()))?;
         let mut names = self.objects().names.borrow_mut();
         if let Some(old) = &step.old {
             names.note(old, false);

@@ -7,7 +7,7 @@
 //! - [`described`]: kinds that are described by data, those of plugins.
 //! - `registry`: [`Objects`], the kinds and which names exist; `running`: the objects of a kind that run.
 //! - `change`: what commands do, one object at a time. `step`, `check`, `circle`, `order`, `apply`: how changes are
-//!   checked whole, ordered, made one by one, and taken back when one fails.
+//!   checked whole, ordered, made one by one, and taken back when one fails. `turns`: deletions of very many, in turns.
 
 mod apply;
 mod change;
@@ -20,6 +20,7 @@ pub mod registry;
 mod running;
 pub mod scalar;
 mod step;
+mod turns;
 mod types;
 
 use std::fmt;
@@ -167,6 +168,11 @@ impl ObjectError {
     /// Something is wrong with the object as a whole.
     pub fn whole(what: impl Into<String>) -> ObjectError {
         ObjectError::field("", what)
+    }
+
+    /// It is the room's fault.
+    pub(crate) fn inside() -> ObjectError {
+        ObjectError::whole("this failed inside quiverd").remedy("report it with what quiverd's log says")
     }
 
     /// Adds what to do about it.

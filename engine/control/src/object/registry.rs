@@ -372,6 +372,11 @@ impl Objects {
         self.names.borrow().providers.contains_key(name)
     }
 
+    /// The running object of this name.
+    pub(super) fn running(&self, id: &ObjectRef) -> Option<Rc<dyn AnyObject>> {
+        self.names.borrow().providers.get(id).cloned()
+    }
+
     /// Whether there is a kind of this name.
     pub fn has_kind(&self, name: &str) -> bool {
         self.kind_named(name).is_some()

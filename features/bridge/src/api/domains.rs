@@ -148,7 +148,7 @@ pub(super) struct BridgeDomainSetDefaultLearnLimit {
 }
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.request(|control, request: BridgeDomainAddDel| {
+    file.waiting(|control, request: BridgeDomainAddDel| async move {
         let BridgeDomainAddDel { bd_id, flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, is_add } =
             request;
         let request = BridgeDomainAddDelV2 {
@@ -163,14 +163,14 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
             bd_tag,
             is_add,
         };
-        add_or_delete(control, request)
+        add_or_delete(&control, request).await
     });
-    file.request(|control, mut request: BridgeDomainAddDelV2| {
+    file.waiting(|control, mut request: BridgeDomainAddDelV2| async move {
         if request.is_add && request.bd_id == NONE {
-            request.bd_id = unused(control)?;
+            request.bd_id = unused(&control)?;
         }
         let bd_id = request.bd_id;
-        add_or_delete(control, request)?;
+        add_or_delete(&control, request).await?;
         Ok(BridgeDomainAddDelV2Reply { bd_id })
     });
     file.dump(|control, request: BridgeDomainDump| details(control, &request));
@@ -194,7 +194,7 @@ fn unused(control: &Control) -> Result<u32, Refusal> {
     free.ok_or_else(|| Refusal::new(Retval::LIMIT_EXCEEDED, "bd_id: all numbers of bridge domains are in use"))
 }
 
-fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Result<(), Refusal> {
+async fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Result<(), Refusal> {
     let id = request.bd_id;
     if !request.is_add {
         domain(control, id)?;
@@ -202,7 +202,7 @@ fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Result<(),
             let what = format!("bd_id: interfaces are members of bridge domain {id}; take them out first");
             return Err(Refusal::new(Retval::BD_IN_USE, what));
         }
-        return Ok(control.delete_with_users::<BridgeDomain>(&id)?);
+        return Ok(control.delete_in_turns::<BridgeDomain>(&id).await?);
     }
     if request.arp_ufwd {
         return Err(Refusal::unimplemented("arp_ufwd: ARP goes the way of all frames"));

@@ -78,7 +78,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         let instance = request.is_specified.then_some(request.user_instance);
         Ok(CreateLoopbackInstanceReply { sw_if_index: create(control, "loop", instance, request.mac_address)? })
     });
-    file.request(|control, request: DeleteLoopback| delete(control, request.sw_if_index));
+    file.waiting(|control, request: DeleteLoopback| delete(control, request.sw_if_index));
 }
 
 pub(super) fn add_virtual_messages(file: &mut Adding<'_>) {
@@ -86,7 +86,7 @@ pub(super) fn add_virtual_messages(file: &mut Adding<'_>) {
         let instance = Some(request.user_instance).filter(|instance| *instance != NONE);
         Ok(BviCreateReply { sw_if_index: create(control, "bvi", instance, request.mac)? })
     });
-    file.request(|control, request: BviDelete| delete(control, request.sw_if_index));
+    file.waiting(|control, request: BviDelete| delete(control, request.sw_if_index));
 }
 
 fn create(control: &Control, stem: &str, instance: Option<u32>, mac: MacAddress) -> Result<InterfaceIndex, Refusal> {
@@ -100,10 +100,10 @@ fn create(control: &Control, stem: &str, instance: Option<u32>, mac: MacAddress)
     Ok(control.room::<Interfaces>().id_of(&name)?.into())
 }
 
-fn delete(control: &Control, index: InterfaceIndex) -> Result<(), Refusal> {
-    let name = find(control, index)?.name;
+async fn delete(control: Control, index: InterfaceIndex) -> Result<(), Refusal> {
+    let name = find(&control, index)?.name;
     match control.objects().get::<Loopback>(&name) {
-        Some(_) => Ok(control.delete_with_users::<Loopback>(&name)?),
+        Some(_) => Ok(control.delete_in_turns::<Loopback>(&name).await?),
         None => Err(Refusal::new(Retval::INVALID_SW_IF_INDEX, format!("sw_if_index: {name} is no loopback"))),
     }
 }
