@@ -29,7 +29,8 @@ const SHOWN: [&str; 22] = [
 ];
 
 /// What counters are called: they go on.
-const COUNTERS: [&str; 9] = ["rx", "tx", "packets", "bytes", "drops", "punt", "rx-no-buf", "rx-error", "tx-error"];
+const COUNTERS: [&str; 11] =
+    ["rx", "tx", "packets", "bytes", "drops", "punt", "ip4", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
 
 /// What the rooms say, a line for each fact, without counters, and without the numbers and the order of interfaces and next
 /// hops (their shares of a group's buckets among them), which follow from when they were created.

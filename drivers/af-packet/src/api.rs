@@ -32,7 +32,7 @@ pub(crate) fn register(control: &Control) {
             let (retval, sw_if_index) = create(control, &host_if_name, hw_addr, use_random_hw_addr, num_rx_queues)?;
             Ok((retval, AfPacketCreateV3Reply { sw_if_index }))
         });
-        file.request(af_packet_delete);
+        file.waiting(af_packet_delete);
         file.dump(af_packet_dump);
     });
 }
@@ -154,13 +154,13 @@ pub struct AfPacketDelete {
     pub host_if_name: Text<64>,
 }
 
-fn af_packet_delete(control: &Control, request: AfPacketDelete) -> Result<(), Refusal> {
+async fn af_packet_delete(control: Control, request: AfPacketDelete) -> Result<(), Refusal> {
     let host = HostInterface::of(request.host_if_name.as_str());
     if control.objects().get::<HostInterface>(&host.name).is_none() {
         let what = format!("host_if_name: {} is not used", host.linux());
         return Err(Refusal::new(Retval::SYSCALL_ERROR_1, what));
     }
-    Ok(control.delete_with_users::<HostInterface>(&host.name)?)
+    Ok(control.delete_in_turns::<HostInterface>(&host.name).await?)
 }
 
 /// Which interfaces of Linux are used?

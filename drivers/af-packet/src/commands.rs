@@ -1,7 +1,7 @@
 //! `create host-interface`, `delete host-interface`, `show af-packet`.
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
 use quiver_interface::Interfaces;
 use quiver_linux::LinkState;
 
@@ -20,7 +20,7 @@ pub(crate) fn register(control: &Control) {
             .argument("num-rx-queues", "queues for receiving, served by different workers"),
     );
     commands.add(
-        Command::new("delete host-interface name <linux:text>", "Stop using an interface of Linux.", delete)
+        Command::waiting("delete host-interface name <linux:text>", "Stop using an interface of Linux.", delete)
             .argument("linux", "its name in Linux"),
     );
     commands.add(Command::new("show af-packet", "Show the interfaces of Linux that are used.", show));
@@ -42,18 +42,18 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     Ok(Reply::text(name))
 }
 
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let host = HostInterface::of(&matches.get::<String>("linux")?);
     if control.objects().get::<HostInterface>(&host.name).is_none() {
         let error = CommandError::new(format!("{} is not used; `show af-packet` tells what is", host.linux()));
         return Err(error.at(matches.place("linux")));
     }
-    control.delete_with_users::<HostInterface>(&host.name)?;
+    control.delete_in_turns::<HostInterface>(&host.name).await?;
     Ok(Reply::done())
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let titles = ["Name", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State", "Received", "Ring full"];
+    let titles = ["Name", "Namespace", "Linux's MAC", "Linux's MTU", "Queues", "State"];
     let mut table = Table::new(titles);
     let room = control.room::<HostInterfaces>();
     for host in control.objects().all::<HostInterface>() {
@@ -63,7 +63,6 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Some(LinkState::Down) => "down",
             Some(LinkState::Gone) | None => "error: Linux has it no more; delete it here, too",
         };
-        let statistics = linked.map(|linked| linked.kept.statistics());
         table.row([
             Cell::from(host.name.clone()),
             Cell::from(host.namespace.clone()),
@@ -71,8 +70,6 @@ fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             Cell::from(linked.map(|linked| linked.link.mtu)),
             Cell::from(host.rx_queues.get()),
             Cell::from(state),
-            Cell::from(statistics.map(|(packets, _)| packets)),
-            Cell::from(statistics.map(|(_, lost)| lost)),
         ]);
     }
     Ok(table.into())

@@ -1,8 +1,6 @@
 //! The object `HostInterface`, and what becomes of it: sockets on an interface of Linux, and an interface of ours.
 
-use std::cell::Cell;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
@@ -59,32 +57,12 @@ pub(crate) struct HostInterfaces {
     /// The node that stands for the receive queues.
     input: NodeId,
     /// What was made for each object, with Linux's interface as it was found.
-    pub links: Links<InterfaceId, Receivers>,
-}
-
-/// The sockets of an object's receive queues.
-pub(crate) struct Receivers {
-    sockets: Vec<Arc<OwnedFd>>,
-    /// Packets, and packets lost, as far as the kernel was asked: it forgets when it answers.
-    counted: Cell<(u64, u64)>,
+    pub links: Links<InterfaceId, ()>,
 }
 
 impl HostInterfaces {
     pub fn new(input: NodeId) -> HostInterfaces {
         HostInterfaces { input, links: Links::default() }
-    }
-}
-
-impl Receivers {
-    /// Packets that reached the rings, and those that found them full.
-    pub fn statistics(&self) -> (u64, u64) {
-        let (mut packets, mut lost) = self.counted.get();
-        for socket in &self.sockets {
-            let (more, more_lost) = socket::statistics(socket).unwrap_or_default();
-            (packets, lost) = (packets + u64::from(more), lost + u64::from(more_lost));
-        }
-        self.counted.set((packets, lost));
-        (packets, lost)
     }
 }
 
@@ -120,13 +98,7 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     let (input, workers) = (control.room::<HostInterfaces>().input, control.room::<Dataplane>().workers());
     let sockets = namespace.within(|| sockets(host, &link, workers)).and_then(|sockets| sockets);
     let (receivers, senders) = sockets.map_err(|e| e.of_field("name"))?;
-    let mut rx: Vec<Box<dyn RxQueue>> = vec![];
-    let mut sockets = vec![];
-    for (socket, ring) in receivers {
-        let socket = Arc::new(socket);
-        sockets.push(socket.clone());
-        rx.push(Box::new(Rx::new(socket, ring)));
-    }
+    let rx = receivers.into_iter().map(|(socket, ring)| Box::new(Rx::new(socket, ring)) as Box<dyn RxQueue>);
     let tx = senders.into_iter().map(|fd| Box::new(Tx::new(fd)) as Box<dyn TxQueue>);
     let new = NewInterface {
         name: host.name.clone(),
@@ -134,12 +106,11 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
         mac: host.mac.map_or(link.mac, UnicastMac::get),
         mtu: u16::try_from(link.mtu).unwrap_or(u16::MAX),
         parent: None,
-        queues: Some(Queues { input, rx, tx: tx.collect() }),
+        queues: Some(Queues { input, rx: rx.collect(), tx: tx.collect() }),
     };
     let state = if link.running { LinkState::Running } else { LinkState::Down };
     let id = create(control, new)?;
-    let kept = Receivers { sockets, counted: Cell::default() };
-    control.room_mut::<HostInterfaces>().links.insert(&host.name, Linked { id, link, state, watch, kept });
+    control.room_mut::<HostInterfaces>().links.insert(&host.name, Linked { id, link, state, watch, kept: () });
     set_link(control, id, state == LinkState::Running);
     Ok(())
 }

@@ -7,6 +7,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned, native_endian::U16,
 
 /// In [`FrameHeader::status`]: the packet is longer than the frame, and waits as a whole in the socket's queue.
 const COPY: u32 = 1 << 1;
+/// Packets found the ring full since the socket was asked last how many did.
+const LOSING: u32 = 1 << 2;
 /// The kernel took a VLAN tag off.
 const VLAN: u32 = 1 << 4;
 /// The tag's own ethertype is told, too.
@@ -53,6 +55,11 @@ pub enum Received<'f> {
     Apart(Tag),
     /// A packet of which there is a part only, or a contradiction.
     Truncated,
+}
+
+/// Whether packets have been lost because the ring was full.
+pub fn tells_loss(frame: &[u8]) -> bool {
+    FrameHeader::read_from_prefix(frame).is_ok_and(|(header, _)| header.status.get() & LOSING != 0)
 }
 
 /// Reads a frame.
@@ -123,6 +130,12 @@ mod tests {
             assert_eq!(read(&frame(bytes, 1514, status)), Received::Whole { bytes, offload, tag });
             assert_eq!(read(&frame(bytes, 64_000, status | COPY)), Received::Apart(tag));
         }
+    }
+
+    #[test]
+    fn losses_are_told() {
+        let told = [1, 1 | LOSING, 1 | COPY | LOSING].map(|status| tells_loss(&frame(&[8; 60], 60, status)));
+        assert_eq!((told, tells_loss(&[])), ([false, true, true], false));
     }
 
     #[test]

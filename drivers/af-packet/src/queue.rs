@@ -1,7 +1,6 @@
 //! Receiving: short packets are copied out of the ring, long ones are read from the socket.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use quiver_engine::buffer::HEADROOM;
 use quiver_engine::{Frame, Offload, Pool, RxContext, RxQueue, arcs};
@@ -18,6 +17,7 @@ arcs! {
         Received => features "device-input",
         NoBuffer => drop "no-buffer",
         Truncated => drop "truncated",
+        RingFull => drop "ring-full",
     }
 }
 
@@ -26,13 +26,13 @@ const TURN_BYTES: usize = 128 << 10;
 
 /// A receive queue: a socket with its ring.
 pub struct Rx {
-    socket: Arc<OwnedFd>,
+    socket: OwnedFd,
     ring: Ring,
     reader: PacketReader,
 }
 
 impl Rx {
-    pub fn new(socket: Arc<OwnedFd>, ring: Ring) -> Rx {
+    pub fn new(socket: OwnedFd, ring: Ring) -> Rx {
         Rx { socket, ring, reader: PacketReader::new(Next::NoBuffer, Next::Truncated) }
     }
 }
@@ -42,6 +42,10 @@ impl RxQueue for Rx {
         let (before, most, mut bytes) = (frame.len(), cx.most.min(frame.room()), 0);
         while frame.len() - before < most && bytes < TURN_BYTES {
             let Some(received) = self.ring.frame() else { break };
+            if frame::tells_loss(received) {
+                // The kernel forgets what it tells. Failing to ask costs the figure, not the packets.
+                cx.lose(Next::RingFull, socket::lost(&self.socket).unwrap_or_default().into());
+            }
             let length = match frame::read(received) {
                 Received::Whole { bytes, offload, tag } => copy(bytes, &offload, tag, cx, frame),
                 Received::Apart(tag) => read(&mut self.reader, &self.socket, tag, cx, frame),

@@ -79,11 +79,11 @@ pub fn sender(name: &str, index: u32) -> Result<OwnedFd, LinuxError> {
     Ok(socket)
 }
 
-/// Packets that arrived since the last call, and those of them that the ring had no room for.
-pub fn statistics(socket: &OwnedFd) -> Result<(u32, u32), Error> {
+/// Packets that the ring had no room for since the last call.
+pub fn lost(socket: &OwnedFd) -> Result<u32, Error> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     read_option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics)?;
-    Ok((statistics.tp_packets, statistics.tp_drops))
+    Ok(statistics.tp_drops)
 }
 
 /// Takes the error that the socket reports, so that it is reported no longer.

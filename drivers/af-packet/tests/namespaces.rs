@@ -27,6 +27,7 @@ const TRIALS: &[Trial<World>] = &[
     ("tags_that_linux_took_off_are_put_back", tags),
     ("several_queues_share_the_flows", several_queues),
     ("what_finds_no_buffer_is_dropped_by_name", no_buffers),
+    ("what_finds_the_ring_full_is_dropped_by_name", ring_full),
     ("what_the_ring_holds_in_part_is_dropped_by_name", truncated),
     ("an_interface_that_goes_down_or_away_is_told", goes_away),
     ("mistakes_name_object_field_and_remedy", mistakes),
@@ -178,6 +179,26 @@ fn no_buffers(world: &World) -> Result<(), Failed> {
 }
 
 /// With `BIG TCP` Linux makes packets that are longer than a block of the ring.
+/// More packets than a ring has frames, while nobody turns the worker.
+fn ring_full(world: &World) -> Result<(), Failed> {
+    let mut site = site(world, "full", 1500, 1, "")?;
+    let sent = 6_000;
+    let socket = site.a.within(|| UdpSocket::bind("10.9.0.1:0"))??;
+    site.a.ip("neighbor add 10.9.0.2 lladdr 02:00:00:00:00:02 dev eth0 nud permanent")?;
+    for _ in 0..sent {
+        socket.send_to(b"?", "10.9.0.2:9")?;
+    }
+    // The ring is read until it has room for a packet that tells what was lost before it.
+    site.daemon.run_until(spawn(|| std::thread::sleep(Duration::from_millis(50))));
+    socket.send_to(b"!", "10.9.0.2:9")?;
+    let lost = site.dropped("af-packet-input", "ring-full");
+    let interfaces = site.daemon.control().room::<Interfaces>().find("host-a").map(|interface| interface.id.0);
+    let counted = site.daemon.control().room::<Dataplane>().interface_counters(interfaces.unwrap_or_default());
+    assert_eq!((counted.rx_missed, counted.rx_errors), (lost, 0));
+    assert!(counted.rx.packets + lost > sent && lost > 1_000, "{counted:?}");
+    Ok(site.daemon.finish()?)
+}
+
 fn truncated(world: &World) -> Result<(), Failed> {
     let mut site = site(world, "big", 1500, 1, "")?;
     site.a.ip("link set eth0 gso_max_size 500000")?;

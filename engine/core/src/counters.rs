@@ -6,7 +6,7 @@
 //! in segments that double. So a counter never moves while its writer runs. Control makes room before it hands out an
 //! index, and a worker that counts an index without room counts nothing.
 
-use crate::isa::Mask16;
+use crate::isa::{Isa, Lanes, Mask16};
 use quiver_stats::{Block, Segment, Target, Vector};
 use std::sync::{Arc, OnceLock};
 
@@ -80,6 +80,18 @@ impl Row<Counter> {
     pub fn add(&self, index: u32, n: u64) {
         if let Some(counter) = self.cell(index) {
             counter.add(n);
+        }
+    }
+    /// Counts one at the index of each lane; PERF: most vectors come from one interface, so lanes with one index count
+    /// at once.
+    #[inline(always)]
+    pub fn add_lanes<I: Isa>(&self, lanes: Mask16, indexes: Lanes<I>) {
+        let each = indexes.array();
+        if indexes.eq(each[0]) == Mask16::ALL {
+            return self.add(each[0], lanes.0.count_ones().into());
+        }
+        for lane in lanes {
+            self.add(each[lane], 1);
         }
     }
 }

@@ -63,19 +63,23 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
     Ok(Reply::new(text, Value::Array(list)))
 }
 
-fn counts(dataplane: &Dataplane, interface: &Interface) -> [(&'static str, u64); 9] {
+fn counts(dataplane: &Dataplane, interface: &Interface) -> Vec<(&'static str, u64)> {
     let counted = dataplane.interface_counters(interface.id.0);
-    [
+    let before = [
         ("rx packets", counted.rx.packets),
         ("rx bytes", counted.rx.bytes),
         ("tx packets", counted.tx.packets),
         ("tx bytes", counted.tx.bytes),
         ("drops", counted.drops),
         ("punt", counted.punts),
+    ];
+    let after = [
         ("rx-no-buf", counted.rx_no_buffer),
+        ("rx-miss", counted.rx_missed),
         ("rx-error", counted.rx_errors),
         ("tx-error", counted.tx_errors),
-    ]
+    ];
+    before.into_iter().chain(dataplane.added_interface_counters(interface.id.0)).chain(after).collect()
 }
 
 fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

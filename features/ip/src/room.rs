@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
-use quiver_engine::{Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot};
+use quiver_engine::{
+    Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot, StageNode,
+};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
 
@@ -12,7 +14,7 @@ use crate::adjacency::Link;
 use crate::api::Leaving;
 use crate::fib::{Fib, FibCounters, FibError, Path, Size, Source, Special, TableId, Target};
 use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
-use crate::node::input::Ip4Input;
+use crate::node::input::{Ip4Input, Ip4InputNode};
 use crate::node::local::{self, Ip4Local, Protocols};
 use crate::node::lookup::Ip4Lookup;
 use crate::node::multicast::{self, Ip4Multicast};
@@ -68,6 +70,8 @@ const NUMBERS_MAX: u32 = 1 << 21;
 pub struct Ip4 {
     /// Routes, groups and adjacencies.
     pub fib: Fib<V4>,
+    /// IPv4 packets by receiving interface.
+    pub received: Counters<Counter>,
     interfaces: BTreeMap<InterfaceId, Configured>,
     /// What becomes of packets without a route in tables that do not say so themselves.
     no_route: NoRoute,
@@ -86,6 +90,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         let counters = FibCounters { adjacencies: shown("/net/adjacency"), routes: shown("/net/route/to") };
         let mut ip = Ip4 {
             fib: Fib::counted(&domain, workers, counters),
+            received: dataplane.add_simple_interface_counters("ip4"),
             interfaces: BTreeMap::new(),
             no_route: NoRoute::Unreachable,
             connected: BTreeMap::new(),
@@ -176,12 +181,16 @@ impl Ip4 {
     fn nodes(&self, dataplane: &mut Dataplane) -> Result<(), DataplaneError> {
         let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
+        let received = self.received.clone();
         let graph = dataplane.blueprint();
         for (name, end, side) in ARCS {
             graph.feature_arc(FeatureArcSpec { name, end, side })?;
         }
-        let input = Ip4Input { ingress: ingress.clone() };
-        graph.node(NodeSpec::stage(move |_| input.clone()).describe(describe))?;
+        let of_input = ingress.clone();
+        let input = move |seed: quiver_engine::Seed| {
+            Ip4InputNode(StageNode(Ip4Input { ingress: of_input.clone(), received: received.row(seed.worker) }))
+        };
+        graph.node(NodeSpec::around::<Ip4Input, _>(input).describe(describe))?;
         let options = |_| Ip4Options;
         graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe))?;
         let lookup = move |seed: quiver_engine::Seed| Ip4Lookup {

@@ -13,8 +13,9 @@ const INTERFACES_MAX: u32 = 1 << 16;
 /// Arcs of nodes that are shown at most.
 const ARCS_MAX: u32 = 1 << 16;
 
-/// How drivers name that reason.
+/// How drivers name these reasons.
 const NO_BUFFER: &str = "no-buffer";
+const RING_FULL: &str = "ring-full";
 
 /// What an interface counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct InterfaceCounters {
     pub punts: u64,
     /// Packets that its queues lost because no buffer was left.
     pub rx_no_buffer: u64,
+    /// Packets that found the rings of its queues full.
+    pub rx_missed: u64,
     /// Packets that its queues could not receive for another reason.
     pub rx_errors: u64,
     /// Packets that its queues did not take.
@@ -43,12 +46,14 @@ pub(super) struct Counted {
     pub drops: Counters<Counter>,
     pub punts: Counters<Counter>,
     pub rx_no_buffer: Counters<Counter>,
+    pub rx_missed: Counters<Counter>,
     pub rx_errors: Counters<Counter>,
     pub tx_errors: Counters<Counter>,
     /// By queue, then by interface.
     queues: Vec<Counters>,
-    /// What rooms count besides, by the last part of its name.
+    /// What rooms count besides, with bytes and without, by the last part of its name.
     added: Vec<(&'static str, Counters)>,
+    added_simple: Vec<(&'static str, Counters<Counter>)>,
     /// Indexes there is room for.
     capacity: u32,
     /// The names of arcs. Those of drops are unique, others are not.
@@ -62,17 +67,16 @@ pub(super) struct Counted {
 pub(crate) struct RxRows {
     pub rx: Arc<Row>,
     pub queue: Arc<Row>,
-    no_buffer: Arc<Row<Counter>>,
+    /// Packets that are lost for a reason that has a counter of its own, by its arc.
+    apart: [(Option<u16>, Arc<Row<Counter>>); 2],
     errors: Arc<Row<Counter>>,
-    /// The arc of packets that are lost because no buffer is left.
-    no_buffer_arc: Option<u16>,
 }
 
 impl RxRows {
     /// Counts packets that were lost for a reason, which is an arc of the node that stands for the queue.
     pub fn lost(&self, interface: u16, reason: u16, packets: u64) {
-        let row = if Some(reason) == self.no_buffer_arc { &self.no_buffer } else { &self.errors };
-        row.add(interface.into(), packets);
+        let apart = self.apart.iter().find(|(arc, _)| *arc == Some(reason));
+        apart.map_or(&self.errors, |(_, row)| row).add(interface.into(), packets);
     }
 }
 
@@ -89,10 +93,12 @@ impl Counted {
             drops: simple("/if/drops"),
             punts: simple("/if/punt"),
             rx_no_buffer: simple("/if/rx-no-buf"),
+            rx_missed: simple("/if/rx-miss"),
             rx_errors: simple("/if/rx-error"),
             tx_errors: simple("/if/tx-error"),
             queues: vec![],
             added: vec![],
+            added_simple: vec![],
             capacity: 0,
             arcs,
             nodes: 0,
@@ -110,12 +116,15 @@ impl Counted {
             ("drops", &self.drops),
             ("punt", &self.punts),
             ("rx-no-buf", &self.rx_no_buffer),
+            ("rx-miss", &self.rx_missed),
             ("rx-error", &self.rx_errors),
             ("tx-error", &self.tx_errors),
         ];
         let simple = simple.map(|(name, counters)| (name, counters.target()));
         let added = self.added.iter().map(|(name, counters)| (*name, counters.target()));
-        combined.into_iter().chain(simple).chain(added).filter_map(|(name, target)| Some((name, target?)))
+        let added_simple = self.added_simple.iter().map(|(name, counters)| (*name, counters.target()));
+        let all = combined.into_iter().chain(simple).chain(added).chain(added_simple);
+        all.filter_map(|(name, target)| Some((name, target?)))
     }
     fn pairs(&self) -> impl Iterator<Item = &Counters> {
         let added = self.added.iter().map(|(_, counters)| counters);
@@ -128,8 +137,20 @@ impl Counted {
         self.added.push((name, counters.clone()));
         counters
     }
-    fn singles(&self) -> [&Counters<Counter>; 5] {
-        [&self.drops, &self.punts, &self.rx_no_buffer, &self.rx_errors, &self.tx_errors]
+    /// The same, without bytes.
+    pub fn add_simple(&mut self, name: &'static str) -> Counters<Counter> {
+        let counters: Counters<Counter> = Counters::shown(&self.segment, &format!("/if/{name}"), INTERFACES_MAX);
+        counters.grow(self.capacity);
+        self.added_simple.push((name, counters.clone()));
+        counters
+    }
+    fn singles(&self) -> impl Iterator<Item = &Counters<Counter>> {
+        let own = [&self.drops, &self.punts, &self.rx_no_buffer, &self.rx_missed, &self.rx_errors, &self.tx_errors];
+        own.into_iter().chain(self.added_simple.iter().map(|(_, counters)| counters))
+    }
+    /// What rooms count of an interface without bytes, by name.
+    pub fn added_of(&self, interface: u16) -> impl Iterator<Item = (&'static str, u64)> {
+        self.added_simple.iter().map(move |(name, counters)| (*name, counters.sum(interface.into())))
     }
     /// Makes room for an interface with so many receive queues.
     pub fn grow(&mut self, interface: u16, queues: usize) {
@@ -139,11 +160,11 @@ impl Counted {
         }
         self.capacity = self.capacity.max(u32::from(interface) + 1);
         self.pairs().for_each(|counters| counters.grow(self.capacity));
-        self.singles().into_iter().for_each(|counters| counters.grow(self.capacity));
+        self.singles().for_each(|counters| counters.grow(self.capacity));
     }
     pub fn clear(&self, interface: u16) {
         self.pairs().for_each(|counters| counters.clear(interface.into()));
-        self.singles().into_iter().for_each(|counters| counters.clear(interface.into()));
+        self.singles().for_each(|counters| counters.clear(interface.into()));
     }
     pub fn of(&self, interface: u16) -> InterfaceCounters {
         let interface = interface.into();
@@ -153,6 +174,7 @@ impl Counted {
             drops: self.drops.sum(interface),
             punts: self.punts.sum(interface),
             rx_no_buffer: self.rx_no_buffer.sum(interface),
+            rx_missed: self.rx_missed.sum(interface),
             rx_errors: self.rx_errors.sum(interface),
             tx_errors: self.tx_errors.sum(interface),
         }
@@ -160,12 +182,12 @@ impl Counted {
     /// Where a receive queue of this number counts on a worker. Its interface has been given room; `arcs` are those of the
     /// node that stands for it.
     pub fn rx_rows(&self, queue: usize, arcs: &[ArcSpec], worker: usize) -> RxRows {
+        let named = |name| (0..).zip(arcs).find(|(_, arc)| arc.name == name).map(|(arc, _)| arc);
         RxRows {
             rx: self.rx.row(worker),
             queue: self.queues[queue].row(worker),
-            no_buffer: self.rx_no_buffer.row(worker),
+            apart: [(named(NO_BUFFER), self.rx_no_buffer.row(worker)), (named(RING_FULL), self.rx_missed.row(worker))],
             errors: self.rx_errors.row(worker),
-            no_buffer_arc: (0..).zip(arcs).find(|(_, arc)| arc.name == NO_BUFFER).map(|(arc, _)| arc),
         }
     }
     /// Names the arcs of nodes that were registered since the last time.

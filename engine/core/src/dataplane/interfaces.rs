@@ -1,7 +1,7 @@
 //! Interfaces: their queues, given to workers and taken from them, and what is counted by interface.
 
 use super::{Dataplane, DataplaneError, InterfaceCounters};
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::graph::NodeId;
 use crate::handoff::Generations;
 use crate::intake::{Place, QueueId};
@@ -150,6 +150,14 @@ impl Dataplane {
     /// with the others.
     pub fn add_interface_counters(&mut self, name: &'static str) -> Counters {
         self.counted.add(name)
+    }
+    /// The same, without bytes; `show interface` shows them as well.
+    pub fn add_simple_interface_counters(&mut self, name: &'static str) -> Counters<Counter> {
+        self.counted.add_simple(name)
+    }
+    /// What rooms have counted of an interface without bytes, by name.
+    pub fn added_interface_counters(&self, interface: u16) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counted.added_of(interface)
     }
     /// Sets an interface's counters to zero.
     pub fn clear_interface_counters(&self, interface: u16) {

@@ -4,7 +4,12 @@
 //! ends at `ip4-lookup`, or, for a group of hosts, onto `ip4-multicast`; those with options go to `ip4-options`, which makes
 //! the same checks one by one.
 
-use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use std::sync::Arc;
+
+use quiver_engine::{
+    ArcSpec, Body, Columns, Context, Counter, Flags, Frame, Guard, Isa, Node, PacketLanes, Row, Snapshot, Stage,
+    StageNode, arcs,
+};
 
 use crate::fields::{self, BACK};
 use crate::ingress::{ENABLED, Ingress};
@@ -29,10 +34,29 @@ arcs! {
 pub struct Ip4Input {
     /// Which interfaces take IPv4.
     pub ingress: Snapshot<Ingress>,
+    /// This worker's counters of IPv4 packets by receiving interface.
+    pub received: Arc<Row<Counter>>,
+}
+
+/// The node. It counts what leaves the stage by another arc as well.
+pub struct Ip4InputNode(pub StageNode<Ip4Input>);
+
+impl Node for Ip4InputNode {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        self.0.process(cx, frame);
+        for i in 0..frame.len() {
+            if frame.next[i] != u16::from(Next::Unicast) {
+                self.0.0.received.add(frame.rx[i].into(), 1);
+            }
+        }
+    }
 }
 
 /// The stage at work.
-pub struct InputBody<'f>(&'f Ingress);
+pub struct InputBody<'f> {
+    ingress: &'f Ingress,
+    received: &'f Row<Counter>,
+}
 
 impl Stage for Ip4Input {
     const NAME: &'static str = "ip4-input";
@@ -40,7 +64,7 @@ impl Stage for Ip4Input {
     type Body<'f> = InputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f> {
-        InputBody(self.ingress.read(guard))
+        InputBody { ingress: self.ingress.read(guard), received: &self.received }
     }
 }
 
@@ -50,7 +74,7 @@ impl Body for InputBody<'_> {
 
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let word = p.rx.map_uniform(|rx| self.0.word(rx));
+        let word = p.rx.map_uniform(|rx| self.ingress.word(rx));
         let (version_ihl, total) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::TOTAL_LENGTH));
         // RFC 1071: the halves of the words that bytes 14..34 of the window lie in.
         let mut sum = (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
@@ -76,5 +100,9 @@ impl Body for InputBody<'_> {
         // The length of a chain lies in its buffers too; no link that pads makes one.
         let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
         p.length = p.length.replace(p.live & single, total);
+    }
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+        self.received.add_lanes(p.live, p.rx);
     }
 }

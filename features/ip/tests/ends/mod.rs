@@ -54,7 +54,7 @@ pub fn forwarding(rooms: Rooms) -> Daemon {
 
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let ip = control.room::<Ip4>();
-    let (ingress, groups) = (ip.ingress(), ip.fib.groups.snapshot());
+    let (ingress, groups, received) = (ip.ingress(), ip.fib.groups.snapshot(), ip.received.clone());
     let (adjacencies, sent) = (ip.fib.adjacencies.snapshot(), ip.fib.adjacencies.counters().clone());
     let ethernet = EthernetInput::of(&control.room::<quiver_ethernet::Ports>());
     let mut dataplane = control.room_mut::<Dataplane>();
@@ -65,7 +65,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-end", side: Side::Rx })?;
     let chain = move |seed: Seed| -> Ip4Chain {
         let (ingress, groups) = (ingress.clone(), groups.clone());
-        let input = Ip4Input { ingress: ingress.clone() };
+        let input = Ip4Input { ingress: ingress.clone(), received: received.row(seed.worker) };
         let lookup = Ip4Lookup { ingress, groups, worker: seed.worker };
         let rewrite = Ip4Rewrite::new(adjacencies.clone(), sent.row(seed.worker));
         Chain(ethernet.clone(), Chain(input, Chain(lookup, Last(rewrite))))
