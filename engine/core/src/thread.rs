@@ -1,5 +1,9 @@
 //! A thread that calls a worker's turns at its [pace](crate::pace), and watches the gaps between polls.
 
+mod running;
+
+pub use running::{Cpu, Running};
+
 use crate::intake::Interrupt;
 use crate::isa::ticks;
 use crate::pace::{Pace, Step, Turn};
@@ -74,13 +78,17 @@ pub fn spawn(
 ) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
     let name = format!("quiver-{}", worker.id);
     std::thread::Builder::new().name(name).spawn(move || {
-        if let Some(core) = core {
+        let pinned = core.filter(|core| {
             let mut cores = CpuSet::new();
-            cores.set(core);
-            if let Err(error) = rustix::thread::sched_setaffinity(None, &cores) {
+            cores.set(*core);
+            let done = rustix::thread::sched_setaffinity(None, &cores);
+            if let Err(error) = &done {
                 tracing::warn!("worker {}: cannot be pinned to core {core} ({error}); it runs unpinned", worker.id);
             }
-        }
+            done.is_ok()
+        });
+        // A worker that has had a thread before keeps what was said of that one.
+        let _ = worker.counters().running.set(Running::here(pinned));
         if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK)) {
             tracing::warn!("worker {}: naps may take longer than they should ({error})", worker.id);
         }

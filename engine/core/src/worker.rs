@@ -10,14 +10,14 @@ use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
 use crate::mailbox::Mailbox;
 use crate::rx::{RxMode, RxQueue};
-use crate::thread::FineClock;
+use crate::thread::{FineClock, Running};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
 use quiver_table::Reader;
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Letters read in one turn at most.
 ///
@@ -44,6 +44,8 @@ pub struct WorkerCounters {
     pub naps: Counter,
     /// The longest gap between two polls in nanoseconds of the worker's own CPU time.
     pub gap_max: Counter,
+    /// Its thread, from when that has begun; none in simulations.
+    pub running: OnceLock<Running>,
 }
 
 /// The queues of an interface that was taken away.

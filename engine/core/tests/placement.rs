@@ -185,3 +185,23 @@ fn a_queue_in_interrupt_mode_is_looked_at_when_its_descriptor_has_spoken() {
     dataplane.stop();
     drop(thread.join().expect("no panic"));
 }
+
+#[test]
+fn a_worker_says_in_which_thread_it_runs_and_on_which_cpu() {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let allowed = sched_getaffinity(None).expect("allowed");
+    let cpu = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu));
+    let mut bench = bench(2, 0);
+    let (other, worker) = (bench.workers.remove(1), bench.workers.remove(0));
+    let running = |bench: &Bench, worker| bench.dataplane.worker_counters(worker).expect("made").running.get().copied();
+    assert_eq!(running(&bench, 0), None, "it has no thread yet");
+    let start = thread::monotonic();
+    let threads =
+        [(worker, cpu), (other, None)].map(|(worker, cpu)| thread::spawn(worker, cpu, start).expect("a thread"));
+    bench.dataplane.stop();
+    threads.into_iter().for_each(|thread| drop(thread.join().expect("no panic")));
+    let [pinned, free] = [0, 1].map(|worker| running(&bench, worker).expect("it had one"));
+    assert_eq!(pinned.cpu.map(|cpu| cpu.number as usize), cpu);
+    assert_eq!(free.cpu, None);
+    assert_ne!(pinned.thread, free.thread);
+}

@@ -1,6 +1,6 @@
 //! VPP's messages about the daemon as a whole: `vlib.api` and `vpe.api`.
 
-use quiver_compat::types::Timestamp;
+use quiver_compat::types::{NONE, Timestamp};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_engine::Dataplane;
@@ -75,14 +75,25 @@ struct ThreadData {
 }
 
 fn show_threads(control: &Control, _: ShowThreads) -> Result<ShowThreadsReply, Refusal> {
-    let workers = control.room::<Dataplane>().settings().workers;
-    // VPP's clients know the first thread as the main one, and what it does by the names.
+    let dataplane = control.room::<Dataplane>();
+    // VPP's clients know the first thread as the main one, and what it does by the names. What is pinned to no CPU has all
+    // ones, as there.
     let thread = |id: usize| {
         let (name, kind) = if id == 0 { ("vpp_main".into(), "") } else { (format!("vpp_wk_{}", id - 1), "workers") };
-        let (name, kind) = (name.into(), kind.into());
-        ThreadData { id: id as u32, name, r#type: kind, pid: std::process::id(), cpu_id: 0, core: 0, cpu_socket: 0 }
+        let worker = id.checked_sub(1).and_then(|worker| dataplane.worker_counters(worker));
+        let running = worker.and_then(|worker| worker.running.get());
+        let cpu = running.and_then(|running| running.cpu);
+        ThreadData {
+            id: id as u32,
+            name: name.into(),
+            r#type: kind.into(),
+            pid: running.map_or_else(std::process::id, |running| running.thread),
+            cpu_id: cpu.map_or(NONE, |cpu| cpu.number),
+            core: cpu.and_then(|cpu| cpu.core).unwrap_or(NONE),
+            cpu_socket: cpu.and_then(|cpu| cpu.socket).unwrap_or(NONE),
+        }
     };
-    Ok(ShowThreadsReply { thread_data: (0..=workers).map(thread).collect() })
+    Ok(ShowThreadsReply { thread_data: (0..=dataplane.settings().workers).map(thread).collect() })
 }
 
 /// What is the number of this node of the graph?
@@ -264,12 +275,21 @@ mod tests {
 
     #[test]
     fn the_daemon_says_what_it_is() {
-        let (daemon, mut caller) = house(Setup { workers: 2, ..Setup::default() });
+        let (mut daemon, mut caller) = house(Setup { workers: 2, ..Setup::default() });
         let version = caller.request(&ShowVersion).expect("known");
         assert_eq!((version.program.as_str(), version.version.as_str()), ("quiver", env!("CARGO_PKG_VERSION")));
         let threads = caller.request(&ShowThreads).expect("known").thread_data;
         let names: Vec<_> = threads.iter().map(|thread| (thread.id, thread.name.as_str())).collect();
         assert_eq!(names, [(0, "vpp_main"), (1, "vpp_wk_0"), (2, "vpp_wk_1")]);
+        let seats: Vec<_> = threads.iter().map(|thread| (thread.pid, thread.cpu_id, thread.core)).collect();
+        assert_eq!(seats, [(std::process::id(), NONE, NONE); 3], "workers have no threads yet, and no CPUs");
+        daemon.start_threads().expect("threads");
+        let threads = || caller.request(&ShowThreads).expect("known").thread_data;
+        let thread =
+            std::iter::repeat_with(threads).map(|threads| threads[1].pid).find(|pid| *pid != std::process::id());
+        let thread = thread.expect("it begins");
+        assert!(std::path::Path::new("/proc/self/task").join(thread.to_string()).exists(), "{thread}");
+        daemon.stop_threads();
         let before = caller.request(&ShowVpeSystemTime).expect("known").vpe_system_time;
         let date = daemon.control().date().duration_since(SystemTime::UNIX_EPOCH).expect("later");
         assert_eq!(before.0, date.as_secs_f64());

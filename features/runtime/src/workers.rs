@@ -17,6 +17,8 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new([
         "ID",
         "Name",
+        "Thread",
+        "CPU",
         "Turns",
         "Busy turns",
         "Ticks/busy turn",
@@ -28,6 +30,7 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     ]);
     for worker in 0..dataplane.workers() {
         let Some(counters) = dataplane.worker_counters(worker) else { continue };
+        let running = counters.running.get();
         let (busy, ticks) = (counters.busy_turns.get(), counters.busy_ticks.get());
         let queue = |q: &quiver_engine::dataplane::QueueInfo| {
             format!("{} queue {}", crate::interface_name(control, q.interface), q.index)
@@ -36,6 +39,8 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
         table.row([
             Cell::from(worker),
             Cell::from(format!("quiver-{worker}")),
+            Cell::from(running.map(|running| running.thread)),
+            Cell::from(running.and_then(|running| running.cpu).map(|cpu| cpu.number)),
             Cell::from(counters.turns.get()),
             Cell::from(busy),
             Cell::from(if busy == 0 { 0.0 } else { ticks as f64 / busy as f64 }),
