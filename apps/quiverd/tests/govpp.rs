@@ -225,7 +225,7 @@ fn generator(programs: &Programs) -> Result<(), Failed> {
     let (_, pinned) = module.split_once('\n').ok_or("an empty go.mod")?;
     std::fs::write(path("go.mod"), format!("module generated\n{pinned}"))?;
     std::fs::copy(sums, path("go.sum"))?;
-    said(go::go(folder.path()).args(["build", "./..."]))?;
+    said(programs.go(folder.path()).args(["build", "./..."]))?;
 
     // What it has made says what our definitions say.
     let text = read_to_string(path("binapi/interface/interface.ba.go"))?;

@@ -11,23 +11,24 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// What a trial is called, and what it does.
 pub type Named = (&'static str, fn(&Programs) -> Result<(), Failed>);
 
-/// Runs trials with the programs of a module. They are reported as ignored where Go is missing or too old for the module, or
-/// where its packages can neither be found here nor downloaded; a module that does not build is a failure.
+/// Runs trials with the programs of a module. They are reported as ignored where neither Go nor the module's packages are here
+/// or can be downloaded; a module that does not build is a failure.
 pub fn run<const N: usize>(module: &str, packages: &'static [&'static str], trials: [Named; N]) -> ExitCode {
     let arguments = Arguments::from_args();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients").join(module);
-    let missing = if arguments.list { None } else { missing(&source) };
-    if let Some(what) = &missing {
-        eprintln!("the programs of clients/{module} cannot be built, so their tests are ignored: {what}");
+    let compiler = if arguments.list { Ok(PathBuf::new()) } else { compiler(&source) };
+    if let Err(error) = &compiler {
+        eprintln!("the programs of clients/{module} cannot be built, so their tests are ignored: {error}");
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go").join(module);
-    let programs = Programs { source, folder };
-    if missing.is_none() && !arguments.list {
+    let (is_missing, compiler) = (compiler.is_err(), compiler.unwrap_or_default());
+    let programs = Programs { compiler, source, folder };
+    if !is_missing && !arguments.list {
         programs.build(packages).unwrap_or_else(|error| panic!("clients/{module} does not build: {error}"));
     }
     let trials = trials.map(|(name, trial)| {
         let programs = programs.clone();
-        Trial::test(name, move || trial(&programs)).with_ignored_flag(missing.is_some())
+        Trial::test(name, move || trial(&programs)).with_ignored_flag(is_missing)
     });
     libtest_mimic::run(&arguments, trials.into()).exit_code()
 }
@@ -43,23 +44,28 @@ pub fn said(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Go, on the path or where its own instructions put it. It builds with what is here, and downloads no other Go.
-pub fn go(folder: &Path) -> Command {
-    let usual = Path::new("/usr/local/go/bin/go");
-    let is_on_path = Command::new("go").arg("version").output().is_ok();
-    let mut command = Command::new(if is_on_path || !usual.exists() { Path::new("go") } else { usual });
+/// Go in a folder, which downloads no other Go.
+fn go(compiler: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(compiler);
     command.current_dir(folder).env("GOTOOLCHAIN", "local").env_remove("GOFLAGS");
     command
 }
 
-/// Why the programs cannot be built here.
-fn missing(source: &Path) -> Option<String> {
-    said(go(source).args(["mod", "download"])).err()
+/// A Go that has the module's packages: on the path, where its own instructions put it, or from PyPI where these are
+/// missing or too old, as on Debian 12. The error is the last one's.
+fn compiler(source: &Path) -> Result<PathBuf, String> {
+    let suits = |compiler: PathBuf| said(go(&compiler, source).args(["mod", "download"])).map(|_| compiler);
+    suits("go".into()).or_else(|_| suits("/usr/local/go/bin/go".into())).or_else(|_| {
+        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/go/requirements.txt");
+        let python = quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "python-go", &requirements)?;
+        suits(python.with_file_name("go"))
+    })
 }
 
 /// The programs of a module, built.
 #[derive(Clone)]
 pub struct Programs {
+    compiler: PathBuf,
     source: PathBuf,
     folder: PathBuf,
 }
@@ -67,9 +73,13 @@ pub struct Programs {
 impl Programs {
     fn build(&self, packages: &[&str]) -> Result<(), String> {
         std::fs::create_dir_all(&self.folder).map_err(|error| error.to_string())?;
-        let mut build = go(&self.source);
+        let mut build = self.go(&self.source);
         said(build.args(["build", "-o"]).arg(&self.folder).args(packages))?;
         Ok(())
+    }
+    /// Go in a folder.
+    pub fn go(&self, folder: &Path) -> Command {
+        go(&self.compiler, folder)
     }
     /// A program, which is ended after two minutes.
     pub fn program(&self, name: &str) -> Command {
