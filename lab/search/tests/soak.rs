@@ -12,7 +12,7 @@ fn load(pps: f64) -> Load {
 
 /// Shorter than a real one.
 fn short() -> Plr {
-    Plr { duration: Seconds::new(150.0).unwrap(), ..Plr::csit(load(2e7)) }
+    Plr { duration: Seconds::new(100.0).unwrap(), ..Plr::csit(load(2e7)) }
 }
 
 /// A device that loses packets at random: on average as many as the curve says.
@@ -76,7 +76,7 @@ fn the_truth_is_within_two_deviations() {
     relative.sort_by(f64::total_cmp);
     println!("{within} of 100 within 2 deviations, whose median is {:.3} % of the load", relative[50] * 100.0);
     assert!(within >= 90, "{within}: {searches:?}");
-    assert!(relative[50] < 0.002, "{}", relative[50]);
+    assert!(relative[50] < 0.003, "{}", relative[50]);
 }
 
 /// What a display shows is an interval that narrows, and time that goes by.

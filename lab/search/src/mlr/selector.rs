@@ -125,8 +125,8 @@ impl Selector {
     /// outwards for a bound that is missing; split what is left.
     fn towards(&mut self, bounds: Interval, view: View<'_>) -> Option<Nomination> {
         let (width, known) = (self.target(view).width, self.known);
-        let again = self.half_of_known(width).into_iter().chain(known.lower).chain(known.upper);
-        if let Some(rung) = { again }.find(|rung| is_of_use(*rung, bounds, width)) {
+        let mut again = self.half_of_known(width).into_iter().chain(known.lower).chain(known.upper);
+        if let Some(rung) = again.find(|rung| is_of_use(*rung, bounds, width)) {
             self.shrink(width, view);
             return Some(self.nomination(rung, width, None, view));
         }

@@ -146,7 +146,7 @@ impl PlrSearch {
         let packets = (intended * result.loss_ratio() + 0.9).floor().min(intended);
         let ln_seconds = (result.sent.max(1) as f64 / load).ln();
         self.losses.push(Loss { load, ln_seconds, packets });
-        match packets >= intended * self.plr.loss_ratio {
+        match packets > 0.0 && packets >= intended * self.plr.loss_ratio {
             true => {
                 let times = ENTERED * (self.lossless as usize + 1);
                 self.lossy.extend(std::iter::repeat_n(load, times));
