@@ -295,6 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "no ticks pass under Miri")]
     fn the_fine_clock_stands_still_in_simulations_and_runs_with_the_systems_otherwise() {
         assert_eq!(FineClock::default().read(17), 17);
         let clock = FineClock::from_bits(FineClock::of_ticks().to_bits());
