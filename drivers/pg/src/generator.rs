@@ -10,7 +10,7 @@ use quiver_engine::{Frame, RxContext};
 use crate::queue::{Next, Sent};
 use crate::sequence::{Score, Scoreboard};
 use crate::stream::PgStream;
-use crate::tag::{Stamp, Tag};
+use crate::tag::{Stamp, StampedTag, Tag};
 use crate::template::Template;
 
 /// A stream that falls further behind than this, because its interface was down, does not catch up.
@@ -104,10 +104,14 @@ impl Generator {
         while made < most {
             let number = self.sent + made;
             let moment = timing.map(|timing| timing.moment(cx.now));
-            let stamp = if self.has_stamps { moment.map(Stamp::new) } else { None };
             let bytes = match &mut self.packets {
                 Packets::Made(template) => {
-                    template.packet(number, Tag { slot: self.slot, run: self.run, number, stamp })
+                    let (slot, run) = (self.slot, self.run);
+                    let tag = match moment.filter(|_| self.has_stamps).map(Stamp::new) {
+                        None => Tag { slot, run, number }.to_bytes(),
+                        Some(stamp) => StampedTag { slot: slot as u8, run, number: number as u32, stamp }.to_bytes(),
+                    };
+                    template.packet(number, tag)
                 }
                 Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
                     Some(packet) => packet,

@@ -11,7 +11,7 @@ use quiver_wire::{EtherType, MacAddress};
 use crate::generator::Generator;
 use crate::interface::{PgMode, header};
 use crate::sequence::{Receipt, STREAMS_MAX, Scoreboard, Tracker};
-use crate::tag::Tag;
+use crate::tag::{StampedTag, Tag, last_of_parts};
 
 arcs! {
     /// Arcs of `pg-input`.
@@ -130,11 +130,19 @@ impl Sink {
     pub fn kept(&mut self) -> Option<&mut PacketRing> {
         self.kept.as_mut()
     }
-    fn note(&mut self, tag: Option<Tag>, now: u64) {
-        let Some(tag) = tag else { return };
-        let slot = usize::from(tag.slot);
-        if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
-            tracker.note(tag, score, Receipt { worker: self.worker, now });
+    /// Counts the packet that ends with these bytes, if a stream's tag is among them.
+    #[inline]
+    fn note(&mut self, bytes: &[u8], now: u64) {
+        if let Some(tag) = Tag::of(bytes) {
+            let slot = usize::from(tag.slot);
+            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
+                tracker.note(tag, score);
+            }
+        } else if let Some(tag) = StampedTag::of(bytes) {
+            let (slot, receipt) = (usize::from(tag.slot), Receipt { worker: self.worker, now });
+            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
+                tracker.note_stamped(tag, score, receipt);
+            }
         }
     }
 }
@@ -155,11 +163,10 @@ impl TxQueue for Sink {
                 cx.refuse(batch.length(i));
                 continue;
             }
-            let tag = match batch.flags(i).has(Flags::CHAINED) {
-                false => Tag::of(batch.bytes(cx.pool, i)),
-                true => Tag::of_parts(batch.segments(cx.pool, i)),
-            };
-            self.note(tag, cx.now);
+            match batch.flags(i).has(Flags::CHAINED) {
+                false => self.note(batch.bytes(cx.pool, i), cx.now),
+                true => self.note(&last_of_parts(batch.segments(cx.pool, i)), cx.now),
+            }
             if capturing {
                 let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header).collect();
                 // A full queue loses the copy, and counts it.

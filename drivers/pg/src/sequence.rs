@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::tag::{Stamp, Tag};
+use crate::tag::{StampedTag, Tag};
 use crate::timing::{Last, Timing};
 
 /// Streams at most.
@@ -49,9 +49,9 @@ impl Score {
         self.timing.get()
     }
     /// The number whose lower 32 bits these are: the one nearest to the highest that was received.
-    fn whole(&self, low: u64) -> u64 {
+    fn whole(&self, low: u32) -> u64 {
         let next = self.next.load(Relaxed);
-        next.saturating_add_signed((low as u32).wrapping_sub(next as u32).cast_signed().into())
+        next.saturating_add_signed(low.wrapping_sub(next as u32).cast_signed().into())
     }
     /// Numbers passed over and not seen since, whichever worker saw the others. For a moment, while a worker has not sent
     /// yet what is before the last packet of another one, it counts that, too.
@@ -117,35 +117,34 @@ pub(crate) struct Receipt {
 }
 
 impl Tracker {
-    /// Notes a packet and counts it.
+    /// Notes a packet and counts it. Whether it is one of this run that is here for the first time.
     #[inline]
-    pub fn note(&mut self, mut tag: Tag, score: &Score, receipt: Receipt) {
+    pub fn note(&mut self, tag: Tag, score: &Score) -> bool {
         if score.run.load(Relaxed) != u64::from(tag.run) {
-            return;
+            return false;
         }
         if self.run != tag.run {
             *self = Tracker { run: tag.run, ..Tracker::default() };
         }
-        if tag.stamp.is_some() {
-            tag.number = score.whole(tag.number);
-        }
         let is_late = tag.number < self.next;
         self.next = self.next.max(tag.number.saturating_add(1));
-        if !score.see(tag) {
+        let is_first = score.see(tag);
+        if !is_first {
             score.duplicated.fetch_add(1, Relaxed);
-        } else {
-            if is_late {
-                score.reordered.fetch_add(1, Relaxed);
-            }
-            if let Some(stamp) = tag.stamp {
-                self.time(tag.number, stamp, score, receipt);
-            }
+        } else if is_late {
+            score.reordered.fetch_add(1, Relaxed);
         }
         score.received.fetch_add(1, Relaxed);
+        is_first
     }
+    /// Notes and counts a packet with a stamp, and how long it was on its way.
     #[cold]
-    fn time(&mut self, number: u64, stamp: Stamp, score: &Score, receipt: Receipt) {
-        if let Some(timing) = score.timing() {
+    pub fn note_stamped(&mut self, tag: StampedTag, score: &Score, receipt: Receipt) {
+        let StampedTag { slot, run, number, stamp } = tag;
+        let number = score.whole(number);
+        if self.note(Tag { slot: slot.into(), run, number }, score)
+            && let Some(timing) = score.timing()
+        {
             let delay = stamp.until(timing.moment(receipt.now));
             timing.received(receipt.worker, number, delay, &mut self.last);
         }
@@ -155,18 +154,16 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The first worker's, at the beginning of time.
-    const RECEIPT: Receipt = Receipt { worker: 0, now: 0 };
+    use crate::tag::Stamp;
 
     fn tag(run: u16, number: u64) -> Tag {
-        Tag { slot: 0, run, number, stamp: None }
+        Tag { slot: 0, run, number }
     }
     /// (received, lost, duplicated, reordered) after these numbers.
     fn counts(numbers: impl IntoIterator<Item = u64>) -> [u64; 4] {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(3);
-        numbers.into_iter().for_each(|number| tracker.note(tag(3, number), &score, RECEIPT));
+        numbers.into_iter().for_each(|number| _ = tracker.note(tag(3, number), &score));
         told(&score)
     }
     fn told(score: &Score) -> [u64; 4] {
@@ -200,7 +197,7 @@ mod tests {
         fn counts(sent: impl IntoIterator<Item = (usize, u64)>) -> [u64; 4] {
             let (mut queues, score) = ([Tracker::default(), Tracker::default()], Score::default());
             score.begin(3);
-            sent.into_iter().for_each(|(queue, number)| queues[queue].note(tag(3, number), &score, RECEIPT));
+            sent.into_iter().for_each(|(queue, number)| _ = queues[queue].note(tag(3, number), &score));
             told(&score)
         }
         assert_eq!(counts((0..9000).map(|number| ((number % 2) as usize, number))), [9000, 0, 0, 0]);
@@ -214,10 +211,9 @@ mod tests {
     fn numbers_go_on_behind_32_bits() {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(3);
-        let stamp = Some(Stamp::new(0));
         let (end, mut note) = (1_u64 << 32, |number: u64| {
-            let low = Tag { slot: 0, run: 3, number, stamp }.to_bytes();
-            tracker.note(Tag::of(&low).expect("a tag"), &score, RECEIPT);
+            let low = StampedTag { slot: 0, run: 3, number: number as u32, stamp: Stamp::new(0) };
+            tracker.note_stamped(low, &score, Receipt { worker: 0, now: 0 });
         });
         note(0);
         // As far as the lower half tells numbers apart, a gap of two thousand million.
@@ -231,15 +227,15 @@ mod tests {
     fn packets_of_an_earlier_run_do_not_count() {
         let (mut tracker, score) = (Tracker::default(), Score::default());
         score.begin(1);
-        tracker.note(tag(1, 0), &score, RECEIPT);
+        tracker.note(tag(1, 0), &score);
         score.begin(2);
-        tracker.note(tag(1, 1), &score, RECEIPT);
-        tracker.note(tag(2, 0), &score, RECEIPT);
+        tracker.note(tag(1, 1), &score);
+        tracker.note(tag(2, 0), &score);
         assert_eq!(told(&score), [1, 0, 0, 0]);
         // Nor do their marks, where they had a higher number.
-        (0..5000).for_each(|number| tracker.note(tag(2, number), &score, RECEIPT));
+        (0..5000).for_each(|number| _ = tracker.note(tag(2, number), &score));
         score.begin(3);
-        (0..10).for_each(|number| tracker.note(tag(3, number), &score, RECEIPT));
+        (0..10).for_each(|number| _ = tracker.note(tag(3, number), &score));
         assert_eq!(told(&score), [10, 0, 0, 0]);
     }
 }

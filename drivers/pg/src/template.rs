@@ -1,6 +1,7 @@
 //! The bytes of a stream's packets: made once, and changed where packets differ.
 
-use quiver_wire::{EtherType, IpProtocol, checksum};
+use quiver_wire::checksum::{self, Sum};
+use quiver_wire::{EtherType, IpProtocol};
 
 use crate::stream::{PgStream, VlanTag, headers};
 use crate::tag::Tag;
@@ -13,8 +14,12 @@ pub(crate) struct Template {
     sizes: Sequence,
     /// Where the IPv4 header begins.
     ip: usize,
-    /// Where the tag of the last packet begins.
-    tag: usize,
+    /// Whether fields of the IPv4 header vary.
+    header_varies: bool,
+    /// The size of the last packet; zero before the first.
+    size: usize,
+    /// The sum of its IPv4 header up to the addresses.
+    sum: Sum,
 }
 
 impl Template {
@@ -55,9 +60,11 @@ impl Template {
         field(&mut fields, ip + 16, 4, &stream.destination, stream.seed);
         field(&mut fields, udp, 2, &stream.source_port, stream.seed);
         field(&mut fields, udp + 2, 2, &stream.destination_port, stream.seed);
-        let mut template = Template { bytes, fields, sizes: stream.size.sequence(stream.seed), ip, tag: headers };
+        let (sizes, sum) = (stream.size.sequence(stream.seed), Sum::default());
+        let mut template = Template { bytes, fields, sizes, ip, header_varies: false, size: 0, sum };
         template.write(0);
         template.fields.retain(|(.., sequence)| !sequence.is_constant());
+        template.header_varies = template.fields.iter().any(|(at, ..)| (ip..udp).contains(at));
         template
     }
     /// Writes the fields of packet `number` that vary.
@@ -67,19 +74,44 @@ impl Template {
             self.bytes[*at..at + length].copy_from_slice(&value[8 - length..]);
         }
     }
-    /// Packet `number` of the stream. Its UDP checksum is zero, which says that there is none (RFC 768).
-    pub fn packet(&mut self, number: u64, tag: Tag) -> &[u8] {
-        self.bytes[self.tag..self.tag + Tag::LENGTH].fill(0);
-        self.write(number);
-        let (size, ip) = ((self.sizes.at(number) as usize).min(self.bytes.len()), self.ip);
-        let length = (size - ip) as u16;
+    /// Packet `number` of the stream, with this tag at its end. Its UDP checksum is zero, which says that there is none (RFC
+    /// 768).
+    #[inline]
+    pub fn packet(&mut self, number: u64, tag: [u8; Tag::LENGTH]) -> &[u8] {
+        let size = (self.sizes.at(number) as usize).min(self.bytes.len());
+        let is_resized = self.size != size;
+        if is_resized {
+            self.resize(size);
+        }
+        if !self.fields.is_empty() {
+            self.write(number);
+        }
+        if is_resized || self.header_varies {
+            self.sum_up();
+        }
+        self.bytes[size - Tag::LENGTH..size].copy_from_slice(&tag);
+        &self.bytes[..size]
+    }
+    /// Fills in the lengths of a packet of another size, and takes the tag of the last one away.
+    fn resize(&mut self, size: usize) {
+        let (ip, length) = (self.ip, (size - self.ip) as u16);
         self.bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
         self.bytes[ip + 24..ip + 26].copy_from_slice(&(length - 20).to_be_bytes());
         self.bytes[ip + 10..ip + 12].fill(0);
-        let sum = checksum::of(&self.bytes[ip..ip + 20]).checksum();
-        self.bytes[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
-        self.tag = size - Tag::LENGTH;
-        self.bytes[self.tag..size].copy_from_slice(&tag.to_bytes());
-        &self.bytes[..size]
+        self.sum = checksum::of(&self.bytes[ip..ip + 12]);
+        if let Some(tag) = self.size.checked_sub(Tag::LENGTH) {
+            self.bytes[tag..self.size].fill(0);
+        }
+        self.size = size;
+    }
+    /// Fills in the checksum of IPv4.
+    #[inline]
+    fn sum_up(&mut self) {
+        let Some(header) = self.bytes[self.ip..].first_chunk_mut::<20>() else { return };
+        let mut sum = self.sum;
+        for at in [12, 14, 16, 18] {
+            sum = sum.add_word(u16::from_be_bytes([header[at], header[at + 1]]));
+        }
+        [header[10], header[11]] = sum.checksum().to_be_bytes();
     }
 }
