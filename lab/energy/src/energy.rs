@@ -3,12 +3,13 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sensor::Origin;
 
 /// What a trial used. Joules and CPU seconds are never the same number under another name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "measure", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Energy {
     /// Energy, of the whole machine or of its processors: whatever else ran there is in it.
@@ -21,6 +22,7 @@ pub enum Energy {
         sensors: Vec<Share>,
         /// The whole platform (RAPL's psys), which contains the packages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "f64")]
         platform_joules: Option<f64>,
     },
     /// No energy, but the CPU time of the device under test.
@@ -33,7 +35,7 @@ pub enum Energy {
 }
 
 /// What one sensor counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// `package-0`, `power_meter/power1`.

@@ -1,0 +1,210 @@
+//! Documents in a folder: a folder for each day, in it one for each test.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::document::{Document, Invalid};
+
+/// Greater files are no documents: memory is for those that are.
+const BYTES_MAX: u64 = 256 << 20;
+
+const ENDING: &str = "json";
+/// Of a document that is being written, or was when the machine stopped.
+const UNFINISHED: &str = "unfinished";
+
+/// A folder of documents, `2026-11-22/<test_id>/14-00-00.250000.json`.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// A document that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in there.
+    pub document: Document,
+}
+
+/// A file that was not read, and stays as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Skipped {
+    /// A file or folder.
+    #[error("{path}: cannot be read: {error}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A file that is far too large.
+    #[error("{path}: {bytes} bytes are no document's, which has {BYTES_MAX} at most: what is it?")]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A document that was never finished.
+    #[error("{path}: was not finished: the test was cut off, repeat it and delete this file")]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is in there.
+    #[error("{path}: {invalid}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        invalid: Invalid,
+    },
+}
+
+/// A document that could not be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It is none.
+    #[error("document of {test_id}: {invalid}")]
+    Invalid {
+        /// Of which test.
+        test_id: String,
+        /// What is wrong.
+        invalid: Invalid,
+    },
+    /// Its test cannot be a folder's name.
+    #[error(
+        "test_id `{test_id}`: must be letters, digits, `.`, `_` and `-`, not begin with a dot, and have 200 at most"
+    )]
+    TestId {
+        /// Which.
+        test_id: String,
+    },
+    /// The system says no.
+    #[error("{path}: cannot be written: {error}")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Store {
+    /// In this folder, which is made when something is stored.
+    pub fn new(folder: impl Into<PathBuf>) -> Store {
+        Store { folder: folder.into() }
+    }
+
+    /// Writes it whole, or not at all, and never over another one. The folder's part after a crash is what the file system
+    /// makes of `rename` and `fsync`.
+    ///
+    /// # Errors
+    /// It is no valid document, or the system refuses. Nothing stays behind then.
+    pub fn write(&self, document: &Document) -> Result<PathBuf, StoreError> {
+        let test_id = document.test_id.clone();
+        let text = document.text().map_err(|invalid| StoreError::Invalid { test_id: test_id.clone(), invalid })?;
+        let is_allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+        if test_id.len() > 200 || test_id.starts_with('.') || !test_id.chars().all(is_allowed) {
+            return Err(StoreError::TestId { test_id: test_id.chars().take(200).collect() });
+        }
+        // 2026-11-22T14:00:00.250000Z
+        let time = document.start_time.to_string().replace(':', "-");
+        let (day, time) = time.split_at(10);
+        let time = time.trim_start_matches('T').trim_end_matches('Z');
+        let folder = self.folder.join(day).join(&test_id);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error| StoreError::Write { path, error }
+        };
+        fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!("{time}-"))
+            .suffix(&format!(".{UNFINISHED}"))
+            .tempfile_in(&folder)
+            .map_err(failed(&folder))?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
+        written.map_err(failed(file.path()))?;
+        let mut number = 1_u64;
+        loop {
+            let name = if number == 1 { format!("{time}.{ENDING}") } else { format!("{time}-{number}.{ENDING}") };
+            let path = folder.join(name);
+            match file.persist_noclobber(&path) {
+                Ok(_) => {
+                    let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+                    return synced.map_err(failed(&folder)).map(|()| path);
+                }
+                Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                    (file, number) = (refused.file, number + 1);
+                }
+                Err(refused) => return Err(failed(&path)(refused.error)),
+            }
+        }
+    }
+
+    /// All documents below the folder in the order of their paths, that is of days, tests and times; and in their place what
+    /// is none. Files with other endings than `.json` are not looked at, and links not followed into folders.
+    pub fn read(&self) -> impl Iterator<Item = Result<Stored, Skipped>> + use<> {
+        // The next one is the last.
+        let mut waiting = vec![Ok(self.folder.clone())];
+        std::iter::from_fn(move || {
+            loop {
+                let path = match waiting.pop()? {
+                    Ok(path) => path,
+                    Err(skipped) => return Some(Err(skipped)),
+                };
+                match fs::symlink_metadata(&path) {
+                    Ok(metadata) if metadata.is_dir() => waiting.extend(listed(&path).into_iter().rev()),
+                    _ if ends_with(&path, UNFINISHED) => return Some(Err(Skipped::Unfinished { path })),
+                    Ok(_) if !ends_with(&path, ENDING) => {}
+                    Ok(_) => return Some(stored(path)),
+                    Err(error) => return Some(Err(Skipped::Unreadable { path, error })),
+                }
+            }
+        })
+    }
+}
+
+/// What is in a folder, sorted, with what went wrong at its end.
+fn listed(folder: &Path) -> Vec<Result<PathBuf, Skipped>> {
+    let unreadable = |error| Skipped::Unreadable { path: folder.to_owned(), error };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return vec![Err(unreadable(error))],
+    };
+    let mut paths = Vec::new();
+    let mut skipped = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => paths.push(entry.path()),
+            Err(error) => skipped.push(Err(unreadable(error))),
+        }
+    }
+    paths.sort();
+    paths.into_iter().map(Ok).chain(skipped).collect()
+}
+
+fn stored(path: PathBuf) -> Result<Stored, Skipped> {
+    let text = match fs::metadata(&path) {
+        Ok(metadata) if metadata.len() > BYTES_MAX => {
+            return Err(Skipped::TooLarge { path, bytes: metadata.len() });
+        }
+        // A pipe would never end.
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::other("it is no file")),
+        Ok(_) => fs::read(&path),
+        Err(error) => Err(error),
+    };
+    match text {
+        Err(error) => Err(Skipped::Unreadable { path, error }),
+        Ok(text) => match Document::parse(&text) {
+            Ok(document) => Ok(Stored { path, document }),
+            Err(invalid) => Err(Skipped::Invalid { path, invalid }),
+        },
+    }
+}
+
+fn ends_with(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|own| own == ending)
+}
