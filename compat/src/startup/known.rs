@@ -382,7 +382,7 @@ pub const SETTINGS: &[Setting] = &[
     pointless("cpu", "main-core <n>", "the control thread carries no packets, so Linux chooses its core"),
     pointless("cpu", "skip-cores <n>", "workers begin at the highest core; `corelist-workers` chooses others"),
     missing("cpu", "relative", "cores have the machine's numbers, whatever quiverd may use of them"),
-    pointless("cpu", "thread-prefix <text>", "threads are called worker-0 and so on"),
+    pointless("cpu", "thread-prefix <text>", "threads are called quiver-0 and so on"),
     pointless("cpu", "use-pthreads", "there are no other threads"),
     pointless("cpu", "numa-heap-size <size>", MEMORY),
     used(

@@ -178,7 +178,6 @@ fn no_buffers(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
-/// With `BIG TCP` Linux makes packets that are longer than a block of the ring.
 /// More packets than a ring has frames, while nobody turns the worker.
 fn ring_full(world: &World) -> Result<(), Failed> {
     let mut site = site(world, "full", 1500, 1, "")?;
@@ -199,6 +198,7 @@ fn ring_full(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
+/// With `BIG TCP` Linux makes packets that are longer than a block of the ring.
 fn truncated(world: &World) -> Result<(), Failed> {
     let mut site = site(world, "big", 1500, 1, "")?;
     site.a.ip("link set eth0 gso_max_size 500000")?;

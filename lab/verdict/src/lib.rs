@@ -1,6 +1,7 @@
 //! Whether performance changed: pure functions over measured values, without clock or I/O.
 //!
-//! - [`bits`]: the change points that CSIT's library jumpavg 0.4.2 finds, bit for bit.
+//! - [`bits`]: the change points that CSIT's library jumpavg 0.4.2 finds, bit for bit; [`steps`]: smaller steps, by ranks.
+//! - [`compare`] and [`gate`]: builds and peers that were measured in turns; [`bisect`]: the commit that changed something.
 #![forbid(unsafe_code)]
 
 pub mod bisect;
