@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 
 use quiver_control::Control;
 
@@ -104,18 +103,10 @@ impl<'a> Adding<'a> {
         F: Future<Output = Result<A, Refusal>> + 'static,
     {
         self.waiting(move |control: Control, request: R| {
-            let mut change = Box::pin(change(control.clone(), request));
-            // Most end in their first turn, and need no task.
-            let ended = match change.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(done) => Ok(done),
-                Poll::Pending => Err(control.to_the_end("api", change)),
-            };
+            let change = change(control.clone(), request);
             async move {
                 let failed = || Err(Refusal::new(Retval::UNSPECIFIED, "it failed, and what was done of it stays"));
-                match ended {
-                    Ok(done) => done,
-                    Err(ending) => ending.await.unwrap_or_else(failed),
-                }
+                control.to_the_end("api", change).await.unwrap_or_else(failed)
             }
         });
     }

@@ -2,14 +2,16 @@
 
 use std::any::{Any, TypeId, type_name};
 use std::cell::{OnceCell, Ref, RefCell, RefMut};
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use crate::cli::Commands;
 use crate::object::Objects;
 use crate::signal::Signal;
-use crate::time::{Clock, LocalFuture, Spawner, Task, Time, Timer};
+use crate::time::{Clock, Spawner, Task, Time, Timer};
 use crate::transaction::{Author, Transactions};
 
 /// The control side of one daemon: rooms' state, config objects, commands, time and tasks.
@@ -151,13 +153,21 @@ impl Control {
         Task::start(&*self.inner.spawner, name, task)
     }
 
-    /// Starts work as a task of its own, which comes to its end even if whoever waits for its output goes away. There is no
-    /// output if the work panicked.
-    pub fn to_the_end<T: 'static>(
+    /// Begins work when it is first waited for; from then on it comes to its end, even if whoever waits for its output goes
+    /// away. There is no output if the work panicked.
+    pub async fn to_the_end<T: 'static>(
         &self,
         name: &'static str,
         work: impl Future<Output = T> + 'static,
-    ) -> LocalFuture<Option<T>> {
+    ) -> Option<T> {
+        let mut work = Box::pin(work);
+        // Most ends in its first turn, and needs no task.
+        let begun = poll_fn(|context| Poll::Ready(catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)))));
+        match begun.await {
+            Ok(Poll::Ready(done)) => return Some(done),
+            Ok(Poll::Pending) => {}
+            Err(_) => return None,
+        }
         struct Ended(Signal);
         impl Drop for Ended {
             fn drop(&mut self) {
@@ -171,10 +181,8 @@ impl Control {
             let done = work.await;
             *kept.borrow_mut() = Some(done);
         });
-        Box::pin(async move {
-            ended.await;
-            output.take()
-        })
+        ended.await;
+        output.take()
     }
 }
 

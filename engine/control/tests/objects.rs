@@ -200,6 +200,12 @@ fn very_many_go_in_turns_and_others_have_theirs() {
                 left.put(switch(2_000, &["p1"])).unwrap();
                 left.delete::<Switch>(&999).unwrap();
             }
+            if counted.get() == 6 {
+                // To what is just going as well.
+                for id in (0..500).filter(|id| *id != 7 && left.objects().get::<Switch>(id).is_some()) {
+                    left.put(Switch { uplink: Some(SwitchId(id)), ..switch(3_000 + id, &["p2"]) }).unwrap();
+                }
+            }
             left.yield_now().await;
         }
     });

@@ -7,6 +7,7 @@ use quiver_control::{Control, ObjectError, Pace};
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
 
+use crate::api::Leaving;
 use crate::objects::{
     InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RouteAction, RoutePath, TableNumber, TableSize,
 };
@@ -131,8 +132,10 @@ pub(crate) fn remove_paths(
 
 fn add_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (name, counters, large) = (given.find("name")?, given.has("counters"), given.has("large"));
-    let no_route = given.find("no-route")?;
-    control.edit(IpTable::new(given.get("table")?), |table| {
+    let (no_route, id) = (given.find("no-route")?, given.get("table")?);
+    // Whoever says that it shall be there wants it, even if it is there already.
+    control.room_mut::<Leaving>().keep(id);
+    control.edit(IpTable::new(id), |table| {
         table.name = name.or(table.name.take());
         table.no_route = no_route.or(table.no_route);
         table.counters |= counters;

@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::future::{Future, poll_fn};
-use std::task::Poll;
 
 use super::registry::{AnyObject, natural};
 use super::{Object, ObjectError, ObjectRef, Step};
@@ -22,32 +20,28 @@ impl Control {
             }
             control.delete_with_users::<O>(&key)
         };
-        let mut work = Box::pin(work);
-        // What is done at once needs no task of its own.
-        match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-            Poll::Ready(done) => done,
-            Poll::Pending => self.to_the_end("deletion", work).await.unwrap_or_else(|| Err(ObjectError::inside())),
-        }
+        self.to_the_end("deletion", work).await.unwrap_or_else(|| Err(ObjectError::inside()))
     }
 
     /// Deletes what refers to these names, users before what they use.
     async fn delete_users(&self, names: Vec<ObjectRef>) -> Result<(), ObjectError> {
         let mut pace = Pace::in_turns(self);
-        // What goes as a whole, and what is to be looked at, the next one last; beside it, whether its users were.
+        // What goes as a whole, and what is to be looked at, the next one last.
         let mut going: HashSet<ObjectRef> = names.iter().cloned().collect();
         let mut stack = self.users_in_order(&going, &mut pace).await;
-        while let Some((id, had_users)) = stack.pop() {
+        while let Some(id) = stack.pop() {
             pace.step().await;
             // Somebody may have deleted it or changed it since.
             let Some(object) = self.objects().running(&id) else { continue };
             let Some(kind) = self.objects().kind_named(id.space) else { continue };
             let rest = object.without(&going).filter(|rest| kind.check(&**rest).is_ok());
-            if rest.is_none() && !had_users {
+            if rest.is_none() {
                 let own: HashSet<ObjectRef> = object.provides().into_iter().collect();
                 let users = self.users_in_order(&own, &mut pace).await;
+                // New ones may have come since it was looked at last.
                 if !users.is_empty() {
                     going.extend(own);
-                    stack.push((id, true));
+                    stack.push(id);
                     stack.extend(users);
                     continue;
                 }
@@ -58,7 +52,7 @@ impl Control {
     }
 
     /// What refers to one of these names, in the reverse of the order in which it goes: last kinds go first, then by name.
-    async fn users_in_order(&self, names: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<(ObjectRef, bool)> {
+    async fn users_in_order(&self, names: &HashSet<ObjectRef>, pace: &mut Pace) -> Vec<ObjectRef> {
         let users = self.objects().names.borrow().users_of(names);
         let kinds = self.objects().kinds();
         let mut order = BTreeMap::new();
@@ -69,6 +63,6 @@ impl Control {
             let (stem, number, _) = natural(&id.name);
             order.insert((Reverse(rank), stem, number, id.name.clone()), id);
         }
-        order.into_values().rev().map(|id| (id, false)).collect()
+        order.into_values().rev().collect()
     }
 }

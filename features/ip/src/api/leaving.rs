@@ -71,7 +71,7 @@ pub(super) async fn delete(control: &Control, table: TableId) -> Result<(), Refu
         Emptied(control, table)
     };
     let is_wanted = || !control.room::<Leaving>().tables.contains(&table.0);
-    let removed = remove(control, keys(control, table), || !is_wanted()).await;
+    let removed = remove(control, keys(control, table), |_| !is_wanted()).await;
     drop(emptied);
     if let Err(error) = removed {
         control.room_mut::<Leaving>().keep(table.0);

@@ -213,19 +213,16 @@ pub(super) fn keys(control: &Control, table: TableId) -> Vec<(TableNumber, WireP
     routes.map(|route| (route.table, route.prefix)).collect()
 }
 
-/// Deletes those of the routes that are there, as long as that `goes_on`, in short turns: other clients do not wait for their end.
+/// Deletes those of the routes that are there, and that have to `go` still, in short turns: other clients do not wait for their end.
 pub(super) async fn remove(
     control: &Control,
     routes: Vec<(TableNumber, WirePrefix<V4>)>,
-    goes_on: impl Fn() -> bool,
+    go: impl Fn(&WirePrefix<V4>) -> bool,
 ) -> Result<(), Refusal> {
     let mut pace = Pace::in_turns(control);
     for key in routes {
         pace.step().await;
-        if !goes_on() {
-            break;
-        }
-        if control.objects().get::<Route>(&key).is_some() {
+        if go(&key.1) && control.objects().get::<Route>(&key).is_some() {
             control.delete::<Route>(&key)?;
         }
     }

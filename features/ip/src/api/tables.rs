@@ -22,7 +22,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.dump(ip_table_dump);
     file.to_the_end(|control, IpTableFlush { table }| async move {
         let id = existing(&control, &table)?;
-        remove(&control, keys(&control, id), || true).await
+        remove(&control, keys(&control, id), |_| true).await
     });
     file.request(ip_table_replace_begin);
     file.to_the_end(ip_table_replace_end);
@@ -179,7 +179,10 @@ pub(super) struct IpTableReplaceEnd {
 async fn ip_table_replace_end(control: Control, request: IpTableReplaceEnd) -> Result<(), Refusal> {
     let id = existing(&control, &request.table)?;
     let marked = control.room_mut::<Replacing>().routes.remove(&id).unwrap_or_default();
-    remove(&control, marked.into_iter().map(|prefix| (TableNumber(id.0), prefix)).collect(), || true).await
+    let keys = marked.iter().map(|prefix| (TableNumber(id.0), *prefix)).collect();
+    control.room_mut::<Replacing>().going.entry(id).or_default().extend(marked);
+    // Another client may want one of them meanwhile.
+    remove(&control, keys, |prefix| control.room_mut::<Replacing>().goes(id, prefix)).await
 }
 
 flags! {

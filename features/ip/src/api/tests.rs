@@ -358,6 +358,23 @@ fn the_routes_of_a_table_are_replaced() {
 }
 
 #[test]
+fn a_route_that_somebody_wants_while_the_old_ones_are_removed_stays() {
+    let (daemon, mut caller) = house();
+    let mut other = Caller::connect(daemon.control());
+    fill(&daemon, &mut caller, 300);
+    caller.request(&IpTableReplaceBegin { table: table(7) }).expect("it is there");
+    let end = IpTableReplaceEnd { table: table(7) };
+    let mut ending = Box::pin(caller.waiting(&end));
+    assert!(begun(&mut ending).is_pending());
+    let left = || daemon.control().objects().all::<Route>();
+    let wanted = left().first().expect("some are left").prefix;
+    let one = index(&daemon, "pg1");
+    assert_eq!(set(&mut other, true, false, 7, &wanted.to_string(), &[via(one, "10.0.0.2")]), Ok(()));
+    assert_eq!(daemon.executor().block_on(ending).map(drop), Ok(()));
+    assert_eq!(left().iter().map(|route| route.prefix).collect::<Vec<_>>(), [wanted]);
+}
+
+#[test]
 fn interfaces_have_addresses_and_tables() {
     let (daemon, mut caller) = house();
     let (one, two) = (index(&daemon, "pg1"), index(&daemon, "pg2"));
