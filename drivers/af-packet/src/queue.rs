@@ -40,12 +40,10 @@ impl Rx {
 impl RxQueue for Rx {
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize {
         let (before, most, mut bytes) = (frame.len(), cx.most.min(frame.room()), 0);
+        let mut has_lost = false;
         while frame.len() - before < most && bytes < TURN_BYTES {
             let Some(received) = self.ring.frame() else { break };
-            if frame::tells_loss(received) {
-                // The kernel forgets what it tells. Failing to ask costs the figure, not the packets.
-                cx.lose(Next::RingFull, socket::lost(&self.socket).unwrap_or_default().into());
-            }
+            has_lost |= frame::tells_loss(received);
             let length = match frame::read(received) {
                 Received::Whole { bytes, offload, tag } => copy(bytes, &offload, tag, cx, frame),
                 Received::Apart(tag) => read(&mut self.reader, &self.socket, tag, cx, frame),
@@ -56,6 +54,11 @@ impl RxQueue for Rx {
             };
             self.ring.release();
             bytes += length.max(64);
+        }
+        // All that wait in the ring may tell of one loss, and asking is a system call. The kernel forgets what it has told;
+        // failing to ask costs the figure, not the packets.
+        if has_lost {
+            cx.lose(Next::RingFull, socket::lost(&self.socket).unwrap_or_default().into());
         }
         frame.len() - before
     }
