@@ -187,8 +187,8 @@ fn run_control(control: &Control, executor: &Executor, ending: &Cell<bool>) {
     }
 }
 
-/// CPU time of a turn, whatever it does, and of each packet or letter, in nanoseconds.
-const TURN_COST: u64 = 20_000;
+/// CPU time of a turn, whatever it does, and of each packet or letter, in nanoseconds: dear, so that workers nap.
+const TURN_COST: u64 = 100_000;
 const PACKET_COST: u64 = 1000;
 
 /// The system under a worker's loop.

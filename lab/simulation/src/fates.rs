@@ -163,8 +163,10 @@ impl Fates {
         }
         let versions = self.versions.iter().filter(|version| seen(version.from, version.until.unwrap_or(u64::MAX)));
         let mut versions: Vec<_> = versions.map(|version| &version.network).collect();
+        // A change may end where it began: what is replaced goes, with all that refers to it, and comes back.
+        let was_changing = versions.len() > 1;
         versions.dedup();
-        if !may_leave(&versions, sent.kind, sent.port, out) {
+        if !may_leave(&versions, was_changing, sent.kind, sent.port, out) {
             let described = describe(number, sent);
             return Err(format!(
                 "{described} left by p{out}: no configuration since it was sent leads there; these were there:\n{versions:#?}"
@@ -179,6 +181,9 @@ impl Fates {
         let (flow, overtaken) = ((sent.port, flow, out), (number, step));
         let Some((other, other_left)) = self.last.insert(flow, overtaken) else { return Ok(()) };
         let [network] = versions[..] else { return Ok(()) };
+        if was_changing {
+            return Ok(());
+        }
         // Who waits for an address to be resolved may be overtaken, and so may who is flooded while others are not.
         if other > number && network.connects(sent.port, out) {
             let described = describe(number, sent);

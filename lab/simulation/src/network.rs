@@ -141,13 +141,13 @@ fn prefix(text: &Value) -> Option<(u32, u32)> {
 }
 
 /// Whether a packet that came in by one port may leave by another, if these versions held while it was under way. Of
-/// several it may have seen parts.
-pub fn may_leave(versions: &[&Network], kind: Kind, from: usize, out: usize) -> bool {
+/// a change from one to another, or back to the same, it may have seen parts.
+pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: usize, out: usize) -> bool {
     let domains =
         |port: usize| versions.iter().filter_map(|network| network.ports[port].domain).collect::<BTreeSet<_>>();
     let bridged = from != out && !domains(from).is_disjoint(&domains(out));
     let routed = match kind {
-        Kind::Routed(to) => versions.iter().any(|network| network.routed(to, versions.len() > 1).contains(&out)),
+        Kind::Routed(to) => versions.iter().any(|network| network.routed(to, was_changing).contains(&out)),
         _ => false,
     };
     bridged || routed || versions.iter().any(|network| network.connects(from, out))
@@ -169,7 +169,7 @@ mod tests {
                 {"prefix": "20.0.0.0/8", "paths": [{"via": "10.3.0.7"}]},
                 {"prefix": "30.0.0.0/8", "paths": [{"via": "30.0.0.1"}]}],
         }));
-        let may = |kind, from, out| may_leave(&[&network], kind, from, out);
+        let may = |kind, from, out| may_leave(&[&network], false, kind, from, out);
         assert!(may(Kind::Switched, 0, 1) && !may(Kind::Switched, 0, 2) && !may(Kind::Switched, 0, 0));
         assert!(may(Kind::Switched, 2, 3) && !may(Kind::Switched, 3, 2));
         assert!(may(Kind::Routed([10, 3, 0, 9].into()), 3, 3) && !may(Kind::Routed([10, 3, 0, 9].into()), 3, 2));
@@ -178,7 +178,10 @@ mod tests {
         assert!(may(Kind::Routed([20, 0, 0, 1].into()), 1, 3) && !may(Kind::Routed([20, 0, 0, 1].into()), 1, 2));
         assert!((0..PORTS).all(|out| !may(Kind::Routed([30, 0, 0, 1].into()), 3, out)), "a loop leads nowhere");
         let later = Network::default();
-        assert!(may_leave(&[&network, &later], Kind::Switched, 0, 1));
-        assert!(!may_leave(&[&later], Kind::Switched, 0, 1));
+        assert!(may_leave(&[&network, &later], true, Kind::Switched, 0, 1));
+        assert!(!may_leave(&[&later], false, Kind::Switched, 0, 1));
+        // While the route to 10.3.0.0/24 is replaced, the one to 10.0.0.0/8 holds.
+        let replaced = |was_changing| may_leave(&[&network], was_changing, Kind::Routed([10, 3, 0, 9].into()), 3, 2);
+        assert!(replaced(true) && !replaced(false));
     }
 }
