@@ -3,10 +3,11 @@
 //! They are reported as ignored where these packages cannot be installed: without Python, or without a network.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
+use quiver_oracle::Packages;
 
 mod quiverd;
 
@@ -14,25 +15,12 @@ const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let python = match arguments.list {
-        true => Ok(PathBuf::new()),
-        false => {
-            let requirements = Path::new(CLIENTS).join("requirements.txt");
-            quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "python", &requirements)
-        }
-    };
-    if let Err(error) = &python {
-        eprintln!("the packages of clients/python cannot be installed, so their tests are ignored: {error}");
-    }
-    let (is_missing, python) = (python.is_err(), python.unwrap_or_default());
-    let of_control = {
-        let (python, name) = (python.clone(), "vpp_papi calls, one by one and at once, and hears of all that happens");
-        Trial::test(name, move || control(&python)).with_ignored_flag(is_missing)
-    };
+    let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python/requirements.txt");
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "python", requirements);
+    let of_control = packages.test("vpp_papi calls, one by one and at once, and hears of all that happens", control);
     let of_statistics = [0, 2].map(|workers| {
-        let python = python.clone();
         let name = format!("statistics are the same for all who read them, with {workers} workers");
-        Trial::test(name, move || statistics(&python, workers)).with_ignored_flag(is_missing)
+        packages.test(name, move |python| statistics(python, workers))
     });
     let trials = [of_control].into_iter().chain(of_statistics).collect();
     libtest_mimic::run(&arguments, trials).exit_code()

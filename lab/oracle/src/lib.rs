@@ -8,6 +8,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The packages of a test, or why they are missing.
+pub struct Packages(Result<PathBuf, String>);
+
+impl Packages {
+    /// Installs what `requirements` names, as [`python`] does, and tells if that cannot be; a test that only lists its
+    /// trials needs nothing.
+    pub fn install(arguments: &Arguments, folder: &str, name: &str, requirements: &str) -> Packages {
+        let python = match arguments.list {
+            true => Ok(PathBuf::new()),
+            false => python(Path::new(folder), name, Path::new(requirements)),
+        };
+        if let Err(error) = &python {
+            eprintln!("what {requirements} names cannot be installed, so its tests are ignored: {error}");
+        }
+        Packages(python)
+    }
+
+    /// Whether the test has to do without.
+    pub fn are_missing(&self) -> bool {
+        self.0.is_err()
+    }
+
+    /// A trial that is given Python with the packages, and is ignored without them.
+    pub fn test(
+        &self,
+        name: impl Into<String>,
+        run: impl FnOnce(&Path) -> Result<(), Failed> + Send + 'static,
+    ) -> Trial {
+        let python = self.0.clone();
+        Trial::test(name, move || run(&python?)).with_ignored_flag(self.are_missing())
+    }
+}
+
 /// Python with what `requirements`, a file of pip's, names. `folder` is the test's `CARGO_TARGET_TMPDIR`, which all
 /// packages share, so an environment has a `name` of its own in there.
 pub fn python(folder: &Path, name: &str, requirements: &Path) -> Result<PathBuf, String> {

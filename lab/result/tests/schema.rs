@@ -4,39 +4,29 @@
 mod documents;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use documents::documents;
 use libtest_mimic::{Arguments, Failed, Trial};
+use quiver_oracle::Packages;
 use quiver_result::{Document, schema};
 use serde_json::{Value, json};
 
 const ROOM: &str = env!("CARGO_MANIFEST_DIR");
+const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
 /// CSIT's own schema as JSON, for who has it: nothing of CSIT's is in here.
 const CSITS: &str = "UTI_SCHEMA";
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let requirements = Path::new(ROOM).join("tests/requirements.txt");
-    let python = match arguments.list {
-        true => Ok(PathBuf::new()),
-        false => quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "jsonschema", &requirements),
-    };
-    if let Err(error) = &python {
-        eprintln!("jsonschema cannot be installed, so its tests are ignored: {error}");
-    }
-    let is_missing = python.is_err();
-    let python = python.unwrap_or_default();
-    let (with_ours, with_csits) = (python.clone(), python);
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "jsonschema", REQUIREMENTS);
     let csits = std::env::var_os(CSITS);
-    let without_csits = is_missing || csits.is_none();
+    let without_csits = packages.are_missing() || csits.is_none();
+    let with_csits = move |python: &Path| valid_uti(python, Path::new(&csits.unwrap_or_default()));
     let trials = vec![
         Trial::test("schema.json is the types' schema", is_published),
-        Trial::test("schema and types allow the same", move || same_verdicts(&with_ours)).with_ignored_flag(is_missing),
-        Trial::test("without extension documents are valid UTI", move || {
-            valid_uti(&with_csits, Path::new(&csits.unwrap_or_default()))
-        })
-        .with_ignored_flag(without_csits),
+        packages.test("schema and types allow the same", same_verdicts),
+        packages.test("without extension documents are valid UTI", with_csits).with_ignored_flag(without_csits),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }

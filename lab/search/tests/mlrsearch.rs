@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use fastrand::Rng;
-use libtest_mimic::{Arguments, Failed, Trial as Test};
+use libtest_mimic::{Arguments, Failed};
+use quiver_oracle::Packages;
 use quiver_search::device::Device;
 use quiver_search::mlr::{Found, Goal, Mlr};
 use quiver_search::{Error, Load, Search, Seconds, Trial, TrialResult};
@@ -19,21 +20,13 @@ const DEVICES: u64 = 1000;
 const THREADS: u64 = 2;
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let requirements = Path::new(TESTS).join("requirements.txt");
-    let python = match arguments.list {
-        true => Ok(Default::default()),
-        false => quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "search", &requirements),
-    };
-    if let Err(error) = &python {
-        eprintln!("MLRsearch cannot be installed, so its test is ignored: {error}");
-    }
-    let is_missing = python.is_err();
-    let test = move || compare(python.as_deref().map_err(Clone::clone)?);
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "search", REQUIREMENTS);
     let name = format!("{DEVICES} devices are asked for the same trials, with the same results");
-    libtest_mimic::run(&arguments, vec![Test::test(name, test).with_ignored_flag(is_missing)]).exit_code()
+    libtest_mimic::run(&arguments, vec![packages.test(name, compare)]).exit_code()
 }
 
 fn compare(python: &Path) -> Result<(), Failed> {

@@ -6,29 +6,18 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fastrand::Rng;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
+use quiver_oracle::Packages;
 use quiver_search::plr::{Curve, Shape};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let requirements = Path::new(TESTS).join("requirements.txt");
-    let python = match arguments.list {
-        true => Ok(Default::default()),
-        false => quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "search", &requirements),
-    };
-    if let Err(error) = &python {
-        eprintln!("mpmath cannot be installed, so its tests are ignored: {error}");
-    }
-    let is_missing = python.is_err();
-    let python = python.unwrap_or_default();
-    let test = |name: &str, run: fn(&Path) -> Result<(), Failed>| {
-        let python = python.clone();
-        Trial::test(name, move || run(&python)).with_ignored_flag(is_missing)
-    };
-    let losses = test("losses are those of the definitions", losses);
-    let loads = test("critical loads are those of the definitions", critical_loads);
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "search", REQUIREMENTS);
+    let losses = packages.test("losses are those of the definitions", losses);
+    let loads = packages.test("critical loads are those of the definitions", critical_loads);
     libtest_mimic::run(&arguments, vec![losses, loads]).exit_code()
 }
 

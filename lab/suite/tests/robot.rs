@@ -1,26 +1,19 @@
 //! Tag expressions select what Robot Framework's do, which CSIT uses.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
+use quiver_oracle::Packages;
 use quiver_suite::{Case, Selection, builtin};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
 const EXPRESSIONS: u64 = 2_000;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let requirements = Path::new(TESTS).join("requirements.txt");
-    let python = match arguments.list {
-        true => Ok(PathBuf::new()),
-        false => quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "robotframework", &requirements),
-    };
-    if let Err(error) = &python {
-        eprintln!("Robot Framework cannot be installed, so its test is ignored: {error}");
-    }
-    let is_missing = python.is_err();
-    let test = move || same_selection(&python.unwrap_or_default());
-    let trial = Trial::test("expressions select what Robot Framework's do", test).with_ignored_flag(is_missing);
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "robotframework", REQUIREMENTS);
+    let trial = packages.test("expressions select what Robot Framework's do", same_selection);
     libtest_mimic::run(&arguments, vec![trial]).exit_code()
 }
 

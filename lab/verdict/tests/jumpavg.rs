@@ -1,34 +1,23 @@
 //! Groups, bits and trends are those of the published package, jumpavg 0.4.2, on random series.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
+use quiver_oracle::Packages;
 use quiver_verdict::bisect;
 use quiver_verdict::bits::{self, Resolution, Run};
 use serde_json::{Value, json};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
 const SERIES: u64 = 1_000;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::from_args();
-    let requirements = Path::new(TESTS).join("requirements.txt");
-    let python = match arguments.list {
-        true => Ok(PathBuf::new()),
-        false => quiver_oracle::python(Path::new(env!("CARGO_TARGET_TMPDIR")), "jumpavg", &requirements),
-    };
-    if let Err(error) = &python {
-        eprintln!("jumpavg cannot be installed, so its test is ignored: {error}");
-    }
-    let is_missing = python.is_err();
-    let python = python.unwrap_or_default();
-    let trial = |name: &str, test: fn(&Path) -> Result<(), Failed>| {
-        let python = python.clone();
-        Trial::test(name, move || test(&python)).with_ignored_flag(is_missing)
-    };
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "jumpavg", REQUIREMENTS);
     let trials = vec![
-        trial("groups, bits and trends are jumpavg's", same_groups),
-        trial("what a bisection joins takes jumpavg's bits", same_bits_of_three),
+        packages.test("groups, bits and trends are jumpavg's", same_groups),
+        packages.test("what a bisection joins takes jumpavg's bits", same_bits_of_three),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
