@@ -2,7 +2,7 @@
 //!
 //! A suite is a matrix of [fields](field); [`read`] expands it into [cases](Case) with the names and tags that CSIT would
 //! give them, or says, with file and line, which of its fields contradict each other. [`Selection`] is a tag expression.
-//! Nothing is run or probed here.
+//! [`Traffic`] is what the generator sends for a case, and what the device has to know of it. Nothing is run or probed here.
 #![forbid(unsafe_code)]
 
 mod builtin;
@@ -11,9 +11,11 @@ pub mod field;
 mod matrix;
 mod rules;
 mod select;
+mod traffic;
 
 pub use builtin::{builtin, with_builtin};
 pub use case::{Case, Lack, Machine, Needs};
 pub use matrix::{SuiteError, read};
 pub use quiver_control::config::Position;
 pub use select::{Selection, SelectionError};
+pub use traffic::{LINK_LENGTH, Routes, Side, Traffic};
