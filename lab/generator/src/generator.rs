@@ -1,0 +1,456 @@
+//! The generator: a quiverd with one worker that only polls, and two links to the device.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use quiver_netns::Namespace;
+use serde_json::Value;
+
+use crate::daemon::{Daemon, Start};
+use crate::{Error, Streams};
+
+/// What errors and counters call it.
+pub const NAME: &str = "generator";
+/// How long the links may take to come up.
+const UP_WITHIN: Duration = Duration::from_secs(20);
+/// How often is looked whether something has come about.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// A link to the device, by the generator's end of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Link {
+    /// Shared memory, whose socket the generator listens at: the device is the slave.
+    Memif {
+        /// The socket.
+        socket: PathBuf,
+        /// Its number there.
+        id: u32,
+    },
+    /// The slave's end of such a link.
+    MemifSlave {
+        /// The socket.
+        socket: PathBuf,
+        /// Its number there.
+        id: u32,
+    },
+    /// A kernel interface of the generator's namespace, by AF_PACKET.
+    Host {
+        /// Its name.
+        name: String,
+    },
+    /// A TAP interface, whose kernel end is the device's.
+    Tap {
+        /// The file of the namespace where that end is.
+        namespace: String,
+        /// That end's name.
+        name: String,
+    },
+}
+
+/// How a generator is started.
+pub struct Setup<'run> {
+    /// The program quiverd.
+    pub program: PathBuf,
+    /// Where its files lie.
+    pub folder: PathBuf,
+    /// The core that it generates on.
+    pub core: usize,
+    /// Where its control thread runs: anywhere if there are none.
+    pub control: Vec<usize>,
+    /// The network namespace that it lives in, if not this process's.
+    pub namespace: Option<&'run Namespace>,
+    /// To the device's first and second port.
+    pub links: [Link; 2],
+    /// The most bytes of a frame behind its Ethernet header.
+    pub mtu: u16,
+}
+
+/// Packets that were lost or dropped on the way, by the name of the node and the reason there.
+pub type Drops = BTreeMap<String, u64>;
+
+/// A running generator.
+pub struct Generator {
+    daemon: Daemon,
+    version: String,
+    configuration: Vec<String>,
+    interfaces: [String; 2],
+}
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sending {
+    /// So many packets per second in each direction, and so many in all.
+    Paced {
+        /// Packets per second.
+        rate: u64,
+        /// Packets in all.
+        packets: u64,
+    },
+    /// As fast as it goes, for so long.
+    Flat {
+        /// How long.
+        time: Duration,
+    },
+    /// A window of packets in each direction that circle through the device, for so long: the next comes when one is back.
+    Window {
+        /// Packets of each direction that are on their way at most.
+        packets: u32,
+        /// How long.
+        time: Duration,
+    },
+}
+
+/// What is to be measured beside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Watch {
+    /// How long packets take. Costs the generator time.
+    pub latency: bool,
+    /// How evenly they leave.
+    pub gaps: bool,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Made, and put on the way to the device.
+    pub sent: u64,
+    /// Back, each once.
+    pub received: u64,
+    /// Back once more.
+    pub duplicated: u64,
+    /// Back behind a later one.
+    pub reordered: u64,
+}
+
+/// One direction of a trial.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Direction {
+    /// What became of its packets.
+    pub counts: Counts,
+    /// How long they took, as `show packet-generator` tells it; with the HDR histogram.
+    pub latency: Option<Value>,
+    /// The times between them, the same way.
+    pub gaps: Option<Value>,
+}
+
+/// What came of a trial.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Of the packets that enter the device by its first port, and by its second.
+    pub directions: [Direction; 2],
+    /// Packets that should have been sent, in both directions; none where there was no number.
+    pub intended: Option<u64>,
+    /// How long packets were sent.
+    pub sending: Duration,
+    /// Packets that were back within that time, in both directions.
+    pub within: u64,
+    /// How long it took in all.
+    pub effective: Duration,
+    /// What the generator itself lost: by node and reason.
+    pub drops: Drops,
+}
+
+impl Outcome {
+    /// The sum of both directions.
+    pub fn counts(&self) -> Counts {
+        let [one, other] = [&self.directions[0].counts, &self.directions[1].counts];
+        Counts {
+            sent: one.sent + other.sent,
+            received: one.received + other.received,
+            duplicated: one.duplicated + other.duplicated,
+            reordered: one.reordered + other.reordered,
+        }
+    }
+
+    /// Packets of both directions that did not come back.
+    pub fn lost(&self) -> u64 {
+        let Counts { sent, received, .. } = self.counts();
+        sent.saturating_sub(received)
+    }
+
+    /// Packets that were not sent in time: the generator is too slow.
+    pub fn unsent(&self) -> u64 {
+        self.intended.map_or(0, |intended| intended.saturating_sub(self.counts().sent))
+    }
+
+    /// The rate at which packets came back while others were sent, per second, in both directions.
+    pub fn receive_rate(&self) -> f64 {
+        self.within as f64 / self.sending.as_secs_f64().max(1e-9)
+    }
+}
+
+impl Generator {
+    /// Starts one, with its ends of the links. The links come up when the device is there.
+    ///
+    /// # Errors
+    /// It cannot be started, or refuses what it is told.
+    pub fn start(setup: &Setup<'_>) -> Result<Generator, Error> {
+        let mut daemon = Daemon::start(&Start {
+            name: NAME,
+            program: &setup.program,
+            folder: &setup.folder,
+            workers: &[setup.core],
+            control: &setup.control,
+            namespace: setup.namespace,
+        })?;
+        let (configuration, interfaces) = configuration(setup);
+        daemon.run(&configuration)?;
+        let answer = daemon.ask("show version")?;
+        let version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
+        Ok(Generator { daemon, version, configuration, interfaces })
+    }
+
+    /// Waits until both links are up.
+    ///
+    /// # Errors
+    /// They are not in time, or the generator is gone.
+    pub fn wait_for_links(&mut self) -> Result<(), Error> {
+        let begun = Instant::now();
+        loop {
+            let shown = self.daemon.ask("show interface")?;
+            let rows = shown.as_array().map(Vec::as_slice).unwrap_or_default();
+            let is_up = |name: &String| rows.iter().any(|row| row["name"] == **name && row["link"] == "up");
+            match self.interfaces.iter().find(|name| !is_up(name)) {
+                None => return Ok(()),
+                Some(name) if begun.elapsed() > UP_WITHIN => {
+                    return Err(self.daemon.not_ready(format!("the link of {name}"), UP_WITHIN));
+                }
+                Some(_) => std::thread::sleep(LOOK_EVERY),
+            }
+        }
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What it was told at its start, a command a line.
+    pub fn configuration(&self) -> String {
+        self.configuration.join("\n") + "\n"
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.daemon.id()
+    }
+
+    /// Packets that it lost since its start, by node and reason.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn drops(&mut self) -> Result<Drops, Error> {
+        const COMMAND: &str = "show errors";
+        let shown = self.daemon.ask(COMMAND)?;
+        let rows = shown.as_array().ok_or_else(|| self.daemon.foreign(COMMAND, "a list"))?;
+        let mut drops = Drops::new();
+        for row in rows {
+            let text = |field: &str| row[field].as_str().unwrap_or("unknown").to_owned();
+            // A packet that found no buffer is made a little later, not lost.
+            if (text("node"), text("reason")) == ("pg-input".into(), "no-buffer".into()) {
+                continue;
+            }
+            *drops.entry(format!("{} {}", text("node"), text("reason"))).or_default() +=
+                row["count"].as_u64().unwrap_or(0);
+        }
+        Ok(drops)
+    }
+
+    /// Sends, waits for what comes back, and tells what became of every packet. `settle` is how long nothing may come back
+    /// before the rest is given up; `after` is called when all is sent, before that wait.
+    ///
+    /// # Errors
+    /// The generator refuses the traffic, does not answer, or has ended.
+    pub fn trial(
+        &mut self,
+        streams: &Streams,
+        sending: Sending,
+        watch: Watch,
+        settle: Duration,
+    ) -> Result<Outcome, Error> {
+        let begun = Instant::now();
+        let before = self.drops()?;
+        let names = self.prepare(streams, sending, watch)?;
+        let started = Instant::now();
+        self.daemon.ask("packet-generator enable")?;
+        let (time, limit) = match sending {
+            Sending::Paced { rate, packets } => (Duration::from_secs_f64(packets as f64 / rate as f64), Some(packets)),
+            Sending::Flat { time } | Sending::Window { time, .. } => (time, None),
+        };
+        std::thread::sleep(time.saturating_sub(started.elapsed()));
+        let mut now = self.counts(&names)?;
+        let mut sent_after = started.elapsed();
+        if let Some(limit) = limit {
+            let is_sent = |now: &[Counts; 2]| now.iter().all(|counts| counts.sent >= limit);
+            while !is_sent(&now) && started.elapsed() < time + tolerance(time) {
+                std::thread::sleep(LOOK_EVERY);
+                (now, sent_after) = (self.counts(&names)?, started.elapsed());
+            }
+            if is_sent(&now) {
+                // Paced exactly: the last packet was due then.
+                sent_after = time;
+            }
+        }
+        let within = now.iter().map(|counts| counts.received).sum();
+        self.daemon.ask("packet-generator disable")?;
+        let settled = self.settle(&names, settle)?;
+        let after = self.drops()?;
+        let mut drops = Drops::new();
+        for (name, count) in after {
+            let lost = count.saturating_sub(before.get(&name).copied().unwrap_or(0));
+            if lost > 0 {
+                drops.insert(name, lost);
+            }
+        }
+        Ok(Outcome {
+            directions: settled,
+            intended: limit.map(|limit| 2 * limit),
+            sending: sent_after,
+            within,
+            effective: begun.elapsed(),
+            drops,
+        })
+    }
+
+    /// The highest rate in one direction at which it still sends and takes packets, when nothing but its own links is
+    /// between: for links that are looped.
+    ///
+    /// # Errors
+    /// As of [`Generator::trial`].
+    pub fn ceiling(&mut self, streams: &Streams, watch: Watch, time: Duration) -> Result<f64, Error> {
+        let settle = Duration::from_millis(50);
+        let outcome = self.trial(streams, Sending::Flat { time }, watch, settle)?;
+        Ok(outcome.receive_rate() / 2.0)
+    }
+
+    /// Makes both streams anew, stopped.
+    fn prepare(&mut self, streams: &Streams, sending: Sending, watch: Watch) -> Result<[String; 2], Error> {
+        let names = ["there", "back"].map(str::to_owned);
+        let known = self.daemon.ask("show packet-generator")?;
+        let known = known.as_array().map(Vec::as_slice).unwrap_or_default();
+        for (side, name) in names.iter().enumerate() {
+            if known.iter().any(|row| row["name"] == **name) {
+                self.daemon.ask(&format!("packet-generator delete {name}"))?;
+            }
+            let words = match sending {
+                Sending::Paced { rate, packets } => format!("rate {rate} limit {packets}"),
+                Sending::Flat { .. } => String::new(),
+                Sending::Window { packets, .. } => format!("window {packets}"),
+            };
+            let latency = if watch.latency { "latency" } else { "" };
+            let gaps = if watch.gaps { "gaps" } else { "" };
+            let what = &streams.directions[side];
+            self.daemon.ask(&format!(
+                "packet-generator new {{ name {name} source pg{side} {words} {latency} {gaps} {what} }}"
+            ))?;
+        }
+        Ok(names)
+    }
+
+    /// What became of the packets up to now.
+    fn counts(&mut self, names: &[String; 2]) -> Result<[Counts; 2], Error> {
+        Ok(self.shown(names)?.map(|direction| direction.counts))
+    }
+
+    fn shown(&mut self, names: &[String; 2]) -> Result<[Direction; 2], Error> {
+        const COMMAND: &str = "show packet-generator";
+        let shown = self.daemon.ask(COMMAND)?;
+        let of = |name: &String| -> Result<Direction, Error> {
+            let row = shown.as_array().and_then(|rows| rows.iter().find(|row| row["name"] == **name));
+            let row = row.ok_or_else(|| self.daemon.foreign(COMMAND, "the stream"))?;
+            let count = |field| row[field].as_u64().ok_or_else(|| self.daemon.foreign(COMMAND, field));
+            let (all, duplicated) = (count("received")?, count("duplicated")?);
+            let counts = Counts {
+                sent: count("sent")?,
+                received: all.saturating_sub(duplicated),
+                duplicated,
+                reordered: count("reordered")?,
+            };
+            let part = |field: &str| row.get(field).filter(|part| !part.is_null()).cloned();
+            Ok(Direction { counts, latency: part("latency"), gaps: part("gaps") })
+        };
+        Ok([of(&names[0])?, of(&names[1])?])
+    }
+
+    /// Waits until all is back, or nothing has come for so long.
+    fn settle(&mut self, names: &[String; 2], quiet: Duration) -> Result<[Direction; 2], Error> {
+        let mut now = self.shown(names)?;
+        let mut changed = Instant::now();
+        loop {
+            let is_back = now.iter().all(|direction| direction.counts.received >= direction.counts.sent);
+            if is_back || changed.elapsed() >= quiet {
+                return Ok(now);
+            }
+            std::thread::sleep(LOOK_EVERY);
+            let next = self.shown(names)?;
+            let counts = |of: &[Direction; 2]| [of[0].counts, of[1].counts];
+            if counts(&next) != counts(&now) {
+                changed = Instant::now();
+            }
+            now = next;
+        }
+    }
+}
+
+/// How much longer than it should the sending may take, when something else had the core for a moment: what was not sent
+/// then is not sent, and the generator was the limit.
+fn tolerance(time: Duration) -> Duration {
+    (time / 50).max(Duration::from_millis(20))
+}
+
+/// The commands, and the names of the interfaces towards the device.
+fn configuration(setup: &Setup<'_>) -> (Vec<String>, [String; 2]) {
+    let mut lines = Vec::new();
+    let mut names = [String::new(), String::new()];
+    for (side, link) in setup.links.iter().enumerate() {
+        // A socket of its own for each end, which may be the same file.
+        let number = side + 1;
+        let first = setup.links[..side].iter().position(|other| socket(other) == socket(link));
+        let name = match link {
+            Link::Memif { socket, id } | Link::MemifSlave { socket, id } => {
+                let is_slave = matches!(link, Link::MemifSlave { .. });
+                let shared = first.filter(|first| matches!(setup.links[*first], Link::MemifSlave { .. }) == is_slave);
+                if shared.is_none() {
+                    // A daemon that is both master and slave knows the socket by two names.
+                    let folder = socket.parent().filter(|_| is_slave);
+                    let path = match (folder, folder.and_then(Path::file_name), socket.file_name()) {
+                        (Some(folder), Some(again), Some(name)) => folder.join("..").join(again).join(name),
+                        _ => socket.clone(),
+                    };
+                    lines.push(format!("create memif socket id {number} filename {}", path.display()));
+                }
+                let number = shared.map_or(number, |first| first + 1);
+                let role = if is_slave { "slave" } else { "master" };
+                lines.push(format!("create interface memif id {id} socket-id {number} {role}"));
+                format!("memif{number}/{id}")
+            }
+            Link::Host { name } => {
+                lines.push(format!("create host-interface name {name}"));
+                format!("host-{name}")
+            }
+            Link::Tap { namespace, name } => {
+                let mtu = setup.mtu;
+                lines.push(format!("create tap id {side} host-ns {namespace} host-if-name {name} host-mtu-size {mtu}"));
+                format!("tap{side}")
+            }
+        };
+        let own = format!("pg{side}");
+        lines.push(format!("create packet-generator interface {own}"));
+        lines.push(format!("set interface l2 xconnect {own} {name}"));
+        lines.push(format!("set interface l2 xconnect {name} {own}"));
+        for interface in [&own, &name] {
+            lines.push(format!("set interface rx-mode {interface} polling"));
+            lines.push(format!("set interface state {interface} up"));
+        }
+        names[side] = name;
+    }
+    (lines, names)
+}
+
+fn socket(link: &Link) -> Option<&PathBuf> {
+    match link {
+        Link::Memif { socket, .. } | Link::MemifSlave { socket, .. } => Some(socket),
+        Link::Host { .. } | Link::Tap { .. } => None,
+    }
+}
