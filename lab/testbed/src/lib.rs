@@ -1,0 +1,18 @@
+//! Where the lab measures: a [`Testbed`] has hosts, says which of them generates and which are measured, on which cores,
+//! and which ports are joined. [`read()`] reads one from a file, [`Testbed::here`] is this machine. A [`Shell`] runs
+//! [commands](Command) on a host, here or by ssh.
+#![forbid(unsafe_code)]
+
+mod read;
+mod shell;
+mod testbed;
+
+pub use quiver_control::config::Position;
+pub use read::{TestbedError, read};
+pub use shell::{Command, Finished, Running, Shell, ShellError};
+pub use testbed::{Core, Host, HostId, Link, Place, Port, PortKind, PortRef, Reach, Testbed, Topology};
+
+/// The page of this room, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;
