@@ -111,7 +111,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     let (control, start) = (host::control(), quiver_engine::thread::monotonic());
     dataplane::insert(&control, &settings.dataplane, settings.statistics.segment())?;
     features::register(&control).map_err(|error| error.to_string())?;
-    quiver_ip::set_no_route(&control, settings.no_route).map_err(|error| error.to_string())?;
+    quiver_ip::set_table_defaults(&control, settings.table_defaults()).map_err(|error| error.to_string())?;
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::show_lines(&control, lines);

@@ -8,7 +8,7 @@ use clap::Parser;
 use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError};
 use quiver_compat::terminal;
 use quiver_control::object::Scalar;
-use quiver_ip::NoRoute;
+use quiver_ip::{LinkLayerBroadcast, NoRoute, TableDefaults};
 
 use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
@@ -72,6 +72,10 @@ pub struct Settings {
     /// of VPP, not.
     #[arg(long, value_name = "unreachable|drop", default_value_t = NoRoute::Unreachable, value_parser = no_route)]
     pub no_route: NoRoute,
+    /// What becomes of packets for one host that came in frames for many, in IP tables that do not say so: they vanish, or, as
+    /// of VPP, are forwarded.
+    #[arg(long, value_name = "drop|forward", default_value_t = LinkLayerBroadcast::Drop, value_parser = link_layer_broadcast)]
+    pub link_layer_broadcast: LinkLayerBroadcast,
     /// Do not announce addresses by ARP when they come to a link or their link comes up, as VPP does not.
     #[arg(long)]
     pub no_announcements: bool,
@@ -91,6 +95,17 @@ pub struct Settings {
 
 fn no_route(word: &str) -> Result<NoRoute, String> {
     <NoRoute as Scalar>::parse(word).map_err(|_| format!("expected {}", NoRoute::EXPECTED))
+}
+
+fn link_layer_broadcast(word: &str) -> Result<LinkLayerBroadcast, String> {
+    <LinkLayerBroadcast as Scalar>::parse(word).map_err(|_| format!("expected {}", LinkLayerBroadcast::EXPECTED))
+}
+
+impl Settings {
+    /// What holds of IP tables that say nothing of it.
+    pub fn table_defaults(&self) -> TableDefaults {
+        TableDefaults { no_route: self.no_route, link_layer_broadcast: self.link_layer_broadcast }
+    }
 }
 
 /// What VPP's clients use.
@@ -251,7 +266,10 @@ mod tests {
         let given = given(&["quiverd", "--workers", "2", "--workers", "1"]).unwrap();
         assert!(given.from_startup.is_none() && !given.settings.daemon && !given.settings.no_state);
         assert!(given.settings.vpp.api_socket.is_empty());
-        assert_eq!((given.settings.no_route, given.settings.no_announcements), (NoRoute::Unreachable, false));
+        assert_eq!(
+            (given.settings.table_defaults(), given.settings.no_announcements),
+            (TableDefaults::default(), false)
+        );
     }
 
     #[test]
@@ -299,7 +317,8 @@ mod tests {
     fn whoever_is_called_vpp_behaves_so() {
         let settings = given(&["vpp"]).unwrap().settings;
         assert!(settings.daemon && settings.no_state);
-        assert_eq!((settings.no_route, settings.no_announcements), (NoRoute::Drop, true));
+        let silent = TableDefaults { no_route: NoRoute::Drop, link_layer_broadcast: LinkLayerBroadcast::Forward };
+        assert_eq!((settings.table_defaults(), settings.no_announcements), (silent, true));
         assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock").into()]);
         assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
     }

@@ -9,7 +9,8 @@ use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
 
 use crate::api::Leaving;
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RouteAction, RoutePath, TableNumber, TableSize,
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath, TableNumber,
+    TableSize,
 };
 
 /// One path as commands give it.
@@ -23,10 +24,12 @@ const ROUTE_DEL: &str = "ip route del [count <count:u32>] <prefix:ip4-prefix> [t
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add_kind(ArgumentKind::of::<NoRoute>());
+    commands.add_kind(ArgumentKind::of::<LinkLayerBroadcast>());
     // Many routes are some seconds' work.
     commands.add(Command::waiting(ROUTE_ADD, "Add a route, or a path to a route.", add_route).arguments_of::<Route>());
     commands.add(Command::waiting(ROUTE_DEL, "Delete a route, or a path of it.", delete_route).arguments_of::<Route>());
-    let add = "ip table add <table:u32> {name <name:text> | counters | large | no-route <no-route:no-route>}";
+    let add = "ip table add <table:u32> {name <name:text> | counters | large | no-route <no-route:no-route> \
+        | link-layer-broadcast <link-layer-broadcast:link-layer-broadcast>}";
     commands.add(Command::new(add, "Add an IP table.", add_table).arguments_of::<IpTable>());
     commands.add(Command::new("ip table del <table:u32>", "Delete an IP table.", delete_table));
     let address = "set interface ip address [del] <interface> (<address:ip4-address> | all)";
@@ -132,12 +135,14 @@ pub(crate) fn remove_paths(
 
 fn add_table(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (name, counters, large) = (given.find("name")?, given.has("counters"), given.has("large"));
-    let (no_route, id) = (given.find("no-route")?, given.get("table")?);
+    let (no_route, broadcast) = (given.find("no-route")?, given.find("link-layer-broadcast")?);
+    let id = given.get("table")?;
     // Whoever says that it shall be there wants it, even if it is there already.
     control.room_mut::<Leaving>().keep(id);
     control.edit(IpTable::new(id), |table| {
         table.name = name.or(table.name.take());
         table.no_route = no_route.or(table.no_route);
+        table.link_layer_broadcast = broadcast.or(table.link_layer_broadcast);
         table.counters |= counters;
         table.size = if large { TableSize::Large } else { table.size };
     })?;

@@ -33,6 +33,8 @@ pub struct TableView {
     pub lpm: Lpm,
     /// How leaves lead to groups in a table that counts by route; in others they are groups.
     pub counted: Option<CountedView>,
+    /// Whether packets for one host that came in frames for many are forwarded (RFC 1812, 5.3.4, says no).
+    pub forwards_broadcasts: bool,
 }
 
 /// All interfaces and tables: one snapshot, so that a frame sees them in step.

@@ -25,5 +25,7 @@ mod show;
 
 pub use fault::Fault;
 pub use ingress::Ingress;
-pub use objects::{InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RoutePath};
-pub use room::{Ip4, IpError, register, set_local, set_no_route};
+pub use objects::{
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RoutePath, TableDefaults,
+};
+pub use room::{Ip4, IpError, register, set_local, set_table_defaults};

@@ -64,8 +64,34 @@ quiver_control::choice! {
     } as "no-route", "unreachable or drop";
 }
 
-/// A table of routes. Table 0 is always there; what is said of it here is its name, and what becomes of packets without a
-/// route.
+quiver_control::choice! {
+    /// What becomes of packets for one host that came in a frame for many.
+    pub enum LinkLayerBroadcast {
+        /// They vanish (RFC 1812, 5.3.4; RFC 1122, 3.3.6).
+        Drop = "drop",
+        /// They are forwarded, or taken, as if the frame had been for us alone.
+        Forward = "forward",
+    } as "link-layer-broadcast", "drop or forward";
+}
+
+/// What holds of tables that say nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableDefaults {
+    /// What becomes of packets without a route.
+    pub no_route: NoRoute,
+    /// What becomes of packets for one host in frames for many.
+    pub link_layer_broadcast: LinkLayerBroadcast,
+}
+
+impl Default for TableDefaults {
+    /// As RFC 1812 has it.
+    fn default() -> TableDefaults {
+        TableDefaults { no_route: NoRoute::Unreachable, link_layer_broadcast: LinkLayerBroadcast::Drop }
+    }
+}
+
+/// A table of routes. Table 0 is always there; what is said of it here is its name, and what it does with packets that a router
+/// need not forward.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "ip-tables")]
 pub struct IpTable {
@@ -85,6 +111,9 @@ pub struct IpTable {
     /// What becomes of packets for which it has no route: their senders are told, as of a router (RFC 1812, 5.2.7.1), or
     /// not. Without it, as quiverd's option --no-route says.
     pub no_route: Option<NoRoute>,
+    /// What becomes of packets for one host that came in a frame for many: a router drops them (RFC 1812, 5.3.4), or forwards
+    /// them all the same. Without it, as quiverd's option --link-layer-broadcast says.
+    pub link_layer_broadcast: Option<LinkLayerBroadcast>,
 }
 
 /// The table in which an interface's packets are looked up, if that is not table 0.

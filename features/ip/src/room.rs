@@ -1,6 +1,6 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
@@ -22,7 +22,10 @@ use crate::node::options::Ip4Options;
 use crate::node::punt::{self, Ip4Punt};
 use crate::node::rewrite::{Ip4Rewrite, Ip4RewriteNode};
 use crate::node::{describe, options};
-use crate::objects::{InterfaceAddress, InterfaceTable, IpTable, NoRoute, Route, RouteAction, RoutePath, TableSize};
+use crate::objects::{
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
+    TableDefaults, TableSize,
+};
 
 /// The feature arcs of IPv4, where each ends, and whose interface decides.
 const ARCS: [(&str, &str, Side); 5] = [
@@ -73,8 +76,10 @@ pub struct Ip4 {
     /// IPv4 packets by receiving interface.
     pub received: Counters<Counter>,
     interfaces: BTreeMap<InterfaceId, Configured>,
-    /// What becomes of packets without a route in tables that do not say so themselves.
-    no_route: NoRoute,
+    /// What holds of tables that do not say so themselves.
+    defaults: TableDefaults,
+    /// The tables that forward packets for one host that came in frames for many.
+    forwarding_broadcasts: BTreeSet<TableId>,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress>,
@@ -92,12 +97,13 @@ pub fn register(control: &Control) -> Result<(), IpError> {
             fib: Fib::counted(&domain, workers, counters),
             received: dataplane.add_simple_interface_counters("ip4"),
             interfaces: BTreeMap::new(),
-            no_route: NoRoute::Unreachable,
+            defaults: TableDefaults::default(),
+            forwarding_broadcasts: BTreeSet::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols()),
         };
-        ip.add_table(TableId::DEFAULT, Size::Large, false, None)?;
+        ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
         ip
     };
@@ -152,12 +158,11 @@ pub fn set_local(control: &Control, protocol: IpProtocol, next: local::Next) {
     });
 }
 
-/// Sets what becomes of packets without a route in tables that do not say so themselves; to be called before there are
-/// others than table 0.
-pub fn set_no_route(control: &Control, no_route: NoRoute) -> Result<(), IpError> {
+/// Sets what holds of tables that do not say so themselves; to be called before there are others than table 0.
+pub fn set_table_defaults(control: &Control, defaults: TableDefaults) -> Result<(), IpError> {
     let mut ip = control.room_mut::<Ip4>();
-    ip.no_route = no_route;
-    Ok(ip.set_default_route(TableId::DEFAULT, None)?)
+    ip.defaults = defaults;
+    Ok(ip.set_manners(&IpTable::new(TableId::DEFAULT.0))?)
 }
 
 impl Ip4 {
@@ -210,16 +215,20 @@ impl Ip4 {
         graph.node(NodeSpec::new("ip4-punt", punt::Next::ARCS, |_| Ip4Punt).describe(describe))?;
         Ok(())
     }
-    fn add_table(&mut self, id: TableId, size: Size, counted: bool, no_route: Option<NoRoute>) -> Result<(), FibError> {
-        self.fib.add_table(id, size, counted)?;
-        let special = self.add_special_routes(id).and_then(|()| self.set_default_route(id, no_route));
+    fn add_table(&mut self, table: &IpTable) -> Result<(), FibError> {
+        let id = TableId(table.id);
+        let size = match table.size {
+            TableSize::Small => Size::Small,
+            TableSize::Large => Size::Large,
+        };
+        self.fib.add_table(id, size, table.counters)?;
+        let special = self.add_special_routes(id).and_then(|()| self.set_manners(table));
         if special.is_err()
             && let Ok(table) = self.fib.take_table(id)
         {
             // No worker has heard of it.
             self.fib.discard(table);
         }
-        self.publish_tables();
         special
     }
     fn add_special_routes(&mut self, id: TableId) -> Result<(), FibError> {
@@ -237,9 +246,20 @@ impl Ip4 {
         }
         Ok(())
     }
+    /// Has a table do with packets what it says, or what holds of those that say nothing.
+    fn set_manners(&mut self, table: &IpTable) -> Result<(), FibError> {
+        let id = TableId(table.id);
+        self.set_default_route(id, table.no_route.unwrap_or(self.defaults.no_route))?;
+        match table.link_layer_broadcast.unwrap_or(self.defaults.link_layer_broadcast) {
+            LinkLayerBroadcast::Forward => self.forwarding_broadcasts.insert(id),
+            LinkLayerBroadcast::Drop => self.forwarding_broadcasts.remove(&id),
+        };
+        self.publish_tables();
+        Ok(())
+    }
     /// Gives a table a route for what has no other, or takes it away: without it, senders are told.
-    fn set_default_route(&mut self, id: TableId, no_route: Option<NoRoute>) -> Result<(), FibError> {
-        match no_route.unwrap_or(self.no_route) {
+    fn set_default_route(&mut self, id: TableId, no_route: NoRoute) -> Result<(), FibError> {
+        match no_route {
             NoRoute::Drop => {
                 let paths = vec![Path::to(Target::Special(Special::Drop))];
                 self.fib.insert(id, Prefix::ALL, Source::Default, paths)
@@ -273,7 +293,8 @@ impl Ip4 {
             tables.resize(tables.len().max(place + 1), None);
             let counted = table.counted();
             counting |= counted.is_some();
-            tables[place] = Some(TableView { lpm: table.reader(), counted });
+            let forwards_broadcasts = self.forwarding_broadcasts.contains(&table.id);
+            tables[place] = Some(TableView { lpm: table.reader(), counted, forwards_broadcasts });
         }
         let interfaces = self.ingress.current().interfaces.clone();
         self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting });
@@ -364,26 +385,23 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
                     ObjectError::field("counters", "table 0 does not count by route").remedy("use another table")
                 );
             }
-            ip.set_default_route(TableId::DEFAULT, table.no_route).map_err(refused)?;
+            ip.set_manners(table).map_err(refused)?;
         }
         Change::Create(table) => {
             control.room_mut::<Leaving>().keep(table.id);
-            let size = match table.size {
-                TableSize::Small => Size::Small,
-                TableSize::Large => Size::Large,
-            };
-            ip.add_table(TableId(table.id), size, table.counters, table.no_route).map_err(refused)?;
+            ip.add_table(table).map_err(refused)?;
         }
         Change::Update { new, .. } => {
             // Whoever configures it wants it.
             control.room_mut::<Leaving>().keep(new.id);
-            ip.set_default_route(TableId(new.id), new.no_route).map_err(refused)?;
+            ip.set_manners(new).map_err(refused)?;
         }
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {
-            ip.set_default_route(TableId::DEFAULT, None).map_err(refused)?;
+            ip.set_manners(&IpTable::new(table.id)).map_err(refused)?;
         }
         Change::Delete(table) => {
             let taken = ip.fib.take_table(TableId(table.id)).map_err(refused)?;
+            ip.forwarding_broadcasts.remove(&TableId(table.id));
             ip.publish_tables();
             ip.fib.discard(taken);
         }

@@ -16,7 +16,7 @@ use super::routes::*;
 use super::tables::*;
 use super::*;
 use crate::fib::TableId;
-use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableNumber};
+use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
 use crate::room::Ip4;
 
 #[path = "../../tests/ends/mod.rs"]
@@ -202,7 +202,8 @@ fn packets_without_a_route_go_the_daemons_way_or_the_tables() {
     let (daemon, mut caller) = house();
     let everything = "0.0.0.0/0";
     assert_eq!(dumped(&mut caller, 0, everything), None);
-    crate::set_no_route(daemon.control(), NoRoute::Drop).expect("there is room");
+    let silent = TableDefaults { no_route: NoRoute::Drop, ..TableDefaults::default() };
+    crate::set_table_defaults(daemon.control(), silent).expect("there is room");
     let lookup = IpRouteLookup { table_id: 0, exact: 0, prefix: prefix("99.0.0.1/32") };
     let found = caller.request(&lookup).expect("there is one for everything").route;
     assert_eq!((found.prefix, found.paths[0].r#type), (prefix(everything), FibPathType::Drop));

@@ -169,6 +169,20 @@ impl LookupBody<'_> {
     }
 }
 
+impl LookupBody<'_> {
+    /// Those of the packets whose tables do not forward what came in frames for many.
+    #[cold]
+    fn nobodys(&self, words: &[u32; 16], packets: Mask16) -> Mask16 {
+        let mut nobodys = packets;
+        for lane in packets {
+            if self.ingress.table(words[lane]).is_some_and(|table| table.forwards_broadcasts) {
+                nobodys = nobodys & !Mask16(1 << lane);
+            }
+        }
+        nobodys
+    }
+}
+
 /// The group of a route.
 #[inline(always)]
 fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
@@ -194,7 +208,10 @@ impl Body for LookupBody<'_> {
         let hops = p.hop.with(&hops);
         p.hop = hops;
         // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
-        p.leave(p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST), Next::LinkGroup);
+        let for_many = p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST);
+        if for_many != Mask16(0) {
+            p.leave(self.nobodys(&words.array(), for_many), Next::LinkGroup);
+        }
         let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
         if special != Mask16(0) {
             let fate = |hop: u32| hops.eq(hop) & special;
