@@ -1,6 +1,8 @@
-//! The messages that the daemon knows, and who answers them; [`adding`]: how rooms add theirs.
+//! The messages that the daemon knows, and who answers them; [`adding`]: how rooms add theirs, [`raw`]: how those are added
+//! that no type stands for.
 
 mod adding;
+mod raw;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,6 +20,7 @@ use crate::wire::Input;
 use crate::{trace, types};
 
 pub use adding::{Adding, Answered};
+pub use raw::{RawAnswer, RawRequest};
 
 /// The number that stands for a message's name between this daemon and its clients.
 pub struct MessageId<M>(u16, PhantomData<fn(M)>);

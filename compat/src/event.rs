@@ -90,13 +90,16 @@ impl Client {
     }
 }
 
+/// An event that is known by its definition only.
+pub enum Raw {}
+
 /// Who wants to be told of something: clients, each with the `pid` that it gave.
 pub struct Subscribers<E> {
     id: MessageId<E>,
     clients: RefCell<Vec<(Weak<Shared>, u32)>>,
 }
 
-impl<E: Message> Subscribers<E> {
+impl<E> Subscribers<E> {
     /// Nobody; of events that go out with this number.
     pub fn new(id: MessageId<E>) -> Subscribers<E> {
         Subscribers { id, clients: RefCell::default() }
@@ -113,18 +116,32 @@ impl<E: Message> Subscribers<E> {
     pub fn is_empty(&self) -> bool {
         self.clients.borrow().iter().all(|(client, _)| client.strong_count() == 0)
     }
-    /// Tells all of them.
-    pub fn tell(&self, event: &E) {
+    /// Tells all of them what `put` writes.
+    fn tell_all(&self, put: impl Fn(&mut Vec<u8>)) {
         for (client, pid) in self.clients.borrow().iter() {
             if let Some(client) = client.upgrade().map(Client) {
                 client.tell(|out| {
                     self.id.frame(out, |out| {
                         out.extend(client.index().to_be_bytes());
                         out.extend(pid.to_be_bytes());
-                        event.put(out);
+                        put(out);
                     })
                 });
             }
         }
+    }
+}
+
+impl<E: Message> Subscribers<E> {
+    /// Tells all of them.
+    pub fn tell(&self, event: &E) {
+        self.tell_all(|out| event.put(out));
+    }
+}
+
+impl Subscribers<Raw> {
+    /// Tells all of them the bytes of its fields.
+    pub fn tell_raw(&self, fields: &[u8]) {
+        self.tell_all(|out| out.extend(fields));
     }
 }

@@ -4,7 +4,7 @@ use quiver_control::ObjectError;
 use quiver_control::cli::CommandError;
 
 /// The `retval` of a reply: 0, or what went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retval(pub i32);
 
 macro_rules! retvals {

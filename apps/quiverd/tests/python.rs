@@ -9,6 +9,8 @@ use std::process::Command;
 use libtest_mimic::{Arguments, Failed};
 use quiver_oracle::Packages;
 
+#[path = "../../../features/plugins/tests/built/mod.rs"]
+mod built;
 mod quiverd;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python");
@@ -22,7 +24,8 @@ fn main() -> std::process::ExitCode {
         let name = format!("statistics are the same for all who read them, with {workers} workers");
         packages.test(name, move |python| statistics(python, workers))
     });
-    let trials = [of_control].into_iter().chain(of_statistics).collect();
+    let of_plugins = packages.test("vpp_papi calls what plugins bring, lists it, and hears of it", plugins);
+    let trials = [of_control, of_plugins].into_iter().chain(of_statistics).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -53,6 +56,28 @@ fn control(python: &Path) -> Result<(), Failed> {
     line("100005 routes in ");
     let interfaces = daemon.run("show interface")?;
     assert_eq!(interfaces.as_array().map(Vec::len), Some(1), "local0 alone is left: {interfaces}");
+    Ok(())
+}
+
+fn plugins(python: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (definitions, socket) = (folder.path().join("api"), folder.path().join("api.sock"));
+    let files = [built::dscp_mark(), built::ttl_guard("cc")];
+    let with_plugins = |command: &mut Command| {
+        for file in &files {
+            command.arg("--plugin").arg(file);
+        }
+    };
+    let mut write = quiverd::command();
+    with_plugins(&mut write);
+    assert!(write.arg("--write-api").arg(&definitions).status()?.success());
+    let _daemon = quiverd::Daemon::start_in(folder.path(), |command| {
+        with_plugins(command);
+        command.arg("--config").arg(Path::new(CLIENTS).join("plugins.yaml"));
+        command.arg("--api-socket").arg(&socket).args(["--buffers", "4096"]);
+    });
+    let shown = run(python, "plugins.py", &[definitions.as_ref(), socket.as_ref()])?;
+    assert_eq!(shown, "2 rules mark packets\na packet with a TTL of 9 was refused\n");
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use quiver_control::Control;
 
-use super::{Answer, Api, Call, Entry, FRAME, MessageId, Service, frame};
-use crate::definition::{Definition, Header};
+use super::{Answer, Api, Call, Entry, FRAME, MessageId, Service};
+use crate::definition::Header;
 use crate::message::{Done, Dump, Message, Request, Stream};
 use crate::retval::{Refusal, Retval};
 use crate::wire::{Input, Malformed, Wire};
@@ -36,8 +36,8 @@ impl<R: Message> Answered<Done<R>> for () {
 
 /// A file that is being filled with messages.
 pub struct Adding<'a> {
-    api: &'a mut Api,
-    file: usize,
+    pub(super) api: &'a mut Api,
+    pub(super) file: usize,
 }
 
 impl<'a> Adding<'a> {
@@ -109,45 +109,6 @@ impl<'a> Adding<'a> {
                 control.to_the_end("api", change).await.unwrap_or_else(failed)
             }
         });
-    }
-    /// A request and its reply that are known by their definitions only. `answer` gets the bytes of the request's fields behind
-    /// its header, at least as many as they take where lists are empty, and gives those of the reply's; what is missing
-    /// of these is zero.
-    ///
-    /// # Panics
-    /// If there is such a request or such a reply: [`Api::has`] says so.
-    pub fn raw(
-        &mut self,
-        request: Definition,
-        reply: Definition,
-        answer: impl Fn(&Call, &[u8]) -> (Retval, Vec<u8>) + 'static,
-    ) {
-        for name in [&request.name, &reply.name] {
-            assert!(!self.api.has(name), "two rooms have the message {name}");
-        }
-        let least = request.size().saturating_sub(Header::Request.size());
-        let all = reply.size().saturating_sub(Header::Reply.size());
-        let (request_name, reply_name) = (request.name.clone(), reply.name.clone());
-        let request = self.api.define(request, self.file);
-        let reply = self.api.define(reply, self.file);
-        let service = Service { reply: Some(reply_name), ..Service::default() };
-        let handler = move |call: &Call, input: &mut Input<'_>, out: &mut Vec<u8>| {
-            let (retval, mut bytes) = match input.rest() {
-                bytes if bytes.len() < least => {
-                    tracing::info!("{request_name} is refused: its fields take {least} bytes, not {}", bytes.len());
-                    (Retval::INVALID_VALUE, vec![])
-                }
-                bytes => answer(call, bytes),
-            };
-            bytes.resize(bytes.len().max(all), 0);
-            frame(out, reply, |out| {
-                out.extend(call.context.to_be_bytes());
-                out.extend(retval.0.to_be_bytes());
-                out.extend(&bytes);
-            });
-            Answer::Done
-        };
-        self.api.answer(request, service, handler);
     }
     /// A dump. What `answer` gives is asked for one by one, as the client reads; so it must not borrow anything.
     pub fn dump<D: Dump, I: IntoIterator<Item = D::Details> + 'static>(

@@ -23,13 +23,15 @@ mod setup;
 mod value;
 
 pub use error::LoadError;
-pub use message::{Message, MessageField, MessageHost};
+pub use message::{Answered, Event, Message, MessageField, MessageHost};
 
 use names::Names;
 use node::{PluginNode, Published, Row};
 use quiver_control::Control;
 use quiver_engine::channel::{Inbox, Outbox, channel};
 use quiver_engine::{Dataplane, NodeHandle};
+use quiver_plugin_abi::EVENT_BYTES;
+use setup::Taken;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -56,6 +58,21 @@ pub(crate) struct Failure {
     node: usize,
     worker: usize,
     what: String,
+}
+
+/// An event that a node raised.
+pub(crate) struct Raised {
+    plugin: usize,
+    event: usize,
+    fields: [u8; EVENT_BYTES],
+    length: usize,
+}
+
+/// What workers say to control. A flood of events leaves room for failures.
+#[derive(Clone)]
+pub(crate) struct Channels {
+    failures: Outbox<Failure>,
+    raised: Outbox<Raised>,
 }
 
 /// A plugin's node in the graph.
@@ -111,6 +128,8 @@ pub struct Loaded {
     pub nodes: Vec<Placed>,
     /// Its counters.
     pub counters: Vec<Counted>,
+    /// The names of its events.
+    events: Vec<String>,
 }
 
 /// The plugins that were loaded.
@@ -120,13 +139,19 @@ pub struct Plugins {
     names: Rc<Names>,
     interfaces: InterfaceNames,
     messages: MessageHost,
-    failures: (Outbox<Failure>, Inbox<Failure>),
+    channels: Channels,
+    failures: Inbox<Failure>,
+    raised: Inbox<Raised>,
 }
 
 /// Gives the control side its plugins: none so far. The data plane is registered before.
 pub fn register(control: &Control, interfaces: InterfaceNames, messages: MessageHost) {
-    let failures = channel(256, control.room::<Dataplane>().bell());
-    control.insert_room(Plugins { loaded: vec![], names: Rc::default(), interfaces, messages, failures });
+    let bell = control.room::<Dataplane>().bell().clone();
+    let (of_failures, failures) = channel(256, &bell);
+    let (of_raised, raised) = channel(256, &bell);
+    let channels = Channels { failures: of_failures, raised: of_raised };
+    let names = Rc::default();
+    control.insert_room(Plugins { loaded: vec![], names, interfaces, messages, channels, failures, raised });
 }
 
 /// Loads a plugin; does nothing if it is loaded already. If it fails, everything is as it was, but what the plugin's file
@@ -138,32 +163,48 @@ pub fn load(control: &Control, path: &Path) -> Result<(), LoadError> {
     }
     let table = library::open(&path)?;
     let name = table.name.clone();
-    let (mut draft, plugin, failures) = {
+    let (mut draft, plugin, channels) = {
         let plugins = control.room::<Plugins>();
         if let Some(other) = plugins.loaded.iter().find(|other| other.name == name) {
             return Err(LoadError::Twice { path, name, other: other.path.clone() });
         }
-        (plugins.draft(control), plugins.loaded.len(), plugins.failures.0.clone())
+        (plugins.draft(control), plugins.loaded.len(), plugins.channels.clone())
     };
     // Nothing is borrowed while the plugin's code runs.
     draft.fill(&table);
-    let (nodes, counters) = draft.commit(control, plugin, &table, failures)?;
+    let Taken { nodes, counters, events } = draft.commit(control, plugin, &table, channels)?;
     tracing::info!("plugin `{name}` {} is loaded from {}", table.release, path.display());
     let (release, built_by) = (table.release, table.built_by);
-    control.room_mut::<Plugins>().loaded.push(Loaded { name, release, built_by, path, nodes, counters });
+    control.room_mut::<Plugins>().loaded.push(Loaded { name, release, built_by, path, nodes, counters, events });
     Ok(())
 }
 
-/// Closes the paths over nodes that failed, and says so loudly. Called when workers rang.
-pub fn attend(control: &Control) {
-    loop {
-        // Not in the loop's condition: the room would stay borrowed in its body.
-        let next = control.room::<Plugins>().failures.1.receive();
-        match next {
-            Some(failure) => disable(control, failure),
-            None => return,
-        }
+/// Hears workers, when they rang: closes the paths over nodes that failed, and says so loudly; tells clients of events. True
+/// if more has come meanwhile.
+pub fn attend(control: &Control) -> bool {
+    // Not in the loops' heads: the room would stay borrowed in their bodies.
+    let (failures, raised): (Vec<_>, Vec<_>) = {
+        let plugins = control.room::<Plugins>();
+        (plugins.failures.waiting().collect(), plugins.raised.waiting().collect())
+    };
+    failures.into_iter().for_each(|failure| disable(control, failure));
+    for Raised { plugin, event, fields, length } in raised {
+        tell(control, plugin, event, &fields[..length]);
     }
+    let plugins = control.room::<Plugins>();
+    !plugins.failures.is_empty() || !plugins.raised.is_empty()
+}
+
+/// Tells clients an event of a plugin. False if it has none of this number.
+pub(crate) fn tell(control: &Control, plugin: usize, event: usize, fields: &[u8]) -> bool {
+    let (tell, name) = {
+        let plugins = control.room::<Plugins>();
+        let events = plugins.loaded.get(plugin).map(|plugin| &plugin.events);
+        let Some(name) = events.and_then(|events| events.get(event)) else { return false };
+        (plugins.messages.tell, name.clone())
+    };
+    tell(control, &name, fields);
+    true
 }
 
 fn disable(control: &Control, failure: Failure) {

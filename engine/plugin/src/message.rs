@@ -1,5 +1,5 @@
-//! A plugin's messages of VPP's binary API. What they look like on the wire, and who may send them, is for whoever knows the
-//! protocol: this crate hands them over.
+//! A plugin's messages of VPP's binary API, and its events. What they look like on the wire, who may send them and who is
+//! told, is for whoever knows the protocol: this crate hands them over.
 #![allow(unsafe_code)]
 
 use crate::calls::Side;
@@ -21,7 +21,7 @@ pub struct MessageField {
     pub count: String,
 }
 
-/// A message: a request, and the reply to it.
+/// A message: a request, and what answers it.
 pub struct Message {
     /// The request's name.
     pub name: String,
@@ -29,29 +29,67 @@ pub struct Message {
     pub help: String,
     /// The request's fields behind its header.
     pub fields: Vec<MessageField>,
-    /// The reply's.
+    /// The reply's. A dump has none.
     pub reply: Vec<MessageField>,
+    /// The name of its details; empty if it has none.
+    pub details: String,
+    /// Their fields.
+    pub details_fields: Vec<MessageField>,
+    /// The name of the event that it asks for; empty if it asks for none.
+    pub event: String,
     pub(crate) plugin: usize,
     pub(crate) user: *mut c_void,
     pub(crate) answer: Answer,
+}
+
+/// What clients are told who asked for it.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its name.
+    pub name: String,
+    /// What has happened.
+    pub help: String,
+    /// Its fields behind its header.
+    pub fields: Vec<MessageField>,
+}
+
+/// What a plugin answers to a request.
+pub struct Answered {
+    /// VPP's number for how it ended.
+    pub retval: i32,
+    /// The bytes of the reply's fields.
+    pub reply: Vec<u8>,
+    /// Those of the fields of each details message.
+    pub details: Vec<Vec<u8>>,
+    /// Whether the client wants to be told of the event from now on, and as which `pid`.
+    pub wanted: Option<(u32, bool)>,
 }
 
 /// The type of the function that answers one.
 pub(crate) type Answer =
     unsafe extern "C" fn(*mut c_void, *mut abi::Control, *const u8, usize, *mut abi::Answer) -> i32;
 
+/// The type of the function that looks at them.
+type Check = fn(&Control, &[Message], &[Event]) -> Result<(), String>;
+
 /// How messages of plugins reach clients. The engine knows no protocol of theirs.
 #[derive(Clone, Copy)]
 pub struct MessageHost {
-    /// Says what is wrong with messages, if anything is.
-    pub check: fn(&Control, &[Message]) -> Result<(), String>,
-    /// Adds messages that were found good, of a plugin of this name and release.
-    pub add: fn(&Control, &'static str, &str, Vec<Message>),
+    /// Says what is wrong with messages and events, if anything is.
+    pub check: Check,
+    /// Adds messages and events that were found good, of a plugin of this name and release.
+    pub add: fn(&Control, &'static str, &str, Vec<Message>, &[Event]),
+    /// Tells clients an event, known by its name, with these bytes of its fields.
+    pub tell: fn(&Control, &str, &[u8]),
 }
 
 impl Message {
-    /// Answers a request: the reply's retval, and the bytes of its fields.
-    pub fn answer(&self, control: &Control, request: &[u8]) -> (i32, Vec<u8>) {
+    /// Whether it has no reply: clients ask for something behind it to know that the details have ended.
+    pub fn is_dump(&self) -> bool {
+        self.name.ends_with("_dump")
+    }
+    /// Answers a request.
+    pub fn answer(&self, control: &Control, request: &[u8]) -> Answered {
         let mut side = Side { control: control.clone(), plugin: self.plugin };
         let mut answer = AnswerData::new(control);
         let (bytes, length) = (request.as_ptr(), request.len());
@@ -60,6 +98,10 @@ impl Message {
         if let Some(refusal) = &answer.refusal {
             tracing::info!("{} is refused: {refusal}", self.name);
         }
-        (retval, answer.bytes)
+        let AnswerData { bytes: reply, details, wanted, .. } = answer;
+        match retval {
+            0 => Answered { retval, reply, details, wanted },
+            _ => Answered { retval, reply, details: vec![], wanted: None },
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! A plugin's node in the graph of a worker: calls the plugin, and believes nothing that it leaves in the frame.
 #![allow(unsafe_code)]
 
-use crate::Failure;
 use crate::calls::answer::AnswerData;
 use crate::setup::abi_functions::{Free, Make, Process};
+use crate::{Channels, Failure};
 use quiver_engine::buffer::DATA;
-use quiver_engine::channel::Outbox;
 use quiver_engine::trace::Record;
 use quiver_engine::{Context, Counter, Flags, Frame, Node, VECTOR};
 use quiver_plugin_abi as abi;
@@ -25,7 +24,7 @@ pub(crate) struct Facts {
     pub arcs: u16,
     /// How packets go on if it fails.
     pub pass: Option<u16>,
-    pub failures: Outbox<Failure>,
+    pub channels: Channels,
 }
 
 /// What instances are made of.
@@ -137,7 +136,7 @@ impl PluginNode {
         frame.next[..n].fill(self.facts.arcs);
         self.failed = true;
         let (plugin, node) = (self.facts.plugin, self.facts.node);
-        self.facts.failures.send(Failure { plugin, node, worker: cx.worker, what });
+        self.facts.channels.failures.send(Failure { plugin, node, worker: cx.worker, what });
     }
 }
 
@@ -148,6 +147,7 @@ pub(crate) struct Running {
     pub context: abi::Context,
     pub engine: *mut c_void,
     pub frame: *mut Frame,
+    pub facts: *const Facts,
     /// Arcs that the plugin may name.
     pub arcs: u16,
     /// Why it is about to fail.
@@ -190,7 +190,7 @@ impl Node for PluginNode {
             published: self.published.as_ref().map_or(std::ptr::null(), |published| published.value.cast_const()),
         };
         let engine = std::ptr::from_mut(cx).cast::<c_void>();
-        let mut running = Running { context, engine, frame, arcs: self.facts.arcs, what: None };
+        let mut running = Running { context, engine, frame, facts: &*self.facts, arcs: self.facts.arcs, what: None };
         let context = std::ptr::from_mut(&mut running).cast::<abi::Context>();
         // SAFETY: the plugin's function, with its own state and a frame that nobody else uses meanwhile; its calls back find
         // engine and frame in `running`, whose address `context` is.

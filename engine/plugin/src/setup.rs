@@ -6,10 +6,9 @@ use crate::calls::HOST;
 use crate::error::LoadError;
 use crate::library::Table;
 use crate::node::{Facts, PluginNode, Seeds};
-use crate::{Counted, Failure, Message, Names, Placed, Plugins, command, object};
+use crate::{Channels, Counted, Event, Message, Names, Placed, Plugins, command, object};
 use quiver_control::Control;
 use quiver_control::object::described::DescribedKind;
-use quiver_engine::channel::Outbox;
 use quiver_engine::graph::FeatureArcSpec;
 use quiver_engine::{ArcSpec, Blueprint, Counter, Dataplane, FeatureSpec, GraphError, NodeHandle, NodeSpec, To};
 use quiver_plugin_abi as abi;
@@ -40,6 +39,14 @@ pub(crate) mod abi_functions {
     pub type Free = unsafe extern "C" fn(*mut c_void);
 }
 
+/// What was taken over.
+pub(crate) struct Taken {
+    pub nodes: Vec<Placed>,
+    pub counters: Vec<Counted>,
+    /// The names of its events.
+    pub events: Vec<String>,
+}
+
 /// All of it.
 pub(crate) struct Draft {
     pub names: Rc<Names>,
@@ -50,6 +57,7 @@ pub(crate) struct Draft {
     pub kinds: Vec<object::DraftKind>,
     pub commands: Vec<command::DraftCommand>,
     pub messages: Vec<Message>,
+    pub events: Vec<Event>,
     /// Why it cannot be taken over.
     pub problems: Vec<String>,
     /// Workers for which counters are made.
@@ -67,6 +75,7 @@ impl Draft {
             kinds: vec![],
             commands: vec![],
             messages: vec![],
+            events: vec![],
             problems: vec![],
             workers,
         }
@@ -88,8 +97,8 @@ impl Draft {
         control: &Control,
         plugin: usize,
         table: &Table,
-        failures: Outbox<Failure>,
-    ) -> Result<(Vec<Placed>, Vec<Counted>), LoadError> {
+        channels: Channels,
+    ) -> Result<Taken, LoadError> {
         let name = table.name.as_str();
         let refused = |what: String| LoadError::Refused { name: name.to_owned(), what };
         if let Some(what) = self.problems.into_iter().next() {
@@ -116,7 +125,7 @@ impl Draft {
         }
         let (mut messages, messenger) = (self.messages, control.room::<Plugins>().messages);
         messages.iter_mut().for_each(|message| message.plugin = plugin);
-        (messenger.check)(control, &messages).map_err(refused)?;
+        (messenger.check)(control, &messages, &self.events).map_err(refused)?;
         let counters = Rc::new(self.counters);
         let (nodes, arcs, features) = (self.nodes, self.feature_arcs, self.features);
         let shared = counters.clone();
@@ -124,7 +133,7 @@ impl Draft {
             arcs.into_iter().try_for_each(|arc| graph.feature_arc(arc))?;
             let mut placed = vec![];
             for (number, node) in nodes.into_iter().enumerate() {
-                placed.push(node.place(graph, plugin, number, &shared, &failures)?);
+                placed.push(node.place(graph, plugin, number, &shared, &channels)?);
             }
             features.into_iter().try_for_each(|feature| graph.feature(feature))?;
             Ok(placed)
@@ -137,12 +146,13 @@ impl Draft {
         for draft in commands {
             control.commands().try_add(draft.command(plugin)).map_err(refused)?;
         }
-        if !messages.is_empty() {
+        if !messages.is_empty() || !self.events.is_empty() {
             // Clients make names of their languages of it.
             let file = self.names.keep(&name.replace('-', "_"));
-            (messenger.add)(control, file, &table.release, messages);
+            (messenger.add)(control, file, &table.release, messages, &self.events);
         }
-        Ok((placed, counters.to_vec()))
+        let events = self.events.into_iter().map(|event| event.name).collect();
+        Ok(Taken { nodes: placed, counters: counters.to_vec(), events })
     }
 }
 
@@ -153,7 +163,7 @@ impl DraftNode {
         plugin: usize,
         number: usize,
         counters: &Rc<Vec<Counted>>,
-        failures: &Outbox<Failure>,
+        channels: &Channels,
     ) -> Result<Placed, GraphError> {
         let onwards = |arc: &ArcSpec| matches!(arc.to, To::NextFeature | To::Node(_) | To::Features(_));
         let pass = self.arcs.iter().position(onwards).map(|arc| arc as u16);
@@ -164,7 +174,7 @@ impl DraftNode {
             process: self.process,
             arcs: arcs.len() as u16 - 1,
             pass,
-            failures: failures.clone(),
+            channels: channels.clone(),
         });
         let (seeds, counters) = (self.seeds, counters.clone());
         let published = seeds.published.clone();

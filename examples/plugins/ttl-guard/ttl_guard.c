@@ -14,7 +14,7 @@ struct limits {
 };
 
 static const QuiverHost *host;
-static uint32_t node, refused;
+static uint32_t node, refused, low_ttl;
 /* As published last; only the control thread looks at it. */
 static struct limits current;
 
@@ -26,8 +26,17 @@ static const QuiverArc arcs[] = {
     [SHORT] = {QUIVER_TEXT("short"), QUIVER_ARC_DROP, {0}},
 };
 
+/* Messages carry integers in the order of the network. */
+static void put_number(uint8_t *to, uint32_t number) {
+  for (int byte = 3; byte >= 0; byte--, number >>= 8) to[byte] = (uint8_t)number;
+}
+static uint32_t take_number(const uint8_t *from) {
+  return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+}
+
 static QuiverStatus process(void *state, QuiverContext *context, QuiverFrame *frame) {
   const struct limits *limits = context->published;
+  int told = 0;
   (void)state;
   if (!limits) return QUIVER_OK;
   for (uint32_t row = 0; row < frame->rows; row++) {
@@ -36,6 +45,10 @@ static QuiverStatus process(void *state, QuiverContext *context, QuiverFrame *fr
     } else if (quiver_bytes(frame, row)[8] < limits->least[frame->rx[row]]) {
       frame->next[row] = LOW_TTL;
       quiver_count(context, refused, 0, 1, frame->length[row]);
+      /* Clients that asked hear of one packet of a vector. */
+      uint8_t event[5] = {[4] = quiver_bytes(frame, row)[8]};
+      put_number(event, frame->rx[row]);
+      if (!told++) host->raise(context, low_ttl, event, sizeof event);
     }
   }
   return QUIVER_OK;
@@ -110,13 +123,31 @@ static QuiverStatus show(void *user, QuiverControl *control, const QuiverCall *c
 
 /* A client of VPP's binary API asks what an interface demands. */
 static int32_t get(void *user, QuiverControl *control, const uint8_t *request, size_t length, QuiverAnswer *answer) {
-  uint32_t interface = (uint32_t)request[0] << 24 | request[1] << 16 | request[2] << 8 | request[3];
+  uint32_t interface = take_number(request);
   (void)user, (void)control, (void)length;
   if (interface >= INTERFACES) {
     refuse(answer, "sw_if_index", "there is no such interface", "");
     return -2;
   }
   host->answer_bytes(answer, &current.least[interface], 1);
+  return 0;
+}
+
+/* A client asks for the interfaces that demand anything: a message of details for each. */
+static int32_t dump(void *user, QuiverControl *control, const uint8_t *request, size_t length, QuiverAnswer *answer) {
+  (void)user, (void)control, (void)request, (void)length;
+  for (uint32_t i = 0; i < INTERFACES; i++) {
+    uint8_t details[5] = {[4] = current.least[i]};
+    put_number(details, i);
+    if (current.least[i]) host->answer_details(answer, details, sizeof details);
+  }
+  return 0;
+}
+
+/* A client asks to be told of packets that are refused, or not any more. */
+static int32_t want(void *user, QuiverControl *control, const uint8_t *request, size_t length, QuiverAnswer *answer) {
+  (void)user, (void)control, (void)length;
+  host->subscribe(answer, take_number(request + 1), request[0] != 0);
   return 0;
 }
 
@@ -160,6 +191,30 @@ static QuiverStatus setup(const QuiverHost *given, QuiverSetup *setup) {
                                             .reply_fields = get_reply_fields,
                                             .reply_field_count = 1,
                                             .answer = get};
+  static const QuiverMessageField details_fields[] = {
+      {.name = QUIVER_TEXT("sw_if_index"), .kind = QUIVER_TEXT("interface_index")},
+      {.name = QUIVER_TEXT("least"), .kind = QUIVER_TEXT("u8")}};
+  static const QuiverMessage dump_message = {.name = QUIVER_TEXT("ttl_guard_dump"),
+                                             .help = QUIVER_TEXT("Which interfaces demand a TTL of their neighbours?"),
+                                             .details = QUIVER_TEXT("ttl_guard_details"),
+                                             .details_fields = details_fields,
+                                             .details_field_count = 2,
+                                             .answer = dump};
+  static const QuiverMessageField event_fields[] = {
+      {.name = QUIVER_TEXT("sw_if_index"), .kind = QUIVER_TEXT("interface_index")},
+      {.name = QUIVER_TEXT("ttl"), .kind = QUIVER_TEXT("u8")}};
+  static const QuiverEvent event = {.name = QUIVER_TEXT("ttl_guard_event"),
+                                    .help = QUIVER_TEXT("A packet was refused."),
+                                    .fields = event_fields,
+                                    .field_count = 2};
+  static const QuiverMessageField want_fields[] = {{.name = QUIVER_TEXT("enable"), .kind = QUIVER_TEXT("bool")},
+                                                   {.name = QUIVER_TEXT("pid"), .kind = QUIVER_TEXT("u32")}};
+  static const QuiverMessage want_message = {.name = QUIVER_TEXT("want_ttl_guard_events"),
+                                             .help = QUIVER_TEXT("Tell of packets that are refused, or no more."),
+                                             .fields = want_fields,
+                                             .field_count = 2,
+                                             .event = QUIVER_TEXT("ttl_guard_event"),
+                                             .answer = want};
   host = given;
   /* What the daemon refuses it has noted itself; every call is made, so that all of it is told. */
   int status = host->add_node(setup, &guard, &node);
@@ -167,6 +222,9 @@ static QuiverStatus setup(const QuiverHost *given, QuiverSetup *setup) {
   status |= host->add_counters(setup, &counters, &refused);
   status |= host->add_kind(setup, &kind);
   status |= host->add_message(setup, &get_message);
+  status |= host->add_message(setup, &dump_message);
+  status |= host->add_event(setup, &event, &low_ttl);
+  status |= host->add_message(setup, &want_message);
   return status | host->add_command(setup, &command);
 }
 

@@ -19,14 +19,8 @@ pub fn register(control: &Control) -> Result<(), Infallible> {
     quiver_plugin::register(control, InterfaceNames { number, name }, messages::HOST);
     configured::register(control);
     show::register(control);
-    let (of_task, signal) = (control.clone(), control.room::<Events>().signal.clone());
-    control.spawn("plugins", async move {
-        loop {
-            let rung = signal.changed();
-            quiver_plugin::attend(&of_task);
-            rung.await;
-        }
-    });
+    control.insert_room(messages::Told::default());
+    control.spawn("plugins", Events::listen(control.clone(), quiver_plugin::attend));
     Ok(())
 }
 

@@ -1,71 +1,122 @@
 //! Messages that plugins add to VPP's binary API.
 
+use quiver_compat::api::{RawAnswer, RawRequest};
 use quiver_compat::definition::{Definition, Field, Header, Shape, Type};
+use quiver_compat::event::Raw;
 use quiver_compat::session::REQUEST_MAX;
-use quiver_compat::{Api, Retval, add};
+use quiver_compat::{Api, Retval, Subscribers, add};
 use quiver_control::Control;
-use quiver_plugin::{Message, MessageField, MessageHost};
+use quiver_plugin::{Answered, Event, Message, MessageField, MessageHost};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// How they reach clients.
-pub(crate) const HOST: MessageHost = MessageHost { check, add: add_all };
+pub(crate) const HOST: MessageHost = MessageHost { check, add: add_all, tell };
 
 /// Types of VPP's language itself.
 const BASE: [&str; 11] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f64", "bool", "string"];
 /// What a client sees of a name with its checksum behind it, and a zero.
 const NAME_MAX: usize = 64 - 10;
 
-fn check(control: &Control, messages: &[Message]) -> Result<(), String> {
+/// Who is told the events of plugins, by their names.
+#[derive(Default)]
+pub(crate) struct Told(HashMap<String, Rc<Subscribers<Raw>>>);
+
+fn check(control: &Control, messages: &[Message], events: &[Event]) -> Result<(), String> {
     let api = control.room::<Api>();
-    for (index, message) in messages.iter().enumerate() {
-        let name = &message.name;
-        let (request, reply) = definitions(&api, message)?;
-        let is_of = |other: &Message, name: &str| {
-            name.strip_prefix(&*other.name).is_some_and(|rest| rest.is_empty() || rest == "_reply")
-        };
-        let is_taken = |name: &str| api.has(name) || messages[..index].iter().any(|other| is_of(other, name));
-        if is_taken(&request.name) || is_taken(&reply.name) {
-            return Err(format!("there is a message `{name}`, or a reply to one, already; rename it"));
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut add = |definition: &Definition| match api.has(&definition.name) || !taken.insert(definition.name.clone()) {
+        true => Err(format!("there is a message `{}` already; rename it", definition.name)),
+        false => Ok(()),
+    };
+    for event in events {
+        add(&told(&api, event)?)?;
+    }
+    for message in messages {
+        let RawRequest { request, reply, details, .. } = asked(&api, message)?;
+        [Some(request), reply, details].iter().flatten().try_for_each(&mut add)?;
+        if !message.event.is_empty() && events.iter().all(|event| event.name != message.event) {
+            return Err(format!("the message `{}`: the plugin adds no event `{}`", message.name, message.event));
         }
     }
     Ok(())
 }
 
-fn add_all(control: &Control, plugin: &'static str, release: &str, messages: Vec<Message>) {
+fn add_all(control: &Control, plugin: &'static str, release: &str, messages: Vec<Message>, events: &[Event]) {
     let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(0));
     let mut number = || numbers.next().unwrap_or(0);
     let version = (number(), number(), number());
-    let described: Vec<_> = {
+    // They were checked.
+    let (requests, events): (Vec<_>, Vec<_>) = {
         let api = control.room::<Api>();
-        // They were checked.
-        messages.into_iter().filter_map(|message| Some((definitions(&api, &message).ok()?, message))).collect()
+        let requests = messages.into_iter().filter_map(|message| Some((asked(&api, &message).ok()?, message)));
+        (requests.collect(), events.iter().filter_map(|event| told(&api, event).ok()).collect())
     };
     add(control, plugin, version, |file| {
-        for ((request, reply), message) in described {
-            file.raw(request, reply, move |call, bytes| {
-                let (retval, bytes) = message.answer(&call.control, bytes);
-                (Retval(retval), bytes)
+        let mut subscribers = control.room_mut::<Told>();
+        for event in events {
+            let name = event.name.clone();
+            subscribers.0.insert(name, Rc::new(Subscribers::new(file.raw_event(event))));
+        }
+        for (request, message) in requests {
+            let subscribers = subscribers.0.get(&message.event).cloned();
+            file.raw(request, move |call, bytes| {
+                let Answered { retval, reply, details, wanted } = message.answer(&call.control, bytes);
+                if let (Some(subscribers), Some((pid, wanted))) = (&subscribers, wanted) {
+                    subscribers.set(&call.client, pid, wanted);
+                }
+                RawAnswer { retval: Retval(retval), reply, details }
             });
         }
     });
 }
 
-/// A request and its reply, as clients know them.
-fn definitions(api: &Api, message: &Message) -> Result<(Definition, Definition), String> {
-    let Message { name, help, .. } = message;
-    let reply = format!("{name}_reply");
-    if !is_name(name) || reply.len() >= NAME_MAX {
+fn tell(control: &Control, event: &str, fields: &[u8]) {
+    let subscribers = control.room::<Told>().0.get(event).cloned();
+    if let Some(subscribers) = subscribers {
+        subscribers.tell_raw(fields);
+    }
+}
+
+/// A request and what answers it, as clients know them.
+fn asked(api: &Api, message: &Message) -> Result<RawRequest, String> {
+    let Message { name, details, event, .. } = message;
+    let is_dump = message.is_dump();
+    if is_dump && (details.is_empty() || !message.reply.is_empty()) {
+        return Err(format!(
+            "the message `{name}` is a dump, which has details and no reply; name the one, leave out the other"
+        ));
+    }
+    let of = |name: &str, header, fields: &[MessageField], text: &str| definition(api, name, header, fields, text);
+    let reply = || {
+        let text = format!("Whether `{name}` was done, and what it answers.");
+        of(&format!("{name}_reply"), Header::Reply, &message.reply, &text)
+    };
+    let all =
+        || of(details, Header::Details, &message.details_fields, &format!("One of those that `{name}` asks for."));
+    Ok(RawRequest {
+        request: of(name, Header::Request, &message.fields, &message.help)?,
+        reply: (!is_dump).then(reply).transpose()?,
+        details: (!details.is_empty()).then(all).transpose()?,
+        events: [event.clone()].into_iter().filter(|event| !event.is_empty()).collect(),
+    })
+}
+
+/// An event, as clients know it.
+fn told(api: &Api, event: &Event) -> Result<Definition, String> {
+    definition(api, &event.name, Header::Event, &event.fields, &event.help)
+}
+
+fn definition(api: &Api, name: &str, header: Header, given: &[MessageField], text: &str) -> Result<Definition, String> {
+    if !is_name(name) || name.len() >= NAME_MAX {
         return Err(format!("'{name}' is no name of a message; use small letters, digits and underscores"));
     }
-    let of = |name: &str, header: Header, given: &[MessageField], text: &str| {
-        let fields = fields(api, given, header).map_err(|what| format!("the message `{name}`: {what}"))?;
-        let definition = Definition::new(name, header, fields, text);
-        match definition.size() {
-            0..=REQUEST_MAX => Ok(definition),
-            size => Err(format!("the message `{name}` takes {size} bytes; at most {REQUEST_MAX} fit")),
-        }
-    };
-    let text = format!("Whether `{name}` was done, and what it answers.");
-    Ok((of(name, Header::Request, &message.fields, help)?, of(&reply, Header::Reply, &message.reply, &text)?))
+    let fields = fields(api, given, header).map_err(|what| format!("the message `{name}`: {what}"))?;
+    let definition = Definition::new(name, header, fields, text);
+    match definition.size() {
+        0..=REQUEST_MAX => Ok(definition),
+        size => Err(format!("the message `{name}` takes {size} bytes; at most {REQUEST_MAX} fit")),
+    }
 }
 
 fn is_name(name: &str) -> bool {

@@ -6,6 +6,7 @@ mod router;
 use quiver_compat::types::{InterfaceIndex, Prefix};
 use quiver_compat::{Api, Caller, Message, Retval, Text, json};
 use quiver_interface::Interfaces;
+use quiver_testkit::daemon::Daemon;
 use router::{forward, said};
 use std::net::Ipv4Addr;
 
@@ -23,6 +24,35 @@ struct TtlGuardGetReply {
     least: u8,
 }
 
+/// Which interfaces demand a TTL of their neighbours?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = TtlGuardDetails)]
+struct TtlGuardDump {}
+
+/// One of those.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct TtlGuardDetails {
+    sw_if_index: InterfaceIndex,
+    least: u8,
+}
+
+/// Tell of packets that are refused, or no more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct WantTtlGuardEvents {
+    enable: bool,
+    pid: u32,
+}
+
+/// A packet was refused.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+struct TtlGuardEvent {
+    sw_if_index: InterfaceIndex,
+    ttl: u8,
+}
+
 /// Mark packets that an interface receives for a prefix, or do so no more.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
@@ -35,7 +65,7 @@ struct DscpMarkAddDel {
 
 #[test]
 fn clients_find_and_send_what_a_plugin_in_c_brings() {
-    let daemon = router::with(&built::ttl_guard("cc"));
+    let mut daemon = router::with(&built::ttl_guard("cc"));
     let control = daemon.control().clone();
     let values = [("interface".to_owned(), "a".into()), ("least".to_owned(), 5.into())];
     control.put_values("ttl-guards", values.into_iter().collect()).unwrap();
@@ -50,12 +80,45 @@ fn clients_find_and_send_what_a_plugin_in_c_brings() {
     let files = json::files(&control.room::<Api>());
     let (_, file) = files.iter().find(|(name, _)| *name == "ttl_guard").expect("a file of its own");
     let crc = format!("{:#010x}", TtlGuardGet::definition().crc());
-    assert_eq!(file["messages"][0][4], serde_json::json!(["vl_api_interface_index_t", "sw_if_index"]));
-    assert_eq!(file["messages"][0][5]["crc"], crc);
+    let mut messages = file["messages"].as_array().expect("its messages").iter();
+    let get = messages.find(|message| message[0] == "ttl_guard_get").expect("it is there");
+    assert_eq!(get[4], serde_json::json!(["vl_api_interface_index_t", "sw_if_index"]));
+    assert_eq!(get[5]["crc"], crc);
     assert_eq!(file["services"]["ttl_guard_get"]["reply"], "ttl_guard_get_reply");
     assert_eq!(file["options"]["version"], "1.0.0");
     drop(files);
+    dumps_have_details_and_events_go_to_who_asked(&mut daemon);
     daemon.finish().unwrap();
+}
+
+/// No test of its own: a plugin is loaded once in a process, and tests run at the same time.
+fn dumps_have_details_and_events_go_to_who_asked(daemon: &mut Daemon) {
+    let control = daemon.control().clone();
+    let index = |name: &str| InterfaceIndex(control.room::<Interfaces>().find(name).expect("it is there").id.0.into());
+    let mut caller = Caller::connect(&control);
+    for (name, least) in [("a", 64), ("b", 255)] {
+        let values = [("interface".to_owned(), name.into()), ("least".to_owned(), least.into())];
+        control.put_values("ttl-guards", values.into_iter().collect()).unwrap();
+    }
+    let details = |name, least| TtlGuardDetails { sw_if_index: index(name), least };
+    assert_eq!(caller.dump(&TtlGuardDump {}), [details("a", 64), details("b", 255)]);
+
+    let mut other = Caller::connect(&control);
+    let want = |enable| WantTtlGuardEvents { enable, pid: 7 };
+    caller.request(&want(true)).unwrap();
+    assert_eq!(forward(daemon, &["ttl 9"]), [""; 0]);
+    assert_eq!(caller.events::<TtlGuardEvent>(), [TtlGuardEvent { sw_if_index: index("a"), ttl: 9 }]);
+    assert_eq!(other.events::<TtlGuardEvent>(), [], "it has not asked");
+    caller.request(&want(false)).unwrap();
+    other.request(&want(true)).unwrap();
+    assert_eq!(forward(daemon, &["ttl 10"]), [""; 0]);
+    assert_eq!(caller.events::<TtlGuardEvent>(), [], "it has asked for no more");
+    assert_eq!(other.events::<TtlGuardEvent>(), [TtlGuardEvent { sw_if_index: index("a"), ttl: 10 }]);
+
+    let files = json::files(&control.room::<Api>());
+    let (_, file) = files.iter().find(|(name, _)| *name == "ttl_guard").expect("a file of its own");
+    assert_eq!(file["services"]["ttl_guard_dump"], serde_json::json!({ "reply": "ttl_guard_details", "stream": true }));
+    assert_eq!(file["services"]["want_ttl_guard_events"]["events"], serde_json::json!(["ttl_guard_event"]));
 }
 
 #[test]
@@ -84,13 +147,13 @@ fn what_a_message_changes_is_configuration() {
 #[test]
 fn messages_that_cannot_be_are_refused_with_their_plugin() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |file: &str, name: &str, fields: &str| {
+    let told = |file: &str, name: &str, fields: &str, more: &str| {
         let source = format!(
             "static int32_t no(void *u, QuiverControl *c, const uint8_t *r, size_t l, QuiverAnswer *a) {{ return 0; }}
              static QuiverStatus setup(const QuiverHost *host, QuiverSetup *setup) {{
                static const QuiverMessageField fields[] = {{ {fields} }};
                static const QuiverMessage message = {{ .name = QUIVER_TEXT(\"{name}\"), .fields = fields,
-                 .field_count = sizeof fields / sizeof *fields, .answer = no }};
+                 .field_count = sizeof fields / sizeof *fields, .answer = no {more} }};
                return host->add_message(setup, &message);
              }}
              static const QuiverPlugin plugin = {{ .magic = QUIVER_MAGIC, .version = QUIVER_VERSION,
@@ -119,7 +182,18 @@ fn messages_that_cannot_be_are_refused_with_their_plugin() {
         ("e", "odd_one", of("u8", "x", ", .count = QUIVER_TEXT(\"n\")"), "no number 'n' stands before it"),
         ("f", "odd_one", format!("{}, {plain}", of("string", "s", "")), "`s` has any length, so it is the last one"),
     ] {
-        let told = told(file, name, &fields);
+        let told = told(file, name, &fields, "");
+        assert!(told.contains(why) && told.contains("nothing of it is registered"), "{told}");
+    }
+    let details = ", .details = QUIVER_TEXT(\"odd_details\")";
+    let [reply, event] = [", .reply_fields = fields, .reply_field_count = 1", ", .event = QUIVER_TEXT(\"odd_event\")"];
+    for (file, name, more, why) in [
+        ("g", "odd_dump", "", "`odd_dump` is a dump, which has details and no reply"),
+        ("h", "odd_dump", &format!("{details} {reply}"), "`odd_dump` is a dump, which has details and no reply"),
+        ("i", "odd_details", details, "there is a message `odd_details` already"),
+        ("j", "odd_one", event, "the message `odd_one`: the plugin adds no event `odd_event`"),
+    ] {
+        let told = told(file, name, &plain, more);
         assert!(told.contains(why) && told.contains("nothing of it is registered"), "{told}");
     }
 }

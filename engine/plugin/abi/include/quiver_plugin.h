@@ -16,7 +16,7 @@ typedef struct QuiverAnswer QuiverAnswer;
 /**
  * The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
  */
-#define QUIVER_VERSION 2
+#define QUIVER_VERSION 3
 
 /**
  * What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
@@ -162,6 +162,11 @@ typedef struct QuiverAnswer QuiverAnswer;
  * News.
  */
 #define QUIVER_LOG_INFO 2
+
+/**
+ * Bytes of an event at most that a worker raises.
+ */
+#define QUIVER_EVENT_BYTES 64
 
 /**
  * How a call ended: [`OK`], or anything else.
@@ -602,8 +607,11 @@ typedef struct QuiverMessageField {
 } QuiverMessageField;
 
 /**
- * A message of VPP's binary API, added by `add_message`: a request, and the reply to it. Clients know both by name and by a
- * checksum over their fields.
+ * A message of VPP's binary API, added by `add_message`: a request, and what answers it. Clients know each by name and by a
+ * checksum over its fields.
+ *
+ * A request has a reply. One that has `details`, too, is answered by any number of these, and the reply behind them; one whose
+ * name ends in `_dump` has details only, and no reply.
  */
 typedef struct QuiverMessage {
   /**
@@ -631,14 +639,31 @@ typedef struct QuiverMessage {
    */
   uint32_t reply_field_count;
   /**
+   * The name of the message that `answer_details` adds one of. Empty if there is none.
+   */
+  struct QuiverText details;
+  /**
+   * The details' fields behind `context`.
+   */
+  const struct QuiverMessageField *details_fields;
+  /**
+   * How many.
+   */
+  uint32_t details_field_count;
+  /**
+   * The event, added by `add_event`, of which clients are told that ask for it by this request. Empty if there is none.
+   */
+  struct QuiverText event;
+  /**
    * Handed to `answer`.
    */
   void *user;
   /**
    * Answers a request at once. `request` has the bytes of its fields, as they came, at least as many as they take where
-   * lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply; what
-   * is missing of them is zero. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
-   * the log.
+   * lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply, a
+   * call of `answer_details` has those of one details message; what is missing of them is zero. `subscribe` tells the client
+   * of the event from then on. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
+   * the log, and no details are sent.
    */
   int32_t (*answer)(void *user,
                     QuiverControl *control,
@@ -646,6 +671,29 @@ typedef struct QuiverMessage {
                     size_t length,
                     QuiverAnswer *answer);
 } QuiverMessage;
+
+/**
+ * A message that clients of VPP's binary API are told when they have asked for it, added by `add_event`. `tell` and `raise`
+ * send it.
+ */
+typedef struct QuiverEvent {
+  /**
+   * Its name.
+   */
+  struct QuiverText name;
+  /**
+   * What has happened.
+   */
+  struct QuiverText help;
+  /**
+   * Its fields behind `client_index` and `pid`.
+   */
+  const struct QuiverMessageField *fields;
+  /**
+   * How many.
+   */
+  uint32_t field_count;
+} QuiverEvent;
 
 /**
  * A value of one word. Values that the daemon gives have their usual `text` in every shape.
@@ -770,6 +818,10 @@ typedef struct QuiverHost {
    */
   QuiverStatus (*add_message)(QuiverSetup *setup, const struct QuiverMessage *spec);
   /**
+   * Adds an event of VPP's binary API. `event` gets its number.
+   */
+  QuiverStatus (*add_event)(QuiverSetup *setup, const struct QuiverEvent *spec, uint32_t *event);
+  /**
    * Says why `setup` is about to fail.
    */
   void (*refuse_setup)(QuiverSetup *setup, struct QuiverText what);
@@ -829,6 +881,10 @@ typedef struct QuiverHost {
                          uint32_t setting_count,
                          QuiverAnswer *answer);
   /**
+   * Tells an event, with these bytes of its fields, to all clients that asked for it.
+   */
+  QuiverStatus (*tell)(QuiverControl *control, uint32_t event, const uint8_t *bytes, size_t length);
+  /**
    * The value of an object's field, or item `index` of a list; `QUIVER_VALUE_NONE` if there is none. Text is valid until the
    * call that the object was given to returns.
    */
@@ -863,6 +919,14 @@ typedef struct QuiverHost {
    * Adds bytes to the reply to a message.
    */
   void (*answer_bytes)(QuiverAnswer *answer, const uint8_t *bytes, size_t length);
+  /**
+   * Adds a details message, with these bytes of its fields, before the reply.
+   */
+  void (*answer_details)(QuiverAnswer *answer, const uint8_t *bytes, size_t length);
+  /**
+   * Tells the client of the message's event from now on, if it is `wanted`, or no more. It finds its `pid` in each.
+   */
+  void (*subscribe)(QuiverAnswer *answer, uint32_t pid, bool wanted);
   /**
    * Says why the call is about to fail: the field or argument (or none), what is wrong, and what would be right.
    */
@@ -901,6 +965,14 @@ typedef struct QuiverHost {
    * Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.
    */
   QuiverStatus (*emit_copy)(struct QuiverContext *context, uint32_t row, uint16_t arc);
+  /**
+   * Has an event told as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`, or if
+   * some hundred are on their way already: so a flood of packets makes no flood of events.
+   */
+  QuiverStatus (*raise)(struct QuiverContext *context,
+                        uint32_t event,
+                        const uint8_t *bytes,
+                        size_t length);
   /**
    * Says why `process` is about to fail.
    */

@@ -1,7 +1,7 @@
 use core::ffi::c_void;
 
 use crate::{
-    Answer, Call, Command, Context, Count, Counters, Feature, FeatureArc, Kind, Message, Node, Object, Offload,
+    Answer, Call, Command, Context, Count, Counters, Event, Feature, FeatureArc, Kind, Message, Node, Object, Offload,
     Setting, Slice, Status, Text, Value,
 };
 
@@ -65,6 +65,8 @@ pub struct Host {
     pub add_command: unsafe extern "C" fn(setup: *mut Setup, spec: *const Command) -> Status,
     /// Adds a message of VPP's binary API.
     pub add_message: unsafe extern "C" fn(setup: *mut Setup, spec: *const Message) -> Status,
+    /// Adds an event of VPP's binary API. `event` gets its number.
+    pub add_event: unsafe extern "C" fn(setup: *mut Setup, spec: *const Event, event: *mut u32) -> Status,
     /// Says why `setup` is about to fail.
     pub refuse_setup: unsafe extern "C" fn(setup: *mut Setup, what: Text),
 
@@ -104,6 +106,8 @@ pub struct Host {
         setting_count: u32,
         answer: *mut Answer,
     ) -> Status,
+    /// Tells an event, with these bytes of its fields, to all clients that asked for it.
+    pub tell: unsafe extern "C" fn(control: *mut Control, event: u32, bytes: *const u8, length: usize) -> Status,
 
     /// The value of an object's field, or item `index` of a list; `QUIVER_VALUE_NONE` if there is none. Text is valid until the
     /// call that the object was given to returns.
@@ -121,6 +125,10 @@ pub struct Host {
     pub answer_row: unsafe extern "C" fn(answer: *mut Answer, cells: *const Value, count: u32),
     /// Adds bytes to the reply to a message.
     pub answer_bytes: unsafe extern "C" fn(answer: *mut Answer, bytes: *const u8, length: usize),
+    /// Adds a details message, with these bytes of its fields, before the reply.
+    pub answer_details: unsafe extern "C" fn(answer: *mut Answer, bytes: *const u8, length: usize),
+    /// Tells the client of the message's event from now on, if it is `wanted`, or no more. It finds its `pid` in each.
+    pub subscribe: unsafe extern "C" fn(answer: *mut Answer, pid: u32, wanted: bool),
     /// Says why the call is about to fail: the field or argument (or none), what is wrong, and what would be right.
     pub refuse: unsafe extern "C" fn(answer: *mut Answer, field: Text, what: Text, remedy: Text),
 
@@ -142,6 +150,9 @@ pub struct Host {
     ) -> Status,
     /// Sends a copy of a row's packet by an arc of the node. Fails if there is no buffer.
     pub emit_copy: unsafe extern "C" fn(context: *mut Context, row: u32, arc: u16) -> Status,
+    /// Has an event told as `tell` does, a little later. Fails, and the event is lost, if it has more than `EVENT_BYTES`, or if
+    /// some hundred are on their way already: so a flood of packets makes no flood of events.
+    pub raise: unsafe extern "C" fn(context: *mut Context, event: u32, bytes: *const u8, length: usize) -> Status,
     /// Says why `process` is about to fail.
     pub explain: unsafe extern "C" fn(context: *mut Context, what: Text),
 

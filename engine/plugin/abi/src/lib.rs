@@ -32,11 +32,11 @@ pub use graph::{
     Record, SIDE_RX, SIDE_TX, Slice,
 };
 pub use host::{Control, Host, LOG_ERROR, LOG_INFO, LOG_WARNING, Plugin, Setup};
-pub use messages::{Message, MessageField};
+pub use messages::{EVENT_BYTES, Event, Message, MessageField};
 pub use text::Text;
 
 /// The version of this contract. It changes whenever anything here does; a plugin of another version is refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a plugin's table begins with: `QUIVERPL` as bytes in memory on a little-endian machine.
 pub const MAGIC: u64 = 0x4c50_5245_5649_5551;

@@ -19,8 +19,11 @@ pub struct MessageField {
     pub count: Text,
 }
 
-/// A message of VPP's binary API, added by `add_message`: a request, and the reply to it. Clients know both by name and by a
-/// checksum over their fields.
+/// A message of VPP's binary API, added by `add_message`: a request, and what answers it. Clients know each by name and by a
+/// checksum over its fields.
+///
+/// A request has a reply. One that has `details`, too, is answered by any number of these, and the reply behind them; one whose
+/// name ends in `_dump` has details only, and no reply.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Message {
@@ -36,12 +39,21 @@ pub struct Message {
     pub reply_fields: *const MessageField,
     /// How many.
     pub reply_field_count: u32,
+    /// The name of the message that `answer_details` adds one of. Empty if there is none.
+    pub details: Text,
+    /// The details' fields behind `context`.
+    pub details_fields: *const MessageField,
+    /// How many.
+    pub details_field_count: u32,
+    /// The event, added by `add_event`, of which clients are told that ask for it by this request. Empty if there is none.
+    pub event: Text,
     /// Handed to `answer`.
     pub user: *mut c_void,
     /// Answers a request at once. `request` has the bytes of its fields, as they came, at least as many as they take where
-    /// lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply; what
-    /// is missing of them is zero. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
-    /// the log.
+    /// lists are empty: integers in the order of the network, an `f64` in the host's. `answer_bytes` adds those of the reply, a
+    /// call of `answer_details` has those of one details message; what is missing of them is zero. `subscribe` tells the client
+    /// of the event from then on. Returns the reply's `retval`: 0, or a negative number of VPP's; then `refuse` says why, for
+    /// the log, and no details are sent.
     pub answer: Option<
         unsafe extern "C" fn(
             user: *mut c_void,
@@ -51,4 +63,22 @@ pub struct Message {
             answer: *mut Answer,
         ) -> i32,
     >,
+}
+
+/// Bytes of an event at most that a worker raises.
+pub const EVENT_BYTES: usize = 64;
+
+/// A message that clients of VPP's binary API are told when they have asked for it, added by `add_event`. `tell` and `raise`
+/// send it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Event {
+    /// Its name.
+    pub name: Text,
+    /// What has happened.
+    pub help: Text,
+    /// Its fields behind `client_index` and `pid`.
+    pub fields: *const MessageField,
+    /// How many.
+    pub field_count: u32,
 }

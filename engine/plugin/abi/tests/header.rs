@@ -124,9 +124,9 @@ fn compilers_of_c_lay_it_out_as_rust_does() {
     let mut lines = vec!["#include \"quiver_plugin.h\"".to_owned()];
     layout! { lines:
         Plugin { magic, version, reserved, name, release, built_by, setup }
-        Host { version, reserved, add_node, add_feature_arc, add_feature, add_counters, add_kind, add_command, add_message, refuse_setup,
-            enable, stand_in, rewire, publish, read_counter, interface, put, remove, field, argument, has_word, answer_text,
-            answer_columns, answer_row, answer_bytes, refuse, segment, offload, set_offload, emit, emit_copy, explain, log }
+        Host { version, reserved, add_node, add_feature_arc, add_feature, add_counters, add_kind, add_command, add_message, add_event, refuse_setup,
+            enable, stand_in, rewire, publish, read_counter, interface, put, remove, tell, field, argument, has_word, answer_text,
+            answer_columns, answer_row, answer_bytes, answer_details, subscribe, refuse, segment, offload, set_offload, emit, emit_copy, raise, explain, log }
         Text { data, length }
         Arc { name, kind, to }
         Node { name, arcs, arc_count, stands_for, user, make, process, free, describe }
@@ -147,7 +147,9 @@ fn compilers_of_c_lay_it_out_as_rust_does() {
         Setting { name, value }
         Command { grammar, help, user, run }
         MessageField { name, kind, length, count }
-        Message { name, help, fields, field_count, reply_fields, reply_field_count, user, answer }
+        Message { name, help, fields, field_count, reply_fields, reply_field_count, details, details_fields,
+            details_field_count, event, user, answer }
+        Event { name, help, fields, field_count }
     }
     for (name, value) in [("MAGIC", abi::MAGIC), ("VERSION", abi::VERSION.into()), ("NO_ARC", abi::NO_ARC.into())] {
         lines.push(format!("_Static_assert(QUIVER_{name} == {value}ull, \"{name}\");"));

@@ -3,7 +3,7 @@
 
 use crate::boundary::caught;
 use crate::node::Node;
-use crate::setup::{Counters, NodeHandle};
+use crate::setup::{Counters, Event, NodeHandle};
 use crate::value::Cell;
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
@@ -128,6 +128,12 @@ impl Control<'_> {
             abi::OK => Ok(()),
             _ => Err(Refusal { told: true, ..Refusal::default() }),
         }
+    }
+    /// Tells an event, with these bytes of its fields, to all clients that asked for it.
+    pub fn tell(&self, event: Event, fields: &[u8]) -> Result<(), Refusal> {
+        // SAFETY: as in `enable`; the bytes outlive the call.
+        let status = unsafe { (self.host.tell)(self.control, event.number, fields.as_ptr(), fields.len()) };
+        Self::done(status, || "there is no such event".to_owned())
     }
     /// Writes to the daemon's log.
     pub fn log(&self, text: &str) {

@@ -55,9 +55,9 @@ pub use command::{Command, Reply, Table};
 pub use configuration::{Change, Field, Kind, Object};
 pub use control::{Control, Refusal};
 pub use frame::{Flags, Frame};
-pub use message::{Message, MessageField, Refused};
+pub use message::{Answer, Message, MessageField, Refused};
 pub use node::{Context, Node, Record};
-pub use setup::{Counters, NodeHandle, NodeSpec, Setup, SetupError, Side};
+pub use setup::{Counters, Event, NodeHandle, NodeSpec, Setup, SetupError, Side};
 pub use value::{Arguments, Cell, FromValue, Interface};
 
 /// What [`plugin!`] uses.

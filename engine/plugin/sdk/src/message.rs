@@ -54,29 +54,87 @@ impl From<Refusal> for Refused {
     }
 }
 
-type Answer = Box<dyn Fn(&Control<'_>, &[u8]) -> Result<Vec<u8>, Refused>>;
+/// What a message is answered with: bytes of the fields behind the headers. What is missing of them is zero.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    reply: Vec<u8>,
+    details: Vec<Vec<u8>>,
+    wanted: Option<(u32, bool)>,
+}
 
-/// A message that clients of VPP's binary API send, and the reply to it.
+impl Answer {
+    /// A details message for each of these.
+    pub fn details(details: impl IntoIterator<Item = Vec<u8>>) -> Answer {
+        Answer { details: details.into_iter().collect(), ..Answer::default() }
+    }
+    /// Tells the client of the message's event from now on, with the `pid` that it gave, if it is `wanted`, or no more.
+    pub fn subscription(pid: u32, wanted: bool) -> Answer {
+        Answer { wanted: Some((pid, wanted)), ..Answer::default() }
+    }
+    /// The same, with a reply of these fields.
+    #[must_use]
+    pub fn reply(mut self, reply: impl Into<Vec<u8>>) -> Answer {
+        self.reply = reply.into();
+        self
+    }
+    fn cross(&self, host: &abi::Host, into: *mut abi::Answer) {
+        let Answer { reply, details, wanted } = self;
+        // SAFETY: the daemon's functions and handle, within its call; the bytes outlive it.
+        unsafe {
+            (host.answer_bytes)(into, reply.as_ptr(), reply.len());
+            details.iter().for_each(|fields| (host.answer_details)(into, fields.as_ptr(), fields.len()));
+            if let Some((pid, wanted)) = *wanted {
+                (host.subscribe)(into, pid, wanted);
+            }
+        }
+    }
+}
+impl From<Vec<u8>> for Answer {
+    fn from(reply: Vec<u8>) -> Answer {
+        Answer::default().reply(reply)
+    }
+}
+impl From<()> for Answer {
+    fn from((): ()) -> Answer {
+        Answer::default()
+    }
+}
+
+type Run = Box<dyn Fn(&Control<'_>, &[u8]) -> Result<Answer, Refused>>;
+
+/// A message that clients of VPP's binary API send, and what answers it.
 pub struct Message {
     name: String,
     help: String,
     fields: Vec<MessageField>,
     reply: Vec<MessageField>,
-    answer: Answer,
+    details: String,
+    details_fields: Vec<MessageField>,
+    event: String,
+    answer: Run,
 }
 
 impl Message {
     /// A request: its name in small letters, digits and underscores, what it asks for, and its fields behind `client_index`
     /// and `context`. `answer` gets the bytes of these, at least as many as they take where lists are empty, and gives
-    /// those of the reply's fields: integers in the order of the network, an `f64` in the host's.
-    pub fn new(
+    /// those of the reply's fields, as a `Vec<u8>`, or an [`Answer`]: integers in the order of the network, an `f64` in the
+    /// host's. It has a reply, unless its name ends in `_dump`.
+    pub fn new<A: Into<Answer>>(
         name: &str,
         help: &str,
         fields: impl IntoIterator<Item = MessageField>,
-        answer: impl Fn(&Control<'_>, &[u8]) -> Result<Vec<u8>, Refused> + 'static,
+        answer: impl Fn(&Control<'_>, &[u8]) -> Result<A, Refused> + 'static,
     ) -> Message {
-        let (name, help, fields) = (name.to_owned(), help.to_owned(), fields.into_iter().collect());
-        Message { name, help, fields, reply: vec![], answer: Box::new(answer) }
+        Message {
+            name: name.to_owned(),
+            help: help.to_owned(),
+            fields: fields.into_iter().collect(),
+            reply: vec![],
+            details: String::new(),
+            details_fields: vec![],
+            event: String::new(),
+            answer: Box::new(move |control, request| answer(control, request).map(Into::into)),
+        }
     }
     /// The reply's fields behind `context` and `retval`.
     #[must_use]
@@ -84,13 +142,26 @@ impl Message {
         self.reply = fields.into_iter().collect();
         self
     }
+    /// The message that comes in any number before the reply, or in its place if this is a dump: its name, and its fields
+    /// behind `context`.
+    #[must_use]
+    pub fn details(mut self, name: &str, fields: impl IntoIterator<Item = MessageField>) -> Message {
+        name.clone_into(&mut self.details);
+        self.details_fields = fields.into_iter().collect();
+        self
+    }
+    /// The event of this name is what clients ask for by it: [`Answer::subscription`].
+    #[must_use]
+    pub fn event(mut self, name: &str) -> Message {
+        name.clone_into(&mut self.event);
+        self
+    }
     pub(crate) fn cross(
         self,
         host: &'static abi::Host,
         add: impl FnOnce(&abi::Message, &str) -> Result<(), SetupError>,
     ) -> Result<(), SetupError> {
-        let [fields, reply] =
-            [&self.fields, &self.reply].map(|fields| fields.iter().map(MessageField::crossing).collect::<Vec<_>>());
+        let [fields, reply, details] = [&self.fields, &self.reply, &self.details_fields].map(|fields| crossing(fields));
         // The daemon calls it for as long as the process lives.
         let user = Box::into_raw(Box::new(Ready { host, answer: self.answer }));
         let crossing = abi::Message {
@@ -100,6 +171,10 @@ impl Message {
             field_count: fields.len() as u32,
             reply_fields: reply.as_ptr(),
             reply_field_count: reply.len() as u32,
+            details: abi::Text::new(&self.details),
+            details_fields: details.as_ptr(),
+            details_field_count: details.len() as u32,
+            event: abi::Text::new(&self.event),
             user: user.cast(),
             answer: Some(answer),
         };
@@ -107,9 +182,14 @@ impl Message {
     }
 }
 
+/// Fields as they cross.
+pub(crate) fn crossing(fields: &[MessageField]) -> Vec<abi::MessageField> {
+    fields.iter().map(MessageField::crossing).collect()
+}
+
 struct Ready {
     host: &'static abi::Host,
-    answer: Answer,
+    answer: Run,
 }
 
 unsafe extern "C" fn answer(
@@ -129,9 +209,8 @@ unsafe extern "C" fn answer(
     let control = Control { host: ready.host, control, answer, call: PhantomData };
     let mut retval = UNSPECIFIED;
     let answered = caught(|| (ready.answer)(&control, request)).map(|answered| match answered {
-        Ok(bytes) => {
-            // SAFETY: the daemon's function and handle, within its call; the bytes outlive it.
-            unsafe { (ready.host.answer_bytes)(answer, bytes.as_ptr(), bytes.len()) };
+        Ok(answered) => {
+            answered.cross(ready.host, answer);
             Ok(())
         }
         Err(Refused(number, refusal)) => {

@@ -3,7 +3,7 @@
 
 use crate::boundary::caught;
 use crate::frame::{Flags, Frame};
-use crate::setup::Counters;
+use crate::setup::{Counters, Event};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -105,6 +105,11 @@ impl<P> Context<'_, P> {
     pub fn emit_copy(&mut self, row: usize, arc: impl Into<u16>) -> bool {
         // SAFETY: as in `segments`.
         unsafe { (self.host().emit_copy)(self.raw, row as u32, arc.into()) == abi::OK }
+    }
+    /// Has an event told, a little later. False if it is lost: it has more than 64 bytes, or some hundred are on their way.
+    pub fn raise(&mut self, event: Event, fields: &[u8]) -> bool {
+        // SAFETY: as in `segments`; the bytes outlive the call.
+        unsafe { (self.host().raise)(self.raw, event.number, fields.as_ptr(), fields.len()) == abi::OK }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::arcs::Arc;
 use crate::command::Command;
 use crate::configuration::Kind;
-use crate::message::Message;
+use crate::message::{self, Message, MessageField};
 use crate::node::{self, Node};
 use quiver_plugin_abi as abi;
 use std::ffi::c_void;
@@ -69,6 +69,12 @@ impl<N> Copy for NodeHandle<N> {}
 pub struct Counters {
     pub(crate) number: u32,
     pub(crate) length: u32,
+}
+
+/// An event that was added.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub(crate) number: u32,
 }
 
 /// Whose interface decides which features of an arc a packet meets.
@@ -154,6 +160,23 @@ impl Setup<'_> {
         let (host, setup) = (self.host, self.setup);
         // SAFETY: as in `node`.
         command.cross(host, |spec, name| Self::accepted(unsafe { (host.add_command)(setup, spec) }, name))
+    }
+    /// Adds an event of VPP's binary API: its name, what has happened, and its fields behind `client_index` and `pid`. Clients
+    /// ask for it by a [`Message`] that names it.
+    pub fn event(
+        &mut self,
+        name: &str,
+        help: &str,
+        fields: impl IntoIterator<Item = MessageField>,
+    ) -> Result<Event, SetupError> {
+        let fields: Vec<_> = fields.into_iter().collect();
+        let fields = message::crossing(&fields);
+        let (name_text, help) = (abi::Text::new(name), abi::Text::new(help));
+        let spec = abi::Event { name: name_text, help, fields: fields.as_ptr(), field_count: fields.len() as u32 };
+        let mut number = 0;
+        // SAFETY: as in `node`.
+        Self::accepted(unsafe { (self.host.add_event)(self.setup, &spec, &mut number) }, name)?;
+        Ok(Event { number })
     }
     /// Adds a message of VPP's binary API.
     pub fn message(&mut self, message: Message) -> Result<(), SetupError> {

@@ -33,6 +33,10 @@ pub(crate) struct AnswerData {
     pub text: String,
     /// The fields of a reply.
     pub bytes: Vec<u8>,
+    /// The fields of each details message before it.
+    pub details: Vec<Vec<u8>>,
+    /// Whether the client wants to be told of the message's event, and as which `pid`.
+    pub wanted: Option<(u32, bool)>,
     table: Option<Table>,
     pub refusal: Option<Refusal>,
 }
@@ -190,6 +194,18 @@ pub(super) unsafe extern "C" fn answer_bytes(answer: *mut Answer, bytes: *const 
     };
     // SAFETY: the plugin's handle.
     unsafe { answering(answer, add) }
+}
+
+pub(super) unsafe extern "C" fn answer_details(answer: *mut Answer, bytes: *const u8, length: usize) {
+    // SAFETY: the plugin's bytes.
+    let add = |answer: &mut AnswerData| answer.details.push(unsafe { foreign::slice(bytes, length) }.to_vec());
+    // SAFETY: the plugin's handle.
+    unsafe { answering(answer, add) }
+}
+
+pub(super) unsafe extern "C" fn subscribe(answer: *mut Answer, pid: u32, wanted: bool) {
+    // SAFETY: the plugin's handle.
+    unsafe { answering(answer, |answer| answer.wanted = Some((pid, wanted))) }
 }
 
 pub(super) unsafe extern "C" fn refuse(answer: *mut Answer, field: Text, what: Text, remedy: Text) {

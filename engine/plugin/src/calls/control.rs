@@ -214,6 +214,19 @@ pub(super) unsafe extern "C" fn remove(
     unsafe { configure(control, kind, (settings, setting_count), answer, Control::delete_values) }
 }
 
+pub(super) unsafe extern "C" fn tell(
+    control: *mut abi::Control,
+    event: u32,
+    bytes: *const u8,
+    length: usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the plugin's handle and bytes, for the time of this call.
+        let (side, bytes) = unsafe { (side(control)?, foreign::slice(bytes, length)) };
+        crate::tell(&side.control, side.plugin, event as usize, bytes).then_some(OK)
+    })
+}
+
 pub(super) unsafe extern "C" fn log(level: u32, text: Text) {
     guarded(|| {
         // SAFETY: the plugin's text.

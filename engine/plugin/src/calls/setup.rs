@@ -3,7 +3,7 @@
 
 use crate::command::DraftCommand;
 use crate::foreign::{self, guarded};
-use crate::message::{Message, MessageField};
+use crate::message::{Event, Message, MessageField};
 use crate::node::{Describe, Seeds};
 use crate::object::{DraftField, DraftKind};
 use crate::setup::{Draft, DraftNode, FAILED_ARC, counted};
@@ -218,22 +218,52 @@ pub(super) unsafe extern "C" fn add_message(setup: *mut Setup, spec: *const abi:
     let add = |draft: &mut Draft, spec: &abi::Message| {
         // SAFETY: the plugin's texts, for the time of this call.
         let (name, help) = unsafe { (foreign::text(spec.name), foreign::text(spec.help)) };
-        let field = |field: &abi::MessageField| {
-            // SAFETY: as above.
-            let [name, kind, count] = [field.name, field.kind, field.count].map(|text| unsafe { foreign::text(text) });
-            MessageField { name, kind, length: field.length, count }
-        };
-        // SAFETY: the plugin's fields, for the time of this call.
-        let fields = unsafe { foreign::slice(spec.fields, spec.field_count as usize) };
         // SAFETY: as above.
-        let reply = unsafe { foreign::slice(spec.reply_fields, spec.reply_field_count as usize) };
-        let [fields, reply] = [fields, reply].map(|fields| fields.iter().map(field).collect());
+        let (details, event) = unsafe { (foreign::text(spec.details), foreign::text(spec.event)) };
+        let [fields, reply, details_fields] = [
+            (spec.fields, spec.field_count),
+            (spec.reply_fields, spec.reply_field_count),
+            (spec.details_fields, spec.details_field_count),
+        ]
+        // SAFETY: the plugin's fields, for the time of this call.
+        .map(|(fields, count)| unsafe { message_fields(fields, count) });
         let answer = spec.answer.ok_or_else(|| format!("the message `{name}` has no `answer`"))?;
-        draft.messages.push(Message { name, help, fields, reply, plugin: 0, user: spec.user, answer });
+        let user = spec.user;
+        let message = Message { name, help, fields, reply, details, details_fields, event, plugin: 0, user, answer };
+        draft.messages.push(message);
         Ok(())
     };
     // SAFETY: the plugin's pointers, for the time of this call.
     unsafe { drafted(setup, spec, add) }
+}
+
+pub(super) unsafe extern "C" fn add_event(setup: *mut Setup, spec: *const abi::Event, event: *mut u32) -> Status {
+    let add = |draft: &mut Draft, spec: &abi::Event| {
+        // SAFETY: the plugin's texts, for the time of this call.
+        let (name, help) = unsafe { (foreign::text(spec.name), foreign::text(spec.help)) };
+        // SAFETY: the plugin's fields, for the time of this call.
+        let fields = unsafe { message_fields(spec.fields, spec.field_count) };
+        // SAFETY: where the plugin wants the number.
+        if let Some(event) = unsafe { foreign::exclusive::<u32, _>(event) } {
+            *event = draft.events.len() as u32;
+        }
+        draft.events.push(Event { name, help, fields });
+        Ok(())
+    };
+    // SAFETY: the plugin's pointers, for the time of this call.
+    unsafe { drafted(setup, spec, add) }
+}
+
+/// # Safety
+/// As [`foreign::slice`], and the fields' texts as [`foreign::text`].
+unsafe fn message_fields(fields: *const abi::MessageField, count: u32) -> Vec<MessageField> {
+    let field = |field: &abi::MessageField| {
+        // SAFETY: by the caller.
+        let [name, kind, count] = [field.name, field.kind, field.count].map(|text| unsafe { foreign::text(text) });
+        MessageField { name, kind, length: field.length, count }
+    };
+    // SAFETY: by the caller.
+    unsafe { foreign::slice(fields, count as usize) }.iter().map(field).collect()
 }
 
 pub(super) unsafe extern "C" fn refuse_setup(setup: *mut Setup, what: abi::Text) {

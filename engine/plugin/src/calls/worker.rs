@@ -1,11 +1,12 @@
 //! What a node may call while it processes a frame.
 #![allow(unsafe_code)]
 
+use crate::Raised;
 use crate::foreign::{self, guarded};
 use crate::node::Running;
 use quiver_engine::{Context, Frame, Offload};
 use quiver_plugin_abi as abi;
-use quiver_plugin_abi::{OK, Slice, Status, Text};
+use quiver_plugin_abi::{EVENT_BYTES, OK, Slice, Status, Text};
 
 /// Lets `work` have the engine's side of a running call; None if the row is none of the frame's.
 ///
@@ -111,6 +112,26 @@ pub(super) unsafe extern "C" fn emit_copy(context: *mut abi::Context, row: u32, 
     };
     // SAFETY: the plugin's pointers, within its call.
     unsafe { within(context, row, send) }
+}
+
+pub(super) unsafe extern "C" fn raise(
+    context: *mut abi::Context,
+    event: u32,
+    bytes: *const u8,
+    length: usize,
+) -> Status {
+    let send = |running: &mut Running, _: &mut Context<'_>, _: &mut Frame| {
+        // SAFETY: the plugin's bytes.
+        let bytes = unsafe { foreign::slice(bytes, length) };
+        let mut fields = [0; EVENT_BYTES];
+        fields.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        // SAFETY: the node's facts, which outlive this call of it.
+        let facts = unsafe { &*running.facts };
+        let raised = Raised { plugin: facts.plugin, event: event as usize, fields, length: bytes.len() };
+        facts.channels.raised.send(raised).then_some(OK)
+    };
+    // SAFETY: the plugin's pointers, within its call. A frame has at least one row.
+    unsafe { within(context, 0, send) }
 }
 
 pub(super) unsafe extern "C" fn explain(context: *mut abi::Context, what: Text) {

@@ -3,7 +3,7 @@
 //!
 //! - `node`: the node `dscp-mark`.
 //! - `rules`: the config objects `dscp-marks`, and what the node reads of them.
-//! - `api`: the message by which clients of VPP's binary API do the same.
+//! - `api`: the messages by which clients of VPP's binary API do the same, see the rules, and hear of changes.
 //! - this file: what the plugin brings, and its commands.
 #![deny(unsafe_code)]
 
@@ -27,8 +27,11 @@ fn register(setup: &mut Setup<'_>) -> Result<(), SetupError> {
     setup.feature("ip4-unicast", "dscp-mark", &["ip4-lookup"], &[])?;
 
     let rules = Rc::new(RefCell::new(Rules::default()));
-    setup.kind(rules::kind(node, rules.clone()))?;
+    let changed = api::event(setup)?;
+    setup.kind(rules::kind(node, rules.clone(), changed))?;
     setup.message(api::add_del())?;
+    setup.message(api::dump(rules.clone()))?;
+    setup.message(api::want_events())?;
     setup.command(Command::new(
         "set dscp-mark <interface> <prefix:ip4-prefix> <dscp:u8>",
         "Mark packets that an interface receives for a prefix.",

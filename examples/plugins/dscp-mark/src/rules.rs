@@ -1,7 +1,8 @@
 //! The config objects `dscp-marks`: one for each interface and prefix.
 
+use crate::api;
 use crate::node::DscpMark;
-use quiver_plugin_sdk::{Control, Field, Interface, Kind, NodeHandle, Object, Refusal};
+use quiver_plugin_sdk::{Control, Event, Field, Interface, Kind, NodeHandle, Object, Refusal};
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -70,8 +71,9 @@ impl Rules {
     }
 }
 
-/// The kind: every change publishes the rules to the node's instances, and enables the node where there are rules.
-pub fn kind(node: NodeHandle<DscpMark>, rules: Rc<RefCell<Rules>>) -> Kind {
+/// The kind: every change publishes the rules to the node's instances, enables the node where there are rules, and is told to
+/// clients that asked for it.
+pub fn kind(node: NodeHandle<DscpMark>, rules: Rc<RefCell<Rules>>, changed_event: Event) -> Kind {
     let fields = [
         Field::new("interface", "interface", "The interface that receives the packets.").key(),
         Field::new("to", "ip4-prefix", "Where the packets go.").key(),
@@ -83,23 +85,18 @@ pub fn kind(node: NodeHandle<DscpMark>, rules: Rc<RefCell<Rules>>) -> Kind {
     };
     Kind::new(KIND, "Packets marked with a DSCP when they are received.", fields, move |control, change| {
         let mut changed = rules.borrow().clone();
-        let touched = match (&change.before, &change.after) {
-            (_, Some(after)) => {
-                let rule = Rule::read(after)?;
-                let interface = rule.interface;
-                changed.insert(rule)?;
-                interface
-            }
-            (Some(before), None) => {
-                let rule = Rule::read(before)?;
-                changed.0.retain(|other| !other.is_like(&rule));
-                rule.interface
-            }
+        let (rule, is_add) = match (&change.before, &change.after) {
+            (_, Some(after)) => (Rule::read(after)?, true),
+            (Some(before), None) => (Rule::read(before)?, false),
             (None, None) => return Ok(()),
         };
-        publish(control, node, &changed, touched)?;
+        match is_add {
+            true => changed.insert(rule.clone())?,
+            false => changed.0.retain(|other| !other.is_like(&rule)),
+        }
+        publish(control, node, &changed, rule.interface)?;
         *rules.borrow_mut() = changed;
-        Ok(())
+        control.tell(changed_event, &api::event_fields(&rule, is_add))
     })
     .check(check)
 }

@@ -45,7 +45,7 @@ static QuiverStatus process(void *state, QuiverContext *context, QuiverFrame *fr
     QuiverSlice part;
     QuiverOffload offload = {byte(), byte(), word(), word(), word()};
     switch (what % 16) {
-    case 0: case 1: case 2: frame->next[row] = byte() % 12; break;
+    case 0: case 1: frame->next[row] = byte() % 12; break;
     case 3: frame->next[row] = word(); break;
     case 4: frame->offset[row] = word(); break;
     case 5: frame->length[row] = anywhere; break;
@@ -65,6 +65,7 @@ static QuiverStatus process(void *state, QuiverContext *context, QuiverFrame *fr
     case 11: host->emit(context, byte() % 12, zeros, anywhere % sizeof zeros, word() % 8, word() % 8, number()); break;
     case 12: host->emit_copy(context, what & 16 ? anywhere : row, what & 32 ? word() : byte() % 12); break;
     case 13: host->set_offload(context, what & 16 ? anywhere : row, what & 32 ? 0 : &offload); break;
+    case 2: host->raise(context, number(), zeros, number() % 80); break;
     case 14: host->offload(context, row, what & 16 ? &offload : 0); break;
     default:
       host->explain(context, text());
@@ -102,7 +103,7 @@ static QuiverStatus run(void *user, QuiverControl *control, const QuiverCall *ca
     case 6: host->answer_columns(answer, what & 16 ? 0 : titles, columns); break;
     case 7: host->answer_row(answer, what & 16 ? 0 : cells, columns); break;
     case 8: host->has_word(call, text()); host->answer_text(answer, text()); break;
-    default: host->refuse(answer, text(), text(), text());
+    default: host->refuse(answer, text(), text(), text()); host->tell(control, number(), zeros, number() % sizeof zeros);
     }
   }
   return byte();
@@ -149,6 +150,8 @@ static int32_t answer_message(void *user, QuiverControl *control, const uint8_t 
                               QuiverAnswer *answer) {
   (void)user, (void)control;
   host->answer_bytes(answer, byte() & 1 ? request : 0, length);
+  host->answer_details(answer, byte() & 1 ? request : 0, length);
+  host->subscribe(answer, number(), byte() & 1);
   return byte();
 }
 
@@ -161,6 +164,8 @@ static void add_message(QuiverSetup *setup) {
   QuiverMessage message = {.name = text(), .help = text(), .fields = fields, .field_count = count};
   if (flags & 16) message.answer = answer_message;
   if (flags & 64) message.reply_fields = fields, message.reply_field_count = count;
+  if (flags & 128) message.details = text(), message.details_fields = fields, message.details_field_count = count;
+  if (flags & 8) message.event = text();
   host->add_message(setup, flags & 32 ? &message : 0);
 }
 
@@ -190,6 +195,11 @@ static QuiverStatus odd_setup(QuiverSetup *setup) {
     default: {
       uint8_t which = byte();
       if (which >= 192 && which < 255) add_message(setup);
+      if (which >= 128 && which < 192) {
+        QuiverMessageField field = {.name = text(), .kind = text(), .length = number(), .count = text()};
+        QuiverEvent event = {.name = text(), .help = text(), .fields = &field, .field_count = byte() % 2};
+        host->add_event(setup, which & 1 ? &event : 0, byte() & 1 ? &id : 0);
+      }
       if (which == 255) host->refuse_setup(setup, text());
       break;
     }
