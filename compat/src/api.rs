@@ -68,10 +68,42 @@ pub(crate) enum Answer {
     Done,
     /// It is written later.
     Waiting(Pin<Box<dyn Future<Output = Vec<u8>>>>),
-    /// It comes in parts: each call writes the next one, and says whether there was one.
-    Parts(Parts),
+    /// It comes in parts.
+    Parts(Box<dyn Parts>),
 }
-pub(crate) type Parts = Box<dyn FnMut(&mut Vec<u8>) -> bool>;
+
+/// An answer that is made part by part, as the client reads.
+pub(crate) trait Parts {
+    /// Writes the next part, and says whether there was one.
+    fn next(&mut self, out: &mut Vec<u8>) -> bool;
+    /// About how much memory is kept for the others, in bytes.
+    fn held(&self) -> usize;
+}
+
+/// Messages of details, and the one behind them if there is one.
+struct Listed<I, W> {
+    /// What they are made of.
+    all: I,
+    /// How much memory each of these takes.
+    each: usize,
+    write: W,
+    last: Option<Vec<u8>>,
+}
+
+impl<I: Iterator, W: Fn(&mut Vec<u8>, I::Item)> Parts for Listed<I, W> {
+    fn next(&mut self, out: &mut Vec<u8>) -> bool {
+        match (self.all.next(), self.last.is_some()) {
+            (Some(one), _) => (self.write)(out, one),
+            (None, true) => out.extend(self.last.take().unwrap_or_default()),
+            (None, false) => return false,
+        }
+        true
+    }
+    fn held(&self) -> usize {
+        let (least, most) = self.all.size_hint();
+        most.unwrap_or(least).saturating_mul(self.each) + self.last.as_ref().map_or(0, Vec::capacity)
+    }
+}
 
 type Handler = Rc<dyn Fn(&Call, &mut Input<'_>, &mut Vec<u8>) -> Answer>;
 

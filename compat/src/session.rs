@@ -78,9 +78,12 @@ impl Session {
     pub fn name(&self) -> String {
         self.client.as_ref().map_or_else(|| "a client without a name".into(), Client::name)
     }
-    /// The memory of what waits, in bytes: what came and is not answered, what it has not read, and its events.
+    /// The memory of what waits, in bytes: what came and is not answered, what it has not read, its events, and what an answer is
+    /// made of that is not read to its end.
     pub fn held(&self) -> usize {
-        self.input.capacity() + self.output.capacity() + self.client.as_ref().map_or(0, Client::held)
+        let of_answer = if let Answer::Parts(parts) = &self.answer { parts.held() } else { 0 };
+        let of_events = self.client.as_ref().map_or(0, Client::held);
+        self.input.capacity() + self.output.capacity() + of_events + of_answer
     }
     /// Takes bytes that came from the client.
     pub fn receive(&mut self, bytes: &[u8]) {
@@ -142,8 +145,8 @@ impl Session {
             }
             match &mut self.answer {
                 Answer::Waiting(_) => return false,
-                Answer::Parts(next) => {
-                    if !next(&mut self.output) {
+                Answer::Parts(parts) => {
+                    if !parts.next(&mut self.output) {
                         self.answer = Answer::Done;
                     }
                 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use quiver_control::Control;
 
-use super::{Answer, Api, Call, Entry, FRAME, MessageId, Service};
+use super::{Answer, Api, Call, Entry, FRAME, Listed, MessageId, Service};
 use crate::definition::Header;
 use crate::message::{Done, Dump, Message, Request, Stream};
 use crate::retval::{Refusal, Retval};
@@ -33,6 +33,9 @@ impl<R: Message> Answered<Done<R>> for () {
         (Retval::DONE, Done::default())
     }
 }
+
+/// Bytes that are kept for each message of a dump that is still to be made: of what may be many, such as routes, keys.
+const KEY_SIZE: usize = 16;
 
 /// A file that is being filled with messages.
 pub struct Adding<'a> {
@@ -120,14 +123,10 @@ impl<'a> Adding<'a> {
         self.service::<D>(Service { details: Some(D::Details::name()), ..Service::default() });
         self.serve::<D>(move |call, input, _| match D::take(input) {
             Ok(request) => {
-                let (context, mut all) = (call.context, answer(&call.control, request).into_iter());
-                Answer::Parts(Box::new(move |out| match all.next() {
-                    Some(one) => {
-                        write_details(out, details, context, &one);
-                        true
-                    }
-                    None => false,
-                }))
+                let context = call.context;
+                let write = move |out: &mut Vec<u8>, one| write_details(out, details, context, &one);
+                let all = answer(&call.control, request).into_iter();
+                Answer::Parts(Box::new(Listed { all, each: KEY_SIZE, write, last: None }))
             }
             Err(error) => {
                 tracing::info!("{}: {error}", D::name());
@@ -148,17 +147,11 @@ impl<'a> Adding<'a> {
             let context = call.context;
             match S::take(input).map_err(malformed).and_then(|request| answer(&call.control, request)) {
                 Ok((all, last)) => {
-                    let (mut all, mut last) = (all.into_iter(), Some(last));
-                    Answer::Parts(Box::new(move |out| {
-                        match (all.next(), &last) {
-                            (Some(one), _) => write_details(out, details, context, &one),
-                            (None, Some(_)) => {
-                                write_reply(out, reply, context, last.take().unwrap_or_default().answer())
-                            }
-                            (None, None) => return false,
-                        }
-                        true
-                    }))
+                    let mut behind = vec![];
+                    write_reply(&mut behind, reply, context, last.answer());
+                    let write = move |out: &mut Vec<u8>, one| write_details(out, details, context, &one);
+                    let (all, last) = (all.into_iter(), Some(behind));
+                    Answer::Parts(Box::new(Listed { all, each: KEY_SIZE, write, last }))
                 }
                 Err(refusal) => {
                     write_reply(out, reply, context, told::<S, _, S::Reply>(Err(refusal)));

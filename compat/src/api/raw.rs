@@ -1,6 +1,6 @@
 //! Messages that are known by their definitions only: what they carry is bytes of their fields.
 
-use super::{Adding, Answer, Call, MessageId, Service, frame};
+use super::{Adding, Answer, Call, Listed, MessageId, Service, frame};
 use crate::definition::{Definition, Header};
 use crate::event;
 use crate::retval::Retval;
@@ -58,19 +58,18 @@ impl Adding<'_> {
                 bytes => answer(call, bytes),
             };
             let RawAnswer { retval, reply: fields, details: all } = answered;
-            let (context, mut all, mut last) = (call.context, all.into_iter(), reply);
-            Answer::Parts(Box::new(move |out| match (all.next().zip(details), last) {
-                (Some((fields, (least, id))), _) => {
-                    put(out, id, &[context.to_be_bytes()], &fields, least);
-                    true
-                }
-                (None, Some((least, id))) => {
-                    put(out, id, &[context.to_be_bytes(), retval.0.to_be_bytes()], &fields, least);
-                    last = None;
-                    true
-                }
-                (None, None) => false,
-            }))
+            let context = call.context;
+            let last = reply.map(|(least, id)| {
+                let mut behind = vec![];
+                put(&mut behind, id, &[context.to_be_bytes(), retval.0.to_be_bytes()], &fields, least);
+                behind
+            });
+            let each = all.iter().map(Vec::capacity).sum::<usize>() / all.len().max(1);
+            let write = move |out: &mut Vec<u8>, fields: Vec<u8>| {
+                let Some((least, id)) = details else { return };
+                put(out, id, &[context.to_be_bytes()], &fields, least);
+            };
+            Answer::Parts(Box::new(Listed { all: all.into_iter(), each, write, last }))
         };
         self.api.answer(request, service, handler);
     }
