@@ -18,7 +18,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.to_the_end(|control, IpTableAddDel { is_add, table }| change(control, is_add, table));
     // There are no routes of groups, and so no tables of them.
     file.to_the_end(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, table));
-    file.request(ip_table_allocate);
+    file.to_the_end(ip_table_allocate);
     file.dump(ip_table_dump);
     file.to_the_end(|control, IpTableFlush { table }| async move {
         let id = existing(&control, &table)?;
@@ -106,13 +106,10 @@ pub(super) struct IpTableAllocateReply {
     pub table: IpTable,
 }
 
-fn ip_table_allocate(control: &Control, request: IpTableAllocate) -> Result<IpTableAllocateReply, Refusal> {
+async fn ip_table_allocate(control: Control, request: IpTableAllocate) -> Result<IpTableAllocateReply, Refusal> {
+    let (control, mut id) = (&control, only_ip4(&request.table)?);
+    settled(control, id).await;
     sweep(control);
-    let mut id = only_ip4(&request.table)?;
-    if control.room::<Leaving>().is_emptied(id) {
-        let what = format!("table.table_id: table {id} is being deleted; ask again when it is");
-        return Err(Refusal::new(Retval::INSTANCE_IN_USE, what));
-    }
     if id.0 == NONE {
         let ip = control.room::<Ip4>();
         let free = (1..NONE).map(TableId).find(|id| ip.fib.table(*id).is_none());

@@ -228,7 +228,8 @@ fn tables_come_and_go_with_their_routes() {
     let add = IpTableAddDelV2 { table: named.clone(), create_mfib: true, is_add: true };
     caller.request(&add).expect("there is room");
     caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("it is there already");
-    let free = caller.request(&IpTableAllocate { table: table(NONE) }).expect("there is room").table.table_id;
+    let allocate = IpTableAllocate { table: table(NONE) };
+    let free = daemon.executor().block_on(caller.waiting(&allocate)).expect("there is room").table.table_id;
     let tables =
         |caller: &mut Caller| caller.dump(&IpTableDump).into_iter().map(|details| details.table).collect::<Vec<_>>();
     let all = tables(&mut caller);
@@ -301,10 +302,13 @@ fn a_table_is_deleted_whole_though_its_client_leaves_and_what_others_ask_comes_b
 
     let one = index(&daemon, "pg1");
     assert_eq!(set(&mut other, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Err(Retval::NO_SUCH_FIB));
-    assert_eq!(other.request(&IpTableAllocate { table: table(7) }).err(), Some(Retval::INSTANCE_IN_USE));
+    let (mut third, allocate) = (Caller::connect(daemon.control()), IpTableAllocate { table: table(7) });
+    let mut allocating = Box::pin(third.waiting(&allocate));
+    assert!(begun(&mut allocating).is_pending());
     let again = IpTableAddDel { is_add: true, table: table(7) };
     assert_eq!(daemon.executor().block_on(other.waiting(&again)).map(drop), Ok(()));
     assert_eq!(left(), 0, "what it was added behind has come to its end");
+    assert_eq!(daemon.executor().block_on(allocating).map(|reply| reply.table.table_id), Ok(7));
     assert_eq!(set(&mut other, true, false, 7, "10.9.0.0/16", &[via(one, "10.0.0.2")]), Ok(()));
     daemon.executor().run_for(Duration::from_secs(5));
     assert!(dumped(&mut other, 7, "10.9.0.0/16").is_some());
