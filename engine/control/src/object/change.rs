@@ -1,10 +1,10 @@
 //! How commands change the configuration: one object at a time, in one go.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::registry::{AnyKind, AnyObject, natural};
-use super::{Instance, Object, ObjectError, ObjectRef, Step, shorten};
+use super::{HashSet, Instance, Object, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::{Pace, at_once};
 
@@ -38,7 +38,7 @@ impl Control {
         // Each round finds the users of what the last one removes.
         while !last.is_empty() {
             let planned = deletions.iter().map(Step::id).collect();
-            let mut next = HashSet::new();
+            let mut next = HashSet::default();
             for user in self.deletions_of_users(&last, &planned) {
                 let rest = user.old.as_ref().and_then(|old| old.object.without(&gone));
                 match rest.filter(|rest| user.kind.check(&**rest).is_ok()) {

@@ -1,8 +1,6 @@
 //! Whether changes fit together and to what runs, before any is made.
 
-use std::collections::HashSet;
-
-use super::HashMap;
+use super::{HashMap, HashSet};
 use super::{ObjectError, ObjectRef, Step, circle, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
@@ -88,7 +86,7 @@ impl Control {
 
     fn still_used(&self, name: &ObjectRef, steps: &[Step]) -> ObjectError {
         let planned: HashSet<ObjectRef> = steps.iter().map(Step::id).collect();
-        let users = self.deletions_of_users(&HashSet::from([name.clone()]), &planned);
+        let users = self.deletions_of_users(&[name.clone()].into_iter().collect(), &planned);
         let users: Vec<String> = users.iter().map(|step| step.id().to_string()).collect();
         let error = ObjectError::whole(format!("it is still used by {}", shorten(&users))).remedy("delete that first");
         let names = self.objects().names.borrow();

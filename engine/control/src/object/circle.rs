@@ -1,9 +1,8 @@
 //! References in a circle: objects that could neither be created nor deleted in order.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::HashMap;
+use super::{HashMap, HashSet};
 use super::{Instance, ObjectError, ObjectRef, Step, shorten};
 use crate::control::Control;
 use crate::pace::Pace;
@@ -31,14 +30,14 @@ pub(super) async fn find(control: &Control, steps: &[Step], pace: &mut Pace) -> 
         object.targets.iter().filter_map(target).collect()
     };
     // A walk without recursion, since chains may be long: each object on the path has the targets still to be seen.
-    let mut seen: HashSet<ObjectRef> = HashSet::new();
+    let mut seen: HashSet<ObjectRef> = HashSet::default();
     for start in brought() {
         pace.step().await;
         if !seen.insert(start.id().clone()) {
             continue;
         }
         let mut path = vec![(start.id().clone(), targets(start))];
-        let mut on_path = HashSet::from([start.id().clone()]);
+        let mut on_path = [start.id().clone()].into_iter().collect::<HashSet<_>>();
         while let Some((id, left)) = path.last_mut() {
             pace.step().await;
             let Some(target) = left.pop() else {

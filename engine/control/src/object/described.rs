@@ -2,7 +2,6 @@
 //! schema, documentation and references treat both alike.
 
 use std::any::Any;
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
@@ -10,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::field::{FieldInfo, Problems, derived, describe};
 use super::registry::{AnyKind, AnyObject};
 use super::running::Running;
-use super::{Change, ObjectError, ObjectRef, Objects};
+use super::{Change, HashSet, ObjectError, ObjectRef, Objects};
 use crate::cli::{ArgumentKind, nearest};
 use crate::control::Control;
 

@@ -29,6 +29,8 @@ use std::rc::Rc;
 /// Maps by the names of objects. PERF: a change looks names up dozens of times; with the standard library's hash a million
 /// routes of a client took 1.1 times as long. This one has a seed of the process's own, too.
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// Sets of them.
+type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
 
 pub use field::{Field, FieldInfo, Place, Problems, Record};
 pub(crate) use registry::{AnyKind, AnyObject};

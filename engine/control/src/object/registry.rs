@@ -2,15 +2,15 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::HashMap;
 use super::field::{FieldInfo, Place, Problems};
 use super::running::Running;
 use super::{Change, Instance, Object, ObjectError, ObjectRef, Step};
+use super::{HashMap, HashSet};
 use crate::control::Control;
 
 /// How a room applies its objects of one kind.
@@ -241,16 +241,36 @@ struct Kinds {
 pub(crate) struct Names {
     pub providers: HashMap<ObjectRef, Rc<dyn AnyObject>>,
     users: HashMap<ObjectRef, Users>,
-    /// The objects that stand on a name if it is there, by their places in memory.
-    followers: HashMap<ObjectRef, HashMap<*const (), Rc<dyn AnyObject>>>,
+    /// The objects that stand on a name if it is there.
+    followers: HashMap<ObjectRef, HashSet<Known>>,
 }
 
 /// The references to a name.
 #[derive(Default)]
 struct Users {
     references: usize,
-    /// The objects that they are of, by their places in memory, and how many each has.
-    objects: HashMap<*const (), (Rc<dyn AnyObject>, usize)>,
+    /// The objects that they are of.
+    objects: HashSet<Known>,
+}
+
+/// An object as names know it: by its place in memory. PERF: a million routes refer to one interface.
+struct Known(Rc<dyn AnyObject>);
+
+impl Known {
+    fn place(&self) -> *const () {
+        Rc::as_ptr(&self.0).cast()
+    }
+}
+impl PartialEq for Known {
+    fn eq(&self, other: &Known) -> bool {
+        self.place() == other.place()
+    }
+}
+impl Eq for Known {}
+impl Hash for Known {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place().hash(state);
+    }
 }
 
 impl Names {
@@ -264,13 +284,13 @@ impl Names {
                 self.providers.remove(name);
             }
         }
-        let place = Rc::as_ptr(object).cast();
+        let known = || Known(object.clone());
         for name in &instance.follows {
             let followers = self.followers.entry(name.clone()).or_default();
             if present {
-                followers.insert(place, object.clone());
+                followers.insert(known());
             } else {
-                followers.remove(&place);
+                followers.remove(&known());
             }
             if followers.is_empty() {
                 self.followers.remove(name);
@@ -284,14 +304,11 @@ impl Names {
                 }
                 let Some(users) = self.users.get_mut(target) else { continue };
                 users.references += 1;
-                users.objects.entry(place).or_insert_with(|| (object.clone(), 0)).1 += 1;
-            } else if let Some(users) = self.users.get_mut(target)
-                && let Some((_, count)) = users.objects.get_mut(&place)
-            {
-                (*count, users.references) = (*count - 1, users.references - 1);
-                if *count == 0 {
-                    users.objects.remove(&place);
-                }
+                users.objects.insert(known());
+            } else if let Some(users) = self.users.get_mut(target) {
+                // All of its references go at once, so the first takes it out of the set.
+                users.references -= 1;
+                users.objects.remove(&known());
                 if users.references == 0 {
                     self.users.remove(target);
                 }
@@ -305,12 +322,16 @@ impl Names {
     /// The objects that refer to one of these names, in no order.
     pub fn users_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
         let users = names.iter().filter_map(|name| self.users.get(name));
-        users.flat_map(|users| users.objects.values()).map(|(user, _)| user.clone()).collect()
+        users.flat_map(|users| &users.objects).map(|user| user.0.clone()).collect()
     }
     /// The objects that stand on one of these names, in no order.
     pub fn followers_of(&self, names: &HashSet<ObjectRef>) -> Vec<Rc<dyn AnyObject>> {
         let followers = names.iter().filter_map(|name| self.followers.get(name));
-        followers.flat_map(HashMap::values).cloned().collect()
+        followers.flatten().map(|follower| follower.0.clone()).collect()
+    }
+    /// Whether anything stands on a name.
+    pub fn has_followers(&self, name: &ObjectRef) -> bool {
+        self.followers.contains_key(name)
     }
 }
 

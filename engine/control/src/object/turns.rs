@@ -1,10 +1,10 @@
 //! Deleting what very many objects refer to, in turns.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::registry::{AnyObject, natural};
-use super::{Object, ObjectError, ObjectRef, Step};
+use super::{HashSet, Object, ObjectError, ObjectRef, Step};
 use crate::control::Control;
 use crate::pace::Pace;
 
