@@ -104,7 +104,7 @@ impl Client {
         let start = Instant::now();
         for first in (0..count).step_by(WINDOW) {
             let last = count.min(first + WINDOW);
-            let all: Vec<u8> = (first..last).flat_map(&request).collect();
+            let all = (first..last).map(&request).collect::<Vec<_>>().concat();
             self.write(&all)?;
             meanwhile(first)?;
             let mut refused = None;
