@@ -1,16 +1,22 @@
-//! What Ligato's vpp-agent does to VPP when it starts (`clients/ligato`), done to quiverd.
+//! What Ligato's vpp-agent does to VPP when it starts (`clients/ligato`), done to quiverd; and a client of VPP 23.06 beside one
+//! of 26.10.
 
 mod go;
 mod quiverd;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use go::{Programs, said};
 use libtest_mimic::Failed;
+use quiver_client::Client;
+use quiver_compat::{Message, Text};
 use quiverd::Daemon;
 
 fn main() -> ExitCode {
-    go::run("ligato", &["."], [("the agent finds all that it needs", agent)])
+    let old =
+        "a client of 23.06 finds all its messages at a socket of that profile, while one of 26.10 works at another";
+    go::run("ligato", &[".", "./release"], [("the agent finds all that it needs", agent), (old, release)])
 }
 
 /// Something of each kind that there is.
@@ -61,5 +67,57 @@ fn agent(programs: &Programs) -> Result<(), Failed> {
     let missing = ["vxlan_tunnel_dump", "acl_dump", "nat44_interface_dump", "ipsec_spds_dump", "wireguard_peers_dump"];
     assert_eq!(missing.map(one), [Some(0); 5], "{text}");
     assert_eq!(of("vxlan_add_del_tunnel: "), ["unimplemented"], "{text}");
+    Ok(())
+}
+
+/// Which program is this?
+#[derive(Message)]
+#[message(request, reply = ShowVersionReply)]
+struct ShowVersion;
+
+/// This one.
+#[derive(Message, Default)]
+#[message(reply)]
+struct ShowVersionReply {
+    program: Text<32>,
+    version: Text<32>,
+    build_date: Text<32>,
+    build_directory: Text<256>,
+}
+
+/// Messages that VPP 23.06 has with another checksum than 26.10.
+const OTHERS: [&str; 7] = [
+    "cnat_session_details_7e5017c7",
+    "cnat_set_snat_policy_d3e6eaf4",
+    "cnat_snat_policy_add_del_if_6828deca",
+    "cnat_translation_details_347e1f16",
+    "cnat_translation_update_cd5aedf5",
+    "ikev2_profile_details_670d01d9",
+    "ikev2_set_ike_transforms_076d7378",
+];
+
+fn release(programs: &Programs) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (new, old) = (folder.path().join("new.sock"), folder.path().join("old.sock"));
+    let _daemon = Daemon::start_in(folder.path(), |command| {
+        let profile = format!("{},profile=23.06", old.display());
+        command.arg("--api-socket").arg(&new).args(["--api-socket", &profile, "--buffers", "4096"]);
+    });
+    // It is there before the other, and after it.
+    let mut of_new = Client::connect(&new, "new")?;
+    let ask = |client: &mut Client| client.request(&ShowVersion).map(|reply| reply.program.0);
+    let at = |socket: &Path| said(programs.program("release").arg("-socket").arg(socket));
+    let done = "messages: 1746\nloop0: flags 3\nroute: 198.51.100.0/24\ncnat_translation_update: ";
+    for (socket, missing, told) in [(&old, &[][..], "unimplemented"), (&new, &OTHERS[..], "unknown message")] {
+        assert_eq!(ask(&mut of_new)?, "quiver");
+        let text = at(socket)?;
+        let mut lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("missing: ")).collect();
+        lines.sort_unstable();
+        assert_eq!(lines, missing, "{text}");
+        let rest: String =
+            text.lines().filter(|line| !line.starts_with("missing: ")).map(|line| format!("{line}\n")).collect();
+        assert!(rest.starts_with(done) && rest.to_lowercase().contains(told), "{text}");
+    }
+    assert_eq!(ask(&mut of_new)?, "quiver");
     Ok(())
 }
