@@ -23,6 +23,8 @@ use crate::peer::Peer;
 const CLIENTS_MAX: usize = 10_000;
 /// Bytes of all clients together that may wait, to be answered or to be read: 256 requests of the longest of the binary API.
 const BYTES_MAX: usize = 256 << 20;
+/// Places that anybody may have of clients that do nothing: a controller and its health probe, and some more.
+const FEW: usize = 4;
 /// A reader that takes nothing for this long may have to make room.
 const READER_HANGS: Duration = Duration::from_secs(2);
 
@@ -116,13 +118,14 @@ struct State {
 }
 
 impl State {
-    /// Whether the newcomer, who has its place already, belongs to somebody who has more than whom this one belongs to.
+    /// Whether the newcomer, who has its place already, belongs to somebody who has more than whom this one belongs to, and more
+    /// than a few.
     fn has_less_than(&self, newcomer: &State) -> bool {
         let (own, other) = match self.peer.user == newcomer.peer.user {
             true => (&self.process, &newcomer.process),
             false => (&self.user, &newcomer.user),
         };
-        own.places.get() < other.places.get()
+        other.places.get() > own.places.get().max(FEW)
     }
 }
 

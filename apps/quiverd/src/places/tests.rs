@@ -77,6 +77,22 @@ async fn a_process_that_has_most_places_shares_with_others_and_not_with_itself()
 }
 
 #[tokio::test(start_paused = true)]
+async fn anybody_gets_a_few_places_of_those_who_do_nothing() {
+    let places = Places::new(10);
+    let idle: Vec<_> = (0..10)
+        .map(|process| places.take(Peer { user: Some(1000), process: Some(100 + process) }).expect("a free place"))
+        .collect();
+    let few = asking::<FEW>(&places, 1000, 7);
+    assert!(places.take(SOMEBODY).is_err(), "the others have one each");
+    let mut gone = 0;
+    for place in &idle {
+        gone += usize::from(told_to_go(place).await);
+    }
+    assert_eq!(gone, FEW);
+    drop(few);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_user_with_many_processes_shares_with_users_of_few() {
     let places = Places::new(6);
     let crowd = [8, 9, 10, 11].map(|process| asking::<1>(&places, 1000, process));
