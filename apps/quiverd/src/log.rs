@@ -1,13 +1,15 @@
 //! Where the log goes.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixDatagram;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use quiver_runtime::log::{Line, Lines, Severity};
+use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
@@ -21,6 +23,8 @@ use crate::settings::Settings;
 const SYSLOG: &str = "/dev/log";
 /// Messages of daemons (RFC 5424, section 6.2.1): facility 3, times 8.
 const DAEMON: u8 = 3 << 3;
+/// Lines of one place in the code that may be written at once, where one more is allowed each second.
+const BURST: u32 = 100;
 
 /// Begins to log as the settings say; gives the lines that `show log` shows.
 pub fn begin(settings: &Settings) -> Result<Lines, String> {
@@ -34,7 +38,7 @@ pub fn begin(settings: &Settings) -> Result<Lines, String> {
     // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
     let log = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let lines = Lines::default();
-    let all = tracing_subscriber::registry().with(filter).with(Kept(lines.clone()));
+    let all = tracing_subscriber::registry().with(filter).with(Limit::default()).with(Kept(lines.clone()));
     if let Some(path) = &settings.log_file {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| format!("--log-file {}: {error}; name another", path.display()))?;
@@ -48,6 +52,60 @@ pub fn begin(settings: &Settings) -> Result<Lines, String> {
         all.with(log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr)).init();
     }
     Ok(lines)
+}
+
+/// Leaves out what is said very often: whoever is refused again and again fills no disk. What is for finding mistakes is not
+/// touched.
+#[derive(Default)]
+struct Limit(Mutex<HashMap<Identifier, Allowance>>);
+
+/// How often a place in the code may still say something.
+struct Allowance {
+    lines: u32,
+    since: Instant,
+    left_out: u64,
+}
+
+impl Allowance {
+    fn new(now: Instant) -> Allowance {
+        Allowance { lines: BURST, since: now, left_out: 0 }
+    }
+    /// If a line may be written now: how many have been left out before it.
+    fn take(&mut self, now: Instant) -> Option<u64> {
+        let seconds = u32::try_from(now.duration_since(self.since).as_secs()).unwrap_or(u32::MAX);
+        self.since += Duration::from_secs(seconds.into());
+        self.lines = self.lines.saturating_add(seconds).min(BURST);
+        match self.lines.checked_sub(1) {
+            Some(rest) => {
+                self.lines = rest;
+                Some(std::mem::take(&mut self.left_out))
+            }
+            None => {
+                self.left_out += 1;
+                None
+            }
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Limit {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        if *event.metadata().level() > Level::INFO {
+            return true;
+        }
+        let now = Instant::now();
+        let taken = self.0.lock().map_or(Some(0), |mut places| {
+            places.entry(event.metadata().callsite()).or_insert_with(|| Allowance::new(now)).take(now)
+        });
+        match taken {
+            Some(0) => true,
+            Some(left_out) => {
+                tracing::warn!("{left_out} lines like the next one were left out");
+                true
+            }
+            None => false,
+        }
+    }
 }
 
 /// Keeps what is logged for `show log`.
@@ -149,6 +207,30 @@ mod tests {
         assert_eq!((line.severity, line.text.as_str()), (Severity::Warning, "it is so port=7"));
         assert!(line.class.contains("log"), "{}", line.class);
         assert_eq!(lines.take(), None);
+    }
+
+    #[test]
+    fn what_is_said_very_often_is_left_out() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::registry().with(Limit::default()).with(Kept(lines.clone()));
+        tracing::subscriber::with_default(subscriber, || {
+            (0..1_000_000).for_each(|n| tracing::info!("client {n} is refused"));
+            tracing::warn!("something else");
+        });
+        let mut kept = std::iter::from_fn(|| lines.take()).count();
+        kept -= 1;
+        // One more for each second that it took.
+        assert!((BURST as usize..BURST as usize + 300).contains(&kept), "{kept}");
+
+        let now = Instant::now();
+        let mut allowance = Allowance::new(now);
+        let mut at = |seconds: u64| allowance.take(now + Duration::from_secs(seconds));
+        assert!((0..BURST).all(|_| at(0) == Some(0)));
+        assert_eq!(
+            [at(0), at(0), at(1), at(1), at(3), at(3), at(3)],
+            [None, None, Some(2), None, Some(1), Some(0), None]
+        );
+        assert!((0..BURST).all(|_| at(1000).is_some()) && at(1000).is_none(), "no more at once than at first");
     }
 
     #[test]
