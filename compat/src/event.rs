@@ -14,6 +14,11 @@ const EVENTS_MAX: usize = 16 << 20;
 /// Whoever bounds the memory of all clients hears of it when events take so much more.
 const STEP: usize = 64 << 10;
 
+/// What clients say, for the log: in one line, so that nobody writes lines of others, and without commands to a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '?' } else { character }).collect()
+}
+
 /// A connected client, for whoever has something to tell it later.
 #[derive(Clone)]
 pub struct Client(Rc<Shared>);

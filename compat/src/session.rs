@@ -9,7 +9,7 @@ use quiver_control::Control;
 use quiver_control::transaction::Author;
 
 use crate::api::{Answer, Api, Call, FRAME, frame};
-use crate::event::Client;
+use crate::event::{Client, one_line};
 use crate::memclnt::{
     SOCKCLNT_CREATE, SOCKCLNT_CREATE_REPLY, SOCKCLNT_DELETE, SOCKCLNT_DELETE_REPLY, SockclntCreate, SockclntDelete,
 };
@@ -221,7 +221,7 @@ impl Session {
     /// Answers the first message. If it comes again the client has another name from then on, and is the same otherwise, as of
     /// VPP: its number stays, and so does what it wants to be told.
     fn greet(&mut self, request: &SockclntCreate) {
-        let name = request.name.to_string();
+        let name = one_line(request.name.as_str());
         self.control = self.control.by(Author::new(&format!("{} by {name}", self.user)));
         let mut api = self.control.room_mut::<Api>();
         let table = api.table(self.release);
@@ -280,10 +280,25 @@ mod tests {
         assert!(session.output().len() < 2 * ANSWERS_MAX, "{} bytes", session.output().len());
     }
 
+    #[test]
+    fn a_client_has_a_name_of_one_line() {
+        let control = Executor::new(0).control();
+        crate::add(&control, "test", (1, 0, 0), |_| {});
+        let mut session = Session::new(control);
+        frame_of_hello_by(&mut session, b"x\nERROR it burns\x1b[2J");
+        session.work();
+        assert_eq!(session.name(), "x?ERROR it burns?[2J");
+    }
+
     /// The first message of a client.
     fn frame_of_hello(session: &mut Session) {
+        frame_of_hello_by(session, b"x");
+    }
+
+    /// The same, of one that calls itself so.
+    fn frame_of_hello_by(session: &mut Session, name: &[u8]) {
         let mut bytes = vec![0; 4 + 64];
-        bytes[4] = b'x';
+        bytes[4..4 + name.len()].copy_from_slice(name);
         let mut out = vec![0; FRAME];
         out[8..12].copy_from_slice(&(bytes.len() as u32 + 2).to_be_bytes());
         out.extend(SOCKCLNT_CREATE.to_be_bytes());

@@ -8,6 +8,7 @@ use quiver_control::Control;
 
 use super::{Answer, Api, Call, Entry, FRAME, Listed, MessageId, Service};
 use crate::definition::Header;
+use crate::event::one_line;
 use crate::message::{Done, Dump, Message, Request, Stream};
 use crate::retval::{Refusal, Retval};
 use crate::wire::{Input, Malformed, Wire};
@@ -212,7 +213,7 @@ fn told<M: Message, R: Default, A: Answered<R>>(answered: Result<A, Refusal>) ->
     match answered {
         Ok(answer) => answer.answer(),
         Err(refusal) => {
-            tracing::info!("{} is refused: {}", M::name(), refusal.why);
+            tracing::info!("{} is refused: {}", M::name(), one_line(&refusal.why));
             (refusal.retval, R::default())
         }
     }
