@@ -14,6 +14,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_ip::register(control)?;
     quiver_neighbor::register(control)?;
     quiver_icmp::register(control)?;
+    quiver_classify::register(control);
     quiver_runtime::register(control)?;
     quiver_plugins::register(control)?;
     quiver_pg::register(control)?;

@@ -1,5 +1,7 @@
 //! Copies of packets at receive, transmit and drop, for pcap files that the control thread writes.
 
+use std::sync::Arc;
+
 use crate::channel::Outbox;
 use crate::graph::Reason;
 
@@ -31,6 +33,9 @@ pub struct Captured {
     pub reason: Option<Reason>,
 }
 
+/// Says of a packet, by what its first buffer holds, whether it is wanted.
+pub type Filter = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
 /// A worker's part of a running capture.
 #[derive(Clone)]
 pub struct Capture {
@@ -38,6 +43,13 @@ pub struct Capture {
     pub points: u8,
     /// One interface only.
     pub interface: Option<u16>,
+    /// Packets dropped for this reason only.
+    pub reason: Option<Reason>,
+    /// Packets that it takes only.
+    pub filter: Option<Filter>,
+    /// Whether dropped packets are copied from the beginning of the frame that was received, rather than from the header on
+    /// that the dropping node looked at.
+    pub frames: bool,
     /// Bytes kept of each packet.
     pub snap: usize,
     /// To whoever writes the file.
@@ -49,9 +61,15 @@ impl Capture {
     pub fn bit(point: Point) -> u8 {
         1 << point as u8
     }
+    /// A capture of all packets at some points, which are bits of [`Point`].
+    pub fn new(points: u8, snap: usize, to: Outbox<Captured>) -> Capture {
+        Capture { points, interface: None, reason: None, filter: None, frames: false, snap, to }
+    }
     #[inline]
-    pub(crate) fn wants(&self, point: Point, interface: u16) -> bool {
-        self.points & Capture::bit(point) != 0 && self.interface.is_none_or(|only| only == interface)
+    fn wants(&self, point: Point, interface: u16, reason: Option<Reason>) -> bool {
+        self.points & Capture::bit(point) != 0
+            && self.interface.is_none_or(|only| only == interface)
+            && self.reason.is_none_or(|only| reason == Some(only))
     }
     pub(crate) fn take<'a>(
         &mut self,
@@ -61,10 +79,15 @@ impl Capture {
         segments: impl Iterator<Item = &'a [u8]>,
         reason: Option<Reason>,
     ) {
-        if !self.wants(point, interface) {
+        if !self.wants(point, interface, reason) {
             return;
         }
-        let (mut bytes, mut length) = (vec![], 0);
+        let (mut bytes, mut length, mut segments) = (vec![], 0, segments.peekable());
+        if let Some(filter) = &self.filter
+            && !segments.peek().is_some_and(|first| filter(first))
+        {
+            return;
+        }
         for segment in segments {
             length += segment.len() as u32;
             bytes.extend_from_slice(&segment[..segment.len().min(self.snap - bytes.len().min(self.snap))]);

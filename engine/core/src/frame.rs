@@ -293,6 +293,15 @@ impl Frame {
     pub fn segments<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
         pool.segments_of(self.raw(i))
     }
+    /// The same from the beginning of the frame that was received: all of them begin behind the headroom, however far nodes
+    /// have gone past their headers since.
+    pub(crate) fn received<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
+        let mut raw = self.raw(i);
+        let past = raw.offset.saturating_sub(HEADROOM as u16);
+        raw.offset -= past;
+        raw.length += u32::from(past);
+        pool.segments_of(raw)
+    }
     /// What an offloading driver said of row `i`.
     pub fn offload(&self, pool: &Pool, i: usize) -> Option<Offload> {
         pool.offload_of(self.raw(i))

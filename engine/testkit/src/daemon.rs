@@ -336,7 +336,7 @@ impl Daemon {
     pub fn capture_received(&self, snap: usize) -> Inbox<Captured> {
         let dataplane = self.control.room::<Dataplane>();
         let (to, captured) = channel(100_000, dataplane.bell());
-        dataplane.capture(Some(Capture { points: Capture::bit(Point::Rx), interface: None, snap, to }));
+        dataplane.capture(Some(Capture::new(Capture::bit(Point::Rx), snap, to)));
         captured
     }
 

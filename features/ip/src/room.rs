@@ -191,7 +191,7 @@ impl Ip4 {
         for (name, end, side) in ARCS {
             graph.feature_arc(FeatureArcSpec { name, end, side })?;
         }
-        let of_input = ingress.clone();
+        let (of_input, of_local) = (ingress.clone(), (ingress.clone(), groups.clone()));
         let input = move |seed: quiver_engine::Seed| {
             Ip4InputNode(StageNode(Ip4Input { ingress: of_input.clone(), received: received.row(seed.worker) }))
         };
@@ -209,7 +209,8 @@ impl Ip4 {
         };
         graph.node(NodeSpec::around::<Ip4Rewrite, _>(rewrite).describe(describe))?;
         let protocols = self.protocols.snapshot();
-        let local = move |_| Ip4Local { protocols: protocols.clone() };
+        let local =
+            move |_| Ip4Local { protocols: protocols.clone(), ingress: of_local.0.clone(), groups: of_local.1.clone() };
         graph.node(NodeSpec::new("ip4-local", local::Next::ARCS, local).describe(describe))?;
         graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, |_| Ip4Multicast).describe(describe))?;
         graph.node(NodeSpec::new("ip4-punt", punt::Next::ARCS, |_| Ip4Punt).describe(describe))?;

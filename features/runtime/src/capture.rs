@@ -1,20 +1,22 @@
 //! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap file.
 
 use crate::Runtime;
-use crate::files::CaptureFile;
+use crate::files::{CaptureFile, CaptureFiles};
 use pcap_file::Endianness;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, Task};
 use quiver_engine::Dataplane;
-use quiver_engine::capture::{Capture, Captured, Point};
+use quiver_engine::capture::{Capture, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
+use quiver_engine::graph::Reason;
 use quiver_interface::{InterfaceEvent, Interfaces, watch};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Copies that may wait to be written; more are lost, and counted.
@@ -33,7 +35,8 @@ pub(crate) struct Running {
     interface: Option<u16>,
     writer: PcapWriter<Unwritten>,
     unwritten: Unwritten,
-    file: Rc<dyn CaptureFile>,
+    /// The file, from its first packet on.
+    file: Option<Rc<dyn CaptureFile>>,
     path: PathBuf,
     /// Packets in the file.
     written: u64,
@@ -68,6 +71,10 @@ pub(crate) struct Wanted {
     pub interface: Option<u16>,
     /// The file; a bare name is one in /tmp, as in VPP, and without a name it is called after the points.
     pub file: Option<String>,
+    /// The reason for which packets were dropped, if it is to be only one: `{node}.{reason}`.
+    pub error: Option<String>,
+    /// Whether the classifier's filter says which packets.
+    pub filter: bool,
     /// Bytes kept of each packet.
     pub snap: u32,
     /// Packets after which it ends.
@@ -83,6 +90,9 @@ pub(crate) enum CaptureError {
     /// Nobody said what.
     #[error("say what to capture: one or more of `rx`, `tx`, `drop`")]
     Nothing,
+    /// No packet is dropped for that.
+    #[error("no node drops packets as `{0}`; `show errors verbose` has all reasons, to be written {{node}}.{{reason}}")]
+    Reason(String),
     /// The file cannot be made.
     #[error("{}: {error}", path.display())]
     File {
@@ -104,17 +114,21 @@ pub(crate) struct Ended {
 }
 
 pub(crate) fn register(control: &Control) {
-    let start = Command::new(
-        "pcap trace {rx|tx|drop|max <packets:u64>|intfc <intfc:text>|file <file:text>|max-bytes-per-pkt <snap:u32>}",
+    let start = Command::waiting(
+        "pcap trace {rx|tx|drop|off|status|filter|error <error:text>|max <packets:u64>|intfc <intfc:text>|file <file:text>|\
+         max-bytes-per-pkt <snap:u32>}",
         "Write copies of packets to a pcap file; `pcap trace off` ends it.",
-        start,
+        trace,
     );
     let start = start.argument("rx", "packets received").argument("tx", "packets about to be sent");
     let start = start.argument("drop", "packets dropped").argument("packets", "stop after so many (default 1000)");
     let start = start.argument("intfc", "one interface, or `any`").argument("snap", "bytes kept of each (default 512)");
+    let start =
+        start.argument("off", "end it, and say what was written").argument("status", "say what is being captured");
+    let start = start
+        .argument("filter", "what `classify filter pcap` says")
+        .argument("error", "drops of one reason: {node}.{reason}");
     control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike)"));
-    control.commands().add(Command::waiting("pcap trace off", "End the capture, and say what was written.", off));
-    control.commands().add(Command::new("pcap trace status", "Say what is being captured.", status));
     // Whoever has the interface's number next is not the one that was meant.
     watch(control, |control, event| {
         if let InterfaceEvent::Removed(id) = event
@@ -127,6 +141,14 @@ pub(crate) fn register(control: &Control) {
 
 const POINTS: [(&str, Point); 3] = [("rx", Point::Rx), ("tx", Point::Tx), ("drop", Point::Drop)];
 
+async fn trace(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    match (matches.has("status"), matches.has("off")) {
+        (true, _) => Ok(status(&control)),
+        (_, true) => Ok(end(&control).await.map_err(|error| CommandError::new(error.to_string()))?.report),
+        _ => start(&control, &matches),
+    }
+}
+
 fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let points = POINTS.into_iter().filter(|(word, _)| matches.has(word)).map(|(_, point)| point).collect();
     let interface = match matches.find::<String>("intfc")?.filter(|name| name != "any") {
@@ -138,10 +160,16 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
         }
     };
     let (file, snap, most) = (matches.find("file")?, matches.find("snap")?, matches.find("packets")?);
-    let wanted = Wanted { points, interface, file, snap: snap.unwrap_or(512), most: most.unwrap_or(1000) };
+    let (error, filter) = (matches.find("error")?, matches.has("filter"));
+    let (snap, most) = (snap.unwrap_or(512), most.unwrap_or(1000));
+    let wanted = Wanted { points, interface, file, error, filter, snap, most };
     begin(control, wanted).map_err(|error| {
         let told = CommandError::new(error.to_string());
-        if matches!(error, CaptureError::File { .. }) { told.at(matches.place("file")) } else { told }
+        match error {
+            CaptureError::File { .. } => told.at(matches.place("file")),
+            CaptureError::Reason(_) => told.at(matches.place("error")),
+            _ => told,
+        }
     })?;
     Ok(Reply::done())
 }
@@ -151,7 +179,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     if let Some(running) = &control.room::<Runtime>().capture {
         return Err(CaptureError::Running(running.path.clone()));
     }
-    let Wanted { points, interface, file, snap, most } = wanted;
+    let Wanted { points, interface, file, error, filter, snap, most } = wanted;
     if points.is_empty() {
         return Err(CaptureError::Nothing);
     }
@@ -163,22 +191,27 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     if !path.is_absolute() {
         return Err(refused(io::Error::other("say a path that begins with `/`, or a name alone for a file in /tmp")));
     }
-    let file = control.room::<Runtime>().files.create(&path).map_err(refused)?;
+    control.room::<Runtime>().files.check(&path).map_err(refused)?;
     let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
     let unwritten = Unwritten::default();
     let writer =
         PcapWriter::with_header(unwritten.clone(), header).map_err(|error| refused(io::Error::other(error)))?;
     let dataplane = control.room::<Dataplane>();
+    let reason = error.map(|error| reason(&dataplane, &error).ok_or(CaptureError::Reason(error))).transpose()?;
+    let filter = filter.then(|| {
+        let chain = quiver_classify::pcap_filter(control);
+        Arc::new(move |packet: &[u8]| chain.takes(packet)) as Filter
+    });
     let (to, inbox) = channel(QUEUE, dataplane.bell());
-    let points = points.iter().map(|point| Capture::bit(*point)).sum();
-    dataplane.capture(Some(Capture { points, interface, snap: snap as usize, to }));
+    let all = Capture::new(points.iter().map(|point| Capture::bit(*point)).sum(), snap as usize, to);
+    dataplane.capture(Some(Capture { interface, reason, filter, frames: true, ..all }));
     let task = control.spawn("pcap", write(control.clone()));
     control.room_mut::<Runtime>().capture = Some(Running {
         inbox,
         interface,
         writer,
         unwritten,
-        file,
+        file: None,
         path,
         written: 0,
         taken: 0,
@@ -190,17 +223,34 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     Ok(())
 }
 
+/// The reason that somebody calls `{node}.{reason}`, or without braces; VPP has lower lines where dashes are here.
+fn reason(dataplane: &Dataplane, told: &str) -> Option<Reason> {
+    let plain = told.strip_prefix('{').and_then(|told| told.strip_suffix('}')).map(|told| told.split_once("}.{"));
+    let (node, reason) = plain.unwrap_or_else(|| told.rsplit_once('.'))?;
+    let graph = dataplane.graph();
+    let node = graph.find(node).ok()?;
+    let is_meant = |name: &str| name == reason.replace('_', "-");
+    let arc = graph.arcs(node).iter().position(|arc| arc.is_drop() && is_meant(arc.name))?;
+    Some(Reason::new(node, u16::try_from(arc).ok()?))
+}
+
 /// Writes what workers copied, until the capture ends or has its packets.
 async fn write(control: Control) {
     loop {
         control.sleep(EVERY).await;
         let (file, bytes, taken) = {
             let mut runtime = control.room_mut::<Runtime>();
-            let Some(running) = &mut runtime.capture else { return };
+            let Runtime { capture: Some(running), files, .. } = &mut *runtime else { return };
             running.take();
-            (running.file.clone(), running.unwritten.0.take(), running.taken)
+            // A capture without packets leaves no file.
+            let bytes = if running.taken > 0 { running.unwritten.0.take() } else { vec![] };
+            (running.file(&**files), bytes, running.taken)
         };
-        let done = if bytes.is_empty() { Ok(()) } else { file.append(bytes).await };
+        let done = match file {
+            Ok(Some(file)) if !bytes.is_empty() => file.append(bytes).await,
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
         let mut runtime = control.room_mut::<Runtime>();
         let Some(running) = &mut runtime.capture else { return };
         match done {
@@ -215,6 +265,13 @@ async fn write(control: Control) {
 }
 
 impl Running {
+    /// The file, which comes into being with the first packet.
+    fn file(&mut self, files: &dyn CaptureFiles) -> io::Result<Option<Rc<dyn CaptureFile>>> {
+        if self.file.is_none() && self.taken > 0 {
+            self.file = Some(files.create(&self.path)?);
+        }
+        Ok(self.file.clone())
+    }
     /// Takes what workers copied into the part that is to be written.
     fn take(&mut self) {
         while self.taken < self.most
@@ -240,11 +297,6 @@ impl Running {
     }
 }
 
-async fn off(control: Control, _: Matches, _: Output) -> Result<Reply, CommandError> {
-    let ended = end(&control).await.map_err(|error| CommandError::new(error.to_string()))?;
-    Ok(ended.report)
-}
-
 /// Ends the capture, when all that was copied is in the file.
 pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
     let settled = {
@@ -266,7 +318,7 @@ pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
     }
 }
 
-fn status(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+fn status(control: &Control) -> Reply {
     let runtime = control.room::<Runtime>();
-    Ok(runtime.capture.as_ref().map_or_else(|| Reply::text("No capture is running."), Running::report))
+    runtime.capture.as_ref().map_or_else(|| Reply::text("No capture is running."), Running::report)
 }

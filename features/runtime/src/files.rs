@@ -11,6 +11,8 @@ use quiver_control::LocalFuture;
 
 /// Makes files for captures.
 pub trait CaptureFiles {
+    /// Whether a file can be begun there; none is. What hinders it may come still.
+    fn check(&self, path: &Path) -> io::Result<()>;
     /// Begins a file, in place of the capture of this name if there is one. What is no capture is not touched.
     fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>>;
 }
@@ -36,6 +38,9 @@ impl MemoryFiles {
 }
 
 impl CaptureFiles for MemoryFiles {
+    fn check(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
     fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
         let file = Rc::<MemoryFile>::default();
         self.0.borrow_mut().insert(path.to_owned(), file.clone());

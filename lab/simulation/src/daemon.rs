@@ -88,7 +88,7 @@ impl Simulated {
         };
         let dataplane = control.room::<Dataplane>();
         let (to, drops) = channel(DROPS_MAX, dataplane.bell());
-        dataplane.capture(Some(Capture { points: Capture::bit(Point::Drop), interface: None, snap: 64, to }));
+        dataplane.capture(Some(Capture::new(Capture::bit(Point::Drop), 64, to)));
         let graph = dataplane.graph();
         let names = graph.nodes().map(|node| (graph.name(node), graph.arcs(node).iter().map(|arc| arc.name).collect()));
         let names = names.collect();

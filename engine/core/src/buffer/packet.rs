@@ -21,8 +21,8 @@ impl Flags {
     pub const TRACED: Flags = Flags(4);
     /// We made the packet; it was not received.
     pub const LOCAL: Flags = Flags(8);
-    /// It came in a frame for a group of stations or all of them, so it is neither forwarded nor reported (RFC 1812,
-    /// 5.3.4 and 4.3.2.7).
+    /// It came in a frame for a group of stations or all of them, so it is not reported, and not forwarded unless somebody wants
+    /// that (RFC 1812, 4.3.2.7 and 5.3.4).
     pub const LINK_GROUP: Flags = Flags(16);
     /// What a fused product leaves to the nodes, with all packets of its vector.
     pub const ODD: Flags = Flags(1 | 4);

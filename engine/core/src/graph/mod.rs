@@ -67,7 +67,10 @@ impl Node for Discard {
         if let Some(capture) = &mut cx.output.capture {
             for i in 0..frame.len() {
                 let reason = Some(Reason(frame.hop[i]));
-                capture.take(Point::Drop, frame.rx[i], cx.now, frame.segments(cx.pool, i), reason);
+                match capture.frames {
+                    true => capture.take(Point::Drop, frame.rx[i], cx.now, frame.received(cx.pool, i), reason),
+                    false => capture.take(Point::Drop, frame.rx[i], cx.now, frame.segments(cx.pool, i), reason),
+                }
             }
         }
         frame.free(cx.pool);

@@ -18,7 +18,8 @@ impl NodeId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Reason(pub(crate) u32);
 impl Reason {
-    pub(crate) fn new(node: NodeId, arc: u16) -> Reason {
+    /// The reason that an arc of a node is.
+    pub fn new(node: NodeId, arc: u16) -> Reason {
         Reason(u32::from(node.0) << 16 | u32::from(arc))
     }
     /// The node that decided.

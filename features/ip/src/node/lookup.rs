@@ -4,6 +4,7 @@
 //! senders are told by `icmp4-error`.
 
 use std::cell::Cell;
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::{
@@ -181,6 +182,14 @@ impl LookupBody<'_> {
         }
         nobodys
     }
+}
+
+/// The first hop that an address has in the table of an interface.
+pub(super) fn first_hop(ingress: &Ingress, groups: &[GroupRow], guard: Guard<'_>, interface: u16, to: Ipv4Addr) -> u32 {
+    let Some(table) = ingress.table(ingress.word(interface.into())) else { return hop::NO_ROUTE };
+    let leaf = table.lpm.lookup(guard, to.to_bits());
+    let group = table.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf));
+    groups.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
 
 /// The group of a route.

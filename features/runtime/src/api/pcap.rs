@@ -44,9 +44,6 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
         let what = format!("filename: '{file}' is no name of a file in /tmp; give one without slashes");
         return Err(Refusal::new(Retval::ILLEGAL_NAME, what));
     }
-    if request.filter || !request.error.0.is_empty() {
-        return Err(Refusal::unimplemented("filter, error: all packets are copied; readers of the file choose"));
-    }
     let interface = match request.sw_if_index {
         InterfaceIndex(0 | NONE) => None,
         index => Some(find(control, index)?.id.0),
@@ -54,13 +51,14 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
     let chosen = [request.capture_rx, request.capture_tx, request.capture_drop].into_iter();
     let points =
         chosen.zip([Point::Rx, Point::Tx, Point::Drop]).filter_map(|(is_wanted, point)| is_wanted.then_some(point));
-    let (snap, most) = (request.max_bytes_per_packet, request.max_packets.into());
-    Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), snap, most })?)
+    let (snap, most, filter) = (request.max_bytes_per_packet, request.max_packets.into(), request.filter);
+    let error = Some(request.error.0).filter(|error| !error.is_empty());
+    Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), error, filter, snap, most })?)
 }
 
 async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
     match end(&control).await?.written {
-        // The file is there, but VPP's clients expect to be told.
+        // There is no file.
         0 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
         _ => Ok(()),
     }
@@ -71,6 +69,7 @@ impl From<CaptureError> for Refusal {
         let retval = match error {
             CaptureError::Running(_) => Retval::INVALID_VALUE,
             CaptureError::Nothing | CaptureError::NotRunning => Retval::VALUE_EXIST,
+            CaptureError::Reason(_) => Retval::NO_SUCH_ENTRY,
             CaptureError::File { .. } => Retval::SYSCALL_ERROR_1,
         };
         Refusal::new(retval, error.to_string())
@@ -93,6 +92,7 @@ mod tests {
             quiver_interface::register(control).map_err(|error| error.to_string())?;
             crossing::register(control).map_err(|error| error.to_string())?;
             quiver_pg::register(control).map_err(|error| error.to_string())?;
+            quiver_classify::register(control);
             crate::register(control).map_err(|error| error.to_string())
         };
         let (answer, send, sent) = (quiver_interface::Events::answer, quiver_pg::send, quiver_pg::sent);
@@ -153,8 +153,46 @@ mod tests {
         caller.request(&wanted(0, "none.pcap")).expect("it begins");
         let ended = off(&mut daemon, &mut caller);
         assert_eq!(ended.err(), Some(Retval::NO_SUCH_ENTRY));
+        assert!(files.read("/tmp/none.pcap").is_none(), "it had no packet");
         let ended = off(&mut daemon, &mut caller);
         assert_eq!(ended.err(), Some(Retval::VALUE_EXIST));
+    }
+
+    #[test]
+    fn a_filter_and_a_reason_choose_among_packets() {
+        let (mut daemon, files) = (daemon(), MemoryFiles::default());
+        crate::capture_to(daemon.control(), Rc::new(files.clone()));
+        let mut caller = Caller::connect(daemon.control());
+        let mut lengths = |daemon: &mut Daemon, name: &str, request: PcapTraceOn| {
+            caller.request(&request).expect("it begins");
+            for byte in [7, 8] {
+                daemon.send("pg0", &[byte; 60 + 1]).expect("pg0 is up");
+            }
+            daemon.settle().expect("it settles");
+            let ended = off(daemon, &mut caller);
+            let bytes = files.read(Path::new("/tmp").join(name));
+            assert_eq!(ended.is_ok(), bytes.is_some(), "{name}");
+            let mut reader = PcapReader::new(std::io::Cursor::new(bytes?)).expect("a header");
+            let mut seen = vec![];
+            while let Some(packet) = reader.next_packet() {
+                seen.push(packet.expect("a whole one").data[0]);
+            }
+            Some(seen)
+        };
+        let filtered = |name: &str| PcapTraceOn { filter: true, ..wanted(0, name) };
+        assert_eq!(lengths(&mut daemon, "nothing.pcap", filtered("nothing.pcap")), None, "there is no table");
+        daemon.configure("classify filter pcap mask hex ff match hex 08");
+        assert_eq!(lengths(&mut daemon, "eights.pcap", filtered("eights.pcap")), Some(vec![8, 8]), "in and out");
+        daemon.configure("classify filter pcap del\nset interface state pg1 down");
+        let dropped = |reason: &str, name: &str| PcapTraceOn {
+            error: format!("{{interface-output}}.{{{reason}}}").into(),
+            capture_drop: true,
+            ..wanted(0, name)
+        };
+        let down = dropped("interface_down", "down.pcap");
+        assert_eq!(lengths(&mut daemon, "down.pcap", down), Some(vec![7, 8]), "not as received");
+        let full = dropped("tx-full", "full.pcap");
+        assert_eq!(lengths(&mut daemon, "full.pcap", full), None, "another reason");
     }
 
     #[test]
@@ -166,8 +204,8 @@ mod tests {
             (wanted(0, "/etc/passwd"), Retval::ILLEGAL_NAME),
             (wanted(0, ".."), Retval::ILLEGAL_NAME),
             (wanted(99, "a.pcap"), Retval::INVALID_SW_IF_INDEX),
-            (PcapTraceOn { filter: true, ..wanted(0, "a.pcap") }, Retval::UNIMPLEMENTED),
-            (PcapTraceOn { error: "{ip4-input}.{bad-header}".into(), ..wanted(0, "a.pcap") }, Retval::UNIMPLEMENTED),
+            (PcapTraceOn { error: "{ip4-input}.{bad-luck}".into(), ..wanted(0, "a.pcap") }, Retval::NO_SUCH_ENTRY),
+            (PcapTraceOn { error: "interface-output".into(), ..wanted(0, "a.pcap") }, Retval::NO_SUCH_ENTRY),
             (PcapTraceOn { capture_rx: false, capture_tx: false, ..wanted(0, "a.pcap") }, Retval::VALUE_EXIST),
         ] {
             assert_eq!(caller.request(&request).err(), Some(retval), "{request:?}");

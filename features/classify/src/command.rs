@@ -1,0 +1,96 @@
+//! `classify filter`, `show classify filter`, `show classify tables`.
+
+use std::fmt::Write;
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use serde_json::json;
+
+use crate::Classifier;
+use crate::table::{Table, TableError};
+use crate::text::{self, Words};
+
+pub(crate) fn register(control: &Control) {
+    let filter = Command::new(
+        "classify filter pcap <words:text>...",
+        "Have `pcap trace ... filter` take packets whose bytes behind a mask are as given: mask l3 ip4 src match l3 ip4 src \
+         10.0.0.1; `del` takes back the table of a mask, or all.",
+        filter,
+    );
+    control.commands().add(filter);
+    control.commands().add(Command::new("show classify filter [verbose]", "Show what uses which tables.", show_filter));
+    let show = "show classify tables {verbose [<level:u32>] | index <number:u32>}";
+    let show = Command::new(show, "Show masks, values, and how many packets had them.", show_tables);
+    control.commands().add(show.argument("level", "nothing but VPP's habit").argument("number", "one table"));
+}
+
+fn filter(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let wrong = |error: String| CommandError::new(error).at(matches.place("words"));
+    let Words { del, mask, value } =
+        text::words(&matches.all::<String>("words")?).map_err(|error| wrong(error.to_string()))?;
+    let refused = |error: TableError| wrong(error.to_string());
+    let mut room = control.room_mut::<Classifier>();
+    let Classifier { pcap, next } = &mut *room;
+    match (del, mask) {
+        (true, None) => *pcap = Default::default(),
+        (true, Some(mask)) => {
+            if !pcap.remove(&mask) {
+                return Err(wrong("there is no table with this mask; `show classify tables` has them".into()));
+            }
+        }
+        (false, None) => return Err(wrong("there is no mask; say which bytes count: mask l3 ip4 src".into())),
+        (false, Some(mask)) => {
+            let value = value.as_deref();
+            if let Some(table) = pcap.find(&mask) {
+                value.map_or(Ok(()), |value| table.add(value)).map_err(refused)?;
+                return Ok(Reply::done());
+            }
+            let mut table = Table::new(*next, &mask).map_err(refused)?;
+            value.map_or(Ok(()), |value| table.add(value)).map_err(refused)?;
+            *next += 1;
+            pcap.add(table);
+        }
+    }
+    Ok(Reply::done())
+}
+
+fn show_filter(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let room = control.room::<Classifier>();
+    let numbers: Vec<_> = room.pcap.tables().iter().map(|table| table.number).collect();
+    let shown = if matches.has("verbose") { &numbers[..] } else { &numbers[..numbers.len().min(1)] };
+    let listed = match shown {
+        [] => " none".to_owned(),
+        _ => shown.iter().map(|number| format!(" {number}")).collect(),
+    };
+    let what = if matches.has("verbose") { "table(s)" } else { "first table" };
+    let text = format!(
+        "{:<30} Table(s)\n{:<30} --------\n{:<30} {what}{listed}\n",
+        "Filter Used By", "--------------", "pcap rx/tx/drop:"
+    );
+    Ok(Reply::new(text, json!({"pcap": numbers})))
+}
+
+fn show_tables(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let (room, only) = (control.room::<Classifier>(), matches.find::<u32>("number")?);
+    let (tables, mut text, mut all) = (room.pcap.tables(), String::new(), vec![]);
+    for (place, table) in tables.iter().enumerate().filter(|(_, table)| only.is_none_or(|only| only == table.number)) {
+        let next = tables.get(place + 1).map(|next| next.number);
+        let values: Vec<_> = table.values().map(|(value, hits)| (digits(value), hits)).collect();
+        let told = next.map_or("-".into(), |next| next.to_string());
+        let _ = writeln!(text, "{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl");
+        let _ = writeln!(text, "{:>10}{:>10}{told:>10}\n  mask {}", table.number, values.len(), digits(table.mask()));
+        for (value, hits) in values.iter().filter(|_| matches.has("verbose")) {
+            let _ = writeln!(text, "  match {value} hits {hits}");
+        }
+        let values = values.iter().map(|(value, hits)| json!({"match": value, "hits": hits})).collect::<Vec<_>>();
+        all.push(json!({"index": table.number, "next": next, "mask": digits(table.mask()), "sessions": values}));
+    }
+    if all.is_empty() {
+        text = "No classifier tables configured".into();
+    }
+    Ok(Reply::new(text, json!(all)))
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
