@@ -18,6 +18,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_runtime::register(control)?;
     quiver_plugins::register(control)?;
     quiver_pg::register(control)?;
+    quiver_pipe::register(control)?;
     quiver_tap::register(control)?;
     quiver_memif::register(control)?;
     quiver_af_packet::register(control)?;

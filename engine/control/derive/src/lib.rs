@@ -5,8 +5,11 @@
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
+use syn::parse::Parse;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitStr, Meta, parse_macro_input};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit, LitStr, Meta, Token, parse_macro_input,
+};
 
 /// Makes a struct a record: a group of fields inside an object.
 #[proc_macro_derive(Record, attributes(default))]
@@ -148,28 +151,35 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
 struct ObjectAttribute {
     kind: LitStr,
     provides: Option<LitStr>,
+    parts: Vec<LitStr>,
 }
 
 fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
-    let (mut kind, mut provides) = (None, None);
+    let (mut kind, mut provides, mut parts) = (None, None, vec![]);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("object")) {
         attribute.parse_nested_meta(|meta| {
             let place = match () {
                 () if meta.path.is_ident("kind") => &mut kind,
                 () if meta.path.is_ident("provides") => &mut provides,
-                () => return Err(meta.error("expected kind = \"...\" or provides = \"...\"")),
+                () if meta.path.is_ident("parts") => {
+                    let endings;
+                    syn::parenthesized!(endings in meta.input);
+                    parts = endings.parse_terminated(<LitStr as Parse>::parse, Token![,])?.into_iter().collect();
+                    return Ok(());
+                }
+                () => return Err(meta.error("expected kind = \"...\", provides = \"...\" or parts(\"...\")")),
             };
             *place = Some(meta.value()?.parse()?);
             Ok(())
         })?;
     }
     let kind = kind.ok_or_else(|| Error::new(input.span(), "#[object(kind = \"...\")] is missing"))?;
-    Ok(ObjectAttribute { kind, provides })
+    Ok(ObjectAttribute { kind, provides, parts })
 }
 
 fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let name = &input.ident;
-    let ObjectAttribute { kind, provides } = object_attribute(input)?;
+    let ObjectAttribute { kind, provides, parts } = object_attribute(input)?;
     let provides = match provides {
         Some(space) => quote!(::core::option::Option::Some(#space)),
         None => quote!(::core::option::Option::None),
@@ -193,6 +203,7 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
         impl ::quiver_control::object::Object for #name {
             const KIND: &'static str = #kind;
             const PROVIDES: ::core::option::Option<&'static str> = #provides;
+            const PARTS: &'static [&'static str] = &[#(#parts),*];
             type Key = #key;
             fn key(&self) -> Self::Key {
                 #key_value

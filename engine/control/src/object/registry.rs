@@ -80,7 +80,9 @@ impl<O: Object> AnyObject for O {
     }
     fn provides(&self) -> Vec<ObjectRef> {
         let own = Object::id(self);
-        let shared = O::PROVIDES.map(|space| ObjectRef::new(space, own.name.clone()));
+        let names = || std::iter::once(&"").chain(O::PARTS).map(|part| format!("{}{part}", own.name));
+        let shared = O::PROVIDES.into_iter().flat_map(|space| names().map(move |name| ObjectRef::new(space, name)));
+        let shared: Vec<_> = shared.collect();
         [own].into_iter().chain(shared).collect()
     }
     fn targets(&self, own: &[ObjectRef]) -> Vec<ObjectRef> {

@@ -156,6 +156,7 @@ fn device(interface: &Interface) -> &'static str {
         "loopback" => "Loopback",
         "packet-generator" => "pg",
         "tap" => "virtio",
+        "pipe" => "Pipe",
         kind => kind,
     }
 }
