@@ -36,7 +36,7 @@ pub fn run(command: &mut Command) -> Result<String, Error> {
     Err(Error::Failed { command: line, status: output.status, output: complaint.trim().to_owned() })
 }
 
-/// A program in the background, with its output in a file of the world. It is killed when this value is dropped.
+/// A program in the background, with its output in a file. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
@@ -47,12 +47,17 @@ pub struct Program {
 impl Program {
     /// Starts a program; only inside a world, for its output goes to the world's private `/run`.
     pub fn start(command: &mut Command) -> Result<Self, Error> {
-        let line = line(command);
         let name = command.get_program().to_string_lossy().replace('/', "-");
         let log = PathBuf::from(format!("/run/{}-{name}.log", STARTED.fetch_add(1, Ordering::Relaxed)));
+        Self::start_with_log(command.stdin(Stdio::null()), log)
+    }
+
+    /// Starts a program whose output goes to this file, and whose input is what the command says.
+    pub fn start_with_log(command: &mut Command, log: PathBuf) -> Result<Self, Error> {
+        let line = line(command);
         let file = File::create(&log).map_err(|e| Error::system(format!("make {}", log.display()), e))?;
         let copy = file.try_clone().map_err(|e| Error::system(format!("share {}", log.display()), e))?;
-        let child = command.stdin(Stdio::null()).stdout(file).stderr(copy).spawn();
+        let child = command.stdout(file).stderr(copy).spawn();
         let child = child.map_err(|source| Error::Start { command: line.clone(), source })?;
         Ok(Self { child, command: line, log })
     }

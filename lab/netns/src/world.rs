@@ -75,10 +75,7 @@ fn outside() -> Result<World, Error> {
     // Read before there are other mounts, in which the path would be another in a chroot.
     let program = env::current_exe().map_err(|e| Error::system("find the path of this program", e))?;
     // Blocked before the child starts, so that no signal can come between.
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        signals.add(signal);
-    }
+    let signals = signals();
     signals.thread_block().map_err(|e| Error::system("block signals", e))?;
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC)
         .map_err(|e| Error::system("receive signals by a file descriptor", e))?;
@@ -101,6 +98,11 @@ fn outside() -> Result<World, Error> {
         .spawn()
         .map_err(|source| Error::Start { command: program.display().to_string(), source })?;
     exit(wait(child, lifeline, signals)?)
+}
+
+/// The signals by which a user ends a program.
+fn signals() -> SigSet {
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT].into_iter().collect()
 }
 
 /// Waits until the world ends, is stopped by a signal or is kept; returns the exit status for the user.
@@ -132,6 +134,8 @@ fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd) -> Result
 }
 
 fn inside() -> Result<World, Error> {
+    // The outer process takes them and ends the world; programs of the world can be ended by them in good order.
+    signals().thread_unblock().map_err(|e| Error::system("let signals come", e))?;
     let lifeline = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
     let lifeline = lifeline.map_err(|e| Error::system("take the lifeline", e))?;
     let mut watched = lifeline.try_clone().map_err(|e| Error::system("share the lifeline", e))?;
