@@ -256,7 +256,11 @@ impl Gaps {
             if long {
                 let since = self.last.wrapping_sub(self.read_at) as f64 * self.nanoseconds_per_tick;
                 let before = self.cpu + since as u64;
-                worker.counters().gap_max.raise(cpu.saturating_sub(before));
+                let ran = cpu.saturating_sub(before);
+                worker.counters().gap_max.raise(ran);
+                // Of a turn without packets no ticks were counted.
+                let ran = (ran as f64 / self.nanoseconds_per_tick) as u64;
+                worker.counters().preempted_ticks.add(gap.saturating_sub(ran).min(worker.busy));
             }
             (self.cpu, self.read_at) = (cpu, ticks());
         } else {

@@ -34,10 +34,14 @@ pub struct WorkerCounters {
     pub turns: Counter,
     /// Turns that received packets.
     pub busy_turns: Counter,
+    /// Packets that these received, by queues and from other workers.
+    pub packets: Counter,
     /// Packets that other workers handed over.
     pub handed_over: Counter,
     /// Ticks of the time stamp counter in turns that received packets.
     pub busy_ticks: Counter,
+    /// Those of them during which the system had taken the thread off its core; only gaps worth a look at its CPU clock.
+    pub preempted_ticks: Counter,
     /// Times that the worker slept until something came.
     pub sleeps: Counter,
     /// Times that it took a nap so that packets gather.
@@ -72,6 +76,8 @@ pub struct Worker {
     pub(crate) fine_clock: FineClock,
     /// What the last turn received.
     pub(crate) harvest: Harvest,
+    /// Ticks of the last turn, if that received packets.
+    pub(crate) busy: u64,
 }
 
 impl Worker {
@@ -103,6 +109,7 @@ impl Worker {
             now: 0,
             fine_clock: FineClock::default(),
             harvest: Harvest::default(),
+            busy: 0,
         }
     }
     /// Reads the mail, receives at most one vector from each queue, and sees every packet through. Returns how many
@@ -115,8 +122,22 @@ impl Worker {
         // One reading ends what came before and begins what comes next: at small vectors they are what a turn costs.
         let mut clock = start;
         let Worker {
-            id, vector, level, reader, pool, graph, ports, places, emitted, counters, outbound, inbound, ..
+            id,
+            vector,
+            level,
+            reader,
+            pool,
+            graph,
+            ports,
+            places,
+            emitted,
+            counters,
+            outbound,
+            inbound,
+            busy,
+            ..
         } = self;
+        *busy = 0;
         let guard = reader.guard();
         let node = graph.dispatcher();
         let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted, node, outbound };
@@ -142,7 +163,9 @@ impl Worker {
         counters.turns.add(1);
         if packets > 0 {
             counters.busy_turns.add(1);
-            counters.busy_ticks.add(ticks().wrapping_sub(start));
+            counters.packets.add(packets as u64);
+            *busy = ticks().wrapping_sub(start);
+            counters.busy_ticks.add(*busy);
         }
         seam("a turn done, its end not announced");
         reader.quiescent();

@@ -17,10 +17,12 @@ struct Done {
 
 /// What a worker says of itself, under these names.
 type Count = (&'static str, fn(&WorkerCounters) -> &Counter);
-const COUNTS: [Count; 7] = [
+const COUNTS: [Count; 9] = [
     ("turns", |worker| &worker.turns),
     ("busy-turns", |worker| &worker.busy_turns),
+    ("packets", |worker| &worker.packets),
     ("busy-ticks", |worker| &worker.busy_ticks),
+    ("preempted-ticks", |worker| &worker.preempted_ticks),
     ("handed-over", |worker| &worker.handed_over),
     ("sleeps", |worker| &worker.sleeps),
     ("naps", |worker| &worker.naps),
