@@ -103,18 +103,29 @@ impl Client {
     }
     /// Asks, and waits for the answer.
     pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Reply, ClientError> {
+        let (retval, bytes) = self.exchange(request)?;
+        match retval {
+            Retval::DONE => read(&bytes),
+            retval => Err(ClientError::Refused { message: R::name(), retval }),
+        }
+    }
+    /// The same for requests whose answers say something when they are refused, too.
+    pub fn answer<R: Request>(&mut self, request: &R) -> Result<(Retval, R::Reply), ClientError> {
+        let (retval, bytes) = self.exchange(request)?;
+        Ok((retval, read(&bytes)?))
+    }
+    /// Sends, and waits for the answer: whether it was done, and the bytes behind that.
+    fn exchange<R: Request>(&mut self, request: &R) -> Result<(Retval, Vec<u8>), ClientError> {
         let reply = self.number::<R::Reply>()?;
         let context = self.send(request)?;
         let bytes = self.until(|number, bytes| number == reply && bytes.starts_with(&context.to_be_bytes()))?;
         // Behind the context.
         let mut input = Input::new(&bytes[4..]);
-        if R::Reply::HEADER == Header::Reply {
-            let retval = i32::take(&mut input).map_err(malformed::<R::Reply>)?;
-            if retval != 0 {
-                return Err(ClientError::Refused { message: R::name(), retval: Retval(retval) });
-            }
+        if R::Reply::HEADER != Header::Reply {
+            return Ok((Retval::DONE, bytes[4..].to_vec()));
         }
-        R::Reply::take(&mut input).map_err(malformed::<R::Reply>)
+        let retval = i32::take(&mut input).map_err(malformed::<R::Reply>)?;
+        Ok((Retval(retval), bytes[8..].to_vec()))
     }
     /// Asks, and waits for all answers.
     pub fn dump<D: Dump>(&mut self, request: &D) -> Result<Vec<D::Details>, ClientError> {
@@ -191,6 +202,10 @@ impl Client {
             self.events.push_back((number, bytes));
         }
     }
+}
+
+fn read<M: Message>(bytes: &[u8]) -> Result<M, ClientError> {
+    M::take(&mut Input::new(bytes)).map_err(malformed::<M>)
 }
 
 /// The table at the end of the answer to the first message, behind `client_index`, `context`, `response` and `index`.
