@@ -1,0 +1,27 @@
+//! On which cores threads run.
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
+use crate::Job;
+
+/// The cores that this thread may use.
+pub fn all() -> Vec<usize> {
+    // A kernel that does not say so refuses to have threads kept on cores, too: that error names them.
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
+}
+
+/// Where a device's other threads belong: not on the cores of its workers, if there are others.
+pub fn others(job: &Job<'_>) -> Vec<usize> {
+    let mut cores = all();
+    if cores.iter().any(|core| !job.cpus.contains(core)) {
+        cores.retain(|core| !job.cpus.contains(core));
+    }
+    cores
+}
+
+/// As `taskset` and most programs take them: `1,3`.
+pub fn list(cores: &[usize]) -> String {
+    cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,33 @@
+//! Routes that are added under load.
+
+use quiver_suite::{Routes, Traffic};
+
+use crate::Error;
+
+/// Where the next ones begin.
+pub struct Growth {
+    device: &'static str,
+    traffic: Traffic,
+    grown: u32,
+}
+
+impl Growth {
+    /// Of a device that has none of them yet.
+    pub fn new(device: &'static str, traffic: Traffic) -> Growth {
+        Growth { device, traffic, grown: 0 }
+    }
+
+    /// So many more.
+    ///
+    /// # Errors
+    /// The case routes nothing.
+    pub fn next(&mut self, entries: u32) -> Result<Routes, Error> {
+        if self.traffic.sides[1].routes.is_empty() {
+            let (command, answer) = ("add routes".to_owned(), "the case routes nothing".to_owned());
+            return Err(Error::Refused { device: self.device, command, answer });
+        }
+        let routes = self.traffic.unused(self.grown, entries);
+        self.grown = self.grown.saturating_add(entries);
+        Ok(routes)
+    }
+}

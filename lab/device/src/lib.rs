@@ -1,0 +1,147 @@
+//! Devices under test: what the lab sends packets through and measures.
+//!
+//! A [`Job`] says what a device is to do, on which cores, and where the generator's ends are; [`start`] starts a process of
+//! the case's device for it, configures that in its own language, and returns a [`Device`], by which everything else is
+//! asked. The generator is the master of every memif interface and listens; a device connects, with both of its ports.
+//!
+//! What a device makes, it makes in the job's folder and in the namespace of its ports. All of it is gone with the value,
+//! after a panic, too.
+#![forbid(unsafe_code)]
+
+mod cores;
+mod error;
+mod growth;
+mod linux;
+mod process;
+mod quiver;
+mod testpmd;
+mod usage;
+mod vpp;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use quiver_netns::Namespace;
+use quiver_suite::Case;
+use quiver_suite::field::{self, Frame};
+
+pub use error::Error;
+pub use usage::{Busy, Measure, Usage};
+
+/// What a device is to do.
+pub struct Job<'run> {
+    /// The case: device, function, scale, frames.
+    pub case: &'run Case,
+    /// The two ends that it joins.
+    pub ports: [Port<'run>; 2],
+    /// The core of each worker. What else the device's process does is kept off these where there are others.
+    pub cpus: Vec<usize>,
+    /// Where its files may lie: sockets, configuration, output.
+    pub folder: &'run Path,
+    /// The device's program; without one it is looked for where it usually is.
+    pub program: Option<PathBuf>,
+}
+
+/// One of a device's two ends.
+pub enum Port<'run> {
+    /// A memif interface, whose master listens.
+    Memif {
+        /// Where.
+        socket: PathBuf,
+        /// Its number there.
+        id: u32,
+    },
+    /// An interface of the kernel, an end of a veth or a tap: the kernel forwards by it, others take it over by AF_PACKET.
+    /// Both ports of a job are in the same namespace.
+    Host {
+        /// Where it is.
+        namespace: &'run Namespace,
+        /// What it is called there.
+        name: String,
+    },
+}
+
+/// A running device under test.
+pub trait Device: Send {
+    /// What it is, as it says itself.
+    fn version(&self) -> String;
+
+    /// What it was told, in its own language.
+    fn configuration(&self) -> &str;
+
+    /// Waits until packets can pass.
+    ///
+    /// # Errors
+    /// It ends, or time is over.
+    fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error>;
+
+    /// What it has used since it was started.
+    ///
+    /// # Errors
+    /// It ends, or does not say so.
+    fn usage(&mut self) -> Result<Usage, Error>;
+
+    /// What it has counted since it was started, by its own names, with drops by reason.
+    ///
+    /// # Errors
+    /// It ends, or does not say so.
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error>;
+
+    /// Adds so many routes that no packet takes, and returns when it says that they are there.
+    ///
+    /// # Errors
+    /// It ends, refuses, or routes nothing.
+    fn grow(&mut self, entries: u32) -> Result<(), Error>;
+
+    /// Ends it in good order.
+    ///
+    /// # Errors
+    /// It has ended before by itself, or does not end.
+    fn stop(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// Starts the case's device, configured but perhaps not yet connected.
+///
+/// # Errors
+/// Its program is missing or ends, it refuses a command, or cannot do what the job says.
+pub fn start(job: &Job<'_>) -> Result<Box<dyn Device>, Error> {
+    match job.case.device {
+        field::Device::Quiver => Ok(Box::new(quiver::Quiver::start(job)?)),
+        field::Device::Vpp => Ok(Box::new(vpp::Vpp::start(job)?)),
+        field::Device::Testpmd => Ok(Box::new(testpmd::Testpmd::start(job)?)),
+        field::Device::Linux => Ok(Box::new(linux::Linux::start(job)?)),
+    }
+}
+
+/// Descriptors in a ring of memif. A closed loop has 1,024 packets on their way at most, and a long frame takes five buffers
+/// of 2,048 bytes, which every device has.
+fn ring_size(frame: Frame) -> u32 {
+    match frame {
+        Frame::Bytes(bytes) if bytes > 2048 => 8192,
+        Frame::Bytes(_) | Frame::Imix => 2048,
+    }
+}
+
+impl Job<'_> {
+    /// The number that a device gives the socket of a port, 1 or 2: where both are at one, that is one number.
+    fn socket_number(&self, at: usize) -> usize {
+        match &self.ports {
+            [Port::Memif { socket: first, .. }, Port::Memif { socket: second, .. }] if first != second => at + 1,
+            _ => 1,
+        }
+    }
+
+    /// The namespace of its ports, if they are interfaces of the kernel.
+    fn namespace(&self) -> Option<&Namespace> {
+        self.ports.iter().find_map(|port| match port {
+            Port::Host { namespace, .. } => Some(*namespace),
+            Port::Memif { .. } => None,
+        })
+    }
+}
+
+/// The page of this room, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;

@@ -1,0 +1,326 @@
+//! Quiver: a quiverd of its own, spoken to at its command socket.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use quiver_control::protocol::{Request, Response};
+use quiver_suite::field::{Feature, Function, Scale};
+use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
+use serde_json::Value;
+
+use crate::growth::Growth;
+use crate::process::{Process, Progress, program};
+use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
+
+/// What errors call it.
+const QUIVER: &str = "quiver";
+/// How long it may take to answer its first command.
+const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// How long any other command may take: two million routes are some seconds' work.
+const ANSWER_WITHIN: Duration = Duration::from_secs(120);
+/// From so many routes on a table is made for many.
+const MANY: u32 = 1000;
+
+/// A running quiverd.
+pub struct Quiver {
+    process: Process,
+    socket: PathBuf,
+    version: String,
+    configuration: String,
+    growth: Growth,
+    /// Which table routes go to that are added, and by which interface.
+    table: &'static str,
+    uplink: String,
+}
+
+impl Quiver {
+    /// Starts one, and gives it its commands.
+    pub fn start(job: &Job<'_>) -> Result<Quiver, Error> {
+        let socket = job.folder.join("cli");
+        let program = match &job.program {
+            None => built()?,
+            Some(_) => program(job, "quiverd", "build it with `cargo build --release -p quiverd`")?,
+        };
+        let mut command = Process::command(job, &program, &cores::others(job));
+        command.arg("--socket").arg(&socket).args(["--log-level", "warn"]);
+        command.arg("--workers").arg(job.cpus.len().to_string()).arg("--cores").arg(cores::list(&job.cpus));
+        let process = Process::start(QUIVER, job, &mut command)?;
+        let traffic = Traffic::of(job.case);
+        let wires = wires(job, &traffic);
+        let commands = commands(job, &traffic, &wires);
+        let mut quiver = Quiver {
+            process,
+            socket,
+            version: String::new(),
+            configuration: commands.join("\n"),
+            growth: Growth::new(QUIVER, traffic),
+            table: table(job).map_or("", |_| "table 1"),
+            uplink: wires[1].ends().to_owned(),
+        };
+        let socket = quiver.socket.clone();
+        quiver.process.wait_until("an answer", FIRST_ANSWER_WITHIN, |_| {
+            Ok(match ask(&socket, "show version", FIRST_ANSWER_WITHIN) {
+                Ok(_) => Progress::Done,
+                Err(error) => Progress::NotYet(error.to_string()),
+            })
+        })?;
+        let answer = quiver.ask("show version")?;
+        quiver.version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
+        commands.iter().try_for_each(|line| quiver.ask(line).map(drop))?;
+        Ok(quiver)
+    }
+
+    /// Gives a command, as users type it, and returns its answer as JSON.
+    fn ask(&mut self, line: &str) -> Result<Value, Error> {
+        match ask(&self.socket, line, ANSWER_WITHIN) {
+            Ok(Response::Done(answer)) => Ok(answer.json),
+            Ok(Response::Error(refusal)) => {
+                Err(Error::Refused { device: QUIVER, command: line.to_owned(), answer: refusal.what })
+            }
+            Ok(other) => Err(foreign(line, "an end", format!("{other:?}"))),
+            Err(error) => Err(self.process.silent(line, error)),
+        }
+    }
+
+    /// The entries of its statistics below a name.
+    fn statistics(&mut self, name: &str) -> Result<Value, Error> {
+        let line = format!("show statistics segment {name}");
+        let mut answer = self.ask(&line)?;
+        match answer.get_mut("entries") {
+            Some(entries) => Ok(entries.take()),
+            None => Err(foreign(&line, "entries", answer.to_string())),
+        }
+    }
+}
+
+impl Device for Quiver {
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn configuration(&self) -> &str {
+        &self.configuration
+    }
+
+    fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
+        let socket = self.socket.clone();
+        self.process.wait_until("the connection of its ports", within, |process| {
+            let line = "show memif";
+            let answer = ask(&socket, line, ANSWER_WITHIN).map_err(|error| process.silent(line, error))?;
+            let Response::Done(answer) = answer else { return Err(foreign(line, "a table", format!("{answer:?}"))) };
+            let all = answer.json.as_array().is_some_and(|rows| rows.iter().all(|row| row["state"] == "connected"));
+            Ok(if all { Progress::Done } else { Progress::NotYet(answer.json.to_string()) })
+        })
+    }
+
+    fn usage(&mut self) -> Result<Usage, Error> {
+        let cpu = self.process.cpu()?;
+        let workers = self.statistics("/quiver/workers/")?;
+        let sum = |name: &str| match workers.get(format!("/quiver/workers/{name}")) {
+            Some(entry) => Ok(sum(&entry["value"], None)),
+            None => Err(foreign("show statistics segment /quiver/workers/", name, workers.to_string())),
+        };
+        let spent = sum("busy-ticks")?.saturating_sub(sum("preempted-ticks")?) as f64;
+        // What one worker hands to another both of them received.
+        let packets = sum("packets")?.saturating_sub(sum("handed-over")?);
+        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::ThreadTicks, spent, packets }) })
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
+        let mut counters = BTreeMap::new();
+        let interfaces = self.statistics("/if/")?;
+        let names: Vec<_> = interfaces["/if/names"]["value"].as_array().cloned().unwrap_or_default();
+        for (index, name) in names.iter().enumerate() {
+            let Some(name) = name.as_str() else { continue };
+            for (what, counter) in [("rx", "/if/rx"), ("tx", "/if/tx"), ("drops", "/if/drops")] {
+                counters.insert(format!("{name} {what}"), sum(&interfaces[counter]["value"], Some(index)));
+            }
+        }
+        let line = "show errors";
+        let answer = self.ask(line)?;
+        for row in answer.as_array().into_iter().flatten() {
+            let (node, reason, count) = (row["node"].as_str(), row["reason"].as_str(), row["count"].as_u64());
+            let Some(((node, reason), count)) = node.zip(reason).zip(count) else {
+                return Err(foreign(line, "node, reason and count", answer.to_string()));
+            };
+            *counters.entry(format!("{node} {reason}")).or_default() += count;
+        }
+        Ok(counters)
+    }
+
+    fn grow(&mut self, entries: u32) -> Result<(), Error> {
+        let routes = self.growth.next(entries)?;
+        let line = route(&routes, self.table, &self.uplink);
+        self.ask(&line).map(drop)
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), Error> {
+        self.process.stop()
+    }
+}
+
+/// Asks at a command socket, and returns the end of the answer.
+fn ask(socket: &Path, line: &str, within: Duration) -> io::Result<Response> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(within))?;
+    let request = Request::Command { line: line.into(), json: true };
+    writeln!(stream, "{}", serde_json::to_string(&request)?)?;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut answer = String::new();
+        if lines.read_line(&mut answer)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
+        }
+        match serde_json::from_str(&answer)? {
+            Response::Part(_) => {}
+            end => return Ok(end),
+        }
+    }
+}
+
+fn foreign(command: &str, lacking: &str, answer: String) -> Error {
+    Error::Foreign { device: QUIVER, command: command.to_owned(), lacking: lacking.to_owned(), answer }
+}
+
+/// The sum of a counter of all threads: of one interface, or of everything.
+fn sum(threads: &Value, index: Option<usize>) -> u64 {
+    let number = |cell: &Value| cell.as_u64().or_else(|| cell["packets"].as_u64()).unwrap_or(0);
+    let row = |row: &Value| match index {
+        Some(index) => row.get(index).map_or(0, number),
+        None => row.as_array().into_iter().flatten().map(number).sum(),
+    };
+    threads.as_array().into_iter().flatten().map(row).sum()
+}
+
+/// quiverd beside this program, or above it where this one is a test.
+fn built() -> Result<PathBuf, Error> {
+    let missing =
+        || Error::Missing { program: "quiverd".to_owned(), remedy: "run `cargo build -p quiverd`".to_owned() };
+    let this = std::env::current_exe().map_err(Error::file("/proc/self/exe"))?;
+    let found = this.ancestors().skip(1).take(2).map(|folder| folder.join("quiverd")).find(|path| path.is_file());
+    found.ok_or_else(missing)
+}
+
+/// One of its two interfaces, and the part of it that the frames of the case belong to.
+struct Wire {
+    interface: String,
+    part: Option<String>,
+}
+
+impl Wire {
+    /// The interface that frames are received by once their tags are known.
+    fn ends(&self) -> &str {
+        self.part.as_deref().unwrap_or(&self.interface)
+    }
+}
+
+fn wires(job: &Job<'_>, traffic: &Traffic) -> [Wire; 2] {
+    [0, 1].map(|at| {
+        let interface = match &job.ports[at] {
+            Port::Memif { id, .. } => format!("memif{}/{id}", job.socket_number(at)),
+            Port::Host { name, .. } => format!("host-{name}"),
+        };
+        let part = traffic.sides[at].tags.first().map(|tag| format!("{interface}.{tag}"));
+        Wire { interface, part }
+    })
+}
+
+/// The words with which the table of the case's routes is made; none if the table that is there always does.
+fn table(job: &Job<'_>) -> Option<String> {
+    let is_large = matches!(job.case.scale, Scale::Entries(entries) if entries >= MANY);
+    let words = match (job.case.function, job.case.feature) {
+        (Function::Ip4, Feature::RouteCounters) if is_large => "counters large",
+        (Function::Ip4, Feature::RouteCounters) => "counters",
+        (Function::Ip4, Feature::None) if is_large => "large",
+        _ => return None,
+    };
+    Some(format!("ip table add 1 {words}"))
+}
+
+fn route(routes: &Routes, table: &str, interface: &str) -> String {
+    let Routes { first, length, count, next_hop, .. } = routes;
+    format!("ip route add count {count} {first}/{length} {table} via {next_hop} {interface}")
+}
+
+/// All of its commands, in order.
+fn commands(job: &Job<'_>, traffic: &Traffic, wires: &[Wire; 2]) -> Vec<String> {
+    let mut commands = vec![];
+    for (at, (wire, side)) in wires.iter().zip(&traffic.sides).enumerate() {
+        interface(&mut commands, job, at, wire, side);
+    }
+    let [first, second] = [wires[0].ends(), wires[1].ends()];
+    match job.case.function {
+        Function::CrossConnect => {
+            commands.push(format!("set interface l2 xconnect {first} {second}"));
+            commands.push(format!("set interface l2 xconnect {second} {first}"));
+        }
+        Function::Bridge => {
+            let limit = match job.case.scale {
+                Scale::Entries(entries) => format!(" learn-limit {}", entries.saturating_mul(2)),
+                Scale::Base => String::new(),
+            };
+            commands.push(format!("create bridge-domain 1{limit}"));
+            commands.extend([first, second].map(|name| format!("set interface l2 bridge {name} 1")));
+        }
+        Function::Ip4 => {
+            commands.extend(table(job));
+            for (wire, side) in wires.iter().zip(&traffic.sides) {
+                router(&mut commands, wire.ends(), side, table(job).is_some());
+            }
+        }
+    }
+    if job.case.function != Function::Ip4 {
+        for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| !side.tags.is_empty()) {
+            commands.push(format!("set interface l2 tag-rewrite {} pop {}", wire.ends(), side.tags.len()));
+        }
+    }
+    commands
+}
+
+/// Makes an interface and the part of it that frames belong to.
+fn interface(commands: &mut Vec<String>, job: &Job<'_>, at: usize, wire: &Wire, side: &Side) {
+    let Wire { interface, part } = wire;
+    match &job.ports[at] {
+        Port::Memif { socket, id } => {
+            let (number, rings, queues) = (job.socket_number(at), ring_size(job.case.frame), job.cpus.len().max(1));
+            if number == at + 1 {
+                commands.push(format!("create memif socket id {number} filename {}", socket.display()));
+            }
+            commands.push(format!(
+                "create interface memif id {id} socket-id {number} slave ring-size {rings} rx-queues {queues} tx-queues \
+                 {queues} hw-addr {}",
+                side.gateway
+            ));
+        }
+        Port::Host { name, .. } => {
+            commands.push(format!("create host-interface name {name} num-rx-queues {}", job.cpus.len().max(1)));
+            commands.push(format!("set interface mac address {interface} {}", side.gateway));
+        }
+    }
+    commands.push(format!("set interface state {interface} up"));
+    if let Some(part) = part {
+        let tags = match &side.tags[..] {
+            [outer, inner, ..] => format!("dot1ad {outer} inner-dot1q {inner}"),
+            [only] => format!("dot1q {only}"),
+            [] => String::new(),
+        };
+        commands.push(format!("create sub-interfaces {interface} {} {tags} exact-match", side.tags[0]));
+        commands.push(format!("set interface state {part} up"));
+    }
+}
+
+/// Gives an interface its address, its neighbours and the routes that lead to them.
+fn router(commands: &mut Vec<String>, interface: &str, side: &Side, has_table: bool) {
+    if has_table {
+        commands.push(format!("set interface ip table {interface} 1"));
+    }
+    commands.push(format!("set interface ip address {interface} {}/{LINK_LENGTH}", side.address));
+    for Routes { next_hop, station, .. } in &side.routes {
+        commands.push(format!("ip neighbor {interface} {next_hop} {station} static"));
+    }
+    let table = if has_table { "table 1" } else { "" };
+    commands.extend(side.routes.iter().map(|routes| route(routes, table, interface)));
+}

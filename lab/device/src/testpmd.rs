@@ -1,0 +1,224 @@
+//! DPDK's testpmd: Debian's program, without huge pages and PCI, spoken to at its standard input.
+
+use std::collections::BTreeMap;
+use std::io::{PipeWriter, Write, pipe};
+use std::time::Duration;
+
+use quiver_suite::field::Frame;
+
+use crate::process::{Process, Progress, program};
+use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
+
+/// What errors call it.
+const TESTPMD: &str = "testpmd";
+/// What it says when it waits for a command.
+const PROMPT: &str = "testpmd> ";
+/// How long it may take to start, and to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// Megabytes of its memory.
+const MEMORY: &str = "1024";
+/// Buffers, of 2,048 bytes: bursts of the longest frames, and what cores keep. What waits in rings lies there.
+const BUFFERS: u32 = 1 << 15;
+/// Bytes of the longest frame that takes one buffer everywhere.
+const SHORT: u16 = 1518;
+
+/// A running testpmd.
+pub struct Testpmd {
+    process: Process,
+    input: PipeWriter,
+    version: String,
+    configuration: String,
+}
+
+impl Testpmd {
+    /// Starts one that passes frames on as they are, and begins when both of its ports are connected.
+    pub fn start(job: &Job<'_>) -> Result<Testpmd, Error> {
+        let program = program(job, "dpdk-testpmd", "let root run `apt-get install dpdk-dev`")?;
+        let ring = ring_size(job.case.frame).trailing_zeros();
+        let devices = [0, 1].map(|at| match &job.ports[at] {
+            Port::Memif { socket, id } => {
+                let socket = socket.display();
+                format!("--vdev=net_memif{at},role=client,id={id},socket={socket},socket-abstract=no,rsize={ring},bsize=2048")
+            }
+            Port::Host { name, .. } => format!("--vdev=net_af_packet{at},iface={name},qpairs={}", job.cpus.len()),
+        });
+        // Number 0 takes commands, the others forward.
+        let others = cores::list(&cores::others(job));
+        let places = job.cpus.iter().enumerate().map(|(number, core)| format!(",{}@{core}", number + 1));
+        let places = format!("0@({others}){}", places.collect::<String>());
+        let of_device = ["--no-huge", "-m", MEMORY, "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", &places];
+        let queues = job.cpus.len();
+        let mut of_program = vec![
+            "-i".to_owned(),
+            "--forward-mode=io".to_owned(),
+            "--record-core-cycles".to_owned(),
+            "--disable-link-check".to_owned(),
+            format!("--total-num-mbufs={BUFFERS}"),
+            format!("--nb-cores={queues}"),
+            format!("--rxq={queues}"),
+            format!("--txq={queues}"),
+        ];
+        if let Frame::Bytes(bytes) = job.case.frame
+            && bytes > SHORT
+        {
+            // A frame of several buffers is one only for who says that it can be.
+            of_program.extend([format!("--max-pkt-len={bytes}"), "--enable-scatter".to_owned()]);
+            of_program.push("--tx-offloads=0x8000".to_owned());
+        }
+        // Its output is a file, to which it would write only now and then.
+        let mut command = Process::command(job, "stdbuf".as_ref(), &cores::all());
+        command.arg("--output=L").arg(&program).args(of_device).args(&devices).arg("--").args(&of_program);
+        let (reader, input) = pipe().map_err(Error::file("its input"))?;
+        command.env("RUNTIME_DIRECTORY", job.folder).stdin(reader);
+        let configuration = [of_device.join(" "), devices.join(" "), "--".into(), of_program.join(" ")].join(" ");
+        let process = Process::start(TESTPMD, job, &mut command)?;
+        let mut testpmd = Testpmd { process, input, version: String::new(), configuration };
+        testpmd.prompt(0)?;
+        // Its package is all that it tells of its version.
+        testpmd.version = version(&program);
+        Ok(testpmd)
+    }
+
+    /// Gives a command, and returns its answer.
+    fn ask(&mut self, line: &str) -> Result<String, Error> {
+        let before = self.process.output().len();
+        let written = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
+        written.map_err(|error| self.process.silent(line, error))?;
+        let answer = self.prompt(before)?;
+        let refusals = ["Command not found", "Bad arguments", "Ambiguous command"];
+        if refusals.iter().any(|refusal| answer.contains(refusal)) {
+            let answer = answer.trim().to_owned();
+            return Err(Error::Refused { device: TESTPMD, command: line.to_owned(), answer });
+        }
+        Ok(answer)
+    }
+
+    /// Waits until it waits for a command, and returns what it has said from a place of its output on.
+    fn prompt(&mut self, from: usize) -> Result<String, Error> {
+        let mut said = String::new();
+        self.process.wait_until("its prompt", ANSWER_WITHIN, |process| {
+            let output = process.output();
+            said = output.get(from..).unwrap_or_default().to_owned();
+            Ok(if said.ends_with(PROMPT) { Progress::Done } else { Progress::NotYet(process.said()) })
+        })?;
+        said.truncate(said.len() - PROMPT.len());
+        Ok(said)
+    }
+}
+
+impl Device for Testpmd {
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn configuration(&self) -> &str {
+        &self.configuration
+    }
+
+    fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
+        let start = std::time::Instant::now();
+        loop {
+            let line = "show port summary all";
+            let answer = self.ask(line)?;
+            let ports = answer.lines().filter(|line| line.contains("net_memif") || line.contains("net_af_packet"));
+            if ports.filter(|line| line.split_whitespace().any(|word| word == "up")).count() == 2 {
+                break;
+            }
+            if start.elapsed() > within {
+                let (awaited, seconds) = ("the link of both ports".to_owned(), within.as_secs());
+                return Err(Error::NotReady { device: TESTPMD, awaited, seconds, said: answer });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // What comes before it forwards, it throws away.
+        self.ask("start").map(drop)
+    }
+
+    fn usage(&mut self) -> Result<Usage, Error> {
+        let cpu = self.process.cpu()?;
+        let answer = self.ask("show fwd stats all")?;
+        // Before the first packet it says nothing of cycles.
+        let (spent, packets) = cycles(&answer).unwrap_or_default();
+        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::CoreCycles, spent: spent as f64, packets }) })
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
+        let answer = self.ask("show fwd stats all")?;
+        Ok(counters(&answer))
+    }
+
+    fn grow(&mut self, _: u32) -> Result<(), Error> {
+        let (command, answer) = ("add routes".to_owned(), "it routes nothing".to_owned());
+        Err(Error::Refused { device: TESTPMD, command, answer })
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), Error> {
+        self.ask("stop")?;
+        self.process.stop()
+    }
+}
+
+/// Cycles of bursts that were not empty, and their packets.
+fn cycles(answer: &str) -> Option<(u64, u64)> {
+    let number = |behind: &str| {
+        let rest = &answer[answer.find(behind)? + behind.len()..];
+        rest[..rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+    };
+    Some((number("total cycles=").or_else(|| number("busy cycles="))?, number(" packets=")?))
+}
+
+/// `RX-packets: 5` below `statistics for port 0` is `port 0 RX-packets`.
+fn counters(answer: &str) -> BTreeMap<String, u64> {
+    let (mut counters, mut port) = (BTreeMap::new(), None);
+    for line in answer.lines() {
+        if line.contains("statistics for") {
+            let number = line.split("statistics for port ").nth(1).and_then(|rest| rest.split(' ').next());
+            port = number.map(str::to_owned);
+        }
+        let Some(port) = &port else { continue };
+        let words: Vec<_> = line.split_whitespace().collect();
+        for pair in words.windows(2) {
+            if let (Some(name), Ok(count)) = (pair[0].strip_suffix(':'), pair[1].parse()) {
+                counters.insert(format!("port {port} {name}"), count);
+            }
+        }
+    }
+    counters
+}
+
+/// That of its package, or nothing but its path.
+fn version(program: &std::path::Path) -> String {
+    let mut query = std::process::Command::new("dpkg-query");
+    query.args(["--show", "--showformat=${Version}", "dpdk-dev"]);
+    match quiver_netns::run(&mut query) {
+        Ok(version) if !version.is_empty() => format!("DPDK {version}"),
+        _ => program.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATISTICS: &str = "
+  ---------------------- Forward statistics for port 0  ----------------------
+  RX-packets: 40             RX-dropped: 2             RX-total: 42
+  TX-packets: 39             TX-dropped: 1             TX-total: 40
+  ----------------------------------------------------------------------------
+
+  +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++
+  RX-packets: 80             RX-dropped: 2             RX-total: 82
+
+  CPU cycles/packet=91.50 (total cycles=7320 / total RX packets=80) at 2596 MHz Clock
+";
+
+    #[test]
+    fn statistics_are_read_by_port() {
+        assert_eq!(cycles(STATISTICS), Some((7320, 80)));
+        assert_eq!(cycles("nothing yet"), None);
+        let counters = counters(STATISTICS);
+        assert_eq!(counters["port 0 RX-packets"], 40);
+        assert_eq!(counters["port 0 TX-dropped"], 1);
+        assert_eq!(counters.len(), 6);
+    }
+}

@@ -1,0 +1,96 @@
+//! What VPP is told, as its users type it.
+
+use quiver_suite::field::Function;
+use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
+
+use crate::{Job, Port, ring_size};
+
+/// One of its two interfaces.
+pub struct Interface {
+    /// Its name.
+    name: String,
+    /// The part of it that frames of the case belong to: itself, where they have no tags.
+    pub part: String,
+}
+
+/// The names of both.
+pub fn interfaces(job: &Job<'_>, traffic: &Traffic) -> [Interface; 2] {
+    [0, 1].map(|at| {
+        let name = match &job.ports[at] {
+            Port::Memif { id, .. } => format!("memif{}/{id}", job.socket_number(at)),
+            Port::Host { name, .. } => format!("host-{name}"),
+        };
+        let part = traffic.sides[at].tags.first().map_or_else(|| name.clone(), |tag| format!("{name}.{tag}"));
+        Interface { name, part }
+    })
+}
+
+/// All commands, in order.
+pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec<String> {
+    let mut commands = vec![];
+    for (at, (interface, side)) in interfaces.iter().zip(&traffic.sides).enumerate() {
+        make(&mut commands, job, at, interface, side);
+    }
+    let parts = [&interfaces[0].part, &interfaces[1].part];
+    match job.case.function {
+        Function::CrossConnect => {
+            let [first, second] = parts;
+            commands.push(format!("set interface l2 xconnect {first} {second}"));
+            commands.push(format!("set interface l2 xconnect {second} {first}"));
+        }
+        Function::Bridge => {
+            commands.push("create bridge-domain 1 learn 1 forward 1 uu-flood 1 flood 1 arp-term 0".to_owned());
+            commands.extend(parts.map(|part| format!("set interface l2 bridge {part} 1")));
+        }
+        Function::Ip4 => {
+            for (part, side) in parts.iter().zip(&traffic.sides) {
+                commands.push(format!("set interface ip address {part} {}/{LINK_LENGTH}", side.address));
+                let neighbor = |Routes { next_hop, station, .. }: &Routes| {
+                    format!("set ip neighbor {part} {next_hop} {station} static")
+                };
+                commands.extend(side.routes.iter().map(neighbor));
+                commands.extend(side.routes.iter().map(|routes| route(routes, part)));
+            }
+            return commands;
+        }
+    }
+    for (part, side) in parts.iter().zip(&traffic.sides).filter(|(_, side)| !side.tags.is_empty()) {
+        commands.push(format!("set interface l2 tag-rewrite {part} pop {}", side.tags.len()));
+    }
+    commands
+}
+
+/// Adds neighbouring routes.
+pub fn route(routes: &Routes, interface: &str) -> String {
+    let Routes { first, length, count, next_hop, .. } = routes;
+    format!("ip route add count {count} {first}/{length} via {next_hop} {interface}")
+}
+
+/// Makes an interface, and the part of it that frames belong to.
+fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interface, side: &Side) {
+    let Interface { name, part } = interface;
+    match &job.ports[at] {
+        Port::Memif { socket, id } => {
+            let (number, queues, rings) = (job.socket_number(at), job.cpus.len(), ring_size(job.case.frame));
+            if number == at + 1 {
+                commands.push(format!("create memif socket id {number} filename {}", socket.display()));
+            }
+            commands.push(format!(
+                "create interface memif id {id} socket-id {number} slave ring-size {rings} buffer-size 2048 rx-queues \
+                 {queues} tx-queues {queues} hw-addr {}",
+                side.gateway
+            ));
+        }
+        Port::Host { name: host, .. } => {
+            commands.push(format!("create host-interface name {host} hw-addr {}", side.gateway));
+        }
+    }
+    commands.push(format!("set interface state {name} up"));
+    let tags = match &side.tags[..] {
+        [] => return,
+        [only] => format!("dot1q {only}"),
+        [outer, inner, ..] => format!("dot1ad {outer} inner-dot1q {inner}"),
+    };
+    commands.push(format!("create sub-interfaces {name} {} {tags} exact-match", side.tags[0]));
+    commands.push(format!("set interface state {part} up"));
+}

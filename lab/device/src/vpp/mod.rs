@@ -1,0 +1,197 @@
+//! FD.io's VPP: a process with a `startup.conf` of its own, spoken to by its binary API.
+
+mod commands;
+mod runtime;
+mod startup;
+mod statistics;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use quiver_client::{Client, ClientError};
+use quiver_compat::{Message, Retval};
+use quiver_suite::Traffic;
+
+use crate::growth::Growth;
+use crate::process::{Process, Progress, program};
+use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores};
+use runtime::{Idle, Work};
+
+/// What errors call it.
+const VPP: &str = "vpp";
+/// How long it may take to take its memory and to serve its API.
+const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// How long it is watched without packets.
+const IDLE: Duration = Duration::from_millis(300);
+
+/// Run a command line.
+#[derive(Message)]
+#[message(request, reply = CliInbandReply)]
+struct CliInband {
+    cmd: String,
+}
+
+/// What it says, whether it was done or not.
+#[derive(Message, Default)]
+#[message(reply)]
+struct CliInbandReply {
+    reply: String,
+}
+
+/// A running VPP.
+pub struct Vpp {
+    client: Client,
+    process: Process,
+    shared: Shared,
+    version: String,
+    configuration: String,
+    growth: Growth,
+    /// By which interface routes lead that are added.
+    uplink: String,
+    memifs: usize,
+    /// What empty polls cost.
+    idle: Idle,
+    /// What was done up to the last look.
+    work: Work,
+}
+
+impl Vpp {
+    /// Starts one, and gives it its commands.
+    pub fn start(job: &Job<'_>) -> Result<Vpp, Error> {
+        let remedy = "install FD.io's package vpp, or name the program";
+        let program = program(job, "vpp", remedy)?;
+        let (conf, api) = (job.folder.join("startup.conf"), job.folder.join("api.sock"));
+        let startup = startup::conf(job, &api);
+        fs::write(&conf, &startup).map_err(Error::file(&conf))?;
+        let mut command = Process::command(job, &program, &cores::all());
+        let shared = Shared(startup::prefix(job.folder));
+        let mut process = Process::start(VPP, job, command.arg("-c").arg(&conf))?;
+        let client = connect(&mut process, &api)?;
+        let traffic = Traffic::of(job.case);
+        let interfaces = commands::interfaces(job, &traffic);
+        let commands = commands::all(job, &traffic, &interfaces);
+        let mut vpp = Vpp {
+            client,
+            process,
+            shared,
+            version: String::new(),
+            configuration: format!("{startup}\n{}", commands.join("\n")),
+            growth: Growth::new(VPP, traffic),
+            uplink: interfaces[1].part.clone(),
+            memifs: job.ports.iter().filter(|port| matches!(port, Port::Memif { .. })).count(),
+            idle: Idle::default(),
+            work: Work::default(),
+        };
+        vpp.version = vpp.ask("show version")?.trim().to_owned();
+        commands.iter().try_for_each(|line| vpp.ask(line).map(drop))?;
+        Ok(vpp)
+    }
+
+    /// Gives a command, and returns its answer.
+    fn ask(&mut self, line: &str) -> Result<String, Error> {
+        match self.client.answer(&CliInband { cmd: line.to_owned() }) {
+            Ok((Retval::DONE, answer)) => Ok(answer.reply),
+            Ok((_, answer)) => {
+                let answer = answer.reply.trim().to_owned();
+                Err(Error::Refused { device: VPP, command: line.to_owned(), answer })
+            }
+            Err(ClientError::Socket(error)) => Err(self.process.silent(line, error)),
+            Err(other) => Err(self.process.silent(line, io::Error::other(other))),
+        }
+    }
+
+    /// What its nodes did since the last look.
+    fn nodes(&mut self) -> Result<Vec<runtime::Node>, Error> {
+        let answer = self.ask("show runtime")?;
+        self.ask("clear runtime")?;
+        Ok(runtime::nodes(&answer))
+    }
+}
+
+impl Device for Vpp {
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn configuration(&self) -> &str {
+        &self.configuration
+    }
+
+    /// Watches it without packets afterwards, so that it is known what polling in vain costs.
+    fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let answer = if self.memifs > 0 { self.ask("show memif")? } else { String::new() };
+            let flags = answer.lines().filter(|line| line.trim_start().starts_with("flags"));
+            if flags.filter(|line| line.split(' ').any(|word| word == "connected")).count() == self.memifs {
+                break;
+            }
+            self.process.check()?;
+            if start.elapsed() > within {
+                let (awaited, seconds) = ("the connection of its ports".to_owned(), within.as_secs());
+                return Err(Error::NotReady { device: VPP, awaited, seconds, said: answer });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.nodes()?;
+        std::thread::sleep(IDLE);
+        self.idle = Idle::of(&self.nodes()?);
+        Ok(())
+    }
+
+    fn usage(&mut self) -> Result<Usage, Error> {
+        let cpu = self.process.cpu()?;
+        let nodes = self.nodes()?;
+        self.work.add(&nodes, &self.idle);
+        let Work { clocks, packets } = self.work;
+        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::NodeClocks, spent: clocks, packets }) })
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
+        let mut counters = statistics::of_interfaces(&self.ask("show interface")?);
+        counters.extend(statistics::of_nodes(&self.ask("show node counters")?));
+        Ok(counters)
+    }
+
+    fn grow(&mut self, entries: u32) -> Result<(), Error> {
+        let routes = self.growth.next(entries)?;
+        self.ask(&commands::route(&routes, &self.uplink.clone())).map(drop)
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), Error> {
+        let Vpp { process, shared, .. } = *self;
+        process.stop()?;
+        drop(shared);
+        Ok(())
+    }
+}
+
+/// What the names of its files in shared memory begin with; they are removed with this, which is when it is gone.
+struct Shared(String);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for file in ["global_vm", "vpe-api"] {
+            // It is not there if VPP did not get so far.
+            let _ = fs::remove_file(format!("/dev/shm/{}-{file}", self.0));
+        }
+    }
+}
+
+/// Connects to its API, which is there some time after the process.
+fn connect(process: &mut Process, api: &Path) -> Result<Client, Error> {
+    let mut client = None;
+    process.wait_until("its API", FIRST_ANSWER_WITHIN, |_| {
+        Ok(match Client::connect(api, "quiver-lab") {
+            Ok(connected) => {
+                client = Some(connected);
+                Progress::Done
+            }
+            Err(error) => Progress::NotYet(error.to_string()),
+        })
+    })?;
+    client.ok_or_else(|| process.silent("its API", io::ErrorKind::NotConnected.into()))
+}

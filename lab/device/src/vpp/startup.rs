@@ -1,0 +1,94 @@
+//! VPP's `startup.conf`: everything in the job's folder, and memory in huge pages where there are enough.
+
+use std::fs;
+use std::path::Path;
+
+use quiver_suite::field::{Function, Scale};
+
+use crate::{Job, cores};
+
+/// Buffers, of 2,048 bytes beside their headers. As a slave VPP lends them to the rings.
+const BUFFERS: u64 = 65_536;
+/// Bytes of a buffer with all that belongs to it.
+const BUFFER: u64 = 2048 + 512;
+const HUGE_PAGE: u64 = 2 << 20;
+/// Buckets of its table of stations, and how many stations these are for.
+const BUCKETS: u32 = 65_536;
+const STATIONS: u32 = 4 * BUCKETS;
+
+/// The whole file.
+pub fn conf(job: &Job<'_>, api: &Path) -> String {
+    let folder = job.folder.display();
+    let heap = heap(job);
+    let (buffer_pages, heap_pages) = pages(free_huge_pages(), heap);
+    let main = cores::others(job).first().copied().unwrap_or(0);
+    // Where there is but one core, its main thread forwards.
+    let workers = match job.cpus.contains(&main) {
+        true => String::new(),
+        false => format!(" corelist-workers {}", cores::list(&job.cpus)),
+    };
+    let stations = match (job.case.function, job.case.scale) {
+        (Function::Bridge, Scale::Entries(entries)) if entries > STATIONS => {
+            format!("l2fib {{ num-buckets {} table-size 1G }}\n", (entries / 4).next_power_of_two())
+        }
+        _ => String::new(),
+    };
+    format!(
+        "unix {{ nodaemon nosyslog nocolor runtime-dir {folder} log {folder}/vpp-commands.log }}
+api-segment {{ prefix {} }}
+socksvr {{ socket-name {} }}
+statseg {{ socket-name {folder}/stats.sock }}
+cpu {{ main-core {main}{workers} }}
+memory {{ main-heap-size {}M main-heap-page-size {heap_pages} }}
+buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
+{stations}plugins {{
+  plugin default {{ disable }}
+  plugin memif_plugin.so {{ enable }}
+  plugin af_packet_plugin.so {{ enable }}
+}}
+",
+        prefix(job.folder),
+        api.display(),
+        heap >> 20
+    )
+}
+
+/// What the names of its files in `/dev/shm` begin with: the only ones of it outside of the folder.
+pub fn prefix(folder: &Path) -> String {
+    let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    format!("quiver-lab{}", folder.display().to_string().chars().map(word).collect::<String>())
+}
+
+/// Bytes of its heap: some gigabytes for millions of routes.
+fn heap(job: &Job<'_>) -> u64 {
+    let megabytes = match job.case.scale {
+        Scale::Base | Scale::Entries(..10_000) => 256,
+        Scale::Entries(..500_000) => 1024,
+        Scale::Entries(_) => 4096,
+    };
+    megabytes << 20
+}
+
+/// Which pages buffers and heap have, where so many of 2 MB are free: first buffers, then the heap.
+fn pages(free: u64, heap: u64) -> (&'static str, &'static str) {
+    let of_buffers = (BUFFERS * BUFFER).div_ceil(HUGE_PAGE);
+    let word = |enough| if enough { "2M" } else { "default" };
+    (word(free >= of_buffers), word(free >= of_buffers + heap.div_ceil(HUGE_PAGE)))
+}
+
+fn free_huge_pages() -> u64 {
+    let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    free.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_go_to_buffers_first() {
+        assert_eq!(pages(0, 256 << 20), ("default", "default"));
+        assert_eq!(pages(80, 256 << 20), ("2M", "default"));
+        assert_eq!(pages(80 + 128, 256 << 20), ("2M", "2M"));
+    }
+}

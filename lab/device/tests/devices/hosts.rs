@@ -1,0 +1,54 @@
+//! Devices that join interfaces of the kernel: two hosts ping each other across them.
+
+use libtest_mimic::Failed;
+use quiver_device::{Job, Port, start};
+use quiver_netns::{Namespace, World, run, veth};
+use quiver_suite::field::Function;
+use quiver_suite::{Case, LINK_LENGTH, Traffic};
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// Two hosts, and a device between them.
+pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
+    let hosts = [Namespace::add(world, "one")?, Namespace::add(world, "two")?];
+    let middle = Namespace::add(world, "middle")?;
+    let traffic = Traffic::of(case);
+    let mut addresses = [Ipv4Addr::UNSPECIFIED; 2];
+    for (at, (host, side)) in hosts.iter().zip(&traffic.sides).enumerate() {
+        veth((host, "eth0"), (&middle, &format!("port{at}")), 1500)?;
+        match (case.function, side.routes.first()) {
+            (Function::Ip4, Some(routes)) => {
+                // It is the next hop, and one host of the network behind it.
+                let address = Ipv4Addr::from_bits(routes.first.to_bits() + 2);
+                host.ip("link set dev eth0 down")?;
+                host.ip(&format!("link set dev eth0 address {} up", routes.station))?;
+                host.ip(&format!("address add {}/{LINK_LENGTH} dev eth0", routes.next_hop))?;
+                host.ip(&format!("address add {address}/32 dev lo"))?;
+                host.ip(&format!("route add default via {} src {address}", side.address))?;
+                host.ip(&format!("neighbor replace {} lladdr {} dev eth0 nud permanent", side.address, side.gateway))?;
+                addresses[at] = address;
+            }
+            _ => {
+                addresses[at] = Ipv4Addr::new(192, 0, 2, at as u8 + 1);
+                host.ip(&format!("address add {}/24 dev eth0", addresses[at]))?;
+            }
+        }
+    }
+    let folder = tempfile::tempdir()?;
+    let ports = [0, 1].map(|at| Port::Host { namespace: &middle, name: format!("port{at}") });
+    let job = Job { case, ports, cpus: crate::cpus(), folder: folder.path(), program: None };
+    let mut device = start(&job)?;
+    device.wait_until_ready(Duration::from_secs(60))?;
+    let before = device.usage()?;
+    for (host, other) in hosts.iter().zip([addresses[1], addresses[0]]) {
+        let pings = ["-c", "20", "-i", "0.01", "-w", "30", &other.to_string()].map(str::to_owned);
+        run(host.command("ping").args(pings)).map_err(|error| format!("{error}; {:?}", device.counters()))?;
+    }
+    let used = device.usage()?.since(&before);
+    let busy = used.busy.ok_or("what packets cost is known")?;
+    assert!(busy.packets >= 80, "{busy:?}");
+    assert!(device.counters()?.values().any(|count| *count >= 20));
+    device.stop()?;
+    Ok(())
+}
