@@ -80,6 +80,8 @@ type Received = (u16, Vec<u8>);
 /// A connection.
 pub struct Client {
     stream: UnixStream,
+    /// By which the daemon knows us, as it told us. VPP answers only who says it.
+    index: [u8; 4],
     /// The numbers of messages, by name and checksum.
     numbers: HashMap<String, u16>,
     /// What brings an answer back to its question.
@@ -92,13 +94,14 @@ impl Client {
     /// Connects to a daemon, which will know this client by its name.
     pub fn connect(path: impl AsRef<Path>, name: &str) -> Result<Client, ClientError> {
         let stream = UnixStream::connect(path)?;
-        let mut client = Client { stream, numbers: HashMap::new(), context: 0, events: VecDeque::new() };
+        let (numbers, events) = (HashMap::new(), VecDeque::new());
+        let mut client = Client { stream, index: [0; 4], numbers, context: 0, events };
         let mut hello = 0u32.to_be_bytes().to_vec();
         Text::<64>::from(name).put(&mut hello);
         client.write(SOCKCLNT_CREATE, &hello)?;
         let table = client.until(|number, _| number == SOCKCLNT_CREATE_REPLY)?;
         let malformed = |error| ClientError::Malformed { message: "sockclnt_create_reply".to_owned(), error };
-        client.numbers = numbers(&table).map_err(malformed)?;
+        (client.index, client.numbers) = welcome(&table).map_err(malformed)?;
         Ok(client)
     }
     /// Asks, and waits for the answer.
@@ -166,7 +169,7 @@ impl Client {
         let number = self.number::<M>()?;
         // Those of other clients do not matter; 0 is that of events.
         self.context = self.context.wrapping_add(1).max(1);
-        let mut bytes = [0u32.to_be_bytes(), self.context.to_be_bytes()].concat();
+        let mut bytes = [self.index, self.context.to_be_bytes()].concat();
         message.put(&mut bytes);
         self.write(number, &bytes)?;
         Ok(self.context)
@@ -208,15 +211,16 @@ fn read<M: Message>(bytes: &[u8]) -> Result<M, ClientError> {
     M::take(&mut Input::new(bytes)).map_err(malformed::<M>)
 }
 
-/// The table at the end of the answer to the first message, behind `client_index`, `context`, `response` and `index`.
-fn numbers(table: &[u8]) -> Result<HashMap<String, u16>, Malformed> {
+/// The answer to the first message: behind `client_index`, `context` and `response` our own index, and the table.
+fn welcome(table: &[u8]) -> Result<([u8; 4], HashMap<String, u16>), Malformed> {
     let mut input = Input::new(table);
-    input.bytes(16)?;
+    input.bytes(12)?;
+    let index = u32::take(&mut input)?.to_be_bytes();
     let count = u16::take(&mut input)?;
     let mut numbers = HashMap::new();
     for _ in 0..count {
         let number = u16::take(&mut input)?;
         numbers.insert(Text::<64>::take(&mut input)?.0, number);
     }
-    Ok(numbers)
+    Ok((index, numbers))
 }
