@@ -111,15 +111,13 @@ impl Linux {
 
     /// Has packets that come by a port dealt with on the job's cores.
     fn steer(&mut self, port: &str) -> Result<(), Error> {
-        let mask: u128 = self.cpus.iter().filter(|core| **core < 128).map(|core| 1 << core).sum();
-        // The kernel takes words of 32 bits.
-        let words = format!(
-            "{:08x},{:08x},{:08x},{:08x}",
-            mask >> 96,
-            mask >> 64 & 0xffff_ffff,
-            mask >> 32 & 0xffff_ffff,
-            mask & 0xffff_ffff
-        );
+        // The kernel takes words of 32 bits, and no more of them than it has cores for.
+        let last = self.cpus.iter().max().map_or(0, |core| core / 32);
+        let word = |word: usize| {
+            self.cpus.iter().filter(|core| **core / 32 == word).fold(0u32, |bits, core| bits | 1 << (core % 32))
+        };
+        let words: Vec<_> = (0..=last).rev().map(|index| format!("{:08x}", word(index))).collect();
+        let words = words.join(",");
         let line = format!("echo {words} > /sys/class/net/{port}/queues/rx-0/rps_cpus");
         let _ = writeln!(self.configuration, "{line}");
         // What /sys shows are the interfaces of the namespace in which it was mounted.

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write, pipe};
 use std::time::Duration;
 
-use quiver_suite::field::Frame;
-
 use crate::process::{Process, Progress, program};
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
 
@@ -19,8 +17,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const MEMORY: &str = "1024";
 /// Buffers, of 2,048 bytes: bursts of the longest frames, and what cores keep. What waits in rings lies there.
 const BUFFERS: u32 = 1 << 15;
-/// Bytes of the longest frame that takes one buffer everywhere.
-const SHORT: u16 = 1518;
 
 /// A running testpmd.
 pub struct Testpmd {
@@ -48,7 +44,8 @@ impl Testpmd {
         let places = format!("0@({others}){}", places.collect::<String>());
         let of_device = ["--no-huge", "-m", MEMORY, "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", &places];
         let queues = job.cpus.len();
-        let mut of_program = vec![
+        // Frames of several buffers are chains for memif, whatever its MTU says.
+        let of_program = [
             "-i".to_owned(),
             "--forward-mode=io".to_owned(),
             "--record-core-cycles".to_owned(),
@@ -58,13 +55,6 @@ impl Testpmd {
             format!("--rxq={queues}"),
             format!("--txq={queues}"),
         ];
-        if let Frame::Bytes(bytes) = job.case.frame
-            && bytes > SHORT
-        {
-            // A frame of several buffers is one only for who says that it can be.
-            of_program.extend([format!("--max-pkt-len={bytes}"), "--enable-scatter".to_owned()]);
-            of_program.push("--tx-offloads=0x8000".to_owned());
-        }
         // Its output is a file, to which it would write only now and then.
         let mut command = Process::command(job, "stdbuf".as_ref(), &cores::all());
         command.arg("--output=L").arg(&program).args(of_device).args(&devices).arg("--").args(&of_program);
