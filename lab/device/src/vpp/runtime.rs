@@ -88,10 +88,12 @@ impl Work {
     pub fn add(&mut self, nodes: &[Node], idle: &Idle) {
         for node in nodes.iter().filter(|node| node.packets > 0) {
             self.clocks += node.clocks;
+            if node.name == NEXT {
+                self.packets += node.packets;
+            }
             if !node.is_input {
                 continue;
             }
-            self.packets += node.packets;
             let frames = nodes.iter().find(|next| next.thread == node.thread && next.name == NEXT);
             let useful = frames.map_or(node.calls, |next| next.calls / PORTS);
             let vain = (node.calls - useful).max(0.0) * idle.0.get(&node.key()).copied().unwrap_or(0.0);
