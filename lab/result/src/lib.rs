@@ -13,7 +13,7 @@ mod value;
 pub use document::{Document, Invalid, TestType, UTI, schema};
 pub use extension::{Busy, Counters, EXTENSION, Extension, Figure, Machine, RoundTrip, Trial};
 pub use outcome::{Bounds, Latencies, Latency, Loss, Outcome, SampledRate, Samples};
-pub use store::{Skipped, Store, StoreError, Stored};
+pub use store::{BYTES_MAX, Name, Skipped, Store, StoreError, Stored};
 pub use value::{
     Amount, BandwidthUnit, Microseconds, NotAnAmount, Packets, Quantity, Rate, RateUnit, Requests, Seconds, Time,
     TimeError,

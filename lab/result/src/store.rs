@@ -2,16 +2,25 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use crate::document::{Document, Invalid};
 
 /// Greater files are no documents: memory is for those that are.
-const BYTES_MAX: u64 = 256 << 20;
+pub const BYTES_MAX: u64 = 256 << 20;
 
 const ENDING: &str = "json";
 /// Of a document that is being written, or was when the machine stopped.
 const UNFINISHED: &str = "unfinished";
+
+/// Where a document belongs, in a folder or elsewhere: `2026-11-22/<test_id>/14-00-00.250000.json`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    day: String,
+    test_id: String,
+    time: String,
+}
 
 /// A folder of documents, `2026-11-22/<test_id>/14-00-00.250000.json`.
 #[derive(Clone, Debug)]
@@ -92,6 +101,32 @@ pub enum StoreError {
     },
 }
 
+impl Name {
+    /// By its time and test.
+    ///
+    /// # Errors
+    /// [`StoreError::TestId`].
+    pub fn of(document: &Document) -> Result<Name, StoreError> {
+        let test_id = &document.test_id;
+        let is_allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+        if test_id.len() > 200 || test_id.starts_with('.') || !test_id.chars().all(is_allowed) {
+            return Err(StoreError::TestId { test_id: test_id.chars().take(200).collect() });
+        }
+        // 2026-11-22T14:00:00.250000Z
+        let time = document.start_time.to_string().replace(':', "-");
+        let (day, time) = time.split_at(10);
+        let time = time.trim_start_matches('T').trim_end_matches('Z').to_owned();
+        Ok(Name { day: day.to_owned(), test_id: test_id.clone(), time })
+    }
+
+    /// The folder, and the file in it: the first one, or another one of the same test and time.
+    pub fn path(&self, number: NonZeroU64) -> (String, String) {
+        let (Name { day, test_id, time }, behind) = (self, number.get());
+        let behind = if behind == 1 { String::new() } else { format!("-{behind}") };
+        (format!("{day}/{test_id}"), format!("{time}{behind}.{ENDING}"))
+    }
+}
+
 impl Store {
     /// In this folder, which is made when something is stored.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
@@ -104,40 +139,32 @@ impl Store {
     /// # Errors
     /// It is no valid document, or the system refuses. Nothing stays behind then.
     pub fn write(&self, document: &Document) -> Result<PathBuf, StoreError> {
-        let test_id = document.test_id.clone();
-        let text = document.text().map_err(|invalid| StoreError::Invalid { test_id: test_id.clone(), invalid })?;
-        let is_allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
-        if test_id.len() > 200 || test_id.starts_with('.') || !test_id.chars().all(is_allowed) {
-            return Err(StoreError::TestId { test_id: test_id.chars().take(200).collect() });
-        }
-        // 2026-11-22T14:00:00.250000Z
-        let time = document.start_time.to_string().replace(':', "-");
-        let (day, time) = time.split_at(10);
-        let time = time.trim_start_matches('T').trim_end_matches('Z');
-        let folder = self.folder.join(day).join(&test_id);
+        let invalid = |invalid| StoreError::Invalid { test_id: document.test_id.clone(), invalid };
+        let text = document.text().map_err(invalid)?;
+        let name = Name::of(document)?;
+        let mut number = NonZeroU64::MIN;
+        let folder = self.folder.join(name.path(number).0);
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |error| StoreError::Write { path, error }
         };
         fs::create_dir_all(&folder).map_err(failed(&folder))?;
         let mut file = tempfile::Builder::new()
-            .prefix(&format!("{time}-"))
+            .prefix(&format!("{}-", name.time))
             .suffix(&format!(".{UNFINISHED}"))
             .tempfile_in(&folder)
             .map_err(failed(&folder))?;
         let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
         written.map_err(failed(file.path()))?;
-        let mut number = 1_u64;
         loop {
-            let name = if number == 1 { format!("{time}.{ENDING}") } else { format!("{time}-{number}.{ENDING}") };
-            let path = folder.join(name);
+            let path = folder.join(name.path(number).1);
             match file.persist_noclobber(&path) {
                 Ok(_) => {
                     let synced = File::open(&folder).and_then(|folder| folder.sync_all());
                     return synced.map_err(failed(&folder)).map(|()| path);
                 }
                 Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
-                    (file, number) = (refused.file, number + 1);
+                    (file, number) = (refused.file, number.saturating_add(1));
                 }
                 Err(refused) => return Err(failed(&path)(refused.error)),
             }
