@@ -1,0 +1,14 @@
+//! The lab's results as a Parquet file, a row a test, for SQL engines: DuckDB, Spark, Trino.
+//!
+//! [`columns`] is what the file has; its schema, its page in the README and its values all come from there.
+#![forbid(unsafe_code)]
+
+pub mod columns;
+mod file;
+
+pub use file::{Export, ExportError};
+
+/// The page of this room.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;
