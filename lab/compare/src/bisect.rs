@@ -1,0 +1,319 @@
+//! Which commit made something slower: commits are built and measured, each half-way between a good and a bad one.
+//!
+//! What is known is in a file at any moment, so a bisection that was interrupted goes on where it was. The two commits that
+//! it ends with are measured once more, in turns: the search follows every difference there is, noise too.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use quiver_verdict::bisect::{Bisect, Joined, Next};
+use quiver_verdict::bits::Resolution;
+use quiver_verdict::compare::{Side, unpaired};
+use quiver_verdict::gate::{Judgement, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::gate::{Bench, GateError, Plan, gate};
+
+/// Builds and measures commits.
+pub trait Commits {
+    /// Why a measurement failed.
+    type Error: std::error::Error;
+
+    /// Makes a commit ready; it stays ready beside others.
+    ///
+    /// # Errors
+    /// Why it is to be skipped: it does not build, say.
+    fn build(&mut self, commit: &str) -> Result<(), Self::Error>;
+
+    /// Measures a commit that is ready, once.
+    ///
+    /// # Errors
+    /// It could not be measured.
+    fn measure(&mut self, commit: &str) -> Result<f64, Self::Error>;
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// From the good one to the bad one, by their ids.
+    pub commits: Vec<String>,
+    /// How often each is measured.
+    pub samples: usize,
+    /// What builds and what measures, so that other answers are not taken for these.
+    pub method: Vec<String>,
+}
+
+/// What is known, as it is in the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    question: Question,
+    /// By commit.
+    answers: BTreeMap<String, Answer>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Answer {
+    Samples(Vec<f64>),
+    Skipped(String),
+}
+
+/// A bisection, and the file that keeps it.
+#[derive(Debug)]
+pub struct Bisection {
+    known: Known,
+    file: PathBuf,
+}
+
+/// What goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// This commit is built and measured; at most so many are left with it.
+    Measures {
+        /// Which.
+        commit: &'a str,
+        /// How many.
+        remaining: u32,
+    },
+    /// It was measured earlier.
+    Knows {
+        /// Which.
+        commit: &'a str,
+    },
+    /// It cannot be built.
+    Skips {
+        /// Which.
+        commit: &'a str,
+        /// Why.
+        because: &'a str,
+    },
+    /// Whom its samples belong with.
+    Joins {
+        /// Which.
+        commit: &'a str,
+        /// How sure that is, in bits.
+        joined: Joined,
+    },
+    /// The commits that the search ended with are measured in turns.
+    Confirms {
+        /// The last good one.
+        good: &'a str,
+        /// The first bad one.
+        bad: &'a str,
+    },
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// One of these made the change: several only where those between could not be built.
+    pub commits: Vec<String>,
+    /// The last good one against the last of these, in turns.
+    pub judgement: Judgement,
+}
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum BisectionError<E: std::error::Error> {
+    /// The file is of something else.
+    #[error("{path}: {what}; delete it, or name another folder")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file cannot be written.
+    #[error("{path}: cannot be written: {error}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The ends are the same, as far as can be seen.
+    #[error("the good and the bad commit are not told apart: {0}")]
+    NotApart(Judgement),
+    /// An end does not build.
+    #[error("{commit}: {because}")]
+    End {
+        /// Which.
+        commit: String,
+        /// Why.
+        because: String,
+    },
+    /// A measurement failed. What is known is kept.
+    #[error("{commit}: {error}")]
+    Measure {
+        /// Of which.
+        commit: String,
+        /// Why.
+        error: E,
+    },
+    /// The last two cannot be compared.
+    #[error(transparent)]
+    Confirm(#[from] GateError<E>),
+    /// Samples that no verdict can be drawn from.
+    #[error(transparent)]
+    Bisect(#[from] quiver_verdict::bisect::BisectError),
+    /// Samples without a ratio.
+    #[error(transparent)]
+    Incomparable(#[from] quiver_verdict::compare::Incomparable),
+}
+
+impl Bisection {
+    /// Begins, or goes on where the file has answers to the same question.
+    ///
+    /// # Errors
+    /// The file is there, and of something else.
+    pub fn open<E: std::error::Error>(file: &Path, question: Question) -> Result<Bisection, BisectionError<E>> {
+        let wrong = |what: String| BisectionError::File { path: file.to_owned(), what };
+        let known = match fs::read(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Known { question, answers: BTreeMap::new() },
+            Err(error) => return Err(wrong(error.to_string())),
+            Ok(text) => {
+                let known: Known =
+                    serde_json::from_slice(&text).map_err(|error| wrong(format!("is no bisection: {error}")))?;
+                if known.question != question {
+                    return Err(wrong("belongs to a bisection of other commits, or by other commands".into()));
+                }
+                known
+            }
+        };
+        Ok(Bisection { known, file: file.to_owned() })
+    }
+
+    /// Measures until it is found. The plan is for both ends, and for what the search ends with.
+    ///
+    /// # Errors
+    /// The ends are not told apart or do not build, or a measurement fails.
+    pub fn run<C: Commits>(
+        &mut self,
+        commits: &mut C,
+        plan: Plan,
+        mut seen: impl FnMut(Event<'_>),
+    ) -> Result<Found, BisectionError<C::Error>> {
+        let mut bisect = Bisect::new(self.known.question.commits.clone(), Resolution::default())?;
+        let mut compared = false;
+        loop {
+            if !compared && let Some(ends) = self.ends() {
+                let ratio = unpaired(&ends.0, &ends.1, plan.confidence)?;
+                let judgement = plan.gate.judge(ratio);
+                if judgement.verdict != Verdict::Regression {
+                    return Err(BisectionError::NotApart(judgement));
+                }
+                compared = true;
+            }
+            let commit = match bisect.next() {
+                Next::Measure(commit) => commit.clone(),
+                Next::Found(found) => {
+                    let found = found.to_vec();
+                    return self.confirm(commits, plan, found, &mut seen);
+                }
+            };
+            let is_end =
+                [self.known.question.commits.first(), self.known.question.commits.last()].contains(&Some(&commit));
+            match self.answer(commits, &commit, bisect.remaining(), &mut seen)? {
+                Answer::Samples(samples) => {
+                    if let Some(joined) = bisect.answer(samples)? {
+                        seen(Event::Joins { commit: &commit, joined });
+                    }
+                }
+                Answer::Skipped(because) if is_end => return Err(BisectionError::End { commit, because }),
+                Answer::Skipped(because) => {
+                    seen(Event::Skips { commit: &commit, because: &because });
+                    bisect.skip()?;
+                }
+            }
+        }
+    }
+
+    /// What is known of a commit, or comes to be.
+    fn answer<C: Commits>(
+        &mut self,
+        commits: &mut C,
+        commit: &str,
+        remaining: u32,
+        seen: &mut impl FnMut(Event<'_>),
+    ) -> Result<Answer, BisectionError<C::Error>> {
+        if let Some(answer) = self.known.answers.get(commit) {
+            seen(Event::Knows { commit });
+            return Ok(answer.clone());
+        }
+        seen(Event::Measures { commit, remaining });
+        let answer = match commits.build(commit) {
+            Err(error) => Answer::Skipped(error.to_string()),
+            Ok(()) => {
+                let samples = (0..self.known.question.samples).map(|_| commits.measure(commit)).collect();
+                let samples: Result<Vec<f64>, C::Error> = samples;
+                let failed = |error| BisectionError::Measure { commit: commit.to_owned(), error };
+                Answer::Samples(samples.map_err(failed)?)
+            }
+        };
+        self.known.answers.insert(commit.to_owned(), answer.clone());
+        self.keep()?;
+        Ok(answer)
+    }
+
+    /// Samples of the good and the bad end, once both have some.
+    fn ends(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let samples = |commit: Option<&String>| match self.known.answers.get(commit?)? {
+            Answer::Samples(samples) => Some(samples.clone()),
+            Answer::Skipped(_) => None,
+        };
+        let commits = &self.known.question.commits;
+        Some((samples(commits.first())?, samples(commits.last())?))
+    }
+
+    fn confirm<C: Commits>(
+        &self,
+        commits: &mut C,
+        plan: Plan,
+        found: Vec<String>,
+        seen: &mut impl FnMut(Event<'_>),
+    ) -> Result<Found, BisectionError<C::Error>> {
+        let all = &self.known.question.commits;
+        // What is found is never the first of all, and never nothing.
+        let first = all.iter().position(|commit| Some(commit) == found.first()).unwrap_or(1);
+        let (good, bad) = (all[first - 1].as_str(), all[first + found.len() - 1].as_str());
+        seen(Event::Confirms { good, bad });
+        for commit in [good, bad] {
+            let failed = |error| BisectionError::Measure { commit: commit.to_owned(), error };
+            commits.build(commit).map_err(failed)?;
+        }
+        let judgement = gate(&mut Two { commits, good, bad }, plan, |_, _| {})?;
+        Ok(Found { commits: found, judgement })
+    }
+
+    /// Whole, or as it was.
+    fn keep<E: std::error::Error>(&self) -> Result<(), BisectionError<E>> {
+        let write = || {
+            let folder = self.file.parent().unwrap_or(Path::new("."));
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            serde_json::to_writer_pretty(&mut file, &self.known)?;
+            file.as_file().sync_all()?;
+            file.persist(&self.file).map_err(|error| error.error).map(drop)
+        };
+        write().map_err(|error| BisectionError::Write { path: self.file.clone(), error })
+    }
+}
+
+struct Two<'a, C> {
+    commits: &'a mut C,
+    good: &'a str,
+    bad: &'a str,
+}
+
+impl<C: Commits> Bench for Two<'_, C> {
+    type Error = C::Error;
+
+    fn measure(&mut self, side: Side) -> Result<f64, C::Error> {
+        self.commits.measure(match side {
+            Side::Parent => self.good,
+            Side::Current => self.bad,
+        })
+    }
+}

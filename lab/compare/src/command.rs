@@ -1,0 +1,73 @@
+//! Builds and measurements as commands of the user's.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A line for `sh -c`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Script(pub String);
+
+/// A command that did not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// It was not started.
+    #[error("`{script}` cannot be started: {error}")]
+    Start {
+        /// Which.
+        script: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It failed.
+    #[error("`{script}` ended with {status}: {said}")]
+    Failed {
+        /// Which.
+        script: String,
+        /// How.
+        status: std::process::ExitStatus,
+        /// The end of what it said.
+        said: String,
+    },
+    /// It does not say a number.
+    #[error("`{script}` says '{said}' last: the last line must be a number above zero, such as packets per second")]
+    NoNumber {
+        /// Which.
+        script: String,
+        /// What it says last.
+        said: String,
+    },
+}
+
+impl Script {
+    /// Runs it in a folder, with one variable more, and returns what it writes to standard output.
+    ///
+    /// # Errors
+    /// It cannot be started, or fails.
+    pub fn run(&self, folder: &Path, variable: (&str, &Path)) -> Result<String, CommandError> {
+        let script = self.0.clone();
+        let mut command = Command::new("sh");
+        command.args(["-c", &self.0]).current_dir(folder).env(variable.0, variable.1).stdin(Stdio::null());
+        let output = command.output().map_err(|error| CommandError::Start { script: script.clone(), error })?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            return Ok(text);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = errors.lines().chain(text.lines()).filter(|line| !line.trim().is_empty()).collect();
+        let said = said[said.len().saturating_sub(5)..].join("\n");
+        Err(CommandError::Failed { script, status: output.status, said })
+    }
+
+    /// Runs it, and reads the number in its last line.
+    ///
+    /// # Errors
+    /// As of [`Script::run`]; or it says no number above zero.
+    pub fn measure(&self, folder: &Path, variable: (&str, &Path)) -> Result<f64, CommandError> {
+        let text = self.run(folder, variable)?;
+        let said = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let number = said.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+        let said = said.chars().take(64).collect();
+        number.ok_or_else(|| CommandError::NoNumber { script: self.0.clone(), said })
+    }
+}

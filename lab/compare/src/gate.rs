@@ -1,0 +1,95 @@
+//! Two builds measured in turns.
+
+use quiver_verdict::compare::{Confidence, Side, order, paired, pairs_needed};
+use quiver_verdict::gate::{Gate, Judgement};
+
+/// Something that can be measured again and again.
+pub trait Bench {
+    /// Why it could not be.
+    type Error;
+
+    /// Measures one of both sides once.
+    ///
+    /// # Errors
+    /// It could not be measured.
+    fn measure(&mut self, side: Side) -> Result<f64, Self::Error>;
+}
+
+/// How two builds are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// How many times both are measured.
+    pub pairs: usize,
+    /// What is let pass.
+    pub gate: Gate,
+    /// How sure a verdict shall be.
+    pub confidence: Confidence,
+}
+
+/// A plan that leads to no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{pairs} pairs say nothing at this confidence: {needed} are the least")]
+pub struct TooFewPairs {
+    /// How many there are.
+    pub pairs: usize,
+    /// How many are needed.
+    pub needed: usize,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError<E> {
+    /// The plan leads to none.
+    #[error(transparent)]
+    Plan(#[from] TooFewPairs),
+    /// A measurement failed.
+    #[error("pair {pair}, {}: {error}", name(*side))]
+    Bench {
+        /// Which, from 1.
+        pair: usize,
+        /// Whose.
+        side: Side,
+        /// Why.
+        error: E,
+    },
+    /// What was measured has no ratio.
+    #[error(transparent)]
+    Incomparable(#[from] quiver_verdict::compare::Incomparable),
+}
+
+/// The side's name in messages.
+pub fn name(side: Side) -> &'static str {
+    match side {
+        Side::Parent => "parent",
+        Side::Current => "current",
+    }
+}
+
+/// Measures both in turns, A B B A, and judges. `seen` hears each pair (parent, current) as it is known.
+///
+/// # Errors
+/// The plan is too small, which is said before anything is measured; or a measurement fails.
+pub fn gate<B: Bench>(
+    bench: &mut B,
+    plan: Plan,
+    mut seen: impl FnMut(usize, (f64, f64)),
+) -> Result<Judgement, GateError<B::Error>> {
+    let needed = pairs_needed(plan.confidence);
+    if plan.pairs < needed {
+        return Err(TooFewPairs { pairs: plan.pairs, needed }.into());
+    }
+    let mut pairs = Vec::with_capacity(plan.pairs);
+    for pair in 0..plan.pairs {
+        let mut both = (0.0, 0.0);
+        for side in order(pair) {
+            let value = bench.measure(side).map_err(|error| GateError::Bench { pair: pair + 1, side, error })?;
+            match side {
+                Side::Parent => both.0 = value,
+                Side::Current => both.1 = value,
+            }
+        }
+        seen(pair + 1, both);
+        pairs.push(both);
+    }
+    Ok(plan.gate.judge(paired(&pairs, plan.confidence)?))
+}

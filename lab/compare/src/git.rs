@@ -1,0 +1,107 @@
+//! Commits of a repository, checked out in a tree of their own.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A repository.
+#[derive(Clone, Debug)]
+pub struct Git {
+    repository: PathBuf,
+}
+
+/// What git says no to.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// It is not there.
+    #[error("git cannot be started: {0}; install it")]
+    Start(std::io::Error),
+    /// It fails.
+    #[error("`git {arguments}`: {said}")]
+    Failed {
+        /// What was asked.
+        arguments: String,
+        /// What it says.
+        said: String,
+    },
+    /// There is nothing between.
+    #[error("{good} is not before {bad}: name a good commit, and a bad one that has it in its history")]
+    Order {
+        /// As it was named.
+        good: String,
+        /// As it was named.
+        bad: String,
+    },
+}
+
+impl Git {
+    /// The repository that a folder is in.
+    pub fn new(folder: impl Into<PathBuf>) -> Git {
+        Git { repository: folder.into() }
+    }
+
+    /// The good commit, those after it along first parents, and the bad one last, by their ids.
+    ///
+    /// # Errors
+    /// One is unknown, or the good one is not before the bad one.
+    pub fn between(&self, good: &str, bad: &str) -> Result<Vec<String>, GitError> {
+        let id = |name: &str| {
+            self.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
+        };
+        let (from, to) = (id(good)?, id(bad)?);
+        let order = || GitError::Order { good: good.to_owned(), bad: bad.to_owned() };
+        if from == to || self.run(["merge-base", "--is-ancestor", &from, &to]).is_err() {
+            return Err(order());
+        }
+        let after = self.run(["rev-list", "--first-parent", "--reverse", &format!("{from}..{to}")])?;
+        Ok([from].into_iter().chain(after.lines().map(String::from)).collect())
+    }
+
+    /// A commit's first line, with its short id.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn title(&self, commit: &str) -> Result<String, GitError> {
+        self.run(["log", "-1", "--format=%h %s", commit])
+    }
+
+    /// Checks a commit out in a tree, which is made if it is not there; the user's own is not touched. What builds left there
+    /// stays, so that the next build is short.
+    ///
+    /// # Errors
+    /// As git says.
+    pub fn check_out(&self, tree: &Path, commit: &str) -> Result<(), GitError> {
+        if tree.join(".git").exists() {
+            return run(tree, ["checkout", "--quiet", "--force", "--detach", commit].map(OsStr::new)).map(drop);
+        }
+        // Of a tree whose folder was deleted, git still knows.
+        self.run(["worktree", "prune"])?;
+        let words = ["worktree", "add", "--quiet", "--force", "--detach"].map(OsStr::new);
+        run(&self.repository, words.into_iter().chain([tree.as_os_str(), OsStr::new(commit)])).map(drop)
+    }
+
+    /// Takes the tree away.
+    ///
+    /// # Errors
+    /// As git says.
+    pub fn remove(&self, tree: &Path) -> Result<(), GitError> {
+        let words = ["worktree", "remove", "--force"].map(OsStr::new);
+        run(&self.repository, words.into_iter().chain([tree.as_os_str()])).map(drop)
+    }
+
+    fn run<const COUNT: usize>(&self, arguments: [&str; COUNT]) -> Result<String, GitError> {
+        run(&self.repository, arguments.map(OsStr::new))
+    }
+}
+
+fn run<'word>(folder: &Path, arguments: impl IntoIterator<Item = &'word OsStr>) -> Result<String, GitError> {
+    let arguments: Vec<&OsStr> = arguments.into_iter().collect();
+    let output = Command::new("git").args(&arguments).current_dir(folder).output().map_err(GitError::Start)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let said = if said.is_empty() { "there is no such commit".to_owned() } else { said };
+    Err(GitError::Failed { arguments: words.join(" "), said })
+}

@@ -1,0 +1,17 @@
+//! Two sides against each other: [documents](compare) that are stored, [builds](gate) that are measured in turns,
+//! [commits](bisect) between a good and a bad one.
+#![forbid(unsafe_code)]
+
+pub mod bisect;
+mod command;
+mod documents;
+pub mod gate;
+mod git;
+mod measure;
+mod selection;
+
+pub use command::{CommandError, Script};
+pub use documents::{Comparison, Row, Summary, compare};
+pub use git::{Git, GitError};
+pub use measure::{Measure, measures};
+pub use selection::{Selection, SelectionError};

@@ -1,0 +1,102 @@
+//! What a document says about performance: numbers that can be compared.
+
+use std::fmt;
+
+use quiver_result::{Busy, Document, Outcome};
+use quiver_verdict::gate::Better;
+
+/// What a number of a document is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Measure {
+    /// The average rate that comes back.
+    Mrr,
+    /// The rate without loss.
+    Ndr,
+    /// The rate with 0.5 % loss.
+    Pdr,
+    /// The critical rate of a soak test, less its deviation.
+    CriticalRate,
+    /// How long all packets would have been lost while the configuration changed.
+    BlockedTime,
+    /// Bits a second between applications.
+    Bandwidth,
+    /// The median of the trials' busy ticks (or seconds) a packet, by how they are known.
+    Busy(&'static str),
+    /// A figure of Quiver's own, by its name and unit.
+    Figure(String, String),
+}
+
+impl Measure {
+    /// Which way is better. Figures are rates and the like, unless their unit is a cost or a time.
+    pub fn better(&self) -> Better {
+        match self {
+            Measure::BlockedTime | Measure::Busy(_) => Better::Lower,
+            Measure::Figure(_, unit) => match unit.as_str() {
+                "s" | "ms" | "us" | "ns" => Better::Lower,
+                _ if unit.contains("/packet") || unit.contains("/Mpacket") || unit.contains("per") => Better::Lower,
+                _ => Better::Higher,
+            },
+            _ => Better::Higher,
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Measure::Mrr => out.write_str("MRR, pps"),
+            Measure::Ndr => out.write_str("NDR, pps"),
+            Measure::Pdr => out.write_str("PDR, pps"),
+            Measure::CriticalRate => out.write_str("critical rate, pps"),
+            Measure::BlockedTime => out.write_str("blocked time, s"),
+            Measure::Bandwidth => out.write_str("bandwidth, bps"),
+            Measure::Busy(known) => out.write_str(known),
+            Measure::Figure(name, unit) => write!(out, "{name}, {unit}"),
+        }
+    }
+}
+
+/// All that a document measured. A failed test measured nothing.
+pub fn measures(document: &Document) -> Vec<(Measure, f64)> {
+    let mut all = Vec::new();
+    if !document.passed {
+        return all;
+    }
+    match &document.result {
+        Outcome::Unknown {} => {}
+        Outcome::Mrr { receive_rate } => all.push((Measure::Mrr, receive_rate.rate.avg.get())),
+        Outcome::Ndrpdr { ndr, pdr, .. } => {
+            all.push((Measure::Ndr, ndr.lower.rate.value.get()));
+            all.push((Measure::Pdr, pdr.lower.rate.value.get()));
+        }
+        Outcome::Soak { critical_rate } => all.push((Measure::CriticalRate, critical_rate.lower.rate.value.get())),
+        Outcome::Reconf { loss, .. } => all.push((Measure::BlockedTime, loss.time.value.get())),
+        Outcome::Hoststack { bandwidth, .. } => all.push((Measure::Bandwidth, bandwidth.value.get())),
+    }
+    let Some(extension) = &document.quiver else { return all };
+    let busy = extension.trials.iter().filter(|trial| trial.repeated_because.is_none());
+    let busy: Vec<(&str, f64)> = busy.filter_map(|trial| trial.busy.as_ref().map(named)).collect();
+    // Where peers took turns in one document, whose it is cannot be told.
+    if let Some((known, _)) = busy.first()
+        && busy.iter().all(|(other, _)| other == known)
+    {
+        let mut values: Vec<f64> = busy.iter().map(|(_, value)| *value).collect();
+        values.sort_by(f64::total_cmp);
+        all.push((Measure::Busy(known), values[values.len() / 2]));
+    }
+    all.extend(extension.figures.iter().map(|figure| {
+        let what = Measure::Figure(figure.name.clone(), figure.unit.clone());
+        (what, figure.value.get())
+    }));
+    all
+}
+
+/// What is compared with its like only.
+fn named(busy: &Busy) -> (&'static str, f64) {
+    match busy {
+        Busy::ThreadTicks { ticks_per_packet } => ("thread ticks a packet", ticks_per_packet.get()),
+        Busy::NodeClocks { ticks_per_packet } => ("node clocks a packet", ticks_per_packet.get()),
+        Busy::CoreCycles { ticks_per_packet } => ("core cycles a packet", ticks_per_packet.get()),
+        Busy::CpuTime { nanoseconds_per_packet } => ("CPU time a packet, ns", nanoseconds_per_packet.get()),
+    }
+}
