@@ -1,16 +1,25 @@
-//! `quiver lab`: measurements after CSIT's method. So far it lists them.
+//! `quiver lab`: measurements after CSIT's method: what there is to measure, and what was measured.
+
+mod bisect;
+mod compare;
+mod export;
+mod gate;
+mod judge;
+mod send;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io, thread};
 
 use nix::unistd::{AccessFlags, access};
+use quiver_compare::GitError;
+use quiver_store::UrlError;
 use quiver_suite::{Case, Lack, Machine, Selection, SelectionError, SuiteError};
 use serde_json::Value;
 
 use crate::show;
 
-/// Measure Quiver and its peers after CSIT's method; so far: list what there is to measure
+/// Measure Quiver and its peers after CSIT's method: list what there is to measure, compare what was measured
 #[derive(Debug, clap::Args)]
 pub struct Lab {
     #[command(subcommand)]
@@ -20,6 +29,11 @@ pub struct Lab {
 #[derive(Debug, clap::Subcommand)]
 enum Task {
     List(List),
+    Compare(compare::Compare),
+    Gate(gate::GateOf),
+    Bisect(bisect::BisectOf),
+    Export(export::ExportOf),
+    Send(send::Send),
 }
 
 /// List the cases of the suites, and what this machine lacks for each
@@ -41,7 +55,7 @@ struct List {
     json: bool,
 }
 
-/// Why cases cannot be listed.
+/// Why it cannot be done.
 #[derive(Debug, thiserror::Error)]
 enum LabError {
     #[error("{}: {error}; name a folder with suites, files *.yaml", path.display())]
@@ -50,12 +64,42 @@ enum LabError {
     Selection(#[from] SelectionError),
     #[error("{}", .0.iter().map(SuiteError::to_string).collect::<Vec<_>>().join("\n"))]
     Suites(Vec<SuiteError>),
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    #[error(transparent)]
+    Side(#[from] quiver_compare::SelectionError),
+    #[error("{}: {error}; name a folder with a build", path.display())]
+    Build { path: PathBuf, error: io::Error },
+    #[error("{}: a build is measured by a command: add --measure COMMAND", path.display())]
+    Unmeasured { path: PathBuf },
+    #[error("{0}")]
+    Gate(String),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("{0}")]
+    Bisect(String),
+    #[error(transparent)]
+    Export(#[from] quiver_export::ExportError),
+    #[error("{stored} sent, {failed} are still in {}", from.display())]
+    Unsent { stored: usize, failed: usize, from: PathBuf },
 }
 
 /// Does what is asked for. `json` is the flag before the command.
 pub fn run(lab: &Lab, json: bool) -> ExitCode {
-    let Task::List(list) = &lab.task;
-    match self::list(list, json || list.json) {
+    let done = match &lab.task {
+        Task::List(list) => self::list(list, json || list.json),
+        Task::Compare(compare) => compare::run(compare, json),
+        Task::Export(export) => export::run(export),
+        Task::Send(send) => send::run(send),
+        Task::Gate(gate) => return gate::run(gate, json),
+        Task::Bisect(bisect) => {
+            return bisect::run(bisect, json).unwrap_or_else(|error| {
+                show::error(&error);
+                ExitCode::FAILURE
+            });
+        }
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             show::error(&error);

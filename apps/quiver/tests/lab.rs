@@ -58,3 +58,147 @@ fn what_is_wrong_is_said_with_its_place() {
     let said = list(&["--suites", "/nowhere"]);
     assert!(text(&said.stderr).contains("/nowhere: "), "{}", text(&said.stderr));
 }
+
+/// A folder of documents, one a second from this one on, of a test with these rates.
+fn record(folder: &std::path::Path, revision: &str, start: usize, rates: &[f64]) {
+    let name = "64b-1c-1n1l-memif-ethip4-ip4base-mrr";
+    for (at, pps) in rates.iter().enumerate() {
+        let time = format!("2026-11-22T14:{:02}:{:02}Z", (start + at) / 60, (start + at) % 60);
+        let rate = serde_json::json!({ "values": [pps], "avg": pps, "stdev": 0.0, "unit": "pps" });
+        let document = serde_json::json!({
+            "duration": 0.0, "dut_type": "Quiver", "dut_version": revision, "start_time": time, "end_time": time,
+            "hosts": ["perf1"], "telemetry": [], "message": "", "passed": true, "tags": ["MRR"],
+            "result": { "type": "mrr", "receive_rate": { "rate": rate } }, "test_documentation": "",
+            "test_id": format!("suite.{name}"), "test_name_long": name, "test_name_short": &name[7..],
+            "test_type": "mrr", "tg_type": "Quiver", "tg_version": "0.1.0", "version": "1.5.1",
+        });
+        let folder = folder.join(format!("2026-11-22/suite.{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{}-{at}.json", revision)), document.to_string()).unwrap();
+    }
+}
+
+fn lab(folder: &std::path::Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    command.arg("lab").args(arguments).current_dir(folder).env("XDG_STATE_HOME", folder.join("state"));
+    command.output().unwrap()
+}
+
+/// A tenth of a percent of noise, the same each time.
+fn rates(level: f64) -> Vec<f64> {
+    (0..20).map(|at| level * (1.0 + f64::from(at * 7 % 10) * 1e-4)).collect()
+}
+
+#[test]
+fn stored_results_are_compared_and_gated() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (revision, level) in [("good", 1e7), ("equal", 1e7), ("slow", 0.97e7)] {
+        record(&folder.join("results"), revision, 0, &rates(level));
+    }
+    record(&folder.join("few"), "few", 0, &[1e7]);
+    let broken = folder.join("results/2026-11-22/half.json");
+    std::fs::write(&broken, "{").unwrap();
+    let said = lab(folder, &["compare", "revision=good", "results,revision=slow"]);
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    assert!(text(&said.stdout).contains("regression: -3.00 %") && text(&said.stdout).contains("10.005 M"), "{said:?}");
+    assert!(text(&said.stderr).contains("half.json: is only half written"), "{}", text(&said.stderr));
+    let said = lab(folder, &["compare", "--json", "device=quiver,revision=good", "revision=equal"]);
+    let value: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(value["rows"][0]["judgement"]["verdict"], "same", "{value}");
+    for (current, status, summary) in [
+        ("revision=equal", 0, "passes: nothing is slower"),
+        ("revision=slow", 1, "does not pass: something is slower"),
+        ("few", 2, "no verdict: something is not known well enough"),
+        ("revision=none", 2, "no verdict"),
+    ] {
+        let said = lab(folder, &["gate", "revision=good", current]);
+        assert_eq!(said.status.code(), Some(status), "{current}: {}", text(&said.stderr));
+        assert!(text(&said.stderr).contains(summary), "{current}: {}", text(&said.stderr));
+    }
+    let said = lab(folder, &["gate", "revision=good", "dut=x"]);
+    assert!(said.status.code() == Some(2) && text(&said.stderr).contains("'dut=x': write revision="), "{said:?}");
+}
+
+#[test]
+fn builds_are_gated_by_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (build, speed) in [("a", "100000"), ("b", "100000"), ("slow", "97000")] {
+        std::fs::create_dir(folder.join(build)).unwrap();
+        std::fs::write(folder.join(build).join("speed"), speed).unwrap();
+    }
+    // Noise of a thousandth, by how often both were measured.
+    let measure = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) >runs; \
+        echo $(($(cat $QUIVER_BUILD/speed) + n * 7 % 100))";
+    for (current, status, verdict) in [("b", 0, "same: "), ("slow", 1, "regression: -3.0")] {
+        let said = lab(folder, &["gate", "a", current, "--measure", measure, "--pairs", "12"]);
+        assert_eq!(said.status.code(), Some(status), "{}", text(&said.stderr));
+        assert!(text(&said.stdout).starts_with(verdict), "{}", text(&said.stdout));
+        assert!(text(&said.stderr).contains("pair 12 of 12: "), "{}", text(&said.stderr));
+    }
+    for (arguments, why) in [
+        (["gate", "a", "b", "--measure", "exit 3"], "pair 1, parent: `exit 3` ended with exit status: 3"),
+        (["gate", "a", "c", "--measure", "echo 1"], "c: No such file"),
+        (["gate", "a", "b", "--measure", "echo fast"], "the last line must be a number above zero"),
+    ] {
+        let said = lab(folder, &arguments);
+        assert!(said.status.code() == Some(2) && text(&said.stderr).contains(why), "{}", text(&said.stderr));
+    }
+    let said = lab(folder, &["gate", "a", "b", "--measure", "echo 1", "--pairs", "3"]);
+    assert!(said.status.code() == Some(2) && text(&said.stderr).contains("8 are the least"), "{said:?}");
+    std::fs::write(folder.join("a/quiverd"), "").unwrap();
+    let said = lab(folder, &["gate", "a", "b"]);
+    assert!(said.status.code() == Some(2) && text(&said.stderr).contains("add --measure COMMAND"), "{said:?}");
+}
+
+#[test]
+fn commits_are_bisected_by_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| {
+        let author = ["-c", "user.name=Quiver", "-c", "user.email=quiver@example.com"];
+        let mut command = Command::new("git");
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        let output = command.args(author).args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    for (number, speed) in ["1000", "1000", "1000", "970", "970"].iter().enumerate() {
+        std::fs::write(folder.path().join("speed"), format!("{speed} {number}")).unwrap();
+        git(&["add", "speed"]);
+        git(&["commit", "--quiet", "-m", &format!("room: change {number}")]);
+    }
+    // Nearly half a percent of noise.
+    let measure = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) >runs; \
+        echo $(($(cut -d' ' -f1 $QUIVER_BUILD/speed) * 1000 + n * 7 % 10 * 100))";
+    let arguments = ["bisect", "main~4", "main", "--build", "cp speed $QUIVER_BUILD/", "--measure", measure];
+    let said = lab(folder.path(), &arguments);
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    let lines: Vec<_> = text(&said.stdout).lines().collect();
+    assert!(lines.len() == 2 && lines[0].ends_with(" room: change 3"), "{lines:?}");
+    assert!(lines[1].starts_with("regression: -"), "{lines:?}");
+    assert!(text(&said.stderr).contains(" bits: ") && text(&said.stderr).contains("in turns: "), "{said:?}");
+    // Again, all is known; and the tree is gone.
+    let said = lab(folder.path(), &arguments);
+    assert!(said.status.success() && text(&said.stderr).contains("known: "), "{}", text(&said.stderr));
+    assert!(!text(&said.stderr).contains("measuring ") && !folder.path().join("quiver-bisect/tree").exists());
+    let said = lab(folder.path(), &["bisect", "main", "main~1", "--build", "true", "--measure", "echo 1"]);
+    assert!(said.status.code() == Some(1) && text(&said.stderr).contains("main is not before main~1"), "{said:?}");
+}
+
+#[test]
+fn kept_documents_are_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    record(&folder.join("state/quiver/lab/unsent"), "kept", 0, &[1e7, 1e7]);
+    let said = lab(folder, &["send", "results"]);
+    assert!(said.status.success() && text(&said.stderr).contains("2 sent"), "{said:?}");
+    assert!(text(&said.stdout).lines().all(|line| line.starts_with("results/2026-11-22/")), "{said:?}");
+    assert!(lab(folder, &["compare", "results", "results"]).status.success());
+    record(&folder.join("kept"), "kept", 0, &[1e7]);
+    std::fs::write(folder.join("kept/half.json"), "{").unwrap();
+    let said = lab(folder, &["send", "results", "--from", "kept"]);
+    assert!(said.status.code() == Some(1) && text(&said.stderr).contains("1 sent, 1 are still in kept"), "{said:?}");
+    let said = lab(folder, &["send", "gs://bucket"]);
+    assert!(said.status.code() == Some(1) && text(&said.stderr).contains("must be s3://BUCKET"), "{said:?}");
+}

@@ -1,0 +1,54 @@
+//! `quiver lab send`: documents that an object store did not take, once it does.
+
+use std::path::PathBuf;
+
+use quiver_store::{Results, Sent, default_unsent};
+
+use super::LabError;
+use crate::show;
+
+/// Move stored results to an object store, or to another folder
+///
+/// What a store did not take was kept in a folder; from there it is sent, one document after the other. What is there already is
+/// not stored twice, and what cannot be stored stays here.
+#[derive(Debug, clap::Args)]
+pub struct Send {
+    /// s3://BUCKET/PREFIX, or a folder
+    #[arg(value_name = "DIR|URL")]
+    to: String,
+    /// The folder with documents; by default, where those are kept that could not be stored
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+}
+
+pub fn run(send: &Send) -> Result<(), LabError> {
+    let from = send.from.clone().unwrap_or_else(default_unsent);
+    let (mut stored, mut failed) = (0, 0);
+    for sent in Results::open(&send.to, &from)?.send(&from) {
+        match sent {
+            Sent::Stored { to, .. } => {
+                stored += 1;
+                show::print(to);
+            }
+            Sent::Failed { from, trouble } => {
+                failed += 1;
+                show::say(format_args!("{}: not sent: {trouble}", from.display()));
+            }
+            Sent::Left { from, error } => {
+                stored += 1;
+                show::say(format_args!("{}: sent, but cannot be deleted: {error}", from.display()));
+            }
+            Sent::Skipped(skipped) => {
+                failed += 1;
+                show::say(format_args!("not sent: {skipped}"));
+            }
+        }
+    }
+    match failed {
+        0 => {
+            show::say(format_args!("{stored} sent"));
+            Ok(())
+        }
+        failed => Err(LabError::Unsent { stored, failed, from }),
+    }
+}
