@@ -120,7 +120,11 @@ fn list(list: &List, json: bool) -> Result<(), LabError> {
         show::print(format_args!("{:#}", Value::from(cases)));
     } else {
         for (case, lacks) in &chosen {
-            let lacks: Vec<_> = lacks.iter().map(Lack::to_string).collect();
+            let mut lacks: Vec<_> = lacks.iter().map(Lack::to_string).collect();
+            let needs = case.needs();
+            if needs.may_share_cores && needs.is_oversubscribed(machine.cores) {
+                lacks.push(format!("oversubscribed: {} cores wanted, {} here", needs.cores, machine.cores));
+            }
             let lacks = if lacks.is_empty() { String::new() } else { format!("   ({})", lacks.join(", ")) };
             show::print(format_args!("{}{lacks}", case.name()));
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
 
 /// One measurement, in all that it consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +26,12 @@ pub struct Case {
     pub frame: Frame,
     /// On how many cores the device works.
     pub cores: u16,
+    /// How the device waits for packets.
+    pub pace: Pace,
     /// What is searched for.
     pub search: Search,
+    /// What is sent, where nothing is searched for.
+    pub load: Option<Load>,
     /// Memory of device and generator, in GiB.
     pub memory_gib: u16,
 }
@@ -38,8 +42,10 @@ impl Case {
     pub fn suite(&self) -> String {
         let feature = self.feature_word().map(|word| format!("-{word}")).unwrap_or_default();
         let device = if self.device == Device::Quiver { String::new() } else { format!("-{}", self.device.word()) };
+        let pace = if self.pace == Pace::Own { String::new() } else { format!("-{}", self.pace.word()) };
+        let load = self.load.map(|load| format!("-{load}")).unwrap_or_default();
         let (driver, encap, search) = (self.driver.word(), self.encap_word(), self.search.word());
-        format!("1n1l-{driver}-{encap}-{}{feature}{device}-{search}", self.function_word())
+        format!("1n1l-{driver}-{encap}-{}{feature}{device}{pace}{load}-{search}", self.function_word())
     }
 
     /// `64b-1c-<suite>`.
@@ -69,6 +75,9 @@ impl Case {
         }
         tags.extend(self.feature_word().map(upper));
         tags.push(upper(self.device.word()));
+        if self.pace != Pace::Own {
+            tags.push(upper(self.pace.word()));
+        }
         if self.device == Device::Testpmd {
             tags.push("DPDK".to_owned());
         }
@@ -87,7 +96,9 @@ impl Case {
         };
         // The generator has a core of its own, where it is not inside the device.
         let cores = self.cores + u16::from(self.driver != Driver::Pg);
-        Needs { program, cores, memory_gib: self.memory_gib }
+        // What too many workers cost is a part of what is asked.
+        let may_share_cores = self.search == Search::Power;
+        Needs { program, cores, memory_gib: self.memory_gib, may_share_cores }
     }
 
     fn feature_word(&self) -> Option<&'static str> {
@@ -125,7 +136,11 @@ impl Serialize for Case {
         map.serialize_entry("driver", &self.driver)?;
         map.serialize_entry("frame", &self.frame.to_string())?;
         map.serialize_entry("cores", &self.cores)?;
+        map.serialize_entry("pace", &self.pace)?;
         map.serialize_entry("search", &self.search)?;
+        if let Some(Load(mbit)) = self.load {
+            map.serialize_entry("load_mbit", &mbit)?;
+        }
         map.serialize_entry("tags", &self.tags())?;
         map.serialize_entry("needs", &self.needs())?;
         map.end()
@@ -141,6 +156,9 @@ pub struct Needs {
     pub cores: u16,
     /// Memory, in GiB.
     pub memory_gib: u16,
+    /// Whether it is measured with fewer cores, too, and marked as oversubscribed.
+    #[serde(skip)]
+    pub may_share_cores: bool,
 }
 
 /// What a machine has.
@@ -176,11 +194,17 @@ pub enum Lack {
 }
 
 impl Needs {
+    /// Whether device and generator have fewer cores than they want.
+    pub fn is_oversubscribed(&self, cores: usize) -> bool {
+        usize::from(self.cores) > cores
+    }
+
     /// What of it a machine does not have.
     pub fn lacking(&self, machine: Machine<'_>) -> Vec<Lack> {
         let program = self.program.filter(|program| !(machine.has_program)(program)).map(Lack::Program);
         let (needed, there) = (self.cores, machine.cores);
-        let cores = (usize::from(needed) > there).then_some(Lack::Cores { needed, there });
+        let lacks_cores = self.is_oversubscribed(there) && !self.may_share_cores;
+        let cores = lacks_cores.then_some(Lack::Cores { needed, there });
         let (needed, there) = (self.memory_gib, machine.memory_gib);
         let memory = (u64::from(needed) > there).then_some(Lack::Memory { needed, there });
         [program, cores, memory].into_iter().flatten().collect()
@@ -210,7 +234,9 @@ mod tests {
         driver: Driver::Memif,
         frame: Frame::Bytes(64),
         cores: 1,
+        pace: Pace::Own,
         search: Search::NdrPdr,
+        load: None,
         memory_gib: 4,
     };
 
@@ -235,6 +261,16 @@ mod tests {
         let testpmd = Case { function: Function::CrossConnect, scale: Scale::Base, device: Device::Testpmd, ..bridge };
         assert_eq!(testpmd.suite(), "1n1l-memif-dot1q-l2xcbase-testpmd-ndrpdr");
         assert!(testpmd.tags().contains(&"DPDK".to_owned()));
+    }
+
+    #[test]
+    fn power_is_measured_with_too_many_workers_too() {
+        let power = Case { search: Search::Power, load: Some(Load(500)), pace: Pace::Adaptive, cores: 8, ..CASE };
+        assert_eq!(power.name(), "64b-8c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-adaptive-500m-power");
+        assert!(power.tags().contains(&"ADAPTIVE".to_owned()));
+        let machine = Machine { cores: 2, memory_gib: 4, has_program: &|_| true };
+        assert_eq!(power.needs().lacking(machine), []);
+        assert!(power.needs().is_oversubscribed(2) && !power.needs().is_oversubscribed(9));
     }
 
     #[test]

@@ -116,6 +116,19 @@ words! {
     Reconf = "reconf",
     /// The rate at which a window of packets circles through the device.
     ClosedLoop = "closedloop",
+    /// What the same load costs, in joules or CPU seconds.
+    Power = "power",
+}
+
+words! {
+    /// How a device waits for packets.
+    Pace, "pace":
+    /// As it does by itself.
+    Own = "own",
+    /// It polls.
+    Polling = "polling",
+    /// It polls, naps or sleeps, as the load asks for.
+    Adaptive = "adaptive",
 }
 
 /// How much a function has in its tables.
@@ -179,6 +192,14 @@ impl Frame {
         let bytes = word.parse().ok().filter(|bytes| (Self::BYTES_MIN..=Self::BYTES_MAX).contains(bytes));
         bytes.map(Frame::Bytes)
     }
+
+    /// The mean, with the checksum.
+    pub fn mean_bytes(self) -> f64 {
+        match self {
+            Frame::Bytes(bytes) => bytes.into(),
+            Frame::Imix => f64::from(28 * 64 + 16 * 570 + 4 * 1518) / 48.0,
+        }
+    }
 }
 
 /// As in names: `64b`, `imix`.
@@ -188,6 +209,32 @@ impl fmt::Display for Frame {
             Frame::Bytes(bytes) => write!(out, "{bytes}b"),
             Frame::Imix => out.write_str("imix"),
         }
+    }
+}
+
+/// How much is sent in each direction, in Mbit/s on the line: with the 20 bytes around a frame of Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Load(pub u32);
+
+impl Load {
+    /// More than any NIC has.
+    pub const MBIT_MAX: u32 = 1_000_000;
+
+    /// A number of Mbit/s.
+    pub fn parse(word: &str) -> Option<Load> {
+        word.parse().ok().filter(|mbit| (1..=Self::MBIT_MAX).contains(mbit)).map(Load)
+    }
+
+    /// Packets a second in each direction.
+    pub fn pps(self, frame: Frame) -> f64 {
+        f64::from(self.0) * 1e6 / ((frame.mean_bytes() + 20.0) * 8.0)
+    }
+}
+
+/// As in names: `500m`.
+impl fmt::Display for Load {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}m", self.0)
     }
 }
 
@@ -209,5 +256,9 @@ mod tests {
         for word in ["", "63", "9001", "64b", "IMIX"] {
             assert_eq!(Frame::parse(word), None, "{word}");
         }
+        // A line of 1 Gbit/s is full with 1,488,095 frames a second.
+        assert_eq!(Load(1000).pps(Frame::Bytes(64)) as u64, 1_488_095);
+        assert_eq!(Load::parse("500").map(|load| load.to_string()).as_deref(), Some("500m"));
+        assert_eq!(["0", "-1", "1000001", "1.5"].map(Load::parse), [None; 4]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quiver_control::config::{Data, Entry, Malformed, Node, read_yaml};
 use quiver_control::serde_json::Value;
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
 use crate::rules::contradiction;
 use crate::{Case, Position};
 
@@ -18,8 +18,20 @@ const CASES_MAX: usize = 100_000;
 const MEMORY_GIB: u16 = 1;
 
 /// The fields of a suite.
-const FIELDS: [&str; 10] =
-    ["function", "scale", "encap", "feature", "device", "driver", "frame", "cores", "search", "memory-gib"];
+const FIELDS: [&str; 12] = [
+    "function",
+    "scale",
+    "encap",
+    "feature",
+    "device",
+    "driver",
+    "frame",
+    "cores",
+    "pace",
+    "search",
+    "load",
+    "memory-gib",
+];
 
 /// What is wrong with a suite: where, what, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +64,9 @@ struct Matrix {
     drivers: Vec<Placed<Driver>>,
     frames: Vec<Placed<Frame>>,
     cores: Vec<Placed<u16>>,
+    paces: Vec<Placed<Pace>>,
     searches: Vec<Placed<Search>>,
+    loads: Vec<Placed<Option<Load>>>,
     memory_gib: u16,
 }
 
@@ -147,7 +161,11 @@ impl Reader<'_> {
             drivers: self.words(entries, None),
             frames: self.values(entries, "frame", None, "'imix' or 64 to 9000 bytes", Frame::parse),
             cores: self.values(entries, "cores", Some(1), "a number from 1 to 256", |word| number(word, CORES_MAX)),
+            paces: self.words(entries, Some(Pace::Own)),
             searches: self.words(entries, None),
+            loads: self.values(entries, "load", Some(None), "a number of Mbit/s up to 1000000", |word| {
+                Load::parse(word).map(Some)
+            }),
             memory_gib: {
                 let memory = |word: &str| number(word, MEMORY_GIB_MAX);
                 let memory = self.values(entries, "memory-gib", Some(MEMORY_GIB), "a number from 1 to 1024", memory);
@@ -254,7 +272,7 @@ fn number(word: &str, max: u16) -> Option<u16> {
 }
 
 impl Matrix {
-    fn lengths(&self) -> [usize; 9] {
+    fn lengths(&self) -> [usize; 11] {
         [
             self.functions.len(),
             self.scales.len(),
@@ -262,7 +280,9 @@ impl Matrix {
             self.features.len(),
             self.devices.len(),
             self.drivers.len(),
+            self.paces.len(),
             self.searches.len(),
+            self.loads.len(),
             self.frames.len(),
             self.cores.len(),
         ]
@@ -274,17 +294,18 @@ impl Matrix {
     }
 
     /// A case by its number, and where its fields stand; the last field changes first.
-    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 9]) {
+    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 11]) {
         let mut rest = point;
-        let mut at = [0; 9];
+        let mut at = [0; 11];
         for (at, length) in at.iter_mut().zip(self.lengths()).rev() {
             *at = rest % length;
             rest /= length;
         }
-        let [function, scale, encap, feature, device, driver, search, frame, cores] = at;
+        let [function, scale, encap, feature, device, driver, pace, search, load, frame, cores] = at;
         let (function, scale, encap) = (self.functions[function], self.scales[scale], self.encaps[encap]);
         let (feature, device, driver) = (self.features[feature], self.devices[device], self.drivers[driver]);
-        let (search, frame, cores) = (self.searches[search], self.frames[frame], self.cores[cores]);
+        let (pace, search, load) = (self.paces[pace], self.searches[search], self.loads[load]);
+        let (frame, cores) = (self.frames[frame], self.cores[cores]);
         let case = Case {
             function: function.value,
             scale: scale.value,
@@ -294,7 +315,9 @@ impl Matrix {
             driver: driver.value,
             frame: frame.value,
             cores: cores.value,
+            pace: pace.value,
             search: search.value,
+            load: load.value,
             memory_gib: self.memory_gib,
         };
         let places = [
@@ -304,7 +327,9 @@ impl Matrix {
             (Feature::FIELD, feature.at),
             (Device::FIELD, device.at),
             (Driver::FIELD, driver.at),
+            (Pace::FIELD, pace.at),
             (Search::FIELD, search.at),
+            ("load", load.at),
             ("frame", frame.at),
             ("cores", cores.at),
         ];
@@ -357,6 +382,20 @@ mod tests {
             ["a.yaml:5:19: search 'reconf' contradicts function 'l2xc'; \
             routes are what is added under load: function 'ip4'"]
         );
+        let power = "suites:\n  - function: ip4\n    device: [quiver, linux]\n    driver: veth\n    frame: 64\n    pace: polling\n    \
+            search: [power, mrr]\n    load: 500\n";
+        assert_eq!(
+            errors(power),
+            [
+                "a.yaml:6:11: pace 'polling' contradicts device 'linux'; the kernel has its own: 'own'",
+                "a.yaml:8:11: load '500' contradicts search 'mrr'; \
+                a search finds its load itself: leave 'load' out, or give it to 'power'",
+            ]
+        );
+        assert_eq!(
+            errors(&power.replace("linux", "vpp").replace("    load: 500\n", "").replace(", mrr", "")),
+            ["a.yaml:7:14: search 'power' contradicts load 'none'; its load is the same all the time: give 'load'"]
+        );
         let counted =
             "suites:\n  - function: l2xc\n    feature: routecount\n    driver: memif\n    frame: 64\n    search: mrr\n";
         assert_eq!(errors(counted).len(), 1);
@@ -377,12 +416,12 @@ mod tests {
             (
                 &GOOD.replace("cores", "core"),
                 "a.yaml:5:5: 'core' is no field of a suite; fields are function, scale, \
-                encap, feature, device, driver, frame, cores, search, memory-gib",
+                encap, feature, device, driver, frame, cores, pace, search, load, memory-gib",
             ),
             (
                 &GOOD.replace("    search: mrr\n", ""),
                 "a.yaml:2:5: a suite without 'search'; 'search' is one of ndrpdr, \
-                mrr, soak, latency, backtoback, reconf, closedloop",
+                mrr, soak, latency, backtoback, reconf, closedloop, power",
             ),
         ] {
             assert_eq!(errors(text), [error], "{text}");

@@ -1,7 +1,7 @@
 //! What cannot be measured together.
 
 use crate::Case;
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
 
 /// Two fields that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Contradiction {
 
 /// The first contradiction of a case.
 pub fn contradiction(case: &Case) -> Option<Contradiction> {
-    let Case { function, scale, encap, feature, device, driver, frame, cores, search, .. } = *case;
+    let Case { function, scale, encap, feature, device, driver, frame, cores, pace, search, load, .. } = *case;
     let clash = |field: &'static str, value: &str, other: &'static str, by: &str, remedy| {
         Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
     };
@@ -58,6 +58,31 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
     if feature == Feature::RouteCounters && device != Device::Quiver && device != Device::Vpp {
         let remedy = "it does not count by route: 'none'";
         return clash(Feature::FIELD, feature.word(), Device::FIELD, device.word(), remedy);
+    }
+    match (device, pace) {
+        (Device::Linux, Pace::Polling | Pace::Adaptive) => {
+            return clash(Pace::FIELD, pace.word(), Device::FIELD, device.word(), "the kernel has its own: 'own'");
+        }
+        (Device::Testpmd, Pace::Adaptive) => {
+            return clash(Pace::FIELD, pace.word(), Device::FIELD, device.word(), "testpmd polls: 'polling' or 'own'");
+        }
+        _ => {}
+    }
+    match (search, load) {
+        (Search::Power, None) => {
+            return clash(
+                Search::FIELD,
+                search.word(),
+                "load",
+                "none",
+                "its load is the same all the time: give 'load'",
+            );
+        }
+        (Search::Power, _) | (_, None) => {}
+        (_, Some(Load(mbit))) => {
+            let remedy = "a search finds its load itself: leave 'load' out, or give it to 'power'";
+            return clash("load", &mbit.to_string(), Search::FIELD, search.word(), remedy);
+        }
     }
     if driver == Driver::Pg && search != Search::Mrr {
         let remedy = "the device's own generator sends as fast as it can: 'mrr'";

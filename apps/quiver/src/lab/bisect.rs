@@ -137,8 +137,10 @@ pub fn run(asked: &BisectOf, json: bool) -> Result<ExitCode, LabError> {
         }
         show::print(found.judgement);
     }
-    // Only the builds are of use from here on.
-    git.remove(&built.tree())?;
+    // Only the builds are of use from here on. Where all were there already, no tree was made.
+    if built.tree().exists() {
+        git.remove(&built.tree())?;
+    }
     Ok(match found.judgement.verdict {
         Verdict::Regression => ExitCode::SUCCESS,
         _ => ExitCode::from(2),
