@@ -65,12 +65,12 @@ fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for what in ["graph", "load", "control", "memif", "api"] {
+    for what in ["graph", "load", "control", "memif", "api", "generator"] {
         if given(what) && !given("--csv") {
             command.args(["--csv", &format!("bench/{what}.csv")]);
         }
     }
-    if given("load") || given("api") {
+    if given("load") || given("api") || given("generator") {
         // They measure the program itself.
         let mut daemon = cargo(root);
         daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);

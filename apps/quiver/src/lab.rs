@@ -1,10 +1,11 @@
-//! `quiver lab`: measurements after CSIT's method: what there is to measure, and what was measured.
+//! `quiver lab`: measurements after CSIT's method: what there is to measure, measuring it, and what was measured.
 
 mod bisect;
 mod compare;
 mod export;
 mod gate;
 mod judge;
+mod run;
 mod send;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 use crate::show;
 
-/// Measure Quiver and its peers after CSIT's method: list what there is to measure, compare what was measured
+/// Measure Quiver and its peers after CSIT's method
 #[derive(Debug, clap::Args)]
 pub struct Lab {
     #[command(subcommand)]
@@ -29,6 +30,7 @@ pub struct Lab {
 #[derive(Debug, clap::Subcommand)]
 enum Task {
     List(List),
+    Run(run::Run),
     Compare(compare::Compare),
     Gate(gate::GateOf),
     Bisect(bisect::BisectOf),
@@ -38,7 +40,7 @@ enum Task {
 
 /// List the cases of the suites, and what this machine lacks for each
 ///
-/// Nothing is measured: there is no command yet that runs a case.
+/// `quiver lab run` measures them.
 #[derive(Debug, clap::Args)]
 struct List {
     /// A tag expression, such as: ip4_routing AND 64b AND 1c AND ndrpdr
@@ -82,12 +84,15 @@ enum LabError {
     Export(#[from] quiver_export::ExportError),
     #[error("{stored} sent, {failed} are still in {}", from.display())]
     Unsent { stored: usize, failed: usize, from: PathBuf },
+    #[error("signals cannot be received: {0}")]
+    Signals(io::Error),
 }
 
 /// Does what is asked for. `json` is the flag before the command.
 pub fn run(lab: &Lab, json: bool) -> ExitCode {
     let done = match &lab.task {
         Task::List(list) => self::list(list, json || list.json),
+        Task::Run(run) => return run::status(run, json),
         Task::Compare(compare) => compare::run(compare, json),
         Task::Export(export) => export::run(export),
         Task::Send(send) => send::run(send),
@@ -109,12 +114,8 @@ pub fn run(lab: &Lab, json: bool) -> ExitCode {
 }
 
 fn list(list: &List, json: bool) -> Result<(), LabError> {
-    let words = list.expression.join(" ");
-    let selection = (!words.is_empty()).then(|| Selection::parse(&words)).transpose()?;
-    let all = cases(list.suites.as_deref())?;
-    let chosen = all.iter().filter(|case| selection.as_ref().is_none_or(|selection| selection.matches(case)));
-    let machine = Machine { cores: cores(), memory_gib: memory_gib(), has_program: &has_program };
-    let chosen: Vec<_> = chosen.map(|case| (case, case.needs().lacking(machine))).collect();
+    let (chosen, all) = select(&list.expression, list.suites.as_deref())?;
+    let chosen: Vec<_> = chosen.iter().map(|case| (case, lacking(case))).collect();
     if json {
         let cases: Vec<_> = chosen.iter().map(|(case, lacks)| with_lacks(case, lacks)).collect();
         show::print(format_args!("{:#}", Value::from(cases)));
@@ -122,8 +123,8 @@ fn list(list: &List, json: bool) -> Result<(), LabError> {
         for (case, lacks) in &chosen {
             let mut lacks: Vec<_> = lacks.iter().map(Lack::to_string).collect();
             let needs = case.needs();
-            if needs.may_share_cores && needs.is_oversubscribed(machine.cores) {
-                lacks.push(format!("oversubscribed: {} cores wanted, {} here", needs.cores, machine.cores));
+            if needs.may_share_cores && needs.is_oversubscribed(cores()) {
+                lacks.push(format!("oversubscribed: {} cores wanted, {} here", needs.cores, cores()));
             }
             let lacks = if lacks.is_empty() { String::new() } else { format!("   ({})", lacks.join(", ")) };
             show::print(format_args!("{}{lacks}", case.name()));
@@ -131,11 +132,26 @@ fn list(list: &List, json: bool) -> Result<(), LabError> {
     }
     let complete = chosen.iter().filter(|(_, lacks)| lacks.is_empty()).count();
     show::say(format_args!(
-        "{} of {} cases; this machine has programs, cores and memory for {complete} of them. No command runs them yet.",
+        "{} of {} cases; this machine has programs, cores and memory for {complete} of them.",
         chosen.len(),
-        all.len()
+        all
     ));
     Ok(())
+}
+
+/// The cases that an expression means, all without one, and how many there are.
+fn select(expression: &[String], suites: Option<&Path>) -> Result<(Vec<Case>, usize), LabError> {
+    let words = expression.join(" ");
+    let selection = (!words.is_empty()).then(|| Selection::parse(&words)).transpose()?;
+    let mut cases = cases(suites)?;
+    let all = cases.len();
+    cases.retain(|case| selection.as_ref().is_none_or(|selection| selection.matches(case)));
+    Ok((cases, all))
+}
+
+/// What this machine lacks for a case.
+fn lacking(case: &Case) -> Vec<Lack> {
+    case.needs().lacking(Machine { cores: cores(), memory_gib: memory_gib(), has_program: &has_program })
 }
 
 /// The built-in cases, and those of a folder.

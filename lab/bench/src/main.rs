@@ -2,6 +2,7 @@
 
 mod api;
 mod control;
+mod generator;
 mod graph;
 mod load;
 mod machine;
@@ -56,6 +57,12 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
+    /// What the lab's generator can do: packets into memif by one core, its pace over ten seconds, its own latency
+    Generator {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+    },
     /// How many messages of VPP's API a quiverd answers in a second, and how long one takes
     Api {
         /// Append the rows to this file; none are written without it
@@ -98,6 +105,7 @@ fn main() -> ExitCode {
                 graph(json, csv, &Choice { path: only, way, vector }, isa.unwrap_or_else(Level::best))
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
+            Bench::Generator { csv } => generator::run(csv.as_deref()),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),

@@ -1,0 +1,338 @@
+//! `quiver lab run`: measures cases, one after the other or in turns, and keeps a document of each.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use quiver_result::{Document, Store};
+use quiver_run::{Comparison, Error, Lengths, Stop, compare, groups, headline};
+use quiver_search::Progress;
+use quiver_suite::Case;
+use quiver_suite::field::Word;
+use quiver_verdict::compare::{Confidence, Side, order, pairs_needed};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{self, register_conditional_shutdown};
+
+use super::{LabError, lacking, select};
+use crate::show;
+
+/// How sure the interval of a ratio is.
+const CONFIDENCE: f64 = 0.95;
+/// Where there is no terminal, progress is told so often.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// Measure cases: generator, device and search of each; a JSON document of each in a folder
+///
+/// With CSIT's goals a case takes from 10 seconds (mrr) to half an hour (soak); --short is for a first look. Cases that this
+/// machine lacks something for are skipped, and it is said what. Ctrl-C ends the trial at hand and keeps what was found. The
+/// exit status is 0 if all that ran passed, and something ran.
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    /// Which cases: a tag expression, as of `quiver lab list`
+    #[arg(value_name = "EXPR", required = true)]
+    expression: Vec<String>,
+    /// Suites beside the built-in ones: all files *.yaml of a folder
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Where documents go
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Trials of 0.1 s, few of them, and wide intervals
+    #[arg(long)]
+    short: bool,
+    /// The same with trials of so many seconds
+    #[arg(long, value_name = "SECONDS", conflicts_with = "short", value_parser = lengths)]
+    trial: Option<Lengths>,
+    /// Measure the devices of what is else the same in turns, A B B A, so many times each, and compare them
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u16).range(1..))]
+    interleave: Option<u16>,
+    /// Only so many of the cases, drawn by lot among those that this machine can run
+    #[arg(long, value_name = "NUMBER")]
+    draw: Option<usize>,
+    /// What is drawn from; told when none is given
+    #[arg(long, value_name = "SEED", requires = "draw")]
+    seed: Option<u64>,
+    /// What was found as an object in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn lengths(text: &str) -> Result<Lengths, String> {
+    let seconds = text.trim_end_matches('s').parse().ok().and_then(Lengths::of_trials);
+    seconds.ok_or_else(|| "must be a number of seconds above 0, and 1000 at most".into())
+}
+
+/// What came of all cases.
+#[derive(Default)]
+struct Summary {
+    ran: Vec<Value>,
+    failed: usize,
+    skipped: BTreeMap<String, usize>,
+    ratios: Vec<Value>,
+    is_interrupted: bool,
+}
+
+/// Its status is an answer, so errors are shown here.
+pub fn status(asked: &Run, json: bool) -> ExitCode {
+    run(asked, json).unwrap_or_else(|error| {
+        show::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
+    let (mut cases, _) = select(&asked.expression, asked.suites.as_deref())?;
+    let mut summary = Summary::default();
+    cases.retain(|case| {
+        let lacks = lacking(case);
+        lacks.iter().for_each(|lack| *summary.skipped.entry(lack.to_string()).or_default() += 1);
+        lacks.is_empty()
+    });
+    if let Some(number) = asked.draw {
+        let seed = asked.seed.unwrap_or_else(|| fastrand::u64(..));
+        show::say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
+        fastrand::Rng::with_seed(seed).shuffle(&mut cases);
+        cases.truncate(number);
+    }
+    let stop = Stop::default();
+    end_by_signals(&stop)?;
+    let runner = Runner {
+        stop,
+        store: Store::new(&asked.results),
+        lengths: asked.trial.unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT }),
+    };
+    match asked.interleave {
+        None => {
+            let display = Display::new(cases.len());
+            for case in &cases {
+                if runner.case(case, &display, &mut summary).is_none() && summary.is_interrupted {
+                    break;
+                }
+            }
+            display.end();
+        }
+        Some(times) => runner.turns(&groups(&cases), times.into(), &mut summary),
+    }
+    Ok(summary.tell(json || asked.json))
+}
+
+/// From here on signals end the run in good order. The second one ends it at once.
+///
+/// A handler, not a mask: the processes that are started would inherit that.
+fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let register = register_conditional_shutdown(signal, 128 + signal, stop.flag());
+        register.and_then(|_| flag::register(signal, stop.flag())).map_err(LabError::Signals)?;
+    }
+    Ok(())
+}
+
+struct Runner {
+    stop: Stop,
+    store: Store,
+    lengths: Lengths,
+}
+
+impl Runner {
+    /// Runs a case, keeps its document, and tells the number that it is compared by.
+    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Option<f64> {
+        let name = case.name();
+        display.begin(&name);
+        let document =
+            match quiver_run::run(case, self.lengths, &self.stop, &mut |progress| display.show(&name, progress)) {
+                Ok(document) => document,
+                Err(Error::Interrupted) => {
+                    summary.is_interrupted = true;
+                    return None;
+                }
+                Err(error) => {
+                    display.say(&format!("{name}: skipped: {error}"));
+                    *summary.skipped.entry(error.to_string()).or_default() += 1;
+                    return None;
+                }
+            };
+        let path = match self.store.write(&document) {
+            Ok(path) => Value::from(path.display().to_string()),
+            Err(error) => {
+                display.say(&format!("{name}: not kept: {error}"));
+                summary.failed += 1;
+                Value::Null
+            }
+        };
+        display.advance();
+        let headline = headline(&document);
+        display.say(&format!("{name}: {}", told(&document)));
+        summary.failed += usize::from(!document.passed);
+        summary.is_interrupted |= document.message == Error::Interrupted.to_string();
+        summary.ran.push(json!({
+            "case": name, "device": case.device.word(), "passed": document.passed, "message": document.message,
+            "figure": headline.map(|(name, value, unit)| json!({"name": name, "value": value, "unit": unit})),
+            "document": path,
+        }));
+        headline.map(|(_, value, _)| value)
+    }
+
+    /// Runs the devices of each group in turns, and compares them.
+    fn turns(&self, groups: &[Vec<Case>], times: usize, summary: &mut Summary) {
+        let confidence = Confidence::new(CONFIDENCE).unwrap_or(Confidence::HIGH);
+        if times < pairs_needed(confidence) {
+            show::say(format_args!("an interval of {CONFIDENCE} needs {} turns or more", pairs_needed(confidence)));
+        }
+        let display = Display::new(groups.iter().map(Vec::len).sum::<usize>() * times);
+        for group in groups {
+            let mut rounds = Vec::new();
+            for round in 0..times {
+                let mut found = vec![None; group.len()];
+                let mut places: Vec<usize> = (0..group.len()).collect();
+                // What changes steadily in the machine cancels.
+                if order(round)[0] == Side::Current {
+                    places.reverse();
+                }
+                for place in places {
+                    found[place] = self.case(&group[place], &display, summary);
+                    if summary.is_interrupted {
+                        display.end();
+                        return;
+                    }
+                }
+                rounds.push(found);
+            }
+            for Comparison { device, with, ratio } in compare(group, &rounds, confidence) {
+                let (name, device, with) = (group[0].name(), device.word(), with.word());
+                let (text, value) = match ratio {
+                    Ok(ratio) => {
+                        let high = ratio.high.is_finite().then_some(ratio.high);
+                        let high_text = high.map_or("any".into(), |high| format!("{high:.3}"));
+                        let text = format!("{:.3} ({:.3} to {high_text})", ratio.estimate, ratio.low);
+                        (text, json!({"estimate": ratio.estimate, "low": ratio.low, "high": high}))
+                    }
+                    Err(error) => (error.to_string(), Value::from(error.to_string())),
+                };
+                display.say(&format!("{name}: {device} by {with}: {text}"));
+                summary.ratios.push(json!({
+                    "case": name, "device": device, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
+                }));
+            }
+        }
+        display.end();
+    }
+}
+
+/// What a document found, in a line.
+fn told(document: &Document) -> String {
+    let trials = document.quiver.as_ref().map_or(&[][..], |extension| &extension.trials);
+    let limited = trials.iter().filter(|trial| trial.is_limited_by_generator).count();
+    let limited = if limited > 0 { format!(", {limited} limited by the generator") } else { String::new() };
+    let cost = trials.iter().rev().find_map(|trial| trial.busy.as_ref());
+    let cost = cost.and_then(|busy| serde_json::to_value(busy).ok()).map(|busy| {
+        let (ticks, time) = (busy["ticks_per_packet"].as_f64(), busy["nanoseconds_per_packet"].as_f64());
+        match ticks {
+            Some(ticks) => format!(", {ticks:.0} ticks a packet"),
+            None => time.map_or(String::new(), |time| format!(", {time:.0} ns of CPU a packet")),
+        }
+    });
+    let found = match headline(document) {
+        Some((name, value, unit)) if value >= 1e6 => format!("{name} {:.3} M{unit}", value / 1e6),
+        Some((name, value, unit)) => format!("{name} {value:.0} {unit}"),
+        None if document.passed => "done".into(),
+        None => format!("failed: {}", document.message),
+    };
+    format!("{found}; {} trials{limited}{}", trials.len(), cost.unwrap_or_default())
+}
+
+impl Summary {
+    fn tell(self, json: bool) -> ExitCode {
+        let Summary { ran, failed, skipped, ratios, is_interrupted } = self;
+        if json {
+            let skipped: Vec<_> = skipped.iter().map(|(why, cases)| json!({"why": why, "cases": cases})).collect();
+            let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "interrupted": is_interrupted});
+            show::print(format_args!("{all:#}"));
+        }
+        for (why, cases) in &skipped {
+            show::say(format_args!("skipped {cases}: {why}"));
+        }
+        let end = if is_interrupted { "; interrupted" } else { "" };
+        show::say(format_args!("{} measured, {failed} failed{end}", ran.len()));
+        match failed == 0 && !ran.is_empty() && !is_interrupted {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// What is going on: a bar on a terminal, lines elsewhere.
+struct Display {
+    bar: Option<ProgressBar>,
+    last: std::cell::Cell<Instant>,
+}
+
+impl Display {
+    fn new(cases: usize) -> Display {
+        let bar = stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(cases as u64);
+            let style = ProgressStyle::with_template("{spinner} [{bar:20}] {pos}/{len} {wide_msg}");
+            if let Ok(style) = style {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Display { bar, last: std::cell::Cell::new(Instant::now()) }
+    }
+
+    fn begin(&self, name: &str) {
+        self.last.set(Instant::now());
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{name}: starting")),
+            None => show::say(format_args!("{name} ...")),
+        }
+    }
+
+    /// Bounds, and time to go.
+    fn show(&self, name: &str, progress: &Progress) {
+        let bounds: Vec<_> = progress
+            .bounds
+            .iter()
+            .map(|bounds| {
+                let load = |load: Option<quiver_search::Load>| {
+                    load.map_or("?".into(), |load| format!("{:.3}", load.pps() / 1e6))
+                };
+                format!("{} {} to {} Mpps each way", bounds.name, load(bounds.lower), load(bounds.upper))
+            })
+            .collect();
+        let to_go = progress.remaining.map_or(String::new(), |time| format!(", about {:.0} s to go", time.seconds()));
+        let bounds: String = bounds.iter().map(|bounds| format!(", {bounds}")).collect();
+        let line = format!("{name}: {} trials{bounds}{to_go}", progress.trials);
+        match &self.bar {
+            Some(bar) => bar.set_message(line),
+            None if self.last.get().elapsed() >= TOLD_EVERY => {
+                self.last.set(Instant::now());
+                show::say(line);
+            }
+            None => {}
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| show::say(line)),
+            None => show::say(line),
+        }
+    }
+
+    fn advance(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

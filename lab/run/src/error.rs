@@ -1,0 +1,33 @@
+//! Why a case has no result.
+
+/// What went wrong, or what is lacking.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The generator.
+    #[error(transparent)]
+    Generator(#[from] quiver_generator::Error),
+    /// The device under test.
+    #[error(transparent)]
+    Device(#[from] quiver_device::Error),
+    /// The search ends without an answer, or was set up wrongly.
+    #[error(transparent)]
+    Search(#[from] quiver_search::Error),
+    /// The user.
+    #[error("interrupted: what was found until then is here")]
+    Interrupted,
+    /// A folder of the run.
+    #[error("a folder for sockets: {0}; set TMPDIR to a place for them")]
+    Folder(#[from] std::io::Error),
+    /// The machine cannot run the case, and why not.
+    #[error("{0}")]
+    Lacking(String),
+    /// A number that a document cannot hold.
+    #[error("a figure of the result: {0}")]
+    Figure(#[from] quiver_result::NotAnAmount),
+    /// The clock is far off.
+    #[error("the machine's clock: {0}")]
+    Clock(#[from] quiver_result::TimeError),
+    /// There is nothing to compare loads with.
+    #[error("{0}")]
+    Nothing(&'static str),
+}

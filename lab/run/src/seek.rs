@@ -1,0 +1,270 @@
+//! Each search of a suite, on a bed: trials in, an outcome of documents out.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use quiver_energy::Cost;
+use quiver_generator::{Direction, Outcome as Sent};
+use quiver_result::{
+    Amount, BandwidthUnit, Bounds, Figure, Latencies, Latency, Loss, Microseconds, Outcome, Packets, Quantity, Rate,
+    RateUnit, SampledRate, Samples, Seconds as InSeconds,
+};
+use quiver_search::mlr::{Found, Goal};
+use quiver_search::{Load, Progress, Search, Step};
+use quiver_suite::field;
+use serde_json::Value;
+
+use crate::bed::{Bed, Manner};
+use crate::{Error, Lengths};
+
+/// Searches to the end, or until something fails; `figures` has what is known by then.
+pub(crate) fn seek(
+    bed: &mut Bed<'_>,
+    search: field::Search,
+    lengths: Lengths,
+    figures: &mut Vec<Figure>,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, Error> {
+    figures.push(figure("generator_ceiling", 2.0 * bed.ceiling, "pps")?);
+    let mut seeking = Seeking { bed, lengths, figures, tell };
+    match search {
+        field::Search::Mrr => seeking.mrr(),
+        field::Search::NdrPdr => {
+            let (ndr, pdr) = seeking.ndrpdr()?;
+            Ok(Outcome::Ndrpdr { ndr, pdr, latency_forward: None, latency_reverse: None })
+        }
+        field::Search::Latency => seeking.latency(),
+        field::Search::Soak => seeking.soak(),
+        field::Search::BackToBack => seeking.bursts(),
+        field::Search::Reconf => seeking.reconf(),
+        field::Search::ClosedLoop => seeking.closed_loop(),
+        field::Search::Power => seeking.power(),
+    }
+}
+
+struct Seeking<'seek, 'run> {
+    bed: &'seek mut Bed<'run>,
+    lengths: Lengths,
+    figures: &'seek mut Vec<Figure>,
+    tell: &'seek mut dyn FnMut(&Progress),
+}
+
+impl Seeking<'_, '_> {
+    /// Drives a search: `manner` says how its next trial is, `see` is shown what came of it.
+    fn drive<S: Search>(
+        &mut self,
+        search: &mut S,
+        manner: impl Fn(&S, &quiver_search::Trial) -> Manner,
+        mut see: impl FnMut(Sent),
+    ) -> Result<S::Outcome, Error> {
+        loop {
+            match search.next()? {
+                Step::Done(outcome) => return Ok(outcome),
+                Step::Trial(trial) => {
+                    let manner = manner(search, &trial);
+                    let (result, sent) = self.bed.trial(trial, manner)?;
+                    search.record(result)?;
+                    see(sent);
+                    (self.tell)(&search.progress());
+                }
+            }
+        }
+    }
+
+    fn mrr(&mut self) -> Result<Outcome, Error> {
+        let mut search = self.lengths.mrr(self.bed.max_load()?)?.search()?;
+        let done = self.drive(&mut search, |_, _| Manner::default(), |_| {});
+        let values: Vec<f64> = search.rates().values.iter().map(|rate| rate.pps()).collect();
+        if done.is_err() {
+            for value in values {
+                self.figures.push(figure("receive_rate", value, "pps")?);
+            }
+        }
+        let rates = done?.values.iter().map(|rate| amount(rate.pps())).collect::<Result<Vec<_>, _>>()?;
+        let bits = |rate: &Amount| amount(self.bed.streams.bits_per_second(rate.get()));
+        let bandwidth = rates.iter().map(bits).collect::<Result<Vec<_>, _>>()?;
+        let none = Error::Nothing("no trial was done");
+        let receive_rate = SampledRate {
+            rate: Samples::of(rates, RateUnit::Pps).ok_or(none)?,
+            bandwidth: Samples::of(bandwidth, BandwidthUnit::Unit),
+        };
+        Ok(Outcome::Mrr { receive_rate })
+    }
+
+    /// Bounds of goals; those of a search that was cut off become figures.
+    fn goals(&mut self, goals: Vec<Goal>) -> Result<Vec<Found>, Error> {
+        let mut search = self.lengths.mlr(goals, self.bed.max_load()?)?.search()?;
+        let done = self.drive(&mut search, |_, _| Manner::default(), |_| {});
+        if done.is_err() {
+            for found in search.found() {
+                let name = found.goal.name.to_lowercase();
+                for (what, load) in [("lower", found.lower), ("upper", found.upper)] {
+                    if let Some(load) = load {
+                        self.figures.push(figure(&format!("{name}_{what}_so_far"), 2.0 * load.pps(), "pps")?);
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    fn ndrpdr(&mut self) -> Result<(Bounds, Bounds), Error> {
+        let found = self.goals(vec![Goal::ndr(), Goal::pdr()])?;
+        let [ndr, pdr] = &found[..] else { return Err(Error::Nothing("the search told no bounds")) };
+        Ok((self.bounds(ndr.lower, ndr.upper)?, self.bounds(pdr.lower, pdr.upper)?))
+    }
+
+    fn latency(&mut self) -> Result<Outcome, Error> {
+        let (ndr, pdr) = self.ndrpdr()?;
+        // Loads are of one direction, results of both.
+        let load = Load::new(pdr.lower.rate.value.get() / 2.0)?;
+        let mut search = self.lengths.latency(load)?.search()?;
+        let mut points = Vec::new();
+        let manner = Manner { latency: true, ..Manner::default() };
+        let parts = self.drive(&mut search, |_, _| manner, |sent| points.push(sent.directions))?;
+        let delays = |side: usize| {
+            let at = |part: f64| {
+                let index = parts.iter().position(|point| point.part == part)?;
+                points.get(index).and_then(|point: &[Direction; 2]| delay(point[side].latency.as_ref()?))
+            };
+            Some(Box::new(Latencies { pdr_0: at(0.0)?, pdr_10: at(0.1)?, pdr_50: at(0.5)?, pdr_90: at(0.9)? }))
+        };
+        for (point, directions) in parts.iter().zip(&points) {
+            for (direction, name) in directions.iter().zip(["forward", "reverse"]) {
+                let Some(of) = &direction.latency else { continue };
+                for field in ["min", "p50", "p90", "p99", "p99.9", "max", "pdv"] {
+                    let name = format!("latency_{name}_pdr_{:.0}_{}", point.part * 100.0, field.replace('.', "_"));
+                    self.figures.push(figure(&name, of[field].as_f64().unwrap_or(0.0), "ns")?);
+                }
+            }
+        }
+        Ok(Outcome::Ndrpdr { ndr, pdr, latency_forward: delays(0), latency_reverse: delays(1) })
+    }
+
+    fn soak(&mut self) -> Result<Outcome, Error> {
+        let mut search = self.lengths.plr(self.bed.max_load()?)?.search()?;
+        let found = self.drive(&mut search, |_, _| Manner::default(), |_| {})?;
+        let (average, deviation) = (found.average.pps(), found.deviation.pps());
+        let lower = Load::new((average - deviation).max(0.0))?;
+        let critical_rate = self.bounds(Some(lower), Some(Load::new(average + deviation)?))?;
+        Ok(Outcome::Soak { critical_rate })
+    }
+
+    fn bursts(&mut self) -> Result<Outcome, Error> {
+        let found = self.goals(vec![Goal::ndr()])?;
+        let throughput =
+            found.first().and_then(|found| found.lower).ok_or(Error::Nothing("no load is without loss"))?;
+        self.figures.push(figure("ndr_lower", 2.0 * throughput.pps(), "pps")?);
+        let burst = self.lengths.burst(self.bed.max_load()?, throughput);
+        let lengths = self.lengths;
+        let mut search = burst.search()?;
+        let manner = |search: &quiver_search::burst::BurstSearch, trial: &quiver_search::Trial| {
+            let settle = lengths.settling(search.settling(trial)).seconds();
+            Manner { settle: Some(Duration::from_secs_f64(settle)), ..Manner::default() }
+        };
+        let bursts = self.drive(&mut search, manner, |_| {})?;
+        let told = [
+            ("burst_frames", bursts.average(), "frames"),
+            ("burst_deviation", bursts.deviation(), "frames"),
+            ("buffer_time_implied", bursts.implied_buffer_time().map(quiver_search::Seconds::seconds), "s"),
+            ("buffer_time_corrected", bursts.corrected_buffer_time().map(quiver_search::Seconds::seconds), "s"),
+            ("burst_is_cut_off", Some(f64::from(u8::from(bursts.is_cut_off()))), "boolean"),
+        ];
+        for (name, value, unit) in told {
+            if let Some(value) = value {
+                self.figures.push(figure(name, value, unit)?);
+            }
+        }
+        Ok(Outcome::Unknown {})
+    }
+
+    fn reconf(&mut self) -> Result<Outcome, Error> {
+        let found = self.goals(vec![Goal::ndr()])?;
+        let load = found.first().and_then(|found| found.lower).ok_or(Error::Nothing("no load is without loss"))?;
+        let mut search = self.lengths.reconf(load)?.search()?;
+        let manner = |search: &quiver_search::reconf::ReconfSearch, _: &quiver_search::Trial| Manner {
+            grow: search.change().is_some(),
+            ..Manner::default()
+        };
+        let found = self.drive(&mut search, manner, |_| {})?;
+        let worst = found.changes.iter().max_by_key(|blocked| blocked.lost).copied();
+        let worst = worst.ok_or(Error::Nothing("no change was made"))?;
+        if let Some(blocked) = found.calm {
+            self.figures.push(figure("lost_without_a_change", blocked.lost as f64, "packets")?);
+        }
+        for blocked in &found.changes {
+            self.figures.push(figure("lost_by_a_change", blocked.lost as f64, "packets")?);
+        }
+        Ok(Outcome::Reconf {
+            aggregate_rate: self.rate(2.0 * load.pps())?,
+            loss: Loss {
+                packet: Quantity { value: amount(worst.lost as f64)?, unit: Packets::Unit },
+                time: Quantity { value: amount(worst.time.seconds())?, unit: InSeconds::Unit },
+            },
+        })
+    }
+
+    fn closed_loop(&mut self) -> Result<Outcome, Error> {
+        let (seconds, trials) = self.lengths.closed_loop();
+        let mut rates = Vec::new();
+        for trial in 1..=trials {
+            let rate = self.bed.circle(seconds)?;
+            self.figures.push(figure("closed_loop_rate", rate, "pps")?);
+            rates.push(rate);
+            let spent = quiver_search::Seconds::new(seconds * f64::from(trial))?;
+            let remaining = Some(quiver_search::Seconds::new(seconds * f64::from(trials - trial))?);
+            (self.tell)(&Progress { trials: trial.into(), spent, remaining, bounds: Vec::new() });
+        }
+        let average = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        self.figures.push(figure("closed_loop_pps", average, "pps")?);
+        Ok(Outcome::Unknown {})
+    }
+
+    /// The same load for a while, and what it costs.
+    fn power(&mut self) -> Result<Outcome, Error> {
+        let load = Load::new(self.bed.load().ok_or(Error::Nothing("the case has no load"))?)?;
+        let trial = quiver_search::Trial { load, duration: quiver_search::Seconds::new(self.lengths.power())? };
+        let (_, sent) = self.bed.trial(trial, Manner::default())?;
+        let packets = NonZeroU64::new(sent.counts().received).ok_or(Error::Nothing("no packet came back"))?;
+        let energy = self.bed.records.last().and_then(|record| record.energy.as_ref());
+        let (name, value, unit) = match energy.map(|energy| energy.per_million(packets)) {
+            Some(Cost::Joules(joules)) => ("energy_per_million_packets", joules, "J"),
+            Some(Cost::CpuSeconds(seconds)) => ("cpu_seconds_per_million_packets", seconds, "s"),
+            None => return Err(Error::Nothing("the device's CPU time cannot be read")),
+        };
+        self.figures.push(figure(name, value, unit)?);
+        Ok(Outcome::Unknown {})
+    }
+
+    /// Bounds of both directions together.
+    fn bounds(&self, lower: Option<Load>, upper: Option<Load>) -> Result<Bounds, Error> {
+        let both = |load: Load| self.rate(2.0 * load.pps());
+        let lower = lower.ok_or(Error::Nothing("no load was good enough"))?;
+        Ok(Bounds { lower: both(lower)?, upper: upper.map(both).transpose()? })
+    }
+
+    fn rate(&self, packets: f64) -> Result<Rate, Error> {
+        let bits = amount(self.bed.streams.bits_per_second(packets))?;
+        Ok(Rate {
+            rate: Quantity { value: amount(packets)?, unit: RateUnit::Pps },
+            bandwidth: Some(Quantity { value: bits, unit: BandwidthUnit::Unit }),
+        })
+    }
+}
+
+fn amount(number: f64) -> Result<Amount, Error> {
+    Ok(Amount::try_from(number)?)
+}
+
+fn figure(name: &str, value: f64, unit: &str) -> Result<Figure, Error> {
+    Ok(Figure { name: name.into(), value: amount(value)?, unit: unit.into() })
+}
+
+/// As documents have delays: whole microseconds. None where no packet came back.
+fn delay(of: &Value) -> Option<Latency> {
+    let micros = |field: &str| Some((of[field].as_f64()? / 1000.0).round() as u64);
+    of["packets"].as_u64().filter(|packets| *packets > 0)?;
+    let max = NonZeroU64::new(micros("max")?.max(1))?;
+    let hdrh = of["hdrh"].as_str()?.to_owned();
+    Some(Latency { min: micros("min")?, avg: micros("mean")?, max, hdrh, unit: Microseconds::Unit })
+}
