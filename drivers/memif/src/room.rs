@@ -233,6 +233,8 @@ pub(crate) fn add_interface(control: &Control, config: &Memif) -> Result<(), Obj
 fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Result<(), ObjectError> {
     let input = control.room::<Memifs>().input;
     let is_ip = config.mode() == Mode::Ip;
+    let is_zero_copy =
+        config.zero_copy && config.role() == Role::Slave && control.room::<Memifs>().buffers.shared_file().is_some();
     let (mut rx, mut rx_queues) = (vec![], vec![]);
     for _ in 0..config.rx_queues.get() {
         let (giver, holder) = handover();
@@ -244,7 +246,7 @@ fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Resu
     for _ in 0..control.room::<Dataplane>().workers() {
         let (giver, holder) = handover();
         tx.push(giver);
-        tx_queues.push(Box::new(Tx::new(holder, is_ip)) as Box<dyn TxQueue>);
+        tx_queues.push(Box::new(Tx::new(holder, is_ip, is_zero_copy)) as Box<dyn TxQueue>);
     }
     let new = NewInterface {
         name: config.name.clone(),

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use quiver_engine::buffer::Span;
-use quiver_engine::{Frame, Lent, RxContext, RxQueue, arcs};
+use quiver_engine::relay::BURST as RELAY;
+use quiver_engine::{Frame, Lent, Relay, RxContext, RxQueue, Source, arcs};
 use quiver_memif_protocol::receiver::{Fragment, Place, packets};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
@@ -33,6 +34,8 @@ pub(crate) struct RxRings {
     rings: Vec<RxRing>,
     /// The ring that has the first word in the next turn.
     first: usize,
+    /// The ring that a relay was loaded from last.
+    loaded: usize,
     /// Readable when any of the rings' eventfds is, or the queue's own.
     interrupts: OwnedFd,
 }
@@ -73,7 +76,7 @@ impl RxRings {
             add(interrupt)?;
             receiver.ring().set_interrupt(false);
         }
-        Ok(RxRings { rings, first: 0, interrupts })
+        Ok(RxRings { rings, first: 0, loaded: 0, interrupts })
     }
     /// Asks to be woken for the next packet. Whether some wait already, which nobody will be woken for.
     fn arm(&self) -> bool {
@@ -142,6 +145,12 @@ impl RxQueue for Rx {
         held.first = held.first.wrapping_add(1);
         frame.len() - before
     }
+    fn source(&mut self) -> Option<&mut dyn Source> {
+        // Packets in buffers of ours need no copy, and those in mode ip a header. What begins or ends is for `receive`.
+        let is_plain = self.ip.is_none() && !self.is_armed.get() && !self.holder.is_stale();
+        let held = self.holder.held().filter(|_| is_plain)?;
+        if held.rings.iter().any(|ring| ring.lent.is_some()) { None } else { Some(self) }
+    }
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.is_armed.set(true);
         let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
@@ -150,6 +159,51 @@ impl RxQueue for Rx {
         }
         Some(held.interrupts.as_fd())
     }
+}
+
+impl Source for Rx {
+    fn load(&mut self, relay: &mut Relay, most: usize) -> bool {
+        let Some(held) = self.holder.get() else { return false };
+        let (count, mut waits) = (held.rings.len(), false);
+        // One ring at a time, since packets are given back to one; the others have their turn in the next ones.
+        for turn in 0..count {
+            held.loaded = (held.first + turn) % count;
+            let Some(RxRing { receiver, .. }) = held.rings.get_mut(held.loaded) else { return false };
+            match load(receiver, relay, most) {
+                Ok(others) => waits |= others,
+                Err(broken) => {
+                    tracing::warn!("memif: {broken}; the connection ends");
+                    self.holder.broken();
+                    return false;
+                }
+            }
+            if !relay.is_empty() || waits {
+                return waits || turn + 1 < count;
+            }
+        }
+        false
+    }
+    fn dealt_with(&mut self, packets: usize) {
+        let Some(held) = self.holder.held_mut() else { return };
+        if let Some(ring) = held.rings.get_mut(held.loaded) {
+            ring.receiver.release_first(packets);
+        }
+        held.first = held.first.wrapping_add(1);
+    }
+}
+
+/// Copies packets of one buffer to a relay, up to one that is none. Whether others wait.
+#[inline]
+fn load(receiver: &mut Receiver, relay: &mut Relay, most: usize) -> Result<bool, Broken> {
+    receiver.receive(most.min(RELAY))?;
+    for fragment in receiver.burst() {
+        let is_plain = fragment.is_valid && !fragment.has_next && fragment.place.length > 0;
+        if !is_plain || !relay.push(fragment.place.length as usize, |to| receiver.read(fragment, to)) {
+            return Ok(true);
+        }
+    }
+    let all = relay.len() == receiver.burst().len();
+    Ok(!all || receiver.waiting()? > 0)
 }
 
 /// Receives frames.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use quiver_engine::{Batch, Flags, Lent, TxContext, TxQueue};
+use quiver_engine::{Batch, Flags, Lent, Relayed, Sink, TxContext, TxQueue};
 use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::transmitter::Sent;
 use quiver_memif_protocol::{Broken, Store, Transmitter, Waker};
@@ -72,6 +72,27 @@ impl TxRing {
         }
         Ok(done)
     }
+    /// Sends packets of a relay.
+    fn send_relayed(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> Result<usize, Broken> {
+        let TxRing { transmitter, chooser, .. } = self;
+        transmitter.set_store(chooser.begin());
+        transmitter.begin()?;
+        let (mut done, mut lines) = (0, 0);
+        for packet in packets.packets() {
+            match transmitter.send(packet.len(), std::iter::once(packet))? {
+                Sent::Yes => lines += packet.len().div_ceil(64) as u64,
+                Sent::Full => break,
+                Sent::TooLong => cx.refuse(packet.len() as u32),
+            }
+            done += 1;
+        }
+        let wants_interrupt = transmitter.publish();
+        chooser.end(done, lines);
+        if wants_interrupt && done > 0 {
+            self.waker.wake(&*self.interrupt);
+        }
+        Ok(done)
+    }
     fn send_copies(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
         let TxRing { transmitter, chooser, .. } = self;
         transmitter.set_store(chooser.begin());
@@ -119,11 +140,13 @@ fn is_ip_packet(cx: &TxContext, batch: &Batch, i: usize) -> bool {
 pub(crate) struct Tx {
     holder: Holder<SharedRing>,
     is_ip: bool,
+    /// Whether packets may be sent from where they are.
+    is_zero_copy: bool,
 }
 
 impl Tx {
-    pub fn new(holder: Holder<SharedRing>, is_ip: bool) -> Tx {
-        Tx { holder, is_ip }
+    pub fn new(holder: Holder<SharedRing>, is_ip: bool, is_zero_copy: bool) -> Tx {
+        Tx { holder, is_ip, is_zero_copy }
     }
 }
 
@@ -139,20 +162,40 @@ fn acquire(ring: &SharedRing) -> Option<MutexGuard<'_, TxRing>> {
     None
 }
 
-impl TxQueue for Tx {
-    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
-        let Some(ring) = self.holder.get() else {
-            // Nobody is there to send to.
-            (0..batch.len()).for_each(|i| cx.refuse(batch.length(i)));
-            return batch.len();
-        };
-        let Some(mut held) = acquire(ring) else { return 0 };
-        let sent = held.send(cx, batch, self.is_ip);
+impl Tx {
+    /// Sends by the ring; None if nobody is there to send to.
+    #[inline]
+    fn send(&mut self, send: impl FnOnce(&mut TxRing) -> Result<usize, Broken>) -> Option<usize> {
+        let Some(mut held) = acquire(self.holder.get()?) else { return Some(0) };
+        let sent = send(&mut held);
         drop(held);
-        sent.unwrap_or_else(|broken| {
+        Some(sent.unwrap_or_else(|broken| {
             tracing::warn!("memif: {broken}; the connection ends");
             self.holder.broken();
             0
+        }))
+    }
+}
+
+impl TxQueue for Tx {
+    fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
+        let is_ip = self.is_ip;
+        self.send(|ring| ring.send(cx, batch, is_ip)).unwrap_or_else(|| {
+            (0..batch.len()).for_each(|i| cx.refuse(batch.length(i)));
+            batch.len()
+        })
+    }
+    fn sink(&mut self) -> Option<&mut dyn Sink> {
+        // In mode ip packets lose their header, which is for `transmit`; as is what is sent without a copy.
+        (!self.is_ip && !self.is_zero_copy).then_some(self)
+    }
+}
+
+impl Sink for Tx {
+    fn send(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> usize {
+        Tx::send(self, |ring| ring.send_relayed(cx, packets)).unwrap_or_else(|| {
+            packets.packets().for_each(|packet| cx.refuse(packet.len() as u32));
+            packets.packets().len()
         })
     }
 }

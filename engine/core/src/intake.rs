@@ -13,6 +13,7 @@ use crate::handoff::Marks;
 use crate::isa::lap;
 use crate::mailbox::{Letter, Mailbox};
 use crate::product::Installed;
+use crate::relay::Relay;
 use crate::rx::{RxContext, RxMode, RxQueue};
 use crate::worker::Worker;
 use std::any::Any;
@@ -113,10 +114,56 @@ impl Place {
         (self.mode, self.raised) = (mode, true);
     }
     /// Receives a vector at most and sends it on; says what came.
-    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
+    pub fn receive(
+        &mut self,
+        graph: &mut Graph,
+        cx: &mut Context,
+        relay: &mut Relay,
+        most: usize,
+        clock: &mut u64,
+    ) -> Harvest {
+        let most = most.min(VECTOR);
+        let (relayed, waits) = self.relay(graph, cx, relay, most, clock);
+        if !waits || relayed.packets >= most {
+            return relayed;
+        }
+        let rest = self.receive_frame(graph, cx, most - relayed.packets, clock);
+        Harvest { packets: relayed.packets + rest.packets, bytes: relayed.bytes + rest.bytes }
+    }
+    /// Lets the product carry what it can without a frame; says what that was, and whether other packets may wait.
+    fn relay(
+        &mut self,
+        graph: &Graph,
+        cx: &mut Context,
+        relay: &mut Relay,
+        most: usize,
+        clock: &mut u64,
+    ) -> (Harvest, bool) {
+        let mut harvest = Harvest::default();
+        let (Some(product), false) = (&mut self.product, graph.tracer.is_armed() || cx.output.capture.is_some()) else {
+            return (harvest, true);
+        };
+        let Some(source) = self.queue.as_mut().and_then(|queue| queue.source()) else { return (harvest, true) };
+        let (counters, mut waits) = (graph.counters(self.input), true);
+        while waits && harvest.packets < most {
+            let left = most - harvest.packets;
+            let (packets, bytes, others) = product.relay(cx, relay, source, (self.interface, counters), left, clock);
+            (harvest.packets, harvest.bytes, waits) = (harvest.packets + packets, harvest.bytes + bytes, others);
+            if packets == 0 {
+                break;
+            }
+            self.counters.received(self.interface, counters, packets as u64, bytes);
+            counters.arc(RECEIVED, packets as u64);
+        }
+        if !waits && harvest.packets == 0 {
+            self.raised = false;
+        }
+        (harvest, waits)
+    }
+    fn receive_frame(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
         let Some(queue) = &mut self.queue else { return Harvest::default() };
         let mut frame = graph.frame();
-        let (counters, most) = (graph.counters(self.input), most.min(VECTOR));
+        let counters = graph.counters(self.input);
         let mut rx = RxContext {
             pool: cx.pool,
             now: cx.now,
@@ -137,10 +184,7 @@ impl Place {
         for length in &frame.length[..n] {
             bytes += u64::from(*length);
         }
-        self.counters.rx.add(self.interface.into(), n as u64, bytes);
-        self.counters.queue.add(self.interface.into(), n as u64, bytes);
-        counters.calls.add(1);
-        counters.packets.add(n as u64);
+        self.counters.received(self.interface, counters, n as u64, bytes);
         if let Some(capture) = &mut cx.output.capture {
             for i in 0..n {
                 capture.take(Point::Rx, self.interface, cx.now, frame.segments(cx.pool, i), None);

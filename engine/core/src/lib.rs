@@ -3,7 +3,7 @@
 //! - [`buffer`]: packet memory, owned by exactly one holder at any time.
 //! - [`Frame`]: up to 256 packets, their metadata in columns.
 //! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
-//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it.
+//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it; [`relay`]: what these carry without buffers.
 //! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`, and its receive queues (`intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control.
 //! - `handoff`: packets that go on with another worker.
@@ -25,6 +25,7 @@ pub mod isa;
 pub mod mailbox;
 mod pace;
 pub mod product;
+pub mod relay;
 pub mod ring;
 pub mod rx;
 pub mod stage;
@@ -48,6 +49,7 @@ pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
 pub use product::ProductSpec;
 pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
+pub use relay::{Relay, Relayed, Sink, Source};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
 pub use stage::{Body, Chain, Columns, Field, Last, PacketLanes, Path, Stage, StageNode};

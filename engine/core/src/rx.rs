@@ -4,6 +4,7 @@ use crate::buffer::Pool;
 use crate::dataplane::RxRows;
 use crate::frame::Frame;
 use crate::graph::NodeCounters;
+use crate::relay::Source;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
@@ -52,6 +53,10 @@ pub enum RxMode {
 pub trait RxQueue: Send + Any {
     /// Appends waiting packets to the frame, at most `cx.most`; returns how many. Never waits.
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize;
+    /// The queue as one whose packets products can carry on without a buffer, if it is one at present.
+    fn source(&mut self) -> Option<&mut dyn Source> {
+        None
+    }
     /// What becomes readable when packets wait; None if the queue cannot say, and must be polled. Asked for anew each time
     /// before a worker waits for it, so a queue that has to ask its peer for interrupts does it then.
     fn fd(&self) -> Option<BorrowedFd<'_>> {

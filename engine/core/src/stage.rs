@@ -34,11 +34,11 @@ pub struct Header<I: Isa> {
 impl<I: Isa> Header<I> {
     /// What stands for windows that nobody looks at.
     #[inline(always)]
-    fn unread(isa: I) -> Self {
+    pub(crate) fn unread(isa: I) -> Self {
         Header { words: [Lanes::splat(isa, 0); 16] }
     }
     #[inline(always)]
-    fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
+    pub(crate) fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
         // Columns that the stages do not read are dead code, and vanish.
         let (mut lower, mut upper) = ([&[0; 32]; 16], [&[0; 32]; 16]);
         for lane in 0..16 {
@@ -50,7 +50,7 @@ impl<I: Isa> Header<I> {
     }
     /// The first 32 bytes of each packet's window.
     #[inline(always)]
-    fn front(&self) -> [[u8; 32]; 16] {
+    pub(crate) fn front(&self) -> [[u8; 32]; 16] {
         let [a, b, c, d, e, f, g, h, ..] = self.words;
         Lanes::rows([a, b, c, d, e, f, g, h])
     }
@@ -163,7 +163,7 @@ impl Columns {
         Columns(self.0 | other.0)
     }
     #[inline(always)]
-    const fn has(self, other: Columns) -> bool {
+    pub(crate) const fn has(self, other: Columns) -> bool {
         self.0 & other.0 != 0
     }
 }

@@ -9,6 +9,7 @@ use crate::counters::{Counter, Row};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
 use crate::isa::{Isa, Lanes, Mask16};
+use crate::relay::{BURST, Relay, Relayed, Sink};
 use crate::stage::{PacketLanes, narrow};
 use quiver_table::simulation::seam;
 use std::any::Any;
@@ -59,6 +60,10 @@ pub trait TxQueue: Send + Any {
     /// Whether it passes [`Offload`]s on. If not, the engine fills in checksums and cuts packets before it gets them.
     fn carries_offload(&self) -> bool {
         false
+    }
+    /// The queue as one that takes packets from a relay, if it is one; whether it is never changes.
+    fn sink(&mut self) -> Option<&mut dyn Sink> {
+        None
     }
 }
 
@@ -226,9 +231,48 @@ impl Batch {
     }
 }
 
+/// Rows of the relay.
+struct Relays {
+    row: [u8; BURST],
+    len: usize,
+}
+impl Default for Relays {
+    fn default() -> Relays {
+        Relays { row: [0; BURST], len: 0 }
+    }
+}
+impl Relays {
+    #[inline(always)]
+    fn push(&mut self, first: usize, n: usize) {
+        let at = self.len.min(BURST);
+        let n = n.min(BURST - at);
+        for i in 0..n {
+            self.row[at + i] = (first + i) as u8;
+        }
+        self.len = at + n;
+    }
+}
+
+/// The lanes for whose value something is so, which is asked once where all values are the same.
+#[inline(always)]
+fn lanes_with<I: Isa>(values: Lanes<I>, is_so: impl Fn(u16) -> bool) -> Mask16 {
+    let all = values.array();
+    if values.eq(all[0]) == Mask16::ALL {
+        return if is_so(all[0] as u16) { Mask16::ALL } else { Mask16(0) };
+    }
+    let mut mask = 0;
+    for lane in 0..16 {
+        mask |= u16::from(is_so(all[lane] as u16)) << lane;
+    }
+    Mask16(mask)
+}
+
 struct Port {
     queue: Box<dyn TxQueue>,
     batch: Batch,
+    is_sink: bool,
+    /// Rows of the relay that are to be sent.
+    relayed: Relays,
     up: bool,
     counters: Arc<Row>,
 }
@@ -249,6 +293,8 @@ pub struct Ports {
     errors: Arc<Row<Counter>>,
     /// Ports with packets in their batch.
     waiting: Vec<u16>,
+    /// Ports with rows of the relay.
+    relaying: Vec<u16>,
     counts: Arc<NodeCounters>,
     node: NodeId,
     completion: Completion,
@@ -262,16 +308,18 @@ impl Ports {
             via: vec![],
             errors,
             waiting: vec![],
+            relaying: vec![],
             counts,
             node,
             completion: Completion::default(),
             capture: None,
         }
     }
-    pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
+    pub(crate) fn attach(&mut self, interface: u16, mut queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         let at = usize::from(interface);
         self.ports.resize_with(self.ports.len().max(at + 1), || None);
-        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), up: false, counters }));
+        let (is_sink, relayed) = (queue.sink().is_some(), Relays::default());
+        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), is_sink, relayed, up: false, counters }));
     }
     /// Lets an interface without a queue send by another's, once it is set up.
     pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
@@ -308,16 +356,44 @@ impl Ports {
     /// The lanes whose tx interface is an open port.
     #[inline(always)]
     pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
-        let all = tx.array();
-        let first = tx.eq(all[0]) == Mask16::ALL;
-        if first {
-            return if self.refusal(all[0] as u16).is_none() { Mask16::ALL } else { Mask16(0) };
+        lanes_with(tx, |interface| self.refusal(interface).is_none())
+    }
+    /// The lanes whose tx interface is an open port that takes packets from a relay.
+    #[inline(always)]
+    pub(crate) fn relays<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
+        lanes_with(tx, |interface| match self.ports.get(usize::from(interface)) {
+            Some(Some(port)) => port.up & port.is_sink,
+            _ => false,
+        })
+    }
+    /// Notes the live rows of a group, the first of it; all of them go to ports that take them from the relay.
+    #[inline(always)]
+    pub(crate) fn push_relayed<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>) {
+        let tx = p.tx.array();
+        let n = p.live.0.count_ones() as usize;
+        if p.tx.ne(tx[0]) & p.live == Mask16(0) {
+            return self.note_relayed(tx[0] as u16, base, n);
         }
-        let mut mask = 0;
-        for lane in 0..16 {
-            mask |= u16::from(self.refusal(all[lane] as u16).is_none()) << lane;
+        for lane in p.live {
+            self.note_relayed(tx[lane] as u16, base + lane, 1);
         }
-        Mask16(mask)
+    }
+    #[inline(always)]
+    fn note_relayed(&mut self, interface: u16, first: usize, n: usize) {
+        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
+        if port.relayed.len == 0 && n > 0 {
+            self.relaying.push(interface);
+        }
+        port.relayed.push(first, n);
+    }
+    /// Hands the rows of the relay to their queues.
+    pub(crate) fn flush_relayed(&mut self, cx: &mut TxContext, relay: &Relay) {
+        while let Some(interface) = self.relaying.pop() {
+            let Ports { ports, errors, counts, node, capture, .. } = self;
+            let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { continue };
+            seam("about to transmit");
+            port.relay(cx, &Way { interface, counts, errors, node: *node, capture }, relay);
+        }
     }
     /// Takes the live rows of a group; all of them are accepted ones.
     #[inline(always)]
@@ -422,6 +498,20 @@ impl Way<'_> {
         self.counts.arc(reason as u16, packets);
         self.errors.add(self.interface.into(), packets);
     }
+    /// Counts `n` packets, of which the queue dealt with so many, of `bytes` together, and refused some of these.
+    #[inline(always)]
+    fn account(&self, counters: &Row, n: usize, dealt_with: usize, bytes: u64, refused: (u64, u64)) {
+        let (refused, refused_bytes) = refused;
+        let sent = (dealt_with as u64).saturating_sub(refused);
+        counters.add(self.interface.into(), sent, bytes.saturating_sub(refused_bytes));
+        self.counts.arc(Next::Sent as u16, sent);
+        if refused > 0 {
+            self.dropped(Next::Refused, refused);
+        }
+        if dealt_with < n {
+            self.dropped(Next::Full, (n - dealt_with) as u64);
+        }
+    }
 }
 
 impl Port {
@@ -436,24 +526,17 @@ impl Port {
         }
         cx.refused = (0, 0);
         let dealt_with = self.queue.transmit(cx, batch).min(n);
-        let (refused, refused_bytes) = cx.refused;
         let mut bytes = 0;
         for length in &batch.length[..dealt_with] {
             bytes += u64::from(*length);
         }
-        let sent = (dealt_with as u64).saturating_sub(refused);
-        self.counters.add(way.interface.into(), sent, bytes.saturating_sub(refused_bytes));
-        way.counts.arc(Next::Sent as u16, sent);
-        if refused > 0 {
-            way.dropped(Next::Refused, refused);
-        }
-        if dealt_with < n {
-            way.dropped(Next::Full, (n - dealt_with) as u64);
-            if let Some(capture) = way.capture {
-                let reason = Reason::new(way.node, Next::Full as u16);
-                for i in dealt_with..n {
-                    capture.take(Point::Drop, way.interface, cx.now, batch.segments(cx.pool, i), Some(reason));
-                }
+        way.account(&self.counters, n, dealt_with, bytes, cx.refused);
+        if dealt_with < n
+            && let Some(capture) = way.capture
+        {
+            let reason = Reason::new(way.node, Next::Full as u16);
+            for i in dealt_with..n {
+                capture.take(Point::Drop, way.interface, cx.now, batch.segments(cx.pool, i), Some(reason));
             }
         }
         if batch.taken < n {
@@ -467,6 +550,15 @@ impl Port {
             }
         }
         (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
+    }
+    /// Hands the rows of the relay to the queue, and counts what became of them.
+    fn relay(&mut self, cx: &mut TxContext, way: &Way, relay: &Relay) {
+        let n = std::mem::take(&mut self.relayed.len);
+        let packets = Relayed::new(relay, &self.relayed.row[..n]);
+        cx.refused = (0, 0);
+        let dealt_with = self.queue.sink().map_or(0, |sink| sink.send(cx, packets)).min(n);
+        let bytes = packets.packets().take(dealt_with).map(|packet| packet.len() as u64).sum();
+        way.account(&self.counters, n, dealt_with, bytes, cx.refused);
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]

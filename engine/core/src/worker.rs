@@ -9,6 +9,7 @@ use crate::handoff::{Generations, Inbound, Outbound, Pair};
 use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
 use crate::mailbox::Mailbox;
+use crate::relay::Relay;
 use crate::rx::{RxMode, RxQueue};
 use crate::thread::{FineClock, Running};
 use crate::trace::Record;
@@ -67,6 +68,7 @@ pub struct Worker {
     graph: Graph,
     ports: Ports,
     pub(crate) places: Vec<Place>,
+    relay: Relay,
     emitted: Vec<(u16, Packet)>,
     outbound: Outbound,
     inbound: Inbound,
@@ -101,6 +103,7 @@ impl Worker {
             graph,
             ports,
             places: vec![],
+            relay: Relay::new(),
             emitted: vec![],
             outbound: Outbound::default(),
             inbound: Inbound::default(),
@@ -130,6 +133,7 @@ impl Worker {
             graph,
             ports,
             places,
+            relay,
             emitted,
             counters,
             outbound,
@@ -148,7 +152,7 @@ impl Worker {
         }
         for place in places.iter_mut().filter(|place| place.is_due(now)) {
             seam("about to receive");
-            let received = place.receive(graph, &mut cx, *vector, &mut clock);
+            let received = place.receive(graph, &mut cx, relay, *vector, &mut clock);
             harvest.packets += received.packets;
             harvest.bytes += received.bytes;
         }

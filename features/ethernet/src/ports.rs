@@ -1,5 +1,9 @@
 //! What `ethernet-input` knows of each interface.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use quiver_control::Control;
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
@@ -39,24 +43,37 @@ impl Port {
 }
 
 /// All interfaces' ports, by number.
-pub struct Ports(Publisher<Paged<Port>>);
+pub struct Ports {
+    published: Publisher<Paged<Port>>,
+    /// The interfaces of layer 2.
+    layer2: Rc<RefCell<BTreeSet<u16>>>,
+}
 
 impl Ports {
     pub(crate) fn new(domain: &Domain) -> Ports {
-        Ports(Publisher::new(domain, Paged::default()))
+        Ports { published: Publisher::new(domain, Paged::default()), layer2: Rc::default() }
     }
     /// What workers read.
     pub fn snapshot(&self) -> Snapshot<Paged<Port>> {
-        self.0.snapshot()
+        self.published.snapshot()
+    }
+    /// Says at any time whether an interface belongs to layer 3, for products.
+    pub fn layer3(&self) -> impl Fn(u16) -> bool + 'static {
+        let layer2 = self.layer2.clone();
+        move |interface| !layer2.borrow().contains(&interface)
     }
     fn change(&mut self, interface: InterfaceId, change: impl FnOnce(&mut Port)) {
-        let before = self.0.current().get(interface.index()).copied().unwrap_or_default();
+        let before = self.published.current().get(interface.index()).copied().unwrap_or_default();
         let mut port = before;
         change(&mut port);
         if port != before {
-            let mut ports = self.0.current().clone();
+            match port.is_layer2() {
+                true => self.layer2.borrow_mut().insert(interface.0),
+                false => self.layer2.borrow_mut().remove(&interface.0),
+            };
+            let mut ports = self.published.current().clone();
             *ports.get_mut(interface.index()) = port;
-            self.0.publish(ports);
+            self.published.publish(ports);
         }
     }
 }
@@ -78,8 +95,7 @@ pub fn set_tags(control: &Control, interface: InterfaceId, tagged: bool, untagge
 
 /// Whether an interface belongs to layer 2.
 pub fn is_layer2(control: &Control, interface: InterfaceId) -> bool {
-    let ports = control.room::<Ports>();
-    ports.0.current().get(interface.index()).is_some_and(|port| port.is_layer2())
+    control.room::<Ports>().layer2.borrow().contains(&interface.0)
 }
 
 pub(crate) fn follow_interfaces(control: &Control) {

@@ -1,12 +1,15 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::rc::Rc;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
 use quiver_engine::{
-    Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Side, Snapshot, StageNode,
+    Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
 };
+use quiver_ethernet::EthernetInput;
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
 
@@ -26,6 +29,7 @@ use crate::objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
+use crate::product;
 
 /// The feature arcs of IPv4, where each ends, and whose interface decides.
 const ARCS: [(&str, &str, Side); 5] = [
@@ -84,6 +88,8 @@ pub struct Ip4 {
     connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress>,
     protocols: Publisher<Protocols>,
+    /// The interfaces that take IPv4, for products.
+    routed: Rc<RefCell<BTreeSet<u16>>>,
 }
 
 /// Registers nodes, objects and commands, and follows the interfaces.
@@ -102,9 +108,16 @@ pub fn register(control: &Control) -> Result<(), IpError> {
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols()),
+            routed: Rc::default(),
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
+        let (ethernet, layer3, routed) = {
+            let ports = control.room::<quiver_ethernet::Ports>();
+            (EthernetInput::of(&ports), ports.layer3(), ip.routed.clone())
+        };
+        let applies = move |interface| layer3(interface) && routed.borrow().contains(&interface);
+        dataplane.product(product::routing(applies, ethernet, ip.stages()));
         ip
     };
     control.insert_room(ip);
@@ -183,31 +196,33 @@ impl Ip4 {
         self.interfaces.get(&interface).map_or(&[], |configured| &configured.addresses)
     }
 
-    fn nodes(&self, dataplane: &mut Dataplane) -> Result<(), DataplaneError> {
-        let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
+    /// The stages of forwarding, as a worker has them.
+    fn stages(&self) -> impl Fn(Seed) -> (Ip4Input, Ip4Lookup, Ip4Rewrite) + Clone + Send + 'static {
+        let (ingress, groups, received) = (self.ingress.snapshot(), self.fib.groups.snapshot(), self.received.clone());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
-        let received = self.received.clone();
+        move |Seed { worker, .. }| {
+            let input = Ip4Input { ingress: ingress.clone(), received: received.row(worker) };
+            let lookup = Ip4Lookup { ingress: ingress.clone(), groups: groups.clone(), worker };
+            (input, lookup, Ip4Rewrite::new(adjacencies.clone(), sent.row(worker)))
+        }
+    }
+    fn nodes(&self, dataplane: &mut Dataplane) -> Result<(), DataplaneError> {
         let graph = dataplane.blueprint();
         for (name, end, side) in ARCS {
             graph.feature_arc(FeatureArcSpec { name, end, side })?;
         }
-        let (of_input, of_local) = (ingress.clone(), (ingress.clone(), groups.clone()));
-        let input = move |seed: quiver_engine::Seed| {
-            Ip4InputNode(StageNode(Ip4Input { ingress: of_input.clone(), received: received.row(seed.worker) }))
-        };
+        let of_local = (self.ingress.snapshot(), self.fib.groups.snapshot());
+        let stages = self.stages();
+        let input = move |seed| Ip4InputNode(StageNode(stages(seed).0));
         graph.node(NodeSpec::around::<Ip4Input, _>(input).describe(describe))?;
         let options = |_| Ip4Options;
         graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe))?;
-        let lookup = move |seed: quiver_engine::Seed| Ip4Lookup {
-            ingress: ingress.clone(),
-            groups: groups.clone(),
-            worker: seed.worker,
-        };
-        graph.node(NodeSpec::stage(lookup).describe(describe))?;
-        let rewrite = move |seed: quiver_engine::Seed| {
-            Ip4RewriteNode::new(Ip4Rewrite::new(adjacencies.clone(), sent.row(seed.worker)))
-        };
-        graph.node(NodeSpec::around::<Ip4Rewrite, _>(rewrite).describe(describe))?;
+        let stages = self.stages();
+        graph.node(NodeSpec::stage(move |seed| stages(seed).1).describe(describe))?;
+        let stages = self.stages();
+        graph.node(
+            NodeSpec::around::<Ip4Rewrite, _>(move |seed| Ip4RewriteNode::new(stages(seed).2)).describe(describe),
+        )?;
         let protocols = self.protocols.snapshot();
         let local =
             move |_| Ip4Local { protocols: protocols.clone(), ingress: of_local.0.clone(), groups: of_local.1.clone() };
@@ -282,6 +297,10 @@ impl Ip4 {
                 link: self.fib.adjacencies.link(id).copied().unwrap_or_default(),
             }
         });
+        match known.as_ref().is_some_and(|known| known.word & ENABLED != 0) {
+            true => self.routed.borrow_mut().insert(id.0),
+            false => self.routed.borrow_mut().remove(&id.0),
+        };
         let mut ingress = self.ingress.current().clone();
         *ingress.interfaces.get_mut(id.index()) = known.unwrap_or_default();
         self.ingress.publish(ingress);

@@ -105,7 +105,10 @@ fn registered() -> Result<Vec<(String, &'static str)>, String> {
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();
     let nodes = graph.nodes().filter_map(|id| Some((graph.name(id).to_owned(), graph.kernel(id)?)));
-    let products = dataplane.products().iter().map(|product| (format!("fused: {}", product.name), product.kernel));
+    let products = dataplane.products().iter().flat_map(|product| {
+        let [frames, relays] = product.kernels;
+        [(format!("fused: {}", product.name), frames), (format!("relayed: {}", product.name), relays)]
+    });
     let all: Vec<_> = nodes.chain(products).collect();
     if all.is_empty() { Err("the daemon registers no stage".into()) } else { Ok(all) }
 }

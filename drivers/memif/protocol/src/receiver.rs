@@ -176,6 +176,12 @@ impl Receiver {
             places[slot] = place;
         }
     }
+    /// Gives back the first so many fragments of the burst to the peer, with which packets end; the others are taken anew
+    /// by the next [`Receiver::receive`].
+    pub fn release_first(&mut self, fragments: usize) {
+        self.taken = self.taken.min(u16::try_from(fragments).unwrap_or(u16::MAX));
+        self.release();
+    }
     /// Gives the burst's descriptors back to the peer.
     #[inline]
     pub fn release(&mut self) {

@@ -3,7 +3,7 @@
 
 use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::graph::{ArcSpec, Blueprint};
+use crate::graph::{ArcSpec, Blueprint, NodeCounters};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
@@ -73,6 +73,13 @@ pub(crate) struct RxRows {
 }
 
 impl RxRows {
+    /// Counts packets of an interface that came by the queue, and by the node that stands for it.
+    pub fn received(&self, interface: u16, node: &NodeCounters, packets: u64, bytes: u64) {
+        self.rx.add(interface.into(), packets, bytes);
+        self.queue.add(interface.into(), packets, bytes);
+        node.calls.add(1);
+        node.packets.add(packets);
+    }
     /// Counts packets that were lost for a reason, which is an arc of the node that stands for the queue.
     pub fn lost(&self, interface: u16, reason: u16, packets: u64) {
         let apart = self.apart.iter().find(|(arc, _)| *arc == Some(reason));

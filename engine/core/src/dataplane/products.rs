@@ -87,6 +87,7 @@ impl Dataplane {
             queue.path = path;
             let installed = planned.as_ref().ok().map(|(product, path)| Installed {
                 product: product.make(Seed { worker: queue.worker }),
+                resting: 0,
                 path: path.iter().map(|(id, arc)| (*id, *arc, self.blueprint.counters_of(*id, queue.worker))).collect(),
             });
             queue.product = planned.map(|(product, _)| product.name);

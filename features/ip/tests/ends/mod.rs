@@ -1,15 +1,9 @@
-//! The nodes that IPv4 forwarding leads to and other rooms have, as ends that only count; and a product of the whole path,
-//! which shows that the stages can be chained.
+//! The nodes that IPv4 forwarding leads to and other rooms have, as ends that only count.
 
 use quiver_control::Control;
 use quiver_engine::*;
-use quiver_ethernet::EthernetInput;
-use quiver_ethernet::input::Next as EthernetNext;
 use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
-use quiver_ip::node::input::{Ip4Input, Next as InputNext};
-use quiver_ip::node::lookup::{Ip4Lookup, Next as LookupNext};
-use quiver_ip::node::rewrite::{Ip4Rewrite, Next as RewriteNext};
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
 use quiver_wire::MacAddress;
 
@@ -24,12 +18,6 @@ struct End;
 impl Node for End {
     fn process(&mut self, _: &mut Context, _: &mut Frame) {}
 }
-
-type Ip4Chain = Chain<
-    EthernetInput,
-    { EthernetNext::Ip4 as u16 },
-    Chain<Ip4Input, { InputNext::Unicast as u16 }, Chain<Ip4Lookup, { LookupNext::Rewrite as u16 }, Last<Ip4Rewrite>>>,
->;
 
 /// A daemon that forwards from pg0 to the neighbour 10.0.1.2 behind pg1, to which 20.0.0.0/8 is routed.
 #[allow(dead_code, reason = "not every test forwards so simply")]
@@ -53,23 +41,11 @@ pub fn forwarding(rooms: Rooms) -> Daemon {
 }
 
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let ip = control.room::<Ip4>();
-    let (ingress, groups, received) = (ip.ingress(), ip.fib.groups.snapshot(), ip.received.clone());
-    let (adjacencies, sent) = (ip.fib.adjacencies.snapshot(), ip.fib.adjacencies.counters().clone());
-    let ethernet = EthernetInput::of(&control.room::<quiver_ethernet::Ports>());
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     for name in ["arp-input", "vlan-input", "l2-end", "ip4-resolve", "icmp4-error", "icmp4-input"] {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;
     }
     graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-end", side: Side::Rx })?;
-    let chain = move |seed: Seed| -> Ip4Chain {
-        let (ingress, groups) = (ingress.clone(), groups.clone());
-        let input = Ip4Input { ingress: ingress.clone(), received: received.row(seed.worker) };
-        let lookup = Ip4Lookup { ingress, groups, worker: seed.worker };
-        let rewrite = Ip4Rewrite::new(adjacencies.clone(), sent.row(seed.worker));
-        Chain(ethernet.clone(), Chain(input, Chain(lookup, Last(rewrite))))
-    };
-    dataplane.product(ProductSpec::new("ip4", RewriteNext::Output, |_| true, chain));
     Ok(())
 }
