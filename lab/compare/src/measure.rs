@@ -32,7 +32,7 @@ impl Measure {
         match self {
             Measure::BlockedTime | Measure::Busy(_) => Better::Lower,
             Measure::Figure(_, unit) => match unit.as_str() {
-                "s" | "ms" | "us" | "ns" => Better::Lower,
+                "s" | "ms" | "us" | "ns" | "J" => Better::Lower,
                 _ if unit.contains("/packet") || unit.contains("/Mpacket") || unit.contains("per") => Better::Lower,
                 _ => Better::Higher,
             },
