@@ -1,16 +1,8 @@
 //! Whether packets take the fused path, so that trials "fused" and "unfused" are what they say.
 
 use libtest_mimic::Failed;
-use quiver_site::{Function, Site};
+use quiver_site::Site;
 use serde_json::Value;
-
-/// Whether a fused product exists for what quiverd does.
-pub fn has_product(function: Function) -> bool {
-    match function {
-        Function::CrossConnect | Function::Bridge => true,
-        Function::Router => false,
-    }
-}
 
 /// Every receive queue is served by a product, or none is.
 pub fn is_used(site: &Site, expected: bool) -> Result<(), Failed> {

@@ -47,10 +47,9 @@ fn main() -> ExitCode {
         }
     };
     let fused = joins().into_iter().filter_map(|join| {
-        let Join::Quiver { function, is_fused, .. } = join else { return None };
-        let expected = is_fused && fusion::has_product(function);
-        let name = format!("{join}: {} a product", if expected { "uses" } else { "does without" });
-        Some(Trial::test(name, move || fusion::is_used(&Site::build(world, join, 1500)?, expected)))
+        let Join::Quiver { is_fused, .. } = join else { return None };
+        let name = format!("{join}: {} a product", if is_fused { "uses" } else { "does without" });
+        Some(Trial::test(name, move || fusion::is_used(&Site::build(world, join, 1500)?, is_fused)))
     });
     let trials = joins().into_iter().flat_map(|join| {
         TRAFFIC.into_iter().map(move |(name, mtu, traffic)| {
@@ -98,15 +97,12 @@ fn prepare() -> Result<World, Error> {
     enter()
 }
 
-/// The control group, then every function of quiverd over every driver, fused and unfused where a product exists.
+/// The control group, then every function of quiverd over every driver, fused and unfused.
 fn joins() -> Vec<Join> {
     let mut joins = vec![Join::Veth, Join::LinuxBridge];
     for function in [Function::CrossConnect, Function::Bridge, Function::Router] {
         for driver in [Driver::Tap, Driver::AfPacket] {
-            joins.push(Join::Quiver { function, driver, is_fused: true });
-            if fusion::has_product(function) {
-                joins.push(Join::Quiver { function, driver, is_fused: false });
-            }
+            joins.extend([true, false].map(|is_fused| Join::Quiver { function, driver, is_fused }));
         }
     }
     joins
