@@ -69,27 +69,24 @@ fn draw(device: &str, number: usize) {
 }
 
 #[test]
-#[ignore = "takes a minute: cargo test -p quiver --test run -- --ignored"]
 fn cases_of_quiver_lose_nothing_unnamed() {
     if has_cores() {
-        draw("quiver", 8);
+        draw("quiver", 16);
     }
 }
 
 #[test]
-#[ignore = "takes a minute: cargo test -p quiver --test run -- --ignored"]
 fn cases_of_testpmd_lose_nothing_unnamed() {
     const PROGRAM: &str = "dpdk-testpmd";
     let folders = std::env::var_os("PATH").unwrap_or_default();
     match std::env::split_paths(&folders).any(|folder| folder.join(PROGRAM).is_file()) {
-        true if has_cores() => draw("testpmd", 2),
+        true if has_cores() => draw("testpmd", 4),
         true => {}
         false => println!("left out: there is no {PROGRAM}; Debian's dpdk-dev has it"),
     }
 }
 
 #[test]
-#[ignore = "takes a minute: cargo test -p quiver --test run -- --ignored"]
 fn a_case_that_is_interrupted_leaves_a_valid_document_and_nothing_else() {
     if !has_cores() {
         return;

@@ -313,14 +313,16 @@ impl Generator {
         })
     }
 
-    /// The highest rate in one direction at which it still sends and takes packets, when nothing but its own links is
-    /// between: for links that are looped.
+    /// The highest rate in one direction at which it sends packets and takes them all back, when nothing but its own links
+    /// is between: for links that are looped.
     ///
     /// # Errors
     /// As of [`Generator::trial`].
     pub fn ceiling(&mut self, streams: &Streams, watch: Watch, time: Duration) -> Result<f64, Error> {
         let settle = Duration::from_millis(50);
-        let outcome = self.trial(streams, Sending::Flat { time }, watch, settle)?;
+        // In a closed loop: what is sent flat out overflows the rings, and where frames are long little comes back.
+        let sending = Sending::Window { packets: streams.window(), time };
+        let outcome = self.trial(streams, sending, watch, settle)?;
         Ok(outcome.receive_rate() / 2.0)
     }
 

@@ -9,6 +9,8 @@ const CHECKSUM: u32 = 4;
 const TAG: u32 = 4;
 /// Bytes on the line around each frame: preamble, start and the gap behind it (IEEE 802.3).
 const AROUND: u32 = 20;
+/// Bytes of a packet that a ring has one place for.
+const BUFFER: u32 = 2048;
 /// How many of each size a round of `imix` has, with the sizes.
 const IMIX: [(u32, u32); 3] = [(28, 64), (16, 570), (4, 1518)];
 
@@ -53,6 +55,13 @@ impl Streams {
             words
         });
         Streams { directions, frames }
+    }
+
+    /// Packets of each direction that can circle in a closed loop without one being lost: fewer than rings of 1,024
+    /// buffers of 2,048 bytes have room for.
+    pub fn window(&self) -> u32 {
+        let (bytes, frames) = self.frames;
+        if bytes > frames * BUFFER { 128 } else { 256 }
     }
 
     /// Bits that so many packets in a second are on a line of Ethernet, with what is around frames.

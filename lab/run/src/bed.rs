@@ -32,8 +32,6 @@ const REPEATED_MAX: u32 = 2;
 const UNSENT: f64 = 0.001;
 /// Routes that are added under load.
 const GROWTH: u32 = 1000;
-/// Packets of each direction that circle in a closed loop: fewer than any ring has places.
-const WINDOW: u32 = 256;
 
 /// Whoever wants the run to end says so here.
 #[derive(Clone, Debug, Default)]
@@ -136,7 +134,8 @@ impl<'run> Bed<'run> {
         };
         // Stations are learned and tables are warm before anything counts.
         let time = Duration::from_secs_f64(lengths.ceiling() / 2.0);
-        bed.generator.trial(&bed.streams, Sending::Window { packets: WINDOW, time }, Watch::default(), SETTLE)?;
+        let sending = Sending::Window { packets: bed.streams.window(), time };
+        bed.generator.trial(&bed.streams, sending, Watch::default(), SETTLE)?;
         bed.counters_before = bed.counters()?;
         Ok(bed)
     }
@@ -182,7 +181,7 @@ impl<'run> Bed<'run> {
 
     /// A window of packets circles for so long; how many came back in a second, in both directions.
     pub fn circle(&mut self, seconds: f64) -> Result<f64, Error> {
-        let sending = Sending::Window { packets: WINDOW, time: Duration::from_secs_f64(seconds) };
+        let sending = Sending::Window { packets: self.streams.window(), time: Duration::from_secs_f64(seconds) };
         Ok(self.measure(sending, Manner::default())?.receive_rate())
     }
 
