@@ -36,6 +36,8 @@ pub(crate) struct Generator {
     sent: u64,
     /// When the first packet was due.
     start: Option<u64>,
+    /// When it was asked for packets last.
+    asked: u64,
     /// Whether packets carry stamps.
     has_stamps: bool,
     /// Whether times between packets are counted, and when the last one was made.
@@ -74,6 +76,7 @@ impl Generator {
             window,
             sent: 0,
             start: None,
+            asked: 0,
             has_stamps: stream.latency,
             gaps: stream.gaps.then_some(None),
         }
@@ -91,6 +94,7 @@ impl Generator {
     pub fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) {
         let Some(score) = self.board.scores.get(usize::from(self.slot)) else { return };
         let start = *self.start.get_or_insert(cx.now);
+        self.asked = cx.now;
         if let Some(lag) = due_at(start, self.sent, self.rate, self.burst).and_then(|due| cx.now.checked_sub(due))
             && lag > LAG_MAX
         {
@@ -139,18 +143,23 @@ impl Generator {
     fn has_ended(&self) -> bool {
         self.limit > 0 && self.sent >= self.limit
     }
-    /// When there is something to do; never if nothing but a packet's arrival can bring it.
+    /// When there is something to do. A full window is looked at again after a while: its packets may leave by another
+    /// worker, which wakes nobody here.
     pub fn wake_at(&self) -> u64 {
         let score = self.board.scores.get(usize::from(self.slot));
         let ended = self.has_ended();
         let full = self.window > 0 && score.is_some_and(|score| score.missing() >= self.window);
         match self.start {
-            _ if ended || full => u64::MAX,
+            _ if ended => u64::MAX,
+            _ if full => self.asked.saturating_add(LOOK_EVERY),
             Some(start) => due_at(start, self.sent, self.rate, self.burst).unwrap_or(0),
             None => 0,
         }
     }
 }
+
+/// Nanoseconds between two looks at a window that is full.
+const LOOK_EVERY: u64 = 100_000;
 
 /// Packets that may be made now.
 fn allowed(generator: &Generator, score: &Score, now: u64) -> u64 {
