@@ -74,54 +74,61 @@ impl TxRing {
     }
     /// Sends packets of a relay.
     fn send_relayed(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> Result<usize, Broken> {
-        let TxRing { transmitter, chooser, .. } = self;
-        transmitter.set_store(chooser.begin());
-        transmitter.begin()?;
-        let (mut done, mut lines) = (0, 0);
-        for packet in packets.packets() {
-            match transmitter.send(packet.len(), std::iter::once(packet))? {
-                Sent::Yes => lines += packet.len().div_ceil(64) as u64,
-                Sent::Full => break,
-                Sent::TooLong => cx.refuse(packet.len() as u32),
+        self.send_burst(|transmitter| {
+            let (mut done, mut lines) = (0, 0);
+            for packet in packets.packets() {
+                match transmitter.send(packet.len(), std::iter::once(packet))? {
+                    Sent::Yes => lines += packet.len().div_ceil(64) as u64,
+                    Sent::Full => break,
+                    Sent::TooLong => cx.refuse(packet.len() as u32),
+                }
+                done += 1;
             }
-            done += 1;
-        }
-        let wants_interrupt = transmitter.publish();
-        chooser.end(done, lines);
-        if wants_interrupt && done > 0 {
-            self.waker.wake(&*self.interrupt);
-        }
-        Ok(done)
+            Ok((done, lines))
+        })
     }
     fn send_copies(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        self.send_burst(|transmitter| {
+            let (mut done, mut lines) = (0, 0);
+            for i in 0..batch.len() {
+                let length = batch.length(i) as usize;
+                let sent = if is_ip {
+                    let Some(length) =
+                        length.checked_sub(EthernetHeader::LENGTH).filter(|_| is_ip_packet(cx, batch, i))
+                    else {
+                        cx.refuse(batch.length(i));
+                        done += 1;
+                        continue;
+                    };
+                    let mut segments = batch.segments(cx.pool, i);
+                    let first = segments.next().and_then(|first| first.get(EthernetHeader::LENGTH..));
+                    transmitter.send(length, first.into_iter().chain(segments))?
+                } else if batch.flags(i).has(Flags::CHAINED) {
+                    transmitter.send(length, batch.segments(cx.pool, i))?
+                } else {
+                    transmitter.send(length, std::iter::once(batch.bytes(cx.pool, i)))?
+                };
+                match sent {
+                    Sent::Yes => lines += length.div_ceil(64) as u64,
+                    Sent::Full => break,
+                    Sent::TooLong => cx.refuse(batch.length(i)),
+                }
+                done += 1;
+            }
+            Ok((done, lines))
+        })
+    }
+    /// Copies a burst into the ring and shows it to the peer. `send` says how many packets it dealt with, and of how many
+    /// lines those are that it sent.
+    #[inline(always)]
+    fn send_burst(
+        &mut self,
+        send: impl FnOnce(&mut Transmitter) -> Result<(usize, u64), Broken>,
+    ) -> Result<usize, Broken> {
         let TxRing { transmitter, chooser, .. } = self;
         transmitter.set_store(chooser.begin());
         transmitter.begin()?;
-        let (mut done, mut lines) = (0, 0);
-        for i in 0..batch.len() {
-            let length = batch.length(i) as usize;
-            let sent = if is_ip {
-                let Some(length) = length.checked_sub(EthernetHeader::LENGTH).filter(|_| is_ip_packet(cx, batch, i))
-                else {
-                    cx.refuse(batch.length(i));
-                    done += 1;
-                    continue;
-                };
-                let mut segments = batch.segments(cx.pool, i);
-                let first = segments.next().and_then(|first| first.get(EthernetHeader::LENGTH..));
-                transmitter.send(length, first.into_iter().chain(segments))?
-            } else if batch.flags(i).has(Flags::CHAINED) {
-                transmitter.send(length, batch.segments(cx.pool, i))?
-            } else {
-                transmitter.send(length, std::iter::once(batch.bytes(cx.pool, i)))?
-            };
-            match sent {
-                Sent::Yes => lines += length.div_ceil(64) as u64,
-                Sent::Full => break,
-                Sent::TooLong => cx.refuse(batch.length(i)),
-            }
-            done += 1;
-        }
+        let (done, lines) = send(transmitter)?;
         let wants_interrupt = transmitter.publish();
         chooser.end(done, lines);
         if wants_interrupt && done > 0 {
