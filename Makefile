@@ -25,7 +25,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	$(CARGO) build --workspace
 	$(CARGO) xtask check
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 	$(CARGO) xtask disassemble
 	$(CARGO) xtask memory loom
 

@@ -1,4 +1,4 @@
-//! Fields that messages of several rooms have in common (`interface_types.api`, `ip_types.api`, `ethernet_types.api`).
+//! Fields that messages of several rooms have in common (`interface_types.api`, `ip_types.api`, `ethernet_types.api`, `fib_types.api`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,9 +9,11 @@ use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
 use crate::{Refusal, Retval, Wire, add};
 
+mod fib;
 mod interface;
 mod interface_address;
 
+pub use fib::{FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, IpRoute};
 pub use interface::{IfStatusFlags, IfType, LinkDuplex, MtuProto, RxMode, SubIfFlags};
 
 /// The files of types, which clients look for whatever messages there are.

@@ -18,9 +18,11 @@ pub fn run(root: &Path) -> ExitCode {
     build.args(["build", "--release", "--quiet", "--package", "quiverd", "--package", "quiver-disassemble"]);
     build.args(["--config", "profile.release.package.\"*\".opt-level=0"]);
     build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags.trim());
+    let start = std::time::Instant::now();
     if finish("disassemble", build) != ExitCode::SUCCESS {
         return ExitCode::FAILURE;
     }
+    println!("built in {} s, with what was built before", start.elapsed().as_secs());
     let mut check = Command::new(folder.join("release/quiver-disassemble"));
     check.arg(folder.join("release/quiverd"));
     finish("disassemble", check)

@@ -65,7 +65,7 @@ fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for what in ["graph", "load", "control", "memif", "api", "generator"] {
+    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall"] {
         if given(what) && !given("--csv") {
             command.args(["--csv", &format!("bench/{what}.csv")]);
         }

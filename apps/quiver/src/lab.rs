@@ -5,6 +5,8 @@ mod compare;
 mod export;
 mod gate;
 mod judge;
+mod keep;
+mod measured;
 mod run;
 mod send;
 
@@ -67,13 +69,21 @@ enum LabError {
     #[error("{}", .0.iter().map(SuiteError::to_string).collect::<Vec<_>>().join("\n"))]
     Suites(Vec<SuiteError>),
     #[error(transparent)]
+    Place(quiver_netns::Error),
+    #[error("{path}: what is below /run is gone when the run ends: name another folder")]
+    Lost { path: String },
+    #[error(transparent)]
     Url(#[from] UrlError),
+    #[error(transparent)]
+    Keep(#[from] keep::KeepError),
     #[error(transparent)]
     Side(#[from] quiver_compare::SelectionError),
     #[error("{}: {error}; name a folder with a build", path.display())]
     Build { path: PathBuf, error: io::Error },
-    #[error("{}: a build is measured by a command: add --measure COMMAND", path.display())]
-    Unmeasured { path: PathBuf },
+    #[error("{text}: stored results are not compared with a build: name two of one kind")]
+    Mixed { text: String },
+    #[error("{expression}: no case of Quiver that this machine can run: `quiver lab list` has them")]
+    NoCase { expression: String },
     #[error("{0}")]
     Gate(String),
     #[error(transparent)]

@@ -52,7 +52,7 @@ enum Task {
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
     Import(import::Import),
-    Lab(lab::Lab),
+    Lab(Box<lab::Lab>),
     /// A command for the daemon
     #[command(external_subcommand)]
     Command(Vec<String>),

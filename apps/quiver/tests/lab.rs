@@ -132,15 +132,18 @@ fn builds_are_gated_by_a_command() {
     let measure = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) >runs; \
         echo $(($(cat $QUIVER_BUILD/speed) + n * 7 % 100))";
     for (current, status, verdict) in [("b", 0, "same: "), ("slow", 1, "regression: -")] {
-        let said = lab(folder, &["gate", "a", current, "--measure", measure, "--pairs", "12"]);
+        let said = lab(folder, &["gate", "a", current, "--measure", measure, "--pairs", "12", "--seed", "1"]);
         assert_eq!(said.status.code(), Some(status), "{}", text(&said.stderr));
         assert!(text(&said.stdout).starts_with(verdict), "{}", text(&said.stdout));
         assert!(text(&said.stderr).contains("pair 12 of 12: "), "{}", text(&said.stderr));
     }
     for (arguments, why) in [
-        (["gate", "a", "b", "--measure", "exit 3"], "pair 1, parent: `exit 3` ended with exit status: 3"),
-        (["gate", "a", "c", "--measure", "echo 1"], "c: No such file"),
-        (["gate", "a", "b", "--measure", "echo fast"], "the last line must be a number above zero"),
+        (
+            ["gate", "a", "b", "--measure", "exit 3", "--seed", "1"],
+            "pair 1, current: `exit 3` ended with exit status: 3",
+        ),
+        (["gate", "a", "c", "--measure", "echo 1", "--seed", "1"], "c: no folder, and no commit"),
+        (["gate", "a", "b", "--measure", "echo fast", "--seed", "1"], "the last line must be a number above zero"),
     ] {
         let said = lab(folder, &arguments);
         assert!(said.status.code() == Some(2) && text(&said.stderr).contains(why), "{}", text(&said.stderr));
@@ -149,7 +152,10 @@ fn builds_are_gated_by_a_command() {
     assert!(said.status.code() == Some(2) && text(&said.stderr).contains("8 are the least"), "{said:?}");
     std::fs::write(folder.join("a/quiverd"), "").unwrap();
     let said = lab(folder, &["gate", "a", "b"]);
-    assert!(said.status.code() == Some(2) && text(&said.stderr).contains("add --measure COMMAND"), "{said:?}");
+    assert!(
+        said.status.code() == Some(2) && text(&said.stderr).contains("b: stored results are not compared"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -171,7 +177,8 @@ fn commits_are_bisected_by_commands() {
     // Nearly a thousandth of noise.
     let measure = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) >runs; \
         echo $(($(cut -d' ' -f1 $QUIVER_BUILD/speed) * 1000 + n * 7 % 10 * 100))";
-    let arguments = ["bisect", "main~4", "main", "--build", "cp speed $QUIVER_BUILD/", "--measure", measure];
+    let arguments =
+        ["bisect", "main~4", "main", "--build", "cp speed $QUIVER_BUILD/", "--measure", measure, "--seed", "1"];
     let said = lab(folder.path(), &arguments);
     assert!(said.status.success(), "{}", text(&said.stderr));
     let lines: Vec<_> = text(&said.stdout).lines().collect();

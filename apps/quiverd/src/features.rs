@@ -12,6 +12,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_bridge::register(control)?;
     quiver_vlan::register(control)?;
     quiver_ip::register(control)?;
+    quiver_vlan::product::register(control);
     quiver_neighbor::register(control)?;
     quiver_icmp::register(control)?;
     quiver_classify::register(control);

@@ -40,6 +40,8 @@ use quiver_compat::message::{Dump, Request};
 use quiver_compat::wire::{Input, Malformed, Wire};
 use quiver_compat::{Message, Retval, Text};
 
+/// Requests on their way at once, where there are many.
+const UNDER_WAY: usize = 64;
 /// Bytes of a message at most: a daemon that says more has lost its way.
 const MESSAGE_MAX: usize = 64 << 20;
 
@@ -117,6 +119,35 @@ impl Client {
         let (retval, bytes) = self.exchange(request)?;
         Ok((retval, read(&bytes)?))
     }
+    /// Asks many times, with some requests on their way at once, and waits for all answers, of which only refusals tell
+    /// something: the first one ends it.
+    pub fn requests<R: Request>(&mut self, requests: impl IntoIterator<Item = R>) -> Result<(), ClientError> {
+        let (number, reply) = (self.number::<R>()?, self.number::<R::Reply>()?);
+        let mut requests = requests.into_iter();
+        loop {
+            let mut bytes = vec![];
+            let mut under_way = 0;
+            for request in requests.by_ref().take(UNDER_WAY) {
+                let body = self.body(&request);
+                frame(&mut bytes, number, &body);
+                under_way += 1;
+            }
+            if under_way == 0 {
+                return Ok(());
+            }
+            self.stream.write_all(&bytes)?;
+            let mut refused = None;
+            for _ in 0..under_way {
+                let answer = self.until(|number, _| number == reply)?;
+                // Behind the context.
+                let retval = i32::take(&mut Input::new(&answer[4..])).map_err(malformed::<R::Reply>)?;
+                refused = refused.or(Some(Retval(retval)).filter(|retval| *retval != Retval::DONE));
+            }
+            if let Some(retval) = refused {
+                return Err(ClientError::Refused { message: R::name(), retval });
+            }
+        }
+    }
     /// Sends, and waits for the answer: whether it was done, and the bytes behind that.
     fn exchange<R: Request>(&mut self, request: &R) -> Result<(Retval, Vec<u8>), ClientError> {
         let reply = self.number::<R::Reply>()?;
@@ -167,18 +198,21 @@ impl Client {
     }
     fn send<M: Message>(&mut self, message: &M) -> Result<u32, ClientError> {
         let number = self.number::<M>()?;
+        let body = self.body(message);
+        self.write(number, &body)?;
+        Ok(self.context)
+    }
+    /// A message with what stands before it: who we are, and a context of its own.
+    fn body<M: Message>(&mut self, message: &M) -> Vec<u8> {
         // Those of other clients do not matter; 0 is that of events.
         self.context = self.context.wrapping_add(1).max(1);
         let mut bytes = [self.index, self.context.to_be_bytes()].concat();
         message.put(&mut bytes);
-        self.write(number, &bytes)?;
-        Ok(self.context)
+        bytes
     }
     fn write(&mut self, number: u16, bytes: &[u8]) -> Result<(), ClientError> {
-        let mut framed = vec![0; FRAME];
-        framed[8..12].copy_from_slice(&(bytes.len() as u32 + 2).to_be_bytes());
-        framed.extend(number.to_be_bytes());
-        framed.extend(bytes);
+        let mut framed = vec![];
+        frame(&mut framed, number, bytes);
         Ok(self.stream.write_all(&framed)?)
     }
     fn read(&mut self) -> Result<Received, ClientError> {
@@ -205,6 +239,15 @@ impl Client {
             self.events.push_back((number, bytes));
         }
     }
+}
+
+/// Appends a message as it goes over the socket.
+fn frame(all: &mut Vec<u8>, number: u16, bytes: &[u8]) {
+    let mut header = [0; FRAME];
+    header[8..12].copy_from_slice(&(bytes.len() as u32 + 2).to_be_bytes());
+    all.extend(header);
+    all.extend(number.to_be_bytes());
+    all.extend(bytes);
 }
 
 fn read<M: Message>(bytes: &[u8]) -> Result<M, ClientError> {

@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use quiver_engine::buffer::Span;
+use quiver_engine::isa::{Isa, Kernel};
 use quiver_engine::relay::BURST as RELAY;
 use quiver_engine::{Frame, Lent, Relay, RxContext, RxQueue, Source, arcs};
-use quiver_memif_protocol::receiver::{Fragment, Place, packets};
+use quiver_memif_protocol::receiver::{Fragment, Place, Whole, packets};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 use rustix::event::epoll;
@@ -169,7 +170,9 @@ impl Source for Rx {
         for turn in 0..count {
             held.loaded = (held.first + turn) % count;
             let Some(RxRing { receiver, .. }) = held.rings.get_mut(held.loaded) else { return false };
-            match load(receiver, relay, most) {
+            let mut waits_here = Ok(false);
+            relay.level.run(Load { receiver, relay, most, waits: &mut waits_here });
+            match waits_here {
                 Ok(others) => waits |= others,
                 Err(broken) => {
                     tracing::warn!("memif: {broken}; the connection ends");
@@ -193,38 +196,38 @@ impl Source for Rx {
 }
 
 /// Copies packets of one buffer to a relay, up to one that is none. Whether others wait.
-#[inline]
-fn load(receiver: &mut Receiver, relay: &mut Relay, most: usize) -> Result<bool, Broken> {
-    receiver.receive(most.min(RELAY))?;
-    for fragment in receiver.burst() {
-        let is_plain = fragment.is_valid && !fragment.has_next && fragment.place.length > 0;
-        if !is_plain || !relay.push(fragment.place.length as usize, |to| receiver.read(fragment, to)) {
-            return Ok(true);
-        }
+struct Load<'a> {
+    receiver: &'a mut Receiver,
+    relay: &'a mut Relay,
+    most: usize,
+    waits: &'a mut Result<bool, Broken>,
+}
+impl Kernel for Load<'_> {
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) {
+        let Load { receiver, relay, most, waits } = self;
+        let mut filling = relay.fill();
+        let push = |packet: Whole<'_>| filling.push(packet.length, |to| packet.read_lines(to));
+        *waits = receiver.receive_whole(most.min(RELAY), push).and_then(|_| Ok(receiver.waiting()? > 0));
     }
-    let all = relay.len() == receiver.burst().len();
-    Ok(!all || receiver.waiting()? > 0)
 }
 
 /// Receives frames.
 #[inline]
 fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: usize) -> Result<(), Broken> {
-    receiver.receive(most)?;
+    // What comes in one piece, as far as that goes, and then what does not.
+    let whole = receiver.receive_whole(most, |packet| {
+        let mut at = 0;
+        let fill = |to: &mut [u8]| {
+            let read = packet.read_from(at, to);
+            at += to.len();
+            read
+        };
+        packet.length <= PACKET_MAX && frame.push_filled(cx.pool, packet.length, cx.interface, fill)
+    })?;
+    receiver.receive(most - whole)?;
     for packet in packets(receiver.burst()) {
-        match packet {
-            [whole] if is_sane(packet, whole.place.length as usize) => {
-                let mut at = 0;
-                let pushed = frame.push_filled(cx.pool, whole.place.length as usize, cx.interface, |to| {
-                    let read = receiver.read_from(whole, at, to);
-                    at += to.len();
-                    read
-                });
-                if !pushed {
-                    cx.lose(Next::NoBuffer, 1);
-                }
-            }
-            _ => gather(receiver, packet, cx, frame, &[]),
-        }
+        gather(receiver, packet, cx, frame, &[]);
     }
     receiver.release();
     Ok(())

@@ -3,9 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use quiver_engine::isa::{Isa, Kernel};
+use quiver_engine::relay::Carried;
 use quiver_engine::{Batch, Flags, Lent, Relayed, Sink, TxContext, TxQueue};
 use quiver_memif_protocol::receiver::Place;
-use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Broken, Store, Transmitter, Waker};
 use quiver_wire::{EthernetHeader, Header};
 
@@ -75,19 +77,22 @@ impl TxRing {
     /// Sends packets of a relay.
     fn send_relayed(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> Result<usize, Broken> {
         self.send_burst(|transmitter| {
-            let (mut done, mut lines) = (0, 0);
-            for packet in packets.packets() {
-                match transmitter.send(packet.len(), std::iter::once(packet))? {
-                    Sent::Yes => lines += packet.len().div_ceil(64) as u64,
-                    Sent::Full => break,
-                    Sent::TooLong => cx.refuse(packet.len() as u32),
-                }
-                done += 1;
-            }
-            Ok((done, lines))
+            let mut sent = Ok((0, 0));
+            packets.level().run(SendRelayed { transmitter, cx, packets, sent: &mut sent });
+            sent
         })
     }
     fn send_copies(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        if !is_ip && !batch.may_have(Flags::CHAINED) {
+            // Packets in one piece each.
+            return self.send_burst(|transmitter| {
+                let (mut refused, pool) = (vec![], &*cx.pool);
+                let packets = (0..batch.len()).map(|i| batch.bytes(pool, i));
+                let sent = transmitter.send_all(packets, |packet| refused.push(packet.len() as u32));
+                refused.into_iter().for_each(|length| cx.refuse(length));
+                sent
+            });
+        }
         self.send_burst(|transmitter| {
             let (mut done, mut lines) = (0, 0);
             for i in 0..batch.len() {
@@ -135,6 +140,22 @@ impl TxRing {
             self.waker.wake(&*self.interrupt);
         }
         Ok(done)
+    }
+}
+
+/// Packets of a relay on their way into a ring.
+struct SendRelayed<'a, 'c, 'r> {
+    transmitter: &'a mut Transmitter,
+    cx: &'a mut TxContext<'c>,
+    packets: Relayed<'r>,
+    sent: &'a mut Result<(usize, u64), Broken>,
+}
+impl Kernel for SendRelayed<'_, '_, '_> {
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) {
+        let SendRelayed { transmitter, cx, packets, sent } = self;
+        let lines = packets.packets().map(|Carried { lines, length }| Lines { lines, length });
+        *sent = transmitter.send_all(lines, |packet| cx.refuse(packet.length as u32));
     }
 }
 
@@ -201,7 +222,7 @@ impl TxQueue for Tx {
 impl Sink for Tx {
     fn send(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> usize {
         Tx::send(self, |ring| ring.send_relayed(cx, packets)).unwrap_or_else(|| {
-            packets.packets().for_each(|packet| cx.refuse(packet.len() as u32));
+            packets.packets().for_each(|packet| cx.refuse(packet.length as u32));
             packets.packets().len()
         })
     }

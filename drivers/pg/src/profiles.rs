@@ -4,156 +4,16 @@
 //! directions: the packets of the second, `reverse`, are answers to those of the first. Only addresses, VLANs and ports come
 //! from it, as documented there; packets are UDP where CSIT's are bare IPv4, and rates and sizes are the stream's own.
 
-use std::net::Ipv4Addr;
+mod families;
 
-use quiver_wire::{MacAddress, VlanId};
+pub use families::{FAMILIES, Family};
+
+use families::{ENDS, NONE};
 
 use crate::stream::PgStream;
-use crate::values::{Value, Values};
 
 /// The numbers of a name: one, or two.
 type Numbers = [u32; 2];
-
-/// A family of profiles.
-pub struct Family {
-    /// The names: `#` stands for a number such as `100`, `100k`.
-    pub name: &'static str,
-    /// What its packets are.
-    pub what: &'static str,
-    /// The greatest numbers.
-    pub most: Numbers,
-    /// Sets the fields of packets from the first station to the second.
-    fields: fn(&mut PgStream, [Ends; 2], Numbers),
-}
-
-/// The addresses of one of the two sides.
-#[derive(Clone, Copy)]
-struct Ends {
-    /// Of sides with many addresses.
-    wide: Ipv4Addr,
-    /// Of sides with up to 254.
-    narrow: Ipv4Addr,
-    /// Of sides with stations and ports of their own.
-    stations: MacAddress,
-    ports: u16,
-    /// Of sides with one VLAN.
-    vlan: u16,
-}
-
-const ENDS: [Ends; 2] = [
-    Ends {
-        wide: Ipv4Addr::new(10, 0, 0, 0),
-        narrow: Ipv4Addr::new(10, 10, 10, 0),
-        stations: MacAddress([0xca, 0xfe, 0, 0, 0, 0]),
-        ports: 1001,
-        vlan: 100,
-    },
-    Ends {
-        wide: Ipv4Addr::new(20, 0, 0, 0),
-        narrow: Ipv4Addr::new(20, 20, 20, 0),
-        stations: MacAddress([0xfa, 0xce, 0, 0, 0, 0]),
-        ports: 2001,
-        vlan: 200,
-    },
-];
-
-/// Addresses at most: 16 million, so that they stay in the first octet.
-const ADDRESSES: u32 = 1 << 24;
-const NONE: u32 = 0;
-
-/// All families.
-pub const FAMILIES: &[Family] = &[
-    Family {
-        name: "ethip4-ip4dst#",
-        what: "one sender, # destinations one after the other",
-        most: [ADDRESSES, NONE],
-        fields: |stream, [from, to], [count, _]| {
-            stream.source = Values::One(host(from.wide, 1));
-            stream.destination = hosts(to.wide, 0, count);
-        },
-    },
-    Family {
-        name: "ethip4-ip4dst-rnd#",
-        what: "one sender, any of # destinations",
-        most: [ADDRESSES, NONE],
-        fields: |stream, [from, to], [count, _]| {
-            stream.source = Values::One(host(from.wide, 1));
-            stream.destination = Values::Random(host(to.wide, 0), host(to.wide, count - 1));
-        },
-    },
-    Family {
-        name: "ethip4-ip4src#",
-        what: "# senders in a network of 254, one destination",
-        most: [254, NONE],
-        fields: |stream, [from, to], [count, _]| {
-            stream.source = hosts(from.narrow, 255 - count, count);
-            stream.destination = Values::One(host(to.narrow, 255 - count));
-        },
-    },
-    Family {
-        name: "ethip4-macsrc#ip4src#",
-        what: "# stations with an address each, one destination",
-        most: [ADDRESSES - 2, ADDRESSES - 2],
-        fields: |stream, [from, to], [stations, count]| {
-            stream.source_mac = range(from.stations, last_station(from, stations));
-            stream.source = hosts(from.wide, 2, count);
-            stream.destination = Values::One(host(to.wide, 1));
-        },
-    },
-    Family {
-        name: "ethip4-macsrc#dst#",
-        what: "# stations that each send to one of # others",
-        most: [ADDRESSES, ADDRESSES],
-        fields: |stream, [from, to], [senders, receivers]| {
-            stream.source_mac = range(from.stations, last_station(from, senders));
-            stream.destination_mac = range(to.stations, last_station(to, receivers));
-            stream.source = hosts(from.wide, 0, senders);
-            stream.destination = hosts(to.wide, 0, receivers);
-        },
-    },
-    Family {
-        name: "dot1qip4-vlan#ip4src254ip4dst254",
-        what: "# VLANs, 254 senders and 254 destinations",
-        most: [4094, NONE],
-        fields: |stream, [from, to], [vlans, _]| {
-            // A single VLAN has networks of its own.
-            let (source, destination) = if vlans == 1 { (from.narrow, to.narrow) } else { (from.wide, to.wide) };
-            let vlan = |number| VlanId::new(number).ok();
-            let (first, last) = if vlans == 1 { (from.vlan, from.vlan) } else { (1, vlans as u16) };
-            stream.vlan = vlan(first).zip(vlan(last)).map(|(first, last)| range(first, last));
-            stream.source = hosts(source, 1, 254);
-            stream.destination = hosts(destination, 1, 254);
-        },
-    },
-    Family {
-        name: "ethip4udp-#u#p-conc",
-        what: "# users that talk by # ports each",
-        most: [254 - 1, 1000],
-        fields: |stream, [from, to], [users, ports]| {
-            stream.source = hosts(from.narrow, 2, users);
-            stream.destination = hosts(to.narrow, 2, users);
-            stream.source_port = range(from.ports, from.ports + ports as u16 - 1);
-            stream.destination_port = range(to.ports, to.ports + ports as u16 - 1);
-        },
-    },
-];
-
-fn host(network: Ipv4Addr, number: u32) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(network).wrapping_add(number))
-}
-
-/// So many addresses of a network from a number on.
-fn hosts(network: Ipv4Addr, first: u32, count: u32) -> Values<Ipv4Addr> {
-    range(host(network, first), host(network, first + count - 1))
-}
-
-fn last_station(ends: Ends, count: u32) -> MacAddress {
-    MacAddress::from_u64(ends.stations.to_u64() + u64::from(count) - 1)
-}
-
-fn range<T: Value>(first: T, last: T) -> Values<T> {
-    if first == last { Values::One(first) } else { Values::Range(first, last) }
-}
 
 /// Sets the fields that a profile names, for packets from its first side or, in reverse, from its second. The error says
 /// which profiles there are.
@@ -168,9 +28,12 @@ pub fn apply(stream: &mut PgStream, name: &str, is_reverse: bool) -> Result<(), 
             family.name.replace('#', "N")
         ));
     }
+    if is_reverse && !family.has_reverse {
+        return Err(format!("profile {name}: nothing comes back: leave 'reverse' out"));
+    }
     let [first, second] = ENDS;
-    // A family with one number has no use for the second.
-    let numbers = [numbers[0], numbers.get(1).copied().unwrap_or(NONE)];
+    // Of a family with one number, or none, nobody looks at the others.
+    let numbers = [0, 1].map(|at| numbers.get(at).copied().unwrap_or(NONE));
     (family.fields)(stream, if is_reverse { [second, first] } else { [first, second] }, numbers);
     Ok(())
 }
@@ -250,16 +113,75 @@ mod tests {
     }
 
     #[test]
+    fn names_with_ports_functions_and_nat_are_understood() {
+        assert_eq!(addresses("ethip4-ip4dst10000-2p"), addresses("ethip4-ip4dst10000"));
+        assert_eq!(addresses("ethip4-ip4dst-rnd1000000-6p"), addresses("ethip4-ip4dst-rnd1000000"));
+        let [forth, back] = fields("ethip4-ip4dst1000-4cnf");
+        assert_eq!([&*forth[1], &*forth[4]], ["02:02:00:00:12:00-02:02:00:00:12:03", "20.0.0.0-20.0.3.231"]);
+        assert_eq!(back[1], "02:02:00:00:02:00-02:02:00:00:02:03");
+        assert_eq!(
+            addresses("ethip4-ip4dst253_l3fwd"),
+            [["20.20.20.2", "198.18.0.2-198.18.0.254"], ["10.10.10.2", "198.18.1.2-198.18.1.254"]]
+        );
+        assert_eq!(addresses("ethip4-ip4src2ip4dst2")[1], ["20.0.0.0,20.0.1.0", "10.0.0.0,10.0.1.0"]);
+        let [forth, back] = fields("2n3n-ethip4-ip4src254-2c4n");
+        assert_eq!(
+            [&*forth[1], &*back[1]],
+            ["52:54:00:00:00:01,52:54:00:00:00:05", "52:54:00:00:00:04,52:54:00:00:00:08"]
+        );
+        assert_eq!((&*forth[3], &*forth[4]), ("10.10.10.1-10.10.10.254", "20.20.20.1"));
+        let [forth, back] = fields("dot1qip4-vlan1ip4src254ip4dst254-2");
+        assert_eq!((&*forth[2], &*back[2], &*forth[3]), ("1", "1", "random:10.0.0.1-10.0.0.254"));
+        let [forth, back] = fields("dot1qip4-vlan1ip4src254ip4dst254-bvi");
+        assert_eq!((&*forth[2], &*back[2], &*back[3]), ("100", "200", "random:20.20.20.1-20.20.20.254"));
+        let [forth, back] = fields("dot1qip4asym-ip4src254");
+        assert_eq!((&*forth[2], &*back[2]), ("", "10"));
+        // 16,384 users with 63 ports each are 1,032,192 sessions: 16 addresses outside with all of their ports.
+        let [forth, back] = fields("ethip4udp-16384u63p");
+        assert_eq!(forth[3..], ["192.168.0.0-192.168.63.255", "20.0.0.0", "1024-1086", "1024"]);
+        assert_eq!(back[3..], ["20.0.0.0", "68.142.68.0-68.142.68.15", "1024", "random:1024-65535"]);
+        let [forth, back] = fields("ethip4udp-10u15p");
+        assert_eq!(forth[3..], ["20.0.0.0-20.0.0.9", "12.0.0.2", "random:1024-1038", "1024"]);
+        assert_eq!(back[3..], ["12.0.0.2", "200.0.0.0", "1024", "1024-1173"]);
+        let [forth, back] = fields("ethip4udp-lb");
+        assert_eq!(forth[3..], ["192.168.50.74-192.168.50.79", "90.1.2.1", "63", "20000"]);
+        assert_eq!(back[3..5], ["192.168.60.74-192.168.60.79", "192.168.50.74-192.168.50.79"]);
+        let mut stream = PgStream::unnamed();
+        apply(&mut stream, "ethip4udp-1024u63p-udir", false).expect("a profile");
+        assert_eq!(
+            (stream.destination.to_string(), stream.destination_port.to_string()),
+            ("20.0.0.0-20.0.3.255".into(), "8080".into())
+        );
+        apply(&mut stream, "ethip4-ip4dst40-udir", false).expect("a profile");
+        assert_eq!(stream.destination.to_string(), "20.0.0.0-20.0.0.39");
+    }
+
+    #[test]
     fn every_family_holds_at_its_least_and_greatest_numbers() {
         for family in FAMILIES {
             let name = |numbers: [u32; 2]| {
                 numbers.iter().fold(family.name.to_owned(), |name, number| name.replacen('#', &number.to_string(), 1))
             };
+            let check = |name: &str, is_reverse: bool| {
+                let mut stream = PgStream::unnamed();
+                apply(&mut stream, name, is_reverse).expect(name);
+                crate::stream::check(&stream).expect(name);
+            };
             for numbers in [[1, 1], family.most] {
-                fields(&name(numbers));
+                check(&name(numbers), false);
+                if family.has_reverse {
+                    check(&name(numbers), true);
+                }
             }
             let mut stream = PgStream::unnamed();
             let before = stream.clone();
+            if !family.has_reverse {
+                let error = apply(&mut stream, &name([1, 1]), true).expect_err("nothing comes back");
+                assert!(error.contains("leave 'reverse' out") && stream == before, "{error}");
+            }
+            if family.most == [0, 0] {
+                continue;
+            }
             let error = apply(&mut stream, &name([family.most[0] + 1, 1]), false).expect_err("more than there are");
             assert!(error.contains("is too much"), "{error}");
             assert_eq!(stream, before);

@@ -16,7 +16,7 @@ mod rewiring;
 
 pub use counted::InterfaceCounters;
 pub(crate) use counted::RxRows;
-pub use interfaces::QueueInfo;
+pub use interfaces::{Parts, QueueInfo};
 pub use packets::Injected;
 pub use placement::PlacementError;
 
@@ -129,6 +129,7 @@ pub struct Dataplane {
     queues: Vec<QueueInfo>,
     /// Interfaces with transmit queues of their own.
     ports: BTreeSet<u16>,
+    parts: Parts,
     /// What products were planned by last.
     planned: Planned,
     next_queue: u32,
@@ -188,6 +189,7 @@ impl Dataplane {
             workers: vec![],
             queues: vec![],
             ports: BTreeSet::new(),
+            parts: Parts::default(),
             planned: Planned::default(),
             next_queue: 0,
             next_worker: 0,

@@ -5,9 +5,10 @@
 //! is noted there, or waits there. So the queue finds on arrival what control has said last, in the order in which control
 //! said it, and nothing that control does depends on where the queue is just now.
 
+use crate::aside::{Aside, Flows};
 use crate::capture::Point;
 use crate::dataplane::RxRows;
-use crate::frame::VECTOR;
+use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Graph, NodeId};
 use crate::handoff::Marks;
 use crate::isa::lap;
@@ -122,21 +123,23 @@ impl Place {
         most: usize,
         clock: &mut u64,
     ) -> Harvest {
-        let most = most.min(VECTOR);
-        let (relayed, waits) = self.relay(graph, cx, relay, most, clock);
+        let (most, mut flows) = (most.min(VECTOR), Flows::default());
+        let (relayed, waits) = self.relay(graph, cx, relay, most, &mut flows, clock);
         if !waits || relayed.packets >= most {
             return relayed;
         }
-        let rest = self.receive_frame(graph, cx, most - relayed.packets, clock);
+        let rest = self.receive_frame(graph, cx, most - relayed.packets, &mut flows, clock);
         Harvest { packets: relayed.packets + rest.packets, bytes: relayed.bytes + rest.bytes }
     }
-    /// Lets the product carry what it can without a frame; says what that was, and whether other packets may wait.
+    /// Lets the product carry what it can without a frame; says what was received, and whether other packets may wait.
+    /// `flows` are those of packets that went to the nodes.
     fn relay(
         &mut self,
-        graph: &Graph,
+        graph: &mut Graph,
         cx: &mut Context,
         relay: &mut Relay,
         most: usize,
+        flows: &mut Flows,
         clock: &mut u64,
     ) -> (Harvest, bool) {
         let mut harvest = Harvest::default();
@@ -144,23 +147,53 @@ impl Place {
             return (harvest, true);
         };
         let Some(source) = self.queue.as_mut().and_then(|queue| queue.source()) else { return (harvest, true) };
+        let mut aside = Aside { frame: graph.frame(), flows: Flows::default() };
         let (counters, mut waits) = (graph.counters(self.input), true);
         while waits && harvest.packets < most {
             let left = most - harvest.packets;
-            let (packets, bytes, others) = product.relay(cx, relay, source, (self.interface, counters), left, clock);
-            (harvest.packets, harvest.bytes, waits) = (harvest.packets + packets, harvest.bytes + bytes, others);
-            if packets == 0 {
+            let burst = product.relay(cx, (relay, &mut aside), source, (self.interface, counters), left, clock);
+            waits = burst.waits;
+            if burst.packets == 0 {
                 break;
             }
-            self.counters.received(self.interface, counters, packets as u64, bytes);
-            counters.arc(RECEIVED, packets as u64);
+            (harvest.packets, harvest.bytes) = (harvest.packets + burst.packets, harvest.bytes + burst.bytes);
+            self.counters.received(self.interface, counters, burst.packets as u64, burst.bytes);
+            counters.arc(RECEIVED, burst.carried as u64);
         }
         if !waits && harvest.packets == 0 {
             self.raised = false;
         }
+        self.carry(graph, cx, aside.frame, flows, clock);
         (harvest, waits)
     }
-    fn receive_frame(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
+    /// Lets the product carry what it can of a frame, and the nodes the rest.
+    fn carry(
+        &mut self,
+        graph: &mut Graph,
+        cx: &mut Context,
+        mut frame: Box<Frame>,
+        flows: &mut Flows,
+        clock: &mut u64,
+    ) {
+        let n = frame.len();
+        if let (Some(product), true) = (&mut self.product, n > 0) {
+            product.run(cx, &mut frame, flows, clock);
+            graph.counters(self.input).arc(RECEIVED, (n - frame.len()) as u64);
+        }
+        if frame.is_empty() {
+            graph.give_back(frame);
+        } else {
+            graph.forward(cx, self.input, frame);
+        }
+    }
+    fn receive_frame(
+        &mut self,
+        graph: &mut Graph,
+        cx: &mut Context,
+        most: usize,
+        flows: &mut Flows,
+        clock: &mut u64,
+    ) -> Harvest {
         let Some(queue) = &mut self.queue else { return Harvest::default() };
         let mut frame = graph.frame();
         let counters = graph.counters(self.input);
@@ -190,19 +223,15 @@ impl Place {
                 capture.take(Point::Rx, self.interface, cx.now, frame.segments(cx.pool, i), None);
             }
         }
+        // Whoever is the last to be traced disarms the tracer.
         let nodes_only = graph.tracer.is_armed();
         if graph.tracer.before(self.input, &mut frame, cx) {
             graph.tracer.after(self.input, &frame, cx.now);
         }
         graph.counters(self.input).clocks.add(lap(clock));
-        if let (Some(product), false) = (&mut self.product, nodes_only) {
-            product.run(cx, &mut frame, clock);
-            graph.counters(self.input).arc(RECEIVED, (n - frame.len()) as u64);
-        }
-        if frame.is_empty() {
-            graph.give_back(frame);
-        } else {
-            graph.forward(cx, self.input, frame);
+        match nodes_only {
+            true => graph.forward(cx, self.input, frame),
+            false => self.carry(graph, cx, frame, flows, clock),
         }
         Harvest { packets: n, bytes }
     }

@@ -65,11 +65,6 @@ impl Mask16 {
     pub fn first(n: usize) -> Mask16 {
         Mask16(if n >= 16 { !0 } else { (1 << n) - 1 })
     }
-    /// The first of these lanes, and all behind it.
-    #[inline(always)]
-    pub fn and_behind(self) -> Mask16 {
-        Mask16(!(self.0 & self.0.wrapping_neg()).wrapping_sub(1))
-    }
 }
 /// The lanes that are set, lowest first.
 impl Iterator for Mask16 {

@@ -3,13 +3,14 @@
 //! - [`buffer`]: packet memory, owned by exactly one holder at any time.
 //! - [`Frame`]: up to 256 packets, their metadata in columns.
 //! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
-//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it; [`relay`]: what these carry without buffers.
+//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it; [`relay`]: what these carry without buffers, and what they leave to the nodes (`aside`).
 //! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`, and its receive queues (`intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control.
 //! - `handoff`: packets that go on with another worker.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
 
+mod aside;
 pub mod buffer;
 pub mod capture;
 pub mod channel;
@@ -37,7 +38,7 @@ pub mod worker;
 
 pub use buffer::{Backing, Buffers, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row, Traffic};
-pub use dataplane::{Dataplane, DataplaneError, Injected, InterfaceCounters, PlacementError, Settings};
+pub use dataplane::{Dataplane, DataplaneError, Injected, InterfaceCounters, Parts, PlacementError, Settings};
 pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
@@ -52,6 +53,6 @@ pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
 pub use relay::{Relay, Relayed, Sink, Source};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
-pub use stage::{Body, Chain, Columns, Field, Last, PacketLanes, Path, Stage, StageNode};
+pub use stage::{Body, Chain, Columns, Field, Hop, Link, Optional, PacketLanes, Path, Stage, StageNode};
 pub use tx::{Batch, TxContext, TxQueue};
 pub use worker::Worker;

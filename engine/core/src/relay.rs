@@ -2,9 +2,11 @@
 //!
 //! A queue whose packets lie in memory that others write to must copy them anyway before they are looked at. For a
 //! product the copy need not be a buffer: the same few slots take one burst after the other, and are hot for that. What
-//! the product lets go of is not received yet; it is received into buffers then, from the first odd packet on.
+//! the product lets go of is copied on into buffers, for the nodes; if there are none, it stays in the queue.
 
-use crate::isa::{Isa, Kernel, Lanes, Mask16};
+use crate::aside::{Aside, FlowOf};
+use crate::buffer::Pool;
+use crate::isa::{Isa, Kernel, Lanes, Level, Mask16};
 use crate::stage::{Body, Columns, Header, PacketLanes};
 use crate::tx::{Ports, TxContext};
 use quiver_table::simulation::seam;
@@ -17,14 +19,17 @@ pub const BURST: usize = 128;
 const HEADROOM: usize = 64;
 /// Bytes of a packet at most; longer ones are received into buffers.
 pub const SLOT: usize = 2048;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
-/// An odd number of cache lines, so that the packets' first lines spread over all sets of a cache.
+/// An odd number of cache lines, so that the packets' first lines spread over all sets of a cache; more than a line behind
+/// the packet, since packets are copied by whole lines.
 #[repr(align(64))]
-struct Slot([u8; HEADROOM + SLOT]);
+struct Slot([u8; HEADROOM + SLOT + 2 * LINE]);
 
 /// A receive queue that can copy packets to a relay.
 pub trait Source {
-    /// Copies waiting packets to the relay by [`Relay::push`], `most` at most, and stops at one that is no plain packet.
+    /// Copies waiting packets to the relay by [`Relay::fill`], `most` at most, and stops at one that is no plain packet.
     /// They stay in the queue, and are received again unless they are dealt with. Whether others wait behind them. Never
     /// waits.
     fn load(&mut self, relay: &mut Relay, most: usize) -> bool;
@@ -41,6 +46,8 @@ pub trait Sink {
 
 /// A burst.
 pub struct Relay {
+    /// What sources and sinks run on.
+    pub level: Level,
     slots: Vec<Slot>,
     /// Where packets begin in their slots.
     offset: [u32; BURST],
@@ -48,14 +55,14 @@ pub struct Relay {
     /// Their bytes as they came.
     received: [u32; BURST],
     len: usize,
-    /// Packets from the front that went all the way.
+    /// Packets from the front that went all the way, or were copied for the nodes.
     through: usize,
 }
 
 impl Relay {
-    pub(crate) fn new() -> Relay {
-        let slots = (0..BURST).map(|_| Slot([0; HEADROOM + SLOT])).collect();
-        Relay { slots, offset: [0; BURST], length: [0; BURST], received: [0; BURST], len: 0, through: 0 }
+    pub(crate) fn new(level: Level) -> Relay {
+        let slots = (0..BURST).map(|_| Slot([0; HEADROOM + SLOT + 2 * LINE])).collect();
+        Relay { level, slots, offset: [0; BURST], length: [0; BURST], received: [0; BURST], len: 0, through: 0 }
     }
     pub(crate) fn clear(&mut self) {
         (self.len, self.through) = (0, 0);
@@ -69,21 +76,14 @@ impl Relay {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Appends a packet of `length` bytes, which `fill` writes. False, and nothing appended, if there is no room for it
-    /// or `fill` says so.
+    /// Begins to fill it, from the first slot on.
     #[inline(always)]
-    pub fn push(&mut self, length: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> bool {
-        let i = self.len;
-        let Some(Slot(slot)) = self.slots.get_mut(i) else { return false };
-        let Some(to) = slot[HEADROOM..].get_mut(..length) else { return false };
-        if !fill(to) {
-            return false;
-        }
-        (self.offset[i], self.length[i], self.received[i]) = (HEADROOM as u32, length as u32, length as u32);
-        self.len = i + 1;
-        true
+    pub fn fill(&mut self) -> Filling<'_> {
+        let Relay { slots, length, len, offset, received, .. } = self;
+        *len = 0;
+        Filling { slots: slots.iter_mut(), at: 0, length, len, offset, received }
     }
-    /// Packets from the front that went all the way, and their bytes as they came.
+    /// Packets from the front that are dealt with, and their bytes as they came.
     pub(crate) fn through(&self) -> (usize, u64) {
         let mut bytes = 0;
         for length in &self.received[..self.through.min(BURST)] {
@@ -112,9 +112,12 @@ impl Relay {
             header = Header::load(isa, &windows);
         }
         let zero = Lanes::splat(isa, 0);
+        let offset = column(isa, &self.offset, base);
         PacketLanes {
             header,
-            offset: column(isa, &self.offset, base),
+            // Packets begin behind the headroom.
+            window: offset - B::BACK,
+            offset,
             length: column(isa, &self.length, base),
             rx,
             tx: zero,
@@ -126,18 +129,65 @@ impl Relay {
     }
     /// Writes back what the stages changed of the live lanes.
     #[inline(always)]
-    fn keep<I: Isa>(&mut self, base: usize, back: u32, p: &PacketLanes<I>, before: Lanes<I>, writes: Columns) {
+    fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, writes: Columns) {
         if writes.has(Columns::HEADER) {
-            let (front, offsets) = (p.header.front(), before.array());
+            let (front, windows) = (p.header.front(), p.window.array());
             for lane in p.live {
-                let at = (offsets[lane].saturating_sub(back) as usize).min(SLOT);
+                let at = (windows[lane] as usize).min(SLOT);
                 self.slots[(base + lane) & (BURST - 1)].0[at..at + 32].copy_from_slice(&front[lane]);
+            }
+            if writes.has(Columns::MORE) {
+                let back = p.header.back();
+                for lane in p.live {
+                    let at = (windows[lane] as usize).min(SLOT) + 32;
+                    self.slots[(base + lane) & (BURST - 1)].0[at..at + 16].copy_from_slice(&back[lane][..16]);
+                }
             }
         }
         if writes.has(Columns::OFFSET) {
             self.offset[base..base + 16].copy_from_slice(&p.offset.array());
             self.length[base..base + 16].copy_from_slice(&p.length.array());
         }
+    }
+}
+
+/// A relay that is being filled. What was pushed is in it when this is dropped.
+pub struct Filling<'r> {
+    slots: std::slice::IterMut<'r, Slot>,
+    at: usize,
+    length: &'r mut [u32; BURST],
+    len: &'r mut usize,
+    offset: &'r mut [u32; BURST],
+    received: &'r mut [u32; BURST],
+}
+impl Filling<'_> {
+    /// Appends a packet of `length` bytes, which `fill` writes in whole lines, whatever it writes behind the packet. False,
+    /// and nothing appended, if there is no room for it or `fill` says so.
+    #[inline(always)]
+    pub fn push(&mut self, length: usize, fill: impl FnOnce(&mut [[u8; LINE]]) -> bool) -> bool {
+        let Some(noted) = self.length.get_mut(self.at).filter(|_| length <= SLOT) else { return false };
+        let Some(Slot(slot)) = self.slots.next() else { return false };
+        let to = &mut slot[HEADROOM..];
+        if !fill(&mut to.as_chunks_mut().0[..length.div_ceil(LINE)]) {
+            // Nothing is pushed behind a hole.
+            self.slots = Default::default();
+            return false;
+        }
+        // Sinks copy whole lines, too: nobody's bytes of before may go with this packet.
+        if let Some(behind) = to[length..].first_chunk_mut() {
+            *behind = [0; LINE];
+        }
+        *noted = length as u32;
+        self.at += 1;
+        true
+    }
+}
+impl Drop for Filling<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.len = self.at;
+        *self.offset = [HEADROOM as u32; BURST];
+        *self.received = *self.length;
     }
 }
 
@@ -159,15 +209,29 @@ impl<'r> Relayed<'r> {
     pub(crate) fn new(relay: &'r Relay, rows: &'r [u8]) -> Relayed<'r> {
         Relayed { relay, rows }
     }
-    /// Bytes of each packet.
+    /// What the sink runs on.
+    pub fn level(self) -> Level {
+        self.relay.level
+    }
+    /// The packets.
     #[inline(always)]
-    pub fn packets(self) -> impl ExactSizeIterator<Item = &'r [u8]> {
+    pub fn packets(self) -> impl ExactSizeIterator<Item = Carried<'r>> {
         self.rows.iter().map(move |row| {
             let i = usize::from(*row) & (BURST - 1);
             let (at, length) = (self.relay.offset[i] as usize, self.relay.length[i] as usize);
-            self.relay.slots[i].0.get(at..at + length).unwrap_or_default()
+            let bytes = self.relay.slots[i].0.get(at..at + length.next_multiple_of(LINE)).unwrap_or_default();
+            Carried { lines: bytes.as_chunks().0, length }
         })
     }
+}
+
+/// A packet of a relay.
+#[derive(Clone, Copy)]
+pub struct Carried<'r> {
+    /// Its bytes, and zeros behind them that fill up the last line.
+    pub lines: &'r [[u8; LINE]],
+    /// Its bytes.
+    pub length: usize,
 }
 
 /// The type of a product's loop over a relay.
@@ -175,17 +239,20 @@ pub(crate) fn relay_kernel<S: crate::stage::Stage>() -> &'static str {
     std::any::type_name::<RelayLoop<'static, S::Body<'static>>>()
 }
 
-/// A product's loop: packets that go all the way are handed to the ports; it ends at the first odd one.
+/// A product's loop: packets that go all the way are handed to the ports; odd ones, and those behind them that are of their
+/// flows, are copied into buffers, for the nodes. It ends where there is no buffer for one.
 pub(crate) struct RelayLoop<'a, B> {
     pub body: B,
+    pub pool: &'a mut Pool,
     pub relay: &'a mut Relay,
+    pub aside: &'a mut Aside,
     pub output: &'a mut Ports,
     pub interface: u16,
 }
 impl<B: Body> Kernel for RelayLoop<'_, B> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let RelayLoop { mut body, relay, output, interface } = self;
+        let RelayLoop { mut body, pool, relay, aside, output, interface } = self;
         let len = relay.len();
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
@@ -194,19 +261,63 @@ impl<B: Body> Kernel for RelayLoop<'_, B> {
                 body.ahead(relay.window(i, B::BACK), interface);
             }
             let mut p = relay.lanes(isa, base, interface, &body);
-            let (present, before) = (p.live, p.offset);
+            let mut present = p.live;
             body.step(&mut p);
-            p.live = p.live & output.relays(p.tx);
-            // What comes behind an odd packet, of its flow perhaps, would be sent before it.
-            let left = (present & !p.live).and_behind();
-            p.live = p.live & !left;
-            body.commit(&p);
-            relay.keep(base, B::BACK, &p, before, B::WRITES);
-            relay.through = base + p.live.0.count_ones() as usize;
+            let port = if B::BY_PARTS { output.ports_of(p.tx) } else { p.tx };
+            p.live = p.live & output.relays(port);
+            let left = present & !p.live;
+            let mut is_cut = false;
+            if left != Mask16(0) || !aside.flows.is_empty() {
+                let held = relay.hold_back((base, B::BACK), interface, pool, (present, left), aside, B::flow);
+                is_cut = held.done != present;
+                present = held.done;
+                p.live = p.live & present & !held.back;
+            }
+            body.commit(&mut p);
+            relay.keep(base, &p, B::WRITES);
+            if B::BY_PARTS {
+                output.count_parts(&p);
+                p.tx = port;
+            }
+            relay.through = base + present.0.count_ones() as usize;
             output.push_relayed(base, &p);
-            if left != Mask16(0) {
+            if is_cut {
                 return;
             }
         }
+    }
+}
+
+/// What became of packets that were to be held back.
+struct Held {
+    /// Those that are.
+    back: Mask16,
+    /// The first ones of the group, up to one for which there was no buffer.
+    done: Mask16,
+}
+
+impl Relay {
+    /// Copies odd packets of a group, and what would overtake them, into buffers.
+    #[cold]
+    #[inline(never)]
+    fn hold_back(
+        &self,
+        (base, back): (usize, u32),
+        interface: u16,
+        pool: &mut Pool,
+        (present, odd): (Mask16, Mask16),
+        aside: &mut Aside,
+        flow: FlowOf,
+    ) -> Held {
+        let held = aside.flows.hold_back(present, odd, |lane| self.window(base + lane, back), flow);
+        for lane in held {
+            let i = (base + lane) & (BURST - 1);
+            let (at, length) = (self.offset[i] as usize, self.length[i] as usize);
+            let packet = self.slots[i].0.get(at..at + length).unwrap_or_default();
+            if !aside.frame.push_bytes(pool, packet, interface) {
+                return Held { back: held, done: Mask16::first(lane) };
+            }
+        }
+        Held { back: held, done: present }
     }
 }

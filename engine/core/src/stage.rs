@@ -4,6 +4,7 @@
 //! into snapshots, valid as long as the guard, and the stage's own state. [`StageNode`] puts the frame's loop around a
 //! stage and is the ordinary node; [`Chain`] joins stages into a fused product.
 
+use crate::aside::Flows;
 use crate::buffer::{Flags, Pool};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{ArcSpec, Context, Node};
@@ -11,6 +12,7 @@ use crate::isa::{Isa, Kernel, Lanes, Mask16};
 use crate::tx::{Ports, TxContext};
 use quiver_table::Guard;
 use quiver_table::simulation::seam;
+use std::cell::Cell;
 
 /// A field of the first 64 bytes, in network byte order.
 #[derive(Clone, Copy)]
@@ -54,6 +56,12 @@ impl<I: Isa> Header<I> {
         let [a, b, c, d, e, f, g, h, ..] = self.words;
         Lanes::rows([a, b, c, d, e, f, g, h])
     }
+    /// The 32 bytes behind them.
+    #[inline(always)]
+    pub(crate) fn back(&self) -> [[u8; 32]; 16] {
+        let [.., i, j, k, l, m, n, o, p] = self.words;
+        Lanes::rows([i, j, k, l, m, n, o, p])
+    }
     /// The field of every packet.
     #[inline(always)]
     pub fn get(&self, f: Field) -> Lanes<I> {
@@ -96,6 +104,8 @@ fn halves(window: &[u8; 64]) -> (&[u8; 32], &[u8; 32]) {
 pub struct PacketLanes<I: Isa> {
     /// 64 bytes from the stage's window on.
     pub header: Header<I>,
+    /// Where the window begins in the buffer; see [`PacketLanes::cut_tag`].
+    pub window: Lanes<I>,
     /// Where the current header begins in the buffer; see [`PacketLanes::advance`].
     pub offset: Lanes<I>,
     /// Bytes from `offset` on.
@@ -137,6 +147,30 @@ impl<I: Isa> PacketLanes<I> {
         self.offset = self.offset.replace(mask, self.offset + by);
         self.length = self.length.replace(mask, self.length - by);
     }
+    /// In the lanes of `mask` takes out the word behind the first 12 bytes of the window, where a tag stands: what is in
+    /// front of it moves up. The window must begin with the current header.
+    #[inline(always)]
+    pub fn cut_tag(&mut self, mask: Mask16) {
+        let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
+        let w = &mut self.header.words;
+        (w[3], w[4], w[5], w[6]) = (d.replace(mask, e), e.replace(mask, f), f.replace(mask, g), g.replace(mask, h));
+        (w[7], w[8], w[9], w[10]) = (h.replace(mask, i), i.replace(mask, j), j.replace(mask, k), k.replace(mask, l));
+        (w[11], w[12], w[13], w[14]) = (l.replace(mask, m), m.replace(mask, n), n.replace(mask, o), o.replace(mask, p));
+        self.window = self.window.replace(mask, self.window + 4);
+        self.advance(mask, 4);
+    }
+    /// Puts a word there; what is in front of it moves into the headroom, which the caller has seen to be large enough.
+    #[inline(always)]
+    pub fn put_tag(&mut self, mask: Mask16, tag: Lanes<I>) {
+        let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
+        let w = &mut self.header.words;
+        (w[3], w[4], w[5], w[6]) = (d.replace(mask, tag), e.replace(mask, d), f.replace(mask, e), g.replace(mask, f));
+        (w[7], w[8], w[9], w[10]) = (h.replace(mask, g), i.replace(mask, h), j.replace(mask, i), k.replace(mask, j));
+        (w[11], w[12], w[13], w[14]) = (l.replace(mask, k), m.replace(mask, l), n.replace(mask, m), o.replace(mask, n));
+        w[15] = p.replace(mask, o);
+        self.window = self.window.replace(mask, self.window - 4);
+        self.advance(mask, 4u32.wrapping_neg());
+    }
 }
 
 /// The columns that a stage changes; the node writes back only these.
@@ -155,6 +189,8 @@ impl Columns {
     pub const HEADER: Columns = Columns(8);
     /// The interface that received the packet.
     pub const RX: Columns = Columns(16);
+    /// The 16 bytes behind them: of a stage that puts something in front of what others may have changed.
+    pub const MORE: Columns = Columns(64);
     /// [`Flags`]; written only where one changed.
     pub const FLAGS: Columns = Columns(32);
     /// Both.
@@ -190,17 +226,32 @@ pub trait Body {
     const BACK: u32 = 0;
     /// The columns that the body changes.
     const WRITES: Columns;
+    /// Whether what it sends may be for interfaces that send by another one's port.
+    const BY_PARTS: bool = false;
     /// Whether the windows of packets that these interfaces received are looked at. If not, they are not even loaded.
     #[inline(always)]
     fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
         let _ = rx;
         true
     }
+    /// What all packets of a flow have in common, of a packet's window: a product in which the stage is the first one lets
+    /// no packet overtake another of its flow that it leaves to the nodes. By default all packets are of one flow.
+    fn flow(window: &[u8; 64]) -> u32 {
+        let _ = window;
+        0
+    }
+    /// Of a stage that is a feature: the lanes for whose interface it is enabled; see [`Optional`].
+    #[inline(always)]
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+        let _ = p;
+        Mask16::ALL
+    }
     /// Changes the lanes, and lets odd ones leave.
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>);
-    /// Has the effects for the lanes that stayed.
+    /// Has the effects for the lanes that stayed. The last stage of a chain may put something in front of their headers even
+    /// here, when the effects of those before it have looked at them.
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         let _ = p;
     }
     /// Called some 32 packets ahead with the packet's window and the interface that received it, to prefetch tables.
@@ -231,9 +282,13 @@ impl<A: Stage, const ARC: u16, B: Stage> Stage for Chain<A, ARC, B> {
 impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
     const BACK: u32 = A::BACK;
     const WRITES: Columns = A::WRITES.and(B::WRITES);
+    const BY_PARTS: bool = A::BY_PARTS || B::BY_PARTS;
     #[inline(always)]
     fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
         self.0.reads(rx) || self.1.reads(rx)
+    }
+    fn flow(window: &[u8; 64]) -> u32 {
+        A::flow(window)
     }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
@@ -247,7 +302,7 @@ impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
         self.1.step(p);
     }
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         self.0.commit(p);
         self.1.commit(p);
     }
@@ -258,26 +313,119 @@ impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
     }
 }
 
+/// A feature in a chain: packets of interfaces on which it is enabled pass it by arc 0, others do not meet it.
+///
+/// The stage changes nothing in lanes that are not live.
+#[derive(Clone)]
+pub struct Optional<S> {
+    stage: S,
+    /// Packets that passed it.
+    passed: u64,
+}
+impl<S> Optional<S> {
+    /// The feature that this stage is.
+    pub fn new(stage: S) -> Optional<S> {
+        Optional { stage, passed: 0 }
+    }
+}
+/// The body of an [`Optional`].
+pub struct OptionalBody<'f, B> {
+    body: B,
+    /// The lanes that met it; from `step` to `commit`.
+    met: Cell<Mask16>,
+    passed: &'f mut u64,
+}
+impl<S: Stage> Stage for Optional<S> {
+    const NAME: &'static str = S::NAME;
+    const ARCS: &'static [ArcSpec] = S::ARCS;
+    type Body<'f> = OptionalBody<'f, S::Body<'f>>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
+        OptionalBody { body: self.stage.enter(guard), met: Cell::new(Mask16(0)), passed: &mut self.passed }
+    }
+}
+impl<B: Body> Body for OptionalBody<'_, B> {
+    const BACK: u32 = B::BACK;
+    const WRITES: Columns = B::WRITES;
+    const BY_PARTS: bool = B::BY_PARTS;
+    #[inline(always)]
+    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
+        self.body.reads(rx)
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        self.body.ahead(window, rx);
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let met = self.body.meets(p) & p.live;
+        self.met.set(met);
+        if met == Mask16(0) {
+            return;
+        }
+        let others = p.live & !met;
+        p.live = met;
+        self.body.step(p);
+        p.live = p.live | others;
+    }
+    #[inline(always)]
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
+        self.body.commit(p);
+        *self.passed += u64::from((self.met.get() & p.live).0.count_ones());
+    }
+}
+
+/// A node that a product stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// The node.
+    pub node: &'static str,
+    /// The arc by which packets leave it.
+    pub arc: u16,
+    /// Whether it is a feature, which packets of some interfaces do not meet.
+    pub is_optional: bool,
+    /// Whether packets are received by a part of their interface from here on.
+    pub finds_part: bool,
+}
+
 /// The nodes and arcs that a fused product stands for, from its entry on.
 pub trait Path {
-    /// Appends (node, arc taken) for each stage; the last arc leads to the output.
-    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16);
+    /// Appends each stage; the last arc leads to the output.
+    fn path(path: &mut Vec<Hop>, arc: u16);
+    /// Says of each, in the same order, how many packets passed it, of so many that went all the way since the last call.
+    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64));
 }
-impl<A: Stage, const ARC: u16, B: Path> Path for Chain<A, ARC, B> {
-    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16) {
-        path.push((A::NAME, ARC));
+impl<A: Path, const ARC: u16, B: Path> Path for Chain<A, ARC, B> {
+    fn path(path: &mut Vec<Hop>, arc: u16) {
+        A::path(path, ARC);
         B::path(path, arc);
     }
-}
-/// The end of a chain.
-#[derive(Clone)]
-pub struct Last<S>(pub S);
-impl<S: Stage> Path for Last<S> {
-    fn path(path: &mut Vec<(&'static str, u16)>, arc: u16) {
-        path.push((S::NAME, arc));
+    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64)) {
+        self.0.tally(through, each);
+        self.1.tally(through, each);
     }
 }
-impl<S: Stage> Stage for Last<S> {
+/// A link of a chain: a stage that every packet passes.
+#[derive(Clone)]
+pub struct Link<S>(pub S);
+impl<S: Stage> Path for Link<S> {
+    fn path(path: &mut Vec<Hop>, arc: u16) {
+        let finds_part = <S::Body<'static> as Body>::WRITES.has(Columns::RX);
+        path.push(Hop { node: S::NAME, arc, is_optional: false, finds_part });
+    }
+    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64)) {
+        each(through);
+    }
+}
+impl<S: Stage> Path for Optional<S> {
+    fn path(path: &mut Vec<Hop>, arc: u16) {
+        path.push(Hop { node: S::NAME, arc, is_optional: true, finds_part: false });
+    }
+    fn tally(&mut self, _: u64, each: &mut dyn FnMut(u64)) {
+        each(std::mem::take(&mut self.passed));
+    }
+}
+impl<S: Stage> Stage for Link<S> {
     const NAME: &'static str = S::NAME;
     const ARCS: &'static [ArcSpec] = S::ARCS;
     type Body<'f> = S::Body<'f>;
@@ -291,7 +439,7 @@ impl Frame {
     /// The sixteen packets from row `base` on, as a body wants them.
     #[inline(always)]
     fn lanes<I: Isa, B: Body>(&self, isa: I, base: usize, body: &B, pool: &Pool) -> PacketLanes<I> {
-        let mut p = self.columns(isa, base);
+        let mut p = self.columns(isa, base, B::BACK);
         if B::WRITES.has(Columns::HEADER) || body.reads(p.rx) {
             p.header = self.header(isa, base, B::BACK, pool);
         }
@@ -309,10 +457,12 @@ impl Frame {
     }
     /// What the frame says of sixteen packets.
     #[inline(always)]
-    fn columns<I: Isa>(&self, isa: I, base: usize) -> PacketLanes<I> {
+    fn columns<I: Isa>(&self, isa: I, base: usize, back: u32) -> PacketLanes<I> {
+        let offset = widen(isa, &self.offset, base);
         PacketLanes {
             header: Header::unread(isa),
-            offset: widen(isa, &self.offset, base),
+            window: if back == 0 { offset } else { offset.replace(offset.lt(back), back) - back },
+            offset,
             length: long(isa, &self.length, base),
             rx: widen(isa, &self.rx, base),
             tx: widen(isa, &self.tx, base),
@@ -345,21 +495,20 @@ impl Frame {
             self.length[base..base + 16].copy_from_slice(&p.length.array());
         }
     }
-    /// Writes the first 32 bytes of the live lanes' windows.
+    /// Writes the first bytes of the live lanes' windows, where these begin by now.
     #[inline(always)]
-    pub(crate) fn keep_header<I: Isa>(
-        &self,
-        base: usize,
-        back: u32,
-        p: &PacketLanes<I>,
-        before: Lanes<I>,
-        pool: &mut Pool,
-    ) {
+    pub(crate) fn keep_header<I: Isa>(&self, base: usize, p: &PacketLanes<I>, writes: Columns, pool: &mut Pool) {
         let front = p.header.front();
-        let offsets = before.array();
+        let windows = p.window.array();
         for lane in p.live {
-            let at = (offsets[lane] as usize).saturating_sub(back as usize);
-            pool.window_mut(self.buffer[base + lane], at)[..32].copy_from_slice(&front[lane]);
+            pool.window_mut(self.buffer[base + lane], windows[lane] as usize)[..32].copy_from_slice(&front[lane]);
+        }
+        if writes.has(Columns::MORE) {
+            let back = p.header.back();
+            for lane in p.live {
+                let window = pool.window_mut(self.buffer[base + lane], windows[lane] as usize);
+                window[32..48].copy_from_slice(&back[lane][..16]);
+            }
         }
     }
 }
@@ -411,13 +560,13 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, &body, pool);
-            let (before, flags) = (p.offset, p.flags);
+            let flags = p.flags;
             body.step(&mut p);
-            body.commit(&p);
+            body.commit(&mut p);
             narrow(p.next, &mut frame.next[base..base + 16]);
             frame.keep(base, &p, flags, B::WRITES);
             if B::WRITES.has(Columns::HEADER) {
-                frame.keep_header(base, B::BACK, &p, before, pool);
+                frame.keep_header(base, &p, B::WRITES, pool);
             }
         }
     }
@@ -439,48 +588,55 @@ fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
 pub(crate) fn product_kernel<S: Stage>() -> &'static str {
     std::any::type_name::<ProductLoop<'static, S::Body<'static>>>()
 }
-/// The product's loop: packets that go all the way are handed to the output; from the first odd one on they stay in the frame
-/// untouched.
+/// The product's loop: packets that go all the way are handed to the output; odd ones, and those behind them that are of
+/// their flows, stay in the frame untouched.
 pub(crate) struct ProductLoop<'a, B> {
     pub body: B,
     pub pool: &'a mut Pool,
     pub frame: &'a mut Frame,
+    pub flows: &'a mut Flows,
     pub output: &'a mut Ports,
     pub now: u64,
 }
 impl<B: Body> Kernel for ProductLoop<'_, B> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let ProductLoop { mut body, pool, frame, output, now } = self;
-        // No packet may overtake another of its flow, and a flow with segmentation offload has packets of either kind: with
-        // one for the nodes, all go there.
-        if frame.any.has(Flags::ODD) {
-            return;
-        }
+        let ProductLoop { mut body, pool, frame, flows, output, now } = self;
         frame.pad(pool.null);
-        let len = frame.len();
+        let (len, mut kept) = (frame.len(), 0);
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
             look_ahead(&body, pool, frame, base);
             let mut p = frame.lanes(isa, base, &body, pool);
-            let (present, before) = (p.live, p.offset);
+            let present = p.live;
+            if frame.any.has(Flags::ODD) {
+                p.live = p.live & !p.flagged(Flags::ODD);
+            }
             body.step(&mut p);
-            p.live = p.live & output.accepts(p.tx);
-            // What comes behind an odd packet, of its flow perhaps, would be sent before it: it goes to the nodes with it.
-            let left = (present & !p.live).and_behind();
-            p.live = p.live & !left;
-            body.commit(&p);
+            let port = if B::BY_PARTS { output.ports_of(p.tx) } else { p.tx };
+            p.live = p.live & output.accepts(port);
+            let mut left = present & !p.live;
+            if left != Mask16(0) || !flows.is_empty() {
+                left = frame.hold_back((base, B::BACK), pool, (present, left), flows, B::flow);
+                p.live = p.live & !left;
+            }
+            body.commit(&mut p);
             if B::WRITES.has(Columns::HEADER) {
-                frame.keep_header(base, B::BACK, &p, before, pool);
+                frame.keep_header(base, &p, B::WRITES, pool);
+            }
+            if B::BY_PARTS {
+                output.count_parts(&p);
+                p.tx = port;
             }
             output.push_group(&mut TxContext::new(pool, now), frame, base, &p);
-            if left != Mask16(0) {
-                let first = base + left.0.trailing_zeros() as usize;
-                (first..len).for_each(|row| frame.shift(row - first, row));
-                frame.len = len - first;
-                return;
+            for lane in left {
+                frame.shift(kept, base + lane);
+                kept += 1;
             }
         }
-        frame.clear();
+        match kept {
+            0 => frame.clear(),
+            _ => frame.len = kept,
+        }
     }
 }

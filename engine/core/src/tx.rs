@@ -139,7 +139,13 @@ impl Batch {
     pub fn flags(&self, i: usize) -> Flags {
         Flags(self.flags[i])
     }
+    /// Whether something may be said of any packet; if not, it is said of none.
+    #[inline(always)]
+    pub fn may_have(&self, flag: Flags) -> bool {
+        self.any.has(flag)
+    }
     /// Bytes of packet `i` in its first buffer; all of them unless it is chained.
+    #[inline(always)]
     pub fn bytes<'p>(&self, pool: &'p Pool, i: usize) -> &'p [u8] {
         pool.bytes_of(self.raw(i))
     }
@@ -235,21 +241,24 @@ impl Batch {
 struct Relays {
     row: [u8; BURST],
     len: usize,
+    /// Bytes of all of them.
+    bytes: u64,
 }
 impl Default for Relays {
     fn default() -> Relays {
-        Relays { row: [0; BURST], len: 0 }
+        Relays { row: [0; BURST], len: 0, bytes: 0 }
     }
 }
 impl Relays {
     #[inline(always)]
-    fn push(&mut self, first: usize, n: usize) {
-        let at = self.len.min(BURST);
-        let n = n.min(BURST - at);
-        for i in 0..n {
-            self.row[at + i] = (first + i) as u8;
+    fn push(&mut self, first: usize, lengths: &[u32]) {
+        let rows = self.row.get_mut(self.len..).unwrap_or_default();
+        let n = lengths.len().min(rows.len());
+        for (i, row) in rows[..n].iter_mut().enumerate() {
+            *row = (first + i) as u8;
         }
-        self.len = at + n;
+        self.len += n;
+        self.bytes += lengths[..n].iter().map(|length| u64::from(*length)).sum::<u64>();
     }
 }
 
@@ -353,6 +362,26 @@ impl Ports {
             _ => Some(Next::NoInterface),
         }
     }
+    /// The ports by which interfaces send: their own, or for a part that is up that of the whole.
+    #[inline(always)]
+    pub(crate) fn ports_of<I: Isa>(&self, tx: Lanes<I>) -> Lanes<I> {
+        tx.map_uniform(|tx| match self.via.get(tx as usize) {
+            Some(Some(via)) if via.up => via.port.into(),
+            // No port has this number.
+            Some(Some(_)) => u32::from(u16::MAX),
+            _ => tx,
+        })
+    }
+    /// Counts what is sent by interfaces that have no port.
+    #[inline(always)]
+    pub(crate) fn count_parts<I: Isa>(&self, p: &PacketLanes<I>) {
+        let (tx, lengths) = (p.tx.array(), p.length.array());
+        for lane in p.live {
+            if let Some(Some(via)) = self.via.get(tx[lane] as usize) {
+                via.counters.add(tx[lane], 1, lengths[lane].into());
+            }
+        }
+    }
     /// The lanes whose tx interface is an open port.
     #[inline(always)]
     pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
@@ -366,25 +395,26 @@ impl Ports {
             _ => false,
         })
     }
-    /// Notes the live rows of a group, the first of it; all of them go to ports that take them from the relay.
+    /// Notes the live rows of a group; all of them go to ports that take them from the relay.
     #[inline(always)]
     pub(crate) fn push_relayed<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>) {
-        let tx = p.tx.array();
+        let (tx, lengths) = (p.tx.array(), p.length.array());
         let n = p.live.0.count_ones() as usize;
-        if p.tx.ne(tx[0]) & p.live == Mask16(0) {
-            return self.note_relayed(tx[0] as u16, base, n);
+        // The usual case: the first packets of the group, by one port.
+        if p.live == Mask16::first(n) && p.tx.ne(tx[0]) & p.live == Mask16(0) {
+            return self.note_relayed(tx[0] as u16, base, &lengths[..n]);
         }
         for lane in p.live {
-            self.note_relayed(tx[lane] as u16, base + lane, 1);
+            self.note_relayed(tx[lane] as u16, base + lane, &lengths[lane..=lane]);
         }
     }
     #[inline(always)]
-    fn note_relayed(&mut self, interface: u16, first: usize, n: usize) {
+    fn note_relayed(&mut self, interface: u16, first: usize, lengths: &[u32]) {
         let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
-        if port.relayed.len == 0 && n > 0 {
+        if port.relayed.len == 0 && !lengths.is_empty() {
             self.relaying.push(interface);
         }
-        port.relayed.push(first, n);
+        port.relayed.push(first, lengths);
     }
     /// Hands the rows of the relay to their queues.
     pub(crate) fn flush_relayed(&mut self, cx: &mut TxContext, relay: &Relay) {
@@ -546,18 +576,19 @@ impl Port {
                 }
             }
             if cx.pool.plants_double_free() && dealt_with < n {
-                cx.pool.free_raw(batch.raw(n - 1));
+                cx.pool.free_one(batch.raw(n - 1).buffer);
             }
         }
         (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
     }
     /// Hands the rows of the relay to the queue, and counts what became of them.
     fn relay(&mut self, cx: &mut TxContext, way: &Way, relay: &Relay) {
-        let n = std::mem::take(&mut self.relayed.len);
-        let packets = Relayed::new(relay, &self.relayed.row[..n]);
+        let Relays { row, len, bytes } = &mut self.relayed;
+        let (n, mut bytes) = (std::mem::take(len), std::mem::take(bytes));
+        let packets = Relayed::new(relay, &row[..n]);
         cx.refused = (0, 0);
         let dealt_with = self.queue.sink().map_or(0, |sink| sink.send(cx, packets)).min(n);
-        let bytes = packets.packets().take(dealt_with).map(|packet| packet.len() as u64).sum();
+        bytes -= packets.packets().skip(dealt_with).map(|packet| packet.length as u64).sum::<u64>();
         way.account(&self.counters, n, dealt_with, bytes, cx.refused);
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.

@@ -103,7 +103,7 @@ impl Worker {
             graph,
             ports,
             places: vec![],
-            relay: Relay::new(),
+            relay: Relay::new(level),
             emitted: vec![],
             outbound: Outbound::default(),
             inbound: Inbound::default(),

@@ -61,7 +61,7 @@ fn bench(level: Level, fusion: bool) -> Bench {
     let input = graph.input("test-input", wire::Next::ARCS).expect("new");
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "cross", side: Side::Rx }).expect("new");
     graph.node(NodeSpec::stage(|_| Cross)).expect("new");
-    dataplane.product(ProductSpec::new("cross", Next::Out, |_| true, |_| Last(Cross)));
+    dataplane.product(ProductSpec::new("cross", Next::Out, |_| true, |_| Link(Cross)));
     dataplane.set_fusion(fusion);
     let worker = dataplane.start().expect("names are right").remove(0);
     let (received, sent) = (Wire::new(), Wire::new());

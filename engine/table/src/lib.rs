@@ -3,6 +3,7 @@
 //! - [`epoch`]: when may memory be freed that a worker might still be reading (QSBR).
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
 //! - [`lpm`]: longest prefix match for IPv4; [`routes`]: its control side, the ordered set of routes.
+//! - [`prefixes`]: a map of prefixes, near those that they belong with.
 //! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
@@ -16,6 +17,7 @@ pub mod hash;
 pub mod lpm;
 pub mod paged;
 pub mod pool;
+pub mod prefixes;
 pub mod routes;
 pub mod simulation;
 pub mod snapshot;
@@ -26,6 +28,7 @@ pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
+pub use prefixes::PrefixMap;
 pub use snapshot::{Publisher, Snapshot};
 
 /// The example of the README, as a test.

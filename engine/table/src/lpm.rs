@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 mod blocks;
+mod root;
 mod writer;
 
 pub use writer::{LpmError, LpmWriter};
@@ -61,7 +62,7 @@ impl LpmConfig {
 struct Table {
     root: Cells<AtomicU32>,
     /// Block 0 is never given out: lookups that need no block read it and discard the result.
-    blocks: Cells<AtomicU32>,
+    blocks: Arc<Cells<AtomicU32>>,
     /// The leaf of 0.0.0.0/0, or zero.
     default: AtomicU32,
     /// How far to shift an address for its index in the root: 8 or 16.
@@ -73,7 +74,7 @@ impl Table {
         let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == 24);
         let table = Table {
             root: Cells::reserve(root_words, huge_pages)?,
-            blocks: Cells::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?,
+            blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?),
             default: AtomicU32::new(0),
             root_shift: 32 - u32::from(config.root_bits),
         };

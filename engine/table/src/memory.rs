@@ -9,6 +9,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const HUGE_PAGE: usize = 2 << 20;
+/// Where the system's pages are larger, what is given back in smaller ones stays.
+const SMALL_PAGE: usize = 4 << 10;
 
 /// What may begin as zero bytes, and is shared: atomics, and structures of nothing else.
 ///
@@ -21,6 +23,8 @@ unsafe impl Cell for AtomicU32 {}
 /// An array of cells that begin as zero.
 pub(crate) struct Cells<T: Cell> {
     region: Region,
+    /// Bytes that the system gives and takes at once.
+    page: usize,
     committed: AtomicUsize,
     reserved: usize,
     /// Bytes that the system has to give, for tests of what happens when it has no more.
@@ -31,12 +35,14 @@ pub(crate) struct Cells<T: Cell> {
 
 impl<T: Cell> Cells<T> {
     /// Address space for `reserved` cells, of which none can be used yet. With `huge_pages`, the system is
-    /// asked for transparent ones: fewer TLB misses for a large table, but two megabytes at the first touch.
+    /// asked for transparent ones: fewer TLB misses for a large table, but two megabytes at the first touch. Without,
+    /// it is asked for none, whatever it does by itself: a thousand small tables must stay small.
     pub(crate) fn reserve(reserved: usize, huge_pages: bool) -> io::Result<Cells<T>> {
         let bytes = (reserved * size_of::<T>()).next_multiple_of(HUGE_PAGE);
         let region = Region::reserve(bytes, huge_pages)?;
         Ok(Cells {
             region,
+            page: if huge_pages { HUGE_PAGE } else { SMALL_PAGE },
             committed: AtomicUsize::new(0),
             reserved,
             #[cfg(test)]
@@ -59,6 +65,24 @@ impl<T: Cell> Cells<T> {
             self.committed.store(end, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// How many cells lie in a page: what is touched becomes real by so many, and [`Cells::discard`] takes so many.
+    pub(crate) fn page(&self) -> usize {
+        self.page / size_of::<T>()
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.page
+    }
+
+    /// Gives a page's memory back to the system. Its cells are there as before, and zero when they are next read: so
+    /// nobody may be reading them, or they are zero by now.
+    pub(crate) fn discard(&self, page: usize) {
+        let from = page * self.page;
+        assert!(from + self.page <= self.committed.load(Ordering::Relaxed), "only committed memory is given back");
+        self.region.discard(from, from + self.page);
     }
 
     /// The cells `start..start + len`, which must be committed.
@@ -120,11 +144,18 @@ impl Region {
             munmap(start.wrapping_byte_add(bytes), after)?;
         }
         let region = Region { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes };
-        if huge_pages {
-            // SAFETY: advice about the region's own range; a refusal only costs speed.
-            let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
-        }
+        let advice = if huge_pages { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: advice about the region's own range; a refusal only costs speed, or memory.
+        let _ = unsafe { madvise(start, bytes, advice) };
         Ok(region)
+    }
+
+    fn discard(&self, from: usize, to: usize) {
+        use rustix::mm::{Advice, madvise};
+        let start = self.start.as_ptr().wrapping_add(from).cast();
+        // SAFETY: the range lies inside the region (`Cells::discard`), whose cells stay valid as zero; that nobody
+        // reads what was in them is promised there. A refusal only costs memory.
+        let _ = unsafe { madvise(start, to - from, Advice::LinuxDontNeed) };
     }
 
     fn commit(&self, from: usize, to: usize) -> io::Result<()> {
@@ -160,6 +191,8 @@ impl Region {
     fn commit(&self, _from: usize, _to: usize) -> io::Result<()> {
         Ok(())
     }
+
+    fn discard(&self, _from: usize, _to: usize) {}
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -167,6 +200,25 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: allocated in `reserve` with this layout.
         unsafe { std::alloc::dealloc(self.start.as_ptr(), Region::layout(self.bytes)) };
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+impl<T: Cell> Cells<T> {
+    /// Bytes of the reservation that the system has really given, by its own account (proc(5), smaps).
+    pub(crate) fn resident(&self) -> usize {
+        let (from, mut inside, mut kilobytes) = (self.start().as_ptr().addr(), false, 0);
+        for line in std::fs::read_to_string("/proc/self/smaps").expect("Linux").lines() {
+            let word = line.split(' ').next().unwrap_or_default();
+            if let Some((first, _)) = word.split_once('-') {
+                let first = usize::from_str_radix(first, 16).expect("an address");
+                inside = (from..from + self.region.bytes).contains(&first);
+            } else if inside && word == "Anonymous:" {
+                let size = line.trim_start_matches("Anonymous:").trim().trim_end_matches(" kB");
+                kilobytes += size.parse::<usize>().expect("kilobytes");
+            }
+        }
+        kilobytes << 10
     }
 }
 
@@ -184,6 +236,26 @@ mod tests {
         assert_eq!(cells.start(), start);
         assert_eq!(cells.slice(7, 1)[0].load(Ordering::Relaxed), 5);
         assert_eq!(cells.slice(HUGE_PAGE / 4, 1)[0].load(Ordering::Relaxed), 0);
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn what_is_discarded_is_no_longer_resident() {
+        for huge_pages in [false, true] {
+            let cells = Cells::<AtomicU32>::reserve(4 * HUGE_PAGE / 4, huge_pages).unwrap();
+            cells.commit(4 * HUGE_PAGE / 4).unwrap();
+            assert_eq!(cells.resident(), 0);
+            let first = |page: usize| &cells.slice(page * cells.page(), 1)[0];
+            (0..3).for_each(|page| first(page).store(7, Ordering::Relaxed));
+            let three = cells.resident();
+            assert!(three >= 3 * SMALL_PAGE, "{three}");
+            cells.discard(1);
+            assert_eq!(cells.resident(), three / 3 * 2, "pages of one size");
+            assert_eq!([0, 1, 2].map(|page| first(page).load(Ordering::Relaxed)), [7, 0, 7]);
+            cells.discard(0);
+            cells.discard(2);
+            assert_eq!(cells.resident(), 0);
+        }
     }
 
     #[test]

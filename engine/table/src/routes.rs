@@ -2,7 +2,8 @@
 //!
 //! It answers what a forwarding table cannot: which route covers a prefix once another goes, and which parts
 //! of a prefix its more specific routes leave to it. For addresses of 32 bits, or 128.
-use std::collections::BTreeMap;
+use crate::prefixes::{PrefixMap, SHORT};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An address as a number.
 pub trait Address: Copy + Ord + std::fmt::Debug {
@@ -16,10 +17,12 @@ pub trait Address: Copy + Ord + std::fmt::Debug {
     fn next(self) -> Option<Self>;
     /// The address before it, unless it is the first of all.
     fn previous(self) -> Option<Self>;
+    /// Its first 16 bits.
+    fn leading_16(self) -> usize;
 }
 
 macro_rules! address {
-    ($type:ty) => {
+    ($type:ty, $address:ty) => {
         impl Address for $type {
             const BITS: u8 = <$type>::BITS as u8;
             #[inline]
@@ -39,37 +42,71 @@ macro_rules! address {
             fn previous(self) -> Option<Self> {
                 self.checked_sub(1)
             }
+            #[inline]
+            fn leading_16(self) -> usize {
+                (self >> (<$type>::BITS - 16)) as usize
+            }
+        }
+        impl Address for $address {
+            const BITS: u8 = <$type>::BITS as u8;
+            #[inline]
+            fn range(self, length: u8) -> (Self, Self) {
+                let (first, last) = self.to_bits().range(length);
+                (first.into(), last.into())
+            }
+            #[inline]
+            fn common_bits(self, other: Self) -> u8 {
+                self.to_bits().common_bits(other.to_bits())
+            }
+            #[inline]
+            fn next(self) -> Option<Self> {
+                self.to_bits().next().map(Self::from)
+            }
+            #[inline]
+            fn previous(self) -> Option<Self> {
+                self.to_bits().previous().map(Self::from)
+            }
+            #[inline]
+            fn leading_16(self) -> usize {
+                self.to_bits().leading_16()
+            }
         }
     };
 }
-address!(u32);
-address!(u128);
+address!(u32, Ipv4Addr);
+address!(u128, Ipv6Addr);
 
 /// Routes by prefix, and of equal prefixes the shorter first. Prefixes are given with zero host bits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Routes<A> {
-    leaves: BTreeMap<(A, u8), u32>,
+    leaves: PrefixMap<A, u32>,
+}
+
+impl<A: Address> Default for Routes<A> {
+    fn default() -> Routes<A> {
+        Routes { leaves: PrefixMap::new() }
+    }
 }
 
 impl<A: Address> Routes<A> {
     /// No routes.
     pub fn new() -> Routes<A> {
-        Routes { leaves: BTreeMap::new() }
+        Routes::default()
     }
 
     /// Adds a route or changes its leaf; returns the leaf it had.
     pub fn insert(&mut self, prefix: A, length: u8, leaf: u32) -> Option<u32> {
-        self.leaves.insert((prefix, length), leaf)
+        self.leaves.insert(prefix, length, leaf)
     }
 
     /// Removes a route; returns its leaf.
     pub fn remove(&mut self, prefix: A, length: u8) -> Option<u32> {
-        self.leaves.remove(&(prefix, length))
+        self.leaves.remove(prefix, length)
     }
 
     /// The leaf of exactly this route.
     pub fn get(&self, prefix: A, length: u8) -> Option<u32> {
-        self.leaves.get(&(prefix, length)).copied()
+        self.leaves.get(prefix, length).copied()
     }
 
     /// How many there are.
@@ -82,9 +119,14 @@ impl<A: Address> Routes<A> {
         self.leaves.is_empty()
     }
 
+    /// Bytes in use, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.leaves.memory_bytes()
+    }
+
     /// All routes in order: prefix, length, leaf.
     pub fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> + '_ {
-        self.leaves.iter().map(|(&(prefix, length), &leaf)| (prefix, length, leaf))
+        self.leaves.iter().map(|(prefix, length, &leaf)| (prefix, length, leaf))
     }
 
     /// The longest route that contains `address` and is no longer than `length_max`.
@@ -94,8 +136,14 @@ impl<A: Address> Routes<A> {
             // The last route in order up to the wanted one. If it does not contain the address, then what
             // does also contains this route, or it would lie between the two; so it is no longer than what
             // the two have in common, and the search goes on from there.
-            let bound = (address.range(length).0, length);
-            let (&(prefix, found), &leaf) = self.leaves.range(..=bound).next_back()?;
+            let Some((prefix, found, &leaf)) = self.leaves.last_up_to(address.range(length).0, length) else {
+                // Where there are many, the short ones are a question of their own.
+                if length < SHORT || !self.leaves.is_split() {
+                    return None;
+                }
+                length = SHORT - 1;
+                continue;
+            };
             let common = address.common_bits(prefix);
             if common >= found {
                 return Some((prefix, found, leaf));
@@ -106,13 +154,13 @@ impl<A: Address> Routes<A> {
 
     /// Whether a longer route lies inside the prefix.
     pub fn has_longer(&self, prefix: A, length: u8) -> bool {
-        self.longer(prefix, length).next().is_some()
+        self.leaves.longer(prefix, length).next().is_some()
     }
 
     /// The parts of a prefix that no longer route claims, as first and last address, in order.
     pub fn gaps(&self, prefix: A, length: u8) -> impl Iterator<Item = (A, A)> + '_ {
         let (first, last) = prefix.range(length);
-        let mut longer = self.longer(prefix, length);
+        let mut longer = self.leaves.longer(prefix, length);
         // Where the next gap may start; none once a longer route reaches the end.
         let mut cursor = Some(first);
         std::iter::from_fn(move || {
@@ -129,13 +177,6 @@ impl<A: Address> Routes<A> {
             }
             cursor.take().map(|start| (start, last))
         })
-    }
-
-    fn longer(&self, prefix: A, length: u8) -> impl Iterator<Item = (A, u8)> + '_ {
-        // Routes inside a prefix follow it in order. Without a bound for lengths there would be none above
-        // the full length, where the range is empty.
-        let bounds = (length < A::BITS).then(|| (prefix, length + 1)..=(prefix.range(length).1, A::BITS));
-        bounds.into_iter().flat_map(|bounds| self.leaves.range(bounds)).map(|(&key, _)| key)
     }
 }
 

@@ -40,6 +40,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let graph = dataplane.blueprint();
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "crossing", side: Side::Rx })?;
     graph.node(NodeSpec::stage(|_| Crossing))?;
-    dataplane.product(ProductSpec::new("crossing", Next::Out, |_| true, |_| Last(Crossing)));
+    dataplane.product(ProductSpec::new("crossing", Next::Out, |_| true, |_| Link(Crossing)));
     Ok(())
 }

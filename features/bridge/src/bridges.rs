@@ -47,8 +47,36 @@ pub struct BridgeState {
     pub settings: BridgeDomain,
 }
 
-/// Set of interfaces that a product asks for.
-type Chosen = Rc<RefCell<BTreeSet<u16>>>;
+/// What interfaces are in layer 2, for products: at any time, in every copy.
+#[derive(Clone, Default)]
+pub struct Functions(Rc<RefCell<BTreeMap<u16, Mode>>>);
+
+impl Functions {
+    /// The interface by which a cross-connect sends.
+    pub fn peer(&self, interface: u16) -> Option<u16> {
+        match self.0.borrow().get(&interface) {
+            Some(Mode::Connected(peer)) => Some(peer.0),
+            _ => None,
+        }
+    }
+    /// Whether an interface is a member of a domain.
+    pub fn is_bridged(&self, interface: u16) -> bool {
+        self.domain(interface).is_some()
+    }
+    /// Whether some member of an interface's domain is like this.
+    pub fn has_member(&self, interface: u16, like: impl Fn(u16) -> bool) -> bool {
+        let domain = self.domain(interface);
+        let members = self.0.borrow();
+        let in_domain = |mode: &Mode| matches!(mode, Mode::Member { domain: of, .. } if Some(*of) == domain);
+        members.iter().any(|(member, mode)| in_domain(mode) && like(*member))
+    }
+    fn domain(&self, interface: u16) -> Option<u32> {
+        match self.0.borrow().get(&interface) {
+            Some(Mode::Member { domain, .. }) => Some(*domain),
+            _ => None,
+        }
+    }
+}
 
 /// The room's state.
 pub struct Bridges {
@@ -63,8 +91,7 @@ pub struct Bridges {
     published: Publisher<Layer2>,
     /// The addresses of all domains.
     pub macs: Macs,
-    connected: Chosen,
-    bridged: Chosen,
+    functions: Functions,
 }
 
 impl Bridges {
@@ -77,18 +104,15 @@ impl Bridges {
             up: BTreeSet::new(),
             published: Publisher::new(epochs, Layer2::default()),
             macs,
-            connected: Chosen::default(),
-            bridged: Chosen::default(),
+            functions: Functions::default(),
         }
     }
     pub(crate) fn snapshot(&self) -> Snapshot<Layer2> {
         self.published.snapshot()
     }
-    pub(crate) fn connected(&self) -> Chosen {
-        self.connected.clone()
-    }
-    pub(crate) fn bridged(&self) -> Chosen {
-        self.bridged.clone()
+    /// What interfaces are, for products.
+    pub fn functions(&self) -> Functions {
+        self.functions.clone()
     }
     /// The domains by their configured numbers.
     pub fn domains(&self) -> &BTreeMap<u32, BridgeState> {
@@ -187,7 +211,7 @@ impl Bridges {
     /// Forgets an address unless it is configured. False if there was none to forget.
     pub(crate) fn remove_learned(&mut self, domain: u32, mac: MacAddress) -> bool {
         let Some(index) = self.domains.get(&domain).map(|state| state.index) else { return false };
-        self.macs.forget(|station, place| station == Station { mac, domain: index } && !place.fixed) > 0
+        self.macs.remove_learned(Station { mac, domain: index })
     }
 
     /// Notes what an interface is now, and tells the nodes.
@@ -202,12 +226,10 @@ impl Bridges {
         };
         domain(was).map(|domain| self.members.remove(&(domain, id)));
         domain(mode).map(|domain| self.members.insert((domain, id)));
-        let chosen = |chosen: &Chosen, on| match on {
-            true => chosen.borrow_mut().insert(id.0),
-            false => chosen.borrow_mut().remove(&id.0),
+        match mode {
+            Some(mode) => self.functions.0.borrow_mut().insert(id.0, mode),
+            None => self.functions.0.borrow_mut().remove(&id.0),
         };
-        chosen(&self.connected, matches!(mode, Some(Mode::Connected(_))));
-        chosen(&self.bridged, matches!(mode, Some(Mode::Member { .. })));
         let domains: Vec<u32> = [domain(was), domain(mode)].into_iter().flatten().collect();
         let diverts = |mode| matches!(mode, Some(Mode::Member { unknown: true, .. }));
         let mut concerned = vec![id];

@@ -90,7 +90,7 @@ impl Body for LearnBody<'_> {
         p.leave(Mask16(violating), Next::Moved);
     }
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         let unknown = p.live & Mask16(self.unknown.get());
         if unknown == Mask16(0) {
             return;
@@ -137,7 +137,7 @@ impl News {
         News { outbox, told: vec![Default::default(); TOLD].into(), forgotten }
     }
     #[cold]
-    fn tell(&mut self, sighting: Sighting, now: u32) {
+    pub(crate) fn tell(&mut self, sighting: Sighting, now: u32) {
         // A group is no station (IEEE 802.1Q, 8.8.1), and nobody has the address of zeros.
         if !Station::of(sighting.key).mac.is_unicast() {
             return;

@@ -2,10 +2,10 @@
 //!
 //! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
 //! [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
-//! [`layer2`] and [`station`].
+//! [`layer2`] and [`station`]. [`product`] has the paths of them that are fused.
 //!
 //! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
-//! addresses, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
+//! addresses, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -17,25 +17,23 @@ pub mod forward;
 pub mod input;
 pub mod layer2;
 pub mod learn;
+mod learning;
 pub mod loopback;
 pub mod macs;
 pub mod objects;
 pub mod output;
+pub mod product;
 mod set;
 mod show;
 pub mod station;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::rc::Rc;
-
 use quiver_control::Control;
-use quiver_engine::stage::{Chain, Last};
-use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, ProductSpec, Side, Snapshot};
+use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, Side, Snapshot};
 use quiver_ethernet::EthernetInput;
 
 use bridges::Bridges;
 use layer2::Layer2;
+use product::Stages;
 
 /// The feature arc in front of `l2-input`.
 pub const L2_INPUT: &str = "l2-input";
@@ -77,31 +75,19 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
             output: output::L2Output(layer2.clone()),
         };
         register_nodes(&mut dataplane, layer2, &stages).map_err(DataplaneError::from)?;
-        register_products(
-            &mut dataplane,
-            EthernetInput::of(&control.room()),
-            stages,
-            bridges.connected(),
-            bridges.bridged(),
-        );
+        product::register(&mut dataplane, EthernetInput::of(&control.room()), &stages, &bridges.functions());
+        control.insert_room(stages);
         bridges
     };
     control.insert_room(bridges);
     objects::register(control);
     loopback::register(control);
     bridges::follow_interfaces(control);
-    macs::spawn_tasks(control);
+    learning::spawn_tasks(control);
     set::register(control);
     show::register(control);
     api::register(control);
     Ok(())
-}
-
-struct Stages {
-    input: input::L2Input,
-    learn: learn::L2Learn,
-    forward: forward::L2Forward,
-    output: output::L2Output,
 }
 
 fn register_nodes(
@@ -131,43 +117,6 @@ fn register_nodes(
     }))?;
     let bvi_output = FeatureSpec { arc: "interface-output", node: bridges::BVI_OUTPUT, before: &[], after: &[] };
     graph.feature(bvi_output)
-}
-
-const TO_LAYER2: u16 = quiver_ethernet::input::Next::Layer2 as u16;
-const CONNECT: u16 = input::Next::Connect as u16;
-const LEARN: u16 = input::Next::Learn as u16;
-const FORWARD: u16 = learn::Next::Forward as u16;
-const KNOWN: u16 = forward::Next::Output as u16;
-
-/// The fused paths: cross-connect, and a bridge between known stations.
-fn register_products(
-    dataplane: &mut Dataplane,
-    ethernet: EthernetInput,
-    stages: Stages,
-    connected: Rc<RefCell<BTreeSet<u16>>>,
-    bridged: Rc<RefCell<BTreeSet<u16>>>,
-) {
-    let Stages { input, learn, forward, output } = stages;
-    let path = (ethernet.clone(), input.clone(), output.clone());
-    dataplane.product(ProductSpec::new(
-        "l2-xconnect",
-        output::Next::Output,
-        move |interface| connected.borrow().contains(&interface),
-        move |_| {
-            let (ethernet, input, output) = path.clone();
-            Chain::<_, TO_LAYER2, _>(ethernet, Chain::<_, CONNECT, _>(input, Last(output)))
-        },
-    ));
-    dataplane.product(ProductSpec::new(
-        "l2-bridge",
-        output::Next::Output,
-        move |interface| bridged.borrow().contains(&interface),
-        move |_| {
-            let known = Chain::<_, KNOWN, _>(forward.clone(), Last(output.clone()));
-            let learned = Chain::<_, LEARN, _>(input.clone(), Chain::<_, FORWARD, _>(learn.clone(), known));
-            Chain::<_, TO_LAYER2, _>(ethernet.clone(), learned)
-        },
-    ));
 }
 
 #[cfg(test)]

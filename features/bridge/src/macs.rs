@@ -1,43 +1,38 @@
 //! The table of addresses: control writes it, from configuration and from what workers have seen.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use quiver_control::{Control, ObjectError, Signal, Time};
+use quiver_control::{ObjectError, Signal};
 use quiver_engine::Dataplane;
 use quiver_engine::channel::{Inbox, channel};
-use quiver_interface::{Events, InterfaceId};
+use quiver_interface::InterfaceId;
+use quiver_table::hash::Row;
 use quiver_table::{ExactError, ExactTable, ExactWriter};
 use quiver_wire::MacAddress;
 
-use crate::bridges::Bridges;
 use crate::layer2::DomainIndex;
 use crate::learn::{News, Sighting};
 use crate::station::{Place, Station};
 
 /// Addresses of all domains together.
 pub(crate) const STATIONS_MAX: usize = 16 << 20;
-/// Sightings on their way; workers repeat what is lost.
-const SIGHTINGS_MAX: usize = 4096;
-/// How often entries are looked at for their age.
-const AGEING_PERIOD: u32 = 5;
+/// Sightings on their way; workers repeat what is lost. Those of some milliseconds at five million in a second.
+const SIGHTINGS_MAX: usize = 32_768;
 /// Changes that wait until clients are told; more of them are lost.
 const CHANGES_MAX: usize = 1 << 20;
-/// A resolution of a second is enough for ages in minutes.
-const TICK: Duration = Duration::from_secs(1);
 
 /// The table, with what is known of it.
 pub struct Macs {
     table: ExactWriter,
     clock: Arc<AtomicU32>,
-    sightings: Inbox<Sighting>,
+    pub(crate) sightings: Inbox<Sighting>,
     /// Counts what workers may believe to be in the table and is not: so they tell of it again.
     forgotten: Arc<AtomicU32>,
-    learned: HashMap<DomainIndex, usize>,
+    /// Learned entries, in all and by domain.
+    learned: Tally,
     /// Entries by interface.
-    behind: HashMap<InterfaceId, usize>,
+    behind: Tally,
     /// Sightings that were not learned because a limit was reached.
     refused: u64,
     /// Addresses that are learned at most, of all domains together.
@@ -46,6 +41,33 @@ pub struct Macs {
     pub(crate) changes: Option<Vec<MacChange>>,
     /// Notified when there is something to tell.
     pub(crate) changed: Signal,
+}
+
+/// How many there are, in all and by number.
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    by_number: Vec<u32>,
+}
+
+impl Tally {
+    fn of(&self, number: u16) -> usize {
+        self.by_number.get(usize::from(number)).map_or(0, |count| *count as usize)
+    }
+    fn add(&mut self, number: u16) {
+        let number = usize::from(number);
+        if self.by_number.len() <= number {
+            self.by_number.resize(number + 1, 0);
+        }
+        self.by_number[number] += 1;
+        self.all += 1;
+    }
+    fn subtract(&mut self, number: u16) {
+        if let Some(count) = self.by_number.get_mut(usize::from(number)).filter(|count| **count > 0) {
+            *count -= 1;
+            self.all -= 1;
+        }
+    }
 }
 
 /// What became of a learned address.
@@ -81,6 +103,13 @@ pub struct MacEntry {
     pub age: u32,
 }
 
+impl MacEntry {
+    fn of(row: Row, now: u32) -> MacEntry {
+        let age = now.wrapping_sub(row.last_seen);
+        MacEntry { station: Station::of(row.key), place: Place::of(row.value), age }
+    }
+}
+
 impl Macs {
     /// An empty table, and the workers' way to tell what they saw.
     pub(crate) fn new(dataplane: &Dataplane, stations_max: usize) -> Result<(Macs, News), ExactError> {
@@ -94,8 +123,8 @@ impl Macs {
             clock: Arc::default(),
             sightings,
             forgotten,
-            learned: HashMap::new(),
-            behind: HashMap::new(),
+            learned: Tally::default(),
+            behind: Tally::default(),
             refused: 0,
             learned_max: usize::MAX,
             changes: None,
@@ -110,17 +139,21 @@ impl Macs {
     pub(crate) fn clock(&self) -> Arc<AtomicU32> {
         self.clock.clone()
     }
+    /// Fetches what learning an address will touch.
+    pub(crate) fn prefetch(&self, sighting: &Sighting) {
+        self.table.prefetch(sighting.key);
+    }
+    /// Says how many seconds have passed.
+    pub(crate) fn set_clock(&self, now: u32) {
+        self.clock.store(now, Ordering::Relaxed);
+    }
     fn now(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
     /// All entries.
     fn iter(&self) -> impl Iterator<Item = MacEntry> {
         let now = self.now();
-        self.table.iter().map(move |row| MacEntry {
-            station: Station::of(row.key),
-            place: Place::of(row.value),
-            age: now.wrapping_sub(row.last_seen),
-        })
+        self.table.iter().map(move |row| MacEntry::of(row, now))
     }
     /// All entries, by domain and address.
     pub fn entries(&self) -> Vec<MacEntry> {
@@ -130,7 +163,7 @@ impl Macs {
     }
     /// How many entries there are, and how many of them were learned.
     pub fn count(&self) -> (usize, usize) {
-        (self.table.len(), self.learned.values().sum())
+        (self.table.len(), self.learned.all)
     }
     /// Sightings that were lost on the way, and such that a limit forbade to learn.
     pub fn missed(&self) -> (u64, u64) {
@@ -150,44 +183,68 @@ impl Macs {
         self.forgot();
         old.is_some()
     }
+    /// Removes an entry unless it is configured. False if there is none.
+    pub(crate) fn remove_learned(&mut self, station: Station) -> bool {
+        let place = self.table.get(station.key()).map(|row| Place::of(row.value));
+        place.is_some_and(|place| !place.fixed) && self.remove(station)
+    }
     /// Removes the entries that `unwanted` says yes to; returns how many.
     pub(crate) fn forget(&mut self, unwanted: impl Fn(Station, Place) -> bool) -> usize {
-        let rows = self.table.iter().filter(|row| unwanted(Station::of(row.key), Place::of(row.value)));
-        let stations: Vec<_> = rows.map(|row| Station::of(row.key)).collect();
-        stations.into_iter().filter(|station| self.remove(*station)).count()
+        let (gone, _) = self.sweep(0, usize::MAX, |entry| unwanted(entry.station, entry.place));
+        gone.len()
+    }
+    /// The same in so many buckets of the table from a place on; returns what went, and the place to go on from.
+    pub(crate) fn sweep(
+        &mut self,
+        from: usize,
+        buckets: usize,
+        unwanted: impl Fn(&MacEntry) -> bool,
+    ) -> (Vec<MacEntry>, Option<usize>) {
+        let (now, mut gone) = (self.now(), vec![]);
+        let next = self.table.sweep(from, buckets, |row| {
+            let entry = MacEntry::of(row, now);
+            let goes = unwanted(&entry);
+            gone.extend(goes.then_some(entry));
+            !goes
+        });
+        for entry in &gone {
+            self.count_change(entry.station.domain, Some(entry.place), None);
+        }
+        if !gone.is_empty() {
+            self.forgot();
+        }
+        (gone, next)
     }
     /// The same for entries of one interface, which costs nothing if there are none.
     pub(crate) fn forget_behind(&mut self, interface: InterfaceId, unwanted: impl Fn(Station, Place) -> bool) {
-        if self.behind.contains_key(&interface) {
+        if self.behind.of(interface.0) > 0 {
             self.forget(|station, place| place.interface == interface && unwanted(station, place));
         }
     }
     /// What workers have told of is to be told again.
-    fn forgot(&self) {
+    pub(crate) fn forgot(&self) {
         self.forgotten.fetch_add(1, Ordering::Relaxed);
     }
     fn count_change(&mut self, domain: DomainIndex, old: Option<Place>, new: Option<Place>) {
         if let Some(place) = new {
-            *self.behind.entry(place.interface).or_default() += 1;
-        }
-        if let Some(place) = old
-            && let Some(count) = self.behind.get_mut(&place.interface)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.behind.remove(&place.interface);
+            self.behind.add(place.interface.0);
+            if !place.fixed {
+                self.learned.add(domain.0);
             }
         }
-        let is_learned = |place: Option<Place>| place.is_some_and(|place| !place.fixed);
-        let count = self.learned.entry(domain).or_default();
-        *count = *count + usize::from(is_learned(new)) - usize::from(is_learned(old)).min(*count);
+        if let Some(place) = old {
+            self.behind.subtract(place.interface.0);
+            if !place.fixed {
+                self.learned.subtract(domain.0);
+            }
+        }
     }
-    fn learn(&mut self, station: Station, place: Place, limit: u32) {
+    pub(crate) fn learn(&mut self, station: Station, place: Place, limit: u32) {
         let old = self.table.get(station.key()).map(|row| Place::of(row.value));
-        let learned = self.learned.get(&station.domain).copied().unwrap_or(0);
+        let learned = self.learned.of(station.domain.0);
         let what = match old {
             Some(old) if old.fixed => return,
-            None if learned >= limit as usize || self.learned_max < self.count().1.saturating_add(1) => {
+            None if learned >= limit as usize || self.learned_max <= self.learned.all => {
                 self.refused += 1;
                 return;
             }
@@ -202,7 +259,7 @@ impl Macs {
         }
     }
     /// Keeps in mind what clients are to be told.
-    fn note(&mut self, station: Station, interface: InterfaceId, what: MacEvent) {
+    pub(crate) fn note(&mut self, station: Station, interface: InterfaceId, what: MacEvent) {
         let Some(changes) = self.changes.as_mut().filter(|changes| changes.len() < CHANGES_MAX) else { return };
         changes.push(MacChange { mac: station.mac, interface, what });
         self.changed.notify();
@@ -214,68 +271,5 @@ impl Macs {
                 && interface.is_none_or(|interface| place.interface == interface)
                 && domain.is_none_or(|domain| station.domain == domain)
         });
-    }
-}
-
-/// Starts the tasks that learn and age.
-pub(crate) fn spawn_tasks(control: &Control) {
-    control.spawn("l2-learning", Events::listen(control.clone(), learn_some));
-    let here = control.clone();
-    control.spawn("l2-ageing", async move {
-        let start = here.now();
-        loop {
-            here.sleep(TICK).await;
-            tick(&here, start);
-        }
-    });
-}
-
-/// Learns what workers have seen until now.
-pub(crate) fn settle(control: &Control) {
-    learn_some(control);
-}
-
-/// Learns what is waiting now. True if there is more by then.
-fn learn_some(control: &Control) -> bool {
-    let generations = control.room::<Dataplane>().generations().clone();
-    let mut bridges = control.room_mut::<Bridges>();
-    for _ in 0..bridges.macs.sightings.len() {
-        let Some(Sighting { key, interface, generation }) = bridges.macs.sightings.receive() else { break };
-        // Seen behind another one that had the number before.
-        if generations.of(interface) != generation {
-            bridges.macs.forgot();
-            continue;
-        }
-        let (station, interface) = (Station::of(key), quiver_interface::InterfaceId(interface));
-        // Meanwhile the interface may have left the domain, or the domain given up learning.
-        let Some(limit) = bridges.learns(interface, station.domain).map(|settings| settings.learn_limit) else {
-            bridges.macs.forgot();
-            continue;
-        };
-        bridges.macs.learn(station, Place::learned(interface), limit);
-    }
-    !bridges.macs.sightings.is_empty()
-}
-
-fn tick(control: &Control, start: Time) {
-    let mut bridges = control.room_mut::<Bridges>();
-    let now = control.now().since(start).as_secs() as u32;
-    bridges.macs.clock.store(now, Ordering::Relaxed);
-    if !now.is_multiple_of(AGEING_PERIOD) {
-        return;
-    }
-    let domains = bridges.domains().values();
-    let ages = domains.map(|domain| (domain.index, u32::from(domain.settings.mac_age) * 60));
-    let ages: HashMap<_, _> = ages.filter(|(_, age)| *age > 0).collect();
-    if ages.is_empty() {
-        return;
-    }
-    let stale = |entry: &MacEntry| {
-        !entry.place.fixed && ages.get(&entry.station.domain).is_some_and(|age_max| entry.age > *age_max)
-    };
-    let stale: Vec<_> = bridges.macs.iter().filter(stale).collect();
-    for MacEntry { station, place, .. } in stale {
-        bridges.macs.remove(station);
-        bridges.macs.note(station, place.interface, MacEvent::Aged);
     }
 }

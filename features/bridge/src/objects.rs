@@ -6,7 +6,7 @@ use quiver_wire::UnicastMac;
 
 use crate::bridges::{self, Bridges, Mode};
 use crate::layer2::Port;
-use crate::macs;
+use crate::learning;
 
 quiver_control::reference! {
     /// The number of a bridge domain.
@@ -188,7 +188,7 @@ fn check_interface(interface: &Layer2Interface) -> Result<(), ObjectError> {
 
 fn apply_domain(control: &Control, change: Change<'_, BridgeDomain>) -> Result<(), ObjectError> {
     // What was seen until now was seen under the rules until now.
-    macs::settle(control);
+    learning::settle(control);
     let mut bridges = control.room_mut::<Bridges>();
     match change {
         Change::Create(domain) => bridges.add_domain(domain),
@@ -214,7 +214,7 @@ fn apply_interface(control: &Control, change: Change<'_, Layer2Interface>) -> Re
                 }
                 (None, None) => return check_interface(new),
             };
-            macs::settle(control);
+            learning::settle(control);
             bridges::set(control, id_of(&new.interface)?, mode, own(new))
         }
         Change::Delete(old) => bridges::set_mode(control, id_of(&old.interface)?, None),

@@ -6,7 +6,7 @@ use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
 
 use crate::bridges::Bridges;
-use crate::macs;
+use crate::learning;
 use crate::objects::{BridgeDefaults, BridgeDomain, DomainId, Layer2Interface, MemberName, StaticMac};
 use crate::station::{Place, Station};
 
@@ -236,7 +236,7 @@ fn delete_mac(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
 
 /// Forgets an address, whether it was said or learned. False if it is not known.
 pub(crate) fn remove_mac(control: &Control, mac: UnicastMac, domain: DomainId) -> Result<bool, ObjectError> {
-    macs::settle(control);
+    learning::settle(control);
     let key = (domain.clone(), mac);
     if control.objects().get::<StaticMac>(&key).is_some() {
         return control.delete::<StaticMac>(&key).map(|()| true);
@@ -247,7 +247,7 @@ pub(crate) fn remove_mac(control: &Control, mac: UnicastMac, domain: DomainId) -
 fn flush(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let interface = matches.find::<InterfaceName>("interface")?;
     let interface = interface.map(|name| control.room::<Interfaces>().id_of(&name.0)).transpose()?;
-    macs::settle(control);
+    learning::settle(control);
     let mut bridges = control.room_mut::<Bridges>();
     let domain = matches.find::<DomainId>("domain")?.and_then(|id| bridges.domains().get(&id.0).map(|d| d.index));
     bridges.macs.forget_learned(interface, domain);

@@ -8,7 +8,8 @@ use quiver_wire::{EthernetHeader, Header};
 use serde_json::json;
 
 use crate::bridges::{BridgeState, Bridges, Mode};
-use crate::macs::{MacEntry, settle};
+use crate::learning::settle;
+use crate::macs::MacEntry;
 use crate::objects::DomainId;
 
 pub(crate) fn register(control: &Control) {

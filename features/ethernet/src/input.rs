@@ -79,6 +79,9 @@ impl Body for EthernetBody<'_> {
     fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
         wholly_layer2(self.low(rx)) != Mask16::ALL
     }
+    fn flow(window: &[u8; 64]) -> u32 {
+        crate::flow::of(window)
+    }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let low = self.low(p.rx);

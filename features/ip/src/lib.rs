@@ -1,7 +1,7 @@
 //! IP forwarding: addresses and tables, the FIB, and the nodes of IPv4 from input to rewrite.
 //!
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
-//! - [`node`]: the nodes; `product`: the path of them that is fused; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
+//! - [`node`]: the nodes; [`product`]: the path of them that is fused; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
 //! - [`room`]: the control side; [`objects`]: what is configured; `command`, `show`: the command line;
 //!   `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ pub mod flow;
 pub mod ingress;
 pub mod node;
 pub mod objects;
-mod product;
+pub mod product;
 pub mod room;
 mod show;
 

@@ -116,7 +116,12 @@ pub fn register(control: &Control) -> Result<(), IpError> {
             let ports = control.room::<quiver_ethernet::Ports>();
             (EthernetInput::of(&ports), ports.layer3(), ip.routed.clone())
         };
-        let applies = move |interface| layer3(interface) && routed.borrow().contains(&interface);
+        let parts = dataplane.parts().clone();
+        // Where a part is routed, packets may leave by it.
+        let applies = move |interface| {
+            let routed = routed.borrow();
+            layer3(interface) && routed.contains(&interface) && !routed.iter().any(|other| parts.contains(*other))
+        };
         dataplane.product(product::routing(applies, ethernet, ip.stages()));
         ip
     };
@@ -196,8 +201,13 @@ impl Ip4 {
         self.interfaces.get(&interface).map_or(&[], |configured| &configured.addresses)
     }
 
+    /// Says at any time whether an interface takes IPv4, for products.
+    pub fn routes(&self) -> impl Fn(u16) -> bool + Clone + 'static {
+        let routed = self.routed.clone();
+        move |interface| routed.borrow().contains(&interface)
+    }
     /// The stages of forwarding, as a worker has them.
-    fn stages(&self) -> impl Fn(Seed) -> (Ip4Input, Ip4Lookup, Ip4Rewrite) + Clone + Send + 'static {
+    pub fn stages(&self) -> impl Fn(Seed) -> product::Stages + Clone + Send + use<> + 'static {
         let (ingress, groups, received) = (self.ingress.snapshot(), self.fib.groups.snapshot(), self.received.clone());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
         move |Seed { worker, .. }| {

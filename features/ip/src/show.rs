@@ -71,7 +71,7 @@ fn show_fib(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
         let found = match (prefix, address) {
             (Some(prefix), _) => vec![prefix],
             (None, Some(address)) => table.find(address).into_iter().map(|(prefix, _)| prefix).collect(),
-            (None, None) => table.routes().map(|(prefix, _)| *prefix).collect(),
+            (None, None) => table.routes().map(|(prefix, _)| prefix).collect(),
         };
         for prefix in &found {
             let Some(entry) = table.get(prefix) else {

@@ -148,6 +148,66 @@ fn nothing_is_left_behind() {
     assert_eq!(error.to_string(), "the route 10.0.0.0/8 has 17 paths; a route has at most 16");
 }
 
+/// A change is visible with the call that makes it: to views that workers took before, without any publication between.
+#[test]
+fn a_view_from_before_shows_a_change_at_once() {
+    let domain = Domain::new();
+    let reader = domain.register();
+    for (size, counted) in [(Size::Small, false), (Size::Large, false), (Size::Large, true)] {
+        let mut fib = Fib::<V4>::new(&domain, 1);
+        fib.add_table(TableId(1), size, counted).expect("new");
+        let lpm = fib.table(TableId(1)).expect("there").reader();
+        let view = lpm.view(reader.guard());
+        for route in ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"] {
+            let before = view.lookup(address("10.1.2.3").to_bits());
+            fib.insert(TableId(1), prefix(route), Source::Static, link(1)).expect("fits");
+            let after = view.lookup(address("10.1.2.3").to_bits());
+            // Routes that are not counted share a group, the first one's.
+            assert!(after != 0 && (after != before || (!counted && before != 0)), "{route}: {before} {after}");
+        }
+        for route in ["10.1.2.3/32", "10.1.2.0/24", "10.1.0.0/16", "10.0.0.0/8"] {
+            assert!(fib.remove(TableId(1), prefix(route), Source::Static));
+        }
+        assert_eq!(view.lookup(address("10.1.2.3").to_bits()), 0);
+    }
+}
+
+#[test]
+fn tables_take_memory_for_their_routes_and_give_it_back() {
+    let domain = Domain::new();
+    let mut fib = Fib::<V4>::new(&domain, 1);
+    // A thousand tables of customers, with a link, two neighbours, a default route and some nets.
+    let few = ["192.0.2.0/24", "192.0.2.1/32", "192.0.2.2/32", "0.0.0.0/0", "10.0.0.0/8", "172.16.0.0/12"];
+    for table in (1..=1000).map(TableId) {
+        fib.add_table(table, Size::Small, false).expect("new");
+        few.iter().for_each(|route| fib.insert(table, prefix(route), Source::Static, link(1)).expect("fits"));
+        let (lookup, notes) = fib.table(table).expect("there").memory_bytes();
+        assert!(lookup + notes < 24 << 10, "{lookup} and {notes}");
+    }
+    for size in [Size::Small, Size::Large] {
+        let table = TableId(match size {
+            Size::Small => 2000,
+            Size::Large => 2001,
+        });
+        fib.add_table(table, size, false).expect("new");
+        let bytes = |fib: &Fib<V4>| {
+            let (lookup, notes) = fib.table(table).expect("there").memory_bytes();
+            lookup + notes
+        };
+        let route = |i: u32| Prefix::new(i.wrapping_mul(0x9e37_79b1).into(), 26 + (i % 7) as u8).expect("valid");
+        let empty = bytes(&fib);
+        (0..20_000).for_each(|i| fib.insert(table, route(i), Source::Static, link(1)).expect("fits"));
+        let full = bytes(&fib);
+        assert!(full > 20 << 20, "{full}");
+        (0..20_000).for_each(|i| _ = fib.remove(table, route(i), Source::Static));
+        domain.reclaim();
+        // One page of the root and one of blocks stay, for the next route.
+        let page = if size == Size::Large { 2 << 20 } else { 4 << 10 };
+        assert_eq!(fib.table(table).expect("there").len(), 0);
+        assert!(bytes(&fib) <= empty + 2 * page, "{} after {full}", bytes(&fib));
+    }
+}
+
 /// The FIB as one would write it without thinking of speed: everything is found again at each question.
 #[derive(Default, Debug)]
 struct Naive {

@@ -13,14 +13,15 @@ pub(crate) fn register(control: &Control) {
 
 fn show_fusion(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
-    let mut table = Table::new(["Interface", "Queue", "Worker", "Product", "Why none"]);
+    let mut table = Table::new(["Interface", "Queue", "Worker", "Product", "Carried", "Why none"]);
     for queue in dataplane.queues() {
         let (product, why) = match &queue.product {
             Ok(name) => (Cell::from(*name), Cell::empty()),
             Err(why) => (Cell::empty(), Cell::from(why.as_str())),
         };
         let name = crate::interface_name(control, queue.interface);
-        table.row([Cell::from(name), Cell::from(queue.index), Cell::from(queue.worker), product, why]);
+        let (index, carried) = (Cell::from(queue.index), Cell::from(queue.carried.get()));
+        table.row([Cell::from(name), index, Cell::from(queue.worker), product, carried, why]);
     }
     Ok(table.into())
 }

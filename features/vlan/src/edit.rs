@@ -4,10 +4,12 @@
 //! Drops: `rewrite-impossible`, when the frame does not have the tags that are to come off, or no room in front for those
 //! that are to go on.
 
-use quiver_engine::{Context, Domain, Frame, Node, Paged, Publisher, Snapshot, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Domain, Guard, Isa, Lanes, Mask16, PacketLanes, Paged, Publisher, Snapshot, Stage, arcs,
+};
 use quiver_interface::InterfaceId;
 
-use crate::tags::{Tag, Tags, replace};
+use crate::tags::{OUTER, Tag, Tags, put};
 
 arcs! {
     /// Where frames go.
@@ -19,15 +21,6 @@ arcs! {
 
 pub(crate) const INPUT: &str = "l2-input-vtr";
 pub(crate) const OUTPUT: &str = "l2-output-vtr";
-
-/// Which of the nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// On the way in: the receiving interface decides.
-    In,
-    /// On the way out: the sending one does.
-    Out,
-}
 
 /// What happens to the tags of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -68,39 +61,58 @@ impl Rewrites {
     }
 }
 
-/// Both nodes.
-pub struct Rewriter {
-    pub(crate) side: Side,
-    pub(crate) edits: Snapshot<Paged<[Edit; 2]>>,
+/// Both stages: on the way in the receiving interface decides, on the way `OUT` the sending one.
+#[derive(Clone)]
+pub struct Rewriter<const OUT: bool>(pub(crate) Snapshot<Paged<[Edit; 2]>>);
+
+impl<const OUT: bool> Stage for Rewriter<OUT> {
+    const NAME: &'static str = if OUT { OUTPUT } else { INPUT };
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = RewriterBody<'f, OUT>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriterBody<'f, OUT> {
+        RewriterBody(self.0.read(guard))
+    }
 }
 
-impl Node for Rewriter {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let edits = self.edits.read(cx.guard);
-        for i in 0..frame.len() {
-            let interface = match self.side {
-                Side::In => frame.rx[i],
-                Side::Out => frame.tx[i],
-            };
-            let [input, output] = edits.get(usize::from(interface)).copied().unwrap_or_default();
-            let edit = if self.side == Side::In { input } else { output };
-            frame.next[i] = rewrite(cx, frame, i, edit).into();
+/// A stage at work.
+pub struct RewriterBody<'f, const OUT: bool>(&'f Paged<[Edit; 2]>);
+
+impl<const OUT: bool> RewriterBody<'_, OUT> {
+    #[inline(always)]
+    fn interface<I: Isa>(&self, p: &PacketLanes<I>) -> Lanes<I> {
+        if OUT { p.tx } else { p.rx }
+    }
+    #[inline(always)]
+    fn edit(&self, interface: u32) -> Edit {
+        let [input, output] = self.0.get(interface as usize).copied().unwrap_or_default();
+        if OUT { output } else { input }
+    }
+}
+
+impl<const OUT: bool> Body for RewriterBody<'_, OUT> {
+    const WRITES: Columns = Columns::OFFSET.and(Columns::HEADER);
+    #[inline(always)]
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+        self.interface(p).map_uniform(|interface| (self.edit(interface).pop | self.edit(interface).push).into()).ne(0)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let interface = self.interface(p);
+        let pop = interface.map_uniform(|interface| self.edit(interface).pop.into());
+        let push = interface.map_uniform(|interface| self.edit(interface).push.into());
+        let (count, short) = Tags::count_of(p);
+        p.leave(short | count.lt(pop) | (p.offset + (pop << 2)).lt(push << 2), Next::Impossible);
+        // The frame keeps its priority: that of the outermost tag, if it had one.
+        let priority = (p.header.word(OUTER) & 0xf000).replace(count.eq(0), 0);
+        for n in 1..=2 {
+            let off = p.live & !pop.lt(n);
+            if off != Mask16(0) {
+                p.cut_tag(off);
+            }
         }
-    }
-}
-
-fn rewrite(cx: &mut Context, frame: &mut Frame, i: usize, mut edit: Edit) -> Next {
-    let Some(tags) = Tags::read(frame.bytes(cx.pool, i)) else { return Next::Impossible };
-    let pop = usize::from(edit.pop);
-    if tags.count < pop {
-        return Next::Impossible;
-    }
-    // The frame keeps its priority: that of the outermost tag, if it had one.
-    let priority = if tags.count > 0 { tags.first[0].tci & 0xf000 } else { 0 };
-    edit.tags.iter_mut().for_each(|tag| tag.tci |= priority);
-    let push = edit.tags.get(..usize::from(edit.push)).unwrap_or_default();
-    match replace(cx, frame, i, pop, push) {
-        true => Next::Next,
-        false => Next::Impossible,
+        let outer = interface.map_uniform(|interface| self.edit(interface).tags[0].word());
+        let inner = interface.map_uniform(|interface| self.edit(interface).tags[1].word());
+        put(p, push, [outer | priority, inner | priority]);
     }
 }

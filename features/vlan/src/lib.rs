@@ -5,6 +5,7 @@
 //!   a sub-interface gets its tags.
 //! - [`rewrite`]: the objects and commands of tag rewrite in layer 2; [`edit`]: its nodes, `l2-input-vtr` and
 //!   `l2-output-vtr`.
+//! - [`product`]: fused paths of layer 2 and of IPv4 by way of sub-interfaces and rewrites.
 //! - [`tags`]: tags in the bytes of a frame; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -13,15 +14,21 @@ pub mod edit;
 pub mod input;
 pub mod matching;
 pub mod output;
+pub mod product;
 pub mod rewrite;
 pub mod sub_interface;
 pub mod tags;
 
 use quiver_control::Control;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use std::rc::Rc;
 
-use edit::Rewrites;
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, StageNode};
+
+use edit::{Rewriter, Rewrites};
+use input::{VlanInput, VlanInputNode};
 use matching::SubInterfaces;
+use output::VlanOutput;
+use product::Stages;
 
 /// Why the room cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -43,30 +50,31 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         let ports = control.room::<quiver_ethernet::Ports>().snapshot();
         let counters = dataplane.rx_counters().clone();
         let graph = dataplane.blueprint();
+        let feature = |arc, node| FeatureSpec { arc, node, before: &[], after: &[] };
         let (table, parts, modes) = (subs.table(), subs.snapshot(), ports.clone());
-        let node = NodeSpec::new("vlan-input", input::Next::ARCS, move |seed| input::VlanInput {
+        let input = move |worker| VlanInput {
             table: table.clone(),
             parts: parts.clone(),
             ports: modes.clone(),
-            received: counters.row(seed.worker),
-        });
-        graph.node(node.describe(input::describe)).map_err(DataplaneError::from)?;
-        let parts = subs.snapshot();
-        let node = NodeSpec::new(output::NAME, output::Next::ARCS, move |_| output::VlanOutput {
-            parts: parts.clone(),
-            ports: ports.clone(),
-        });
-        graph.node(node.describe(input::describe)).map_err(DataplaneError::from)?;
-        let feature = |arc, node| FeatureSpec { arc, node, before: &[], after: &[] };
+            received: counters.row(worker),
+        };
+        let output = VlanOutput { parts: subs.snapshot(), ports };
+        let stages = Stages {
+            input: Rc::new(input),
+            taken: Rewriter(rewrites.snapshot()),
+            given: Rewriter(rewrites.snapshot()),
+            output,
+        };
+        let Stages { input, taken, given, output } = stages.clone();
+        let input = move |seed: Seed| VlanInputNode(StageNode(input(seed.worker)));
+        graph.node(NodeSpec::around::<VlanInput, _>(input).describe(input::describe)).map_err(DataplaneError::from)?;
+        graph.node(NodeSpec::stage(move |_| output.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
         graph.feature(feature("interface-output", output::NAME)).map_err(DataplaneError::from)?;
-        for (arc, name, side) in
-            [("l2-input", edit::INPUT, edit::Side::In), ("l2-output", edit::OUTPUT, edit::Side::Out)]
-        {
-            let edits = rewrites.snapshot();
-            let node = NodeSpec::new(name, edit::Next::ARCS, move |_| edit::Rewriter { side, edits: edits.clone() });
-            graph.node(node.describe(input::describe)).map_err(DataplaneError::from)?;
-            graph.feature(feature(arc, name)).map_err(DataplaneError::from)?;
-        }
+        graph.node(NodeSpec::stage(move |_| taken.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
+        graph.feature(feature("l2-input", edit::INPUT)).map_err(DataplaneError::from)?;
+        graph.node(NodeSpec::stage(move |_| given.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
+        graph.feature(feature("l2-output", edit::OUTPUT)).map_err(DataplaneError::from)?;
+        control.insert_room(stages);
         control.insert_room(subs);
         control.insert_room(rewrites);
     }

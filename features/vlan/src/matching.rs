@@ -103,7 +103,7 @@ pub struct Found {
 }
 
 /// The most specific sub-interface of `parent` for these tags.
-#[inline]
+#[inline(always)]
 pub fn find(table: &ExactView, parent: u16, tags: &Tags) -> Option<Found> {
     let [outer, inner] = tags.first;
     if tags.count == 0 || tags.count == 1 && outer.vlan() == 0 {
@@ -132,6 +132,8 @@ fn found(value: u64, count: usize) -> Option<Found> {
 /// A sub-interface as the nodes see it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Part {
+    /// Whether it is one.
+    pub exists: bool,
     /// Whether it was set up.
     pub up: bool,
     /// The tags of its frames.
@@ -170,7 +172,7 @@ impl SubInterfaces {
     pub(crate) fn add(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) -> Result<(), ExactError> {
         self.table.insert(pattern.key(parent.0), pattern.value(id), 0)?;
         let tags = pattern.tags();
-        let mut part = Part { count: tags.as_ref().map(|tags| tags.len() as u8), ..Part::default() };
+        let mut part = Part { exists: true, count: tags.as_ref().map(|tags| tags.len() as u8), ..Part::default() };
         for (place, tag) in part.tags.iter_mut().zip(tags.unwrap_or_default()) {
             *place = tag;
         }

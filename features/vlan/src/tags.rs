@@ -1,6 +1,6 @@
 //! Tags in the bytes of a frame: reading, taking off, putting on. IEEE 802.1Q, 9.3 to 9.6.
 
-use quiver_engine::{Context, Frame};
+use quiver_engine::{Isa, Lanes, Mask16, PacketLanes};
 use quiver_wire::{EtherType, EthernetHeader, Header, VlanTag};
 
 /// Bytes of a tag.
@@ -18,6 +18,11 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// The four bytes that it is in a frame.
+    #[inline(always)]
+    pub(crate) fn word(self) -> u32 {
+        u32::from(self.ethertype) << 16 | u32::from(self.tci)
+    }
     /// The VLAN.
     pub fn vlan(self) -> u16 {
         self.tci & 0x0fff
@@ -54,23 +59,43 @@ fn is_tag(ethertype: EtherType) -> bool {
     ethertype.is_vlan()
 }
 
-/// Takes the first `pop` tags off row `i` and puts others on. The addresses move, the rest of the frame stays where it
-/// is, so that chains and offloads are not touched. The caller has seen to it that the frame has so many tags. False, and
-/// nothing changed, if there is no headroom for the tags.
-pub(crate) fn replace(cx: &mut Context, frame: &mut Frame, i: usize, pop: usize, push: &[Tag]) -> bool {
-    let Some(addresses) = frame.first::<ADDRESSES>(cx.pool, i).copied() else { return false };
-    let by = TAG as isize * (pop as isize - push.len() as isize);
-    if !frame.advance(cx.pool, i, by) {
-        return false;
+/// Where the words of the first tags stand in a frame: what announces the tag, and its control information.
+pub(crate) const OUTER: usize = 12;
+pub(crate) const INNER: usize = OUTER + TAG;
+const THIRD: usize = INNER + TAG;
+
+const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
+const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;
+
+#[inline(always)]
+fn announced<I: Isa>(word: Lanes<I>) -> Mask16 {
+    let ethertype = word >> 16;
+    ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD)
+}
+
+impl Tags {
+    /// How many tags frames have, 3 for three or more, and which of the frames end within header or tags.
+    #[inline(always)]
+    pub(crate) fn count_of<I: Isa>(p: &PacketLanes<I>) -> (Lanes<I>, Mask16) {
+        let one = announced(p.header.word(OUTER));
+        let two = one & announced(p.header.word(INNER));
+        let three = two & announced(p.header.word(THIRD));
+        let count = p.rx.replace(Mask16::ALL, 0).replace(one, 1).replace(two, 2).replace(three, 3);
+        (count, p.length.lt((count << 2) + (ADDRESSES + 2) as u32))
     }
-    let bytes = frame.bytes_mut(cx.pool, i);
-    let Some((front, rest)) = bytes.split_first_chunk_mut::<ADDRESSES>() else { return false };
-    *front = addresses;
-    for (place, tag) in rest.chunks_exact_mut(TAG).zip(push) {
-        let ([a, b], [c, d]) = (tag.ethertype.to_be_bytes(), tag.tci.to_be_bytes());
-        place.copy_from_slice(&[a, b, c, d]);
+}
+
+/// Puts tags on: none, the first of these, or both. The caller has seen to it that there is headroom.
+#[inline(always)]
+pub(crate) fn put<I: Isa>(p: &mut PacketLanes<I>, count: Lanes<I>, [outer, inner]: [Lanes<I>; 2]) {
+    let both = p.live & count.gt(1);
+    if both != Mask16(0) {
+        p.put_tag(both, inner);
     }
-    true
+    let some = p.live & count.ne(0);
+    if some != Mask16(0) {
+        p.put_tag(some, outer);
+    }
 }
 
 #[cfg(test)]

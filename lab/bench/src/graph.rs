@@ -1,8 +1,6 @@
 //! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
 //! turns are timed, in CPU time of this thread, so that a busy machine does not show.
 
-use std::net::Ipv4Addr;
-
 use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
@@ -104,9 +102,8 @@ struct Bench {
     backing: Backing,
     queue: QueueId,
     sends: u16,
-    /// A packet, and where its destination and the checksum of its header stand.
     packet: Vec<u8>,
-    destination: fn(u32) -> Ipv4Addr,
+    vary: fn(u32, &mut [u8]),
     /// Packets made so far.
     made: u32,
     tick: f64,
@@ -122,6 +119,7 @@ impl Bench {
         for line in before.into_iter().chain(commands.iter().map(String::as_str)).chain(after) {
             daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
         }
+        (path.prepare)(daemon.control())?;
         let (ours, receives, sends) = {
             let interfaces = daemon.control().room::<Interfaces>();
             let find = |name| interfaces.find(name).ok_or_else(|| format!("{name} is not there"));
@@ -132,7 +130,7 @@ impl Bench {
             let queue = dataplane.queues().iter().find(|queue| queue.interface == receives).map(|queue| queue.id);
             (queue.ok_or("pg0 has no queue")?, dataplane.buffers().backing())
         };
-        let (here, there) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        let (here, there) = ([2, 1, 0, 0, 0, 1], [2, 2, 0, 0, 0, 2]);
         let packet = |from: [u8; 6], to: [u8; 6]| {
             Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)))
                 .then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into()))
@@ -140,19 +138,26 @@ impl Bench {
                 .then(Payload::counting(18))
                 .to_bytes()
         };
-        if !path.routed {
-            // Both stations have spoken once, so that a bridge knows them.
-            for (interface, bytes) in [("pg1", packet(there, here)), ("pg0", packet(here, there))] {
+        // All stations have spoken once, so that a bridge knows them.
+        for n in 0..path.stations {
+            for (interface, mut bytes) in [("pg1", packet(there, here)), ("pg0", packet(here, there))] {
+                if path.stations > 1 {
+                    path::set_station(&mut bytes[..6], n);
+                    path::set_station(&mut bytes[6..12], n);
+                }
                 daemon.send(interface, &bytes)?;
+            }
+            if n % 256 == 0 || n + 1 == path.stations {
                 daemon.settle().map_err(|error| error.to_string())?;
+                daemon.sent();
             }
         }
         let packet = packet(here, if path.routed { ours.0 } else { there });
         let buffers = daemon.control().room::<Dataplane>().buffers().clone();
         let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("pg1 has no transmit queue")?;
         sink.keep(Some(PacketRing::new(FILL, &buffers)));
-        let (destination, tick) = (path.destination, quiver_engine::thread::tick_length());
-        Ok(Bench { daemon, backing, queue, sends, packet, destination, made: 0, tick })
+        let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
+        Ok(Bench { daemon, backing, queue, sends, packet, vary, made: 0, tick })
     }
     /// Switches products on or off. The way that packets go then: None if fusion changes nothing.
     fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
@@ -185,12 +190,8 @@ impl Bench {
         let (queue, worker) = (self.queue, &mut self.daemon.workers()[0]);
         let (source, pool) = worker.queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
         for _ in 0..FILL {
-            let to = (self.destination)(self.made);
+            (self.vary)(self.made, &mut self.packet);
             self.made = self.made.wrapping_add(1);
-            self.packet[30..34].copy_from_slice(&to.octets());
-            self.packet[24..26].fill(0);
-            let sum = quiver_wire::checksum::of(&self.packet[14..34]).checksum();
-            self.packet[24..26].copy_from_slice(&sum.to_be_bytes());
             let packet = pool.packet(&self.packet).ok_or("the pool is empty")?;
             source.ring().push(packet).map_err(|_| "the receive ring is full")?;
         }

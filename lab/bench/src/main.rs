@@ -2,6 +2,7 @@
 
 mod api;
 mod control;
+mod document;
 mod generator;
 mod graph;
 mod load;
@@ -10,8 +11,11 @@ mod memif;
 mod path;
 mod quiverd;
 mod report;
+mod shape;
+mod stall;
+mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,6 +57,23 @@ enum Bench {
     },
     /// CPU time of changes to a large configuration: thousands of sub-interfaces, a hundred thousand neighbours
     Control {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+    },
+    /// Routes and stations by the million: how fast they come and go, when workers see them, what memory they take
+    Tables {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// Only `routes`, `tables`, `visibility` or `stations`
+        #[arg(long, value_name = "WORD", default_value = "")]
+        only: String,
+    },
+    /// Writes the tables of docs/performance.md anew, and draws its plots, from the rows that there are
+    Document,
+    /// How long a worker is kept from its queues while control works, and what is lost by that
+    Stall {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
@@ -106,6 +127,9 @@ fn main() -> ExitCode {
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Generator { csv } => generator::run(csv.as_deref()),
+            Bench::Tables { csv, only } => tables::run(csv.as_deref(), &only),
+            Bench::Stall { csv } => stall::run(csv.as_deref()),
+            Bench::Document => document::write(Path::new(".")),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),

@@ -2,6 +2,14 @@
 
 use std::net::Ipv4Addr;
 
+use quiver_control::Control;
+use quiver_interface::Interfaces;
+use quiver_ip::Ip4;
+use quiver_ip::fib::{self, Source, TableId, Target};
+use quiver_wire::Prefix;
+
+use crate::shape;
+
 /// Routes of the large table.
 const MILLIONS: u32 = 2_000_000;
 /// Next hops that the routes are spread over.
@@ -17,44 +25,75 @@ pub struct Path {
     pub vpp: Option<u32>,
     /// The commands that configure it: from pg0 to pg1.
     pub commands: fn() -> Vec<String>,
-    /// Where packet `n` goes: the last word of its MAC address, and its destination.
-    pub destination: fn(u32) -> Ipv4Addr,
+    /// What no command does in a short time: routes one by one, by the million.
+    pub prepare: fn(&Control) -> Result<(), String>,
+    /// Makes packet `n` of a packet.
+    pub vary: fn(u32, &mut [u8]),
     /// Whether the packets are routed, so that they are for the address of pg0.
     pub routed: bool,
+    /// Stations on each side that have spoken before.
+    pub stations: u32,
+}
+
+/// Sets the destination of an IPv4 packet behind an Ethernet header.
+fn send_to(packet: &mut [u8], to: Ipv4Addr) {
+    packet[30..34].copy_from_slice(&to.octets());
+    packet[24..26].fill(0);
+    let sum = quiver_wire::checksum::of(&packet[14..34]).checksum();
+    packet[24..26].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Makes station `n` of an address: its lower half counts.
+pub fn set_station(address: &mut [u8], n: u32) {
+    address[2..6].copy_from_slice(&n.to_be_bytes());
 }
 
 /// All of them.
 pub fn all() -> Vec<Path> {
-    let few = |n: u32| Ipv4Addr::from(0x3000_0000 | (n % 8) << 16 | 1);
+    let few: fn(u32, &mut [u8]) = |n, packet| send_to(packet, Ipv4Addr::from(0x3000_0000 | (n % 8) << 16 | 1));
     // A walk over all routes in an order that no prefetcher follows: the factor has no divisor in common with the count.
-    let many = |n: u32| Ipv4Addr::from(0x3000_0000 + (u64::from(n) * 1_234_567 % u64::from(MILLIONS)) as u32);
-    let layer2 = |name, goal: (u32, Option<u32>), vpp, commands| Path {
+    let many: fn(u32, &mut [u8]) = |n, packet| {
+        send_to(packet, Ipv4Addr::from(0x3000_0000 + (u64::from(n) * 1_234_567 % u64::from(MILLIONS)) as u32));
+    };
+    let layer2 = |name, goal: (Option<u32>, Option<u32>), vpp, commands| Path {
         name,
-        goal: (Some(goal.0), goal.1),
+        goal,
         vpp,
         commands,
-        destination: |n| Ipv4Addr::from(0x3000_0000 + n % 256),
+        prepare: |_| Ok(()),
+        vary: |n, packet| send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 256)),
         routed: false,
+        stations: 1,
     };
-    let layer3 = |name, goal, vpp, commands, destination| Path {
+    let layer3 = |name, goal, vpp, commands, vary| Path {
         name,
         goal: (goal, None),
         vpp,
         commands,
-        destination,
+        prepare: |_| Ok(()),
+        vary,
         routed: true,
+        stations: 0,
     };
+    let plain: fn() -> Vec<String> = || router("", 0, 32);
+    let counted: fn() -> Vec<String> = || router("counters", 0, 32);
     vec![
-        layer2("cross-connect", (30, Some(15)), Some(153), || {
+        layer2("cross-connect", (Some(30), Some(15)), Some(153), || {
             lines(["set interface l2 xconnect pg0 pg1", "set interface l2 xconnect pg1 pg0"])
         }),
-        layer2("bridge", (80, None), Some(200), || {
+        layer2("bridge", (Some(80), None), Some(200), || {
             lines(["create bridge-domain 1", "set interface l2 bridge pg0 1", "set interface l2 bridge pg1 1"])
         }),
+        stations::<5_000>("bridge, 10 thousand stations"),
+        stations::<500_000>("bridge, 1 million stations"),
         layer3("ip4, 8 routes", Some(70), Some(197), || router("", 8, 16), few),
         layer3("ip4, 2 million routes", Some(110), Some(514), || router("", MILLIONS, 32), many),
         layer3("ip4, 8 routes, counted", None, None, || router("counters", 8, 16), few),
         layer3("ip4, 2 million routes, counted", None, None, || router("counters", MILLIONS, 32), many),
+        bgp::<10_000>("ip4, 10 thousand routes as in BGP", plain),
+        bgp::<200_000>("ip4, 200 thousand routes as in BGP", plain),
+        bgp::<MILLIONS>("ip4, 2 million routes as in BGP", plain),
+        bgp::<MILLIONS>("ip4, 2 million routes as in BGP, counted", counted),
     ]
 }
 
@@ -70,14 +109,65 @@ fn router(counters: &str, routes: u32, length: u32) -> Vec<String> {
         "set interface ip address pg0 10.1.0.1/16",
         "set interface ip address pg1 10.2.0.1/16",
     ]);
-    let large = if routes > 1000 { "large" } else { "" };
+    // Without any, they come later, by the million.
+    let large = if routes > 1000 || routes == 0 { "large" } else { "" };
     commands.insert(0, format!("ip table add 1 {counters} {large}"));
     commands.extend((0..HOPS).map(|hop| format!("ip neighbor pg1 10.2.0.{} 02:00:00:00:01:{hop:02x}", hop + 2)));
     let each = routes / HOPS;
-    for hop in 0..HOPS {
+    for hop in (0..HOPS).filter(|_| each > 0) {
         let first = Ipv4Addr::from(0x3000_0000 + ((hop * each) << (32 - length)));
         let via = format!("10.2.0.{} pg1", hop + 2);
         commands.push(format!("ip route add count {each} {first}/{length} table 1 via {via}"));
     }
     commands
+}
+
+/// A bridge with so many stations on each side, each of which sends to another.
+fn stations<const EACH: u32>(name: &'static str) -> Path {
+    Path {
+        name,
+        goal: (None, None),
+        vpp: None,
+        commands: || {
+            lines([
+                "create bridge-domain 1 learn-limit 2000000",
+                "set interface l2 bridge pg0 1",
+                "set interface l2 bridge pg1 1",
+            ])
+        },
+        prepare: |_| Ok(()),
+        vary: |n, packet| {
+            let walk = |step: u64| (u64::from(n) * step % u64::from(EACH)) as u32;
+            set_station(&mut packet[..6], walk(1_234_567));
+            set_station(&mut packet[6..12], walk(7_654_321));
+        },
+        routed: false,
+        stations: EACH,
+    }
+}
+
+/// A router with routes whose lengths are those of the Internet's, and packets to random addresses in them.
+fn bgp<const ROUTES: u32>(name: &'static str, commands: fn() -> Vec<String>) -> Path {
+    Path {
+        name,
+        goal: (None, None),
+        vpp: None,
+        commands,
+        prepare: route_as_in_bgp::<ROUTES>,
+        vary: |n, packet| send_to(packet, shape::inside_bgp(n, ROUTES)),
+        routed: true,
+        stations: 0,
+    }
+}
+
+fn route_as_in_bgp<const ROUTES: u32>(control: &Control) -> Result<(), String> {
+    let sends = control.room::<Interfaces>().find("pg1").ok_or("pg1 is not there")?.id;
+    let mut ip = control.room_mut::<Ip4>();
+    for n in 0..ROUTES {
+        let (prefix, length) = shape::bgp(n);
+        let prefix = Prefix::new(prefix.into(), length).map_err(|error| error.to_string())?;
+        let path = fib::Path::to(Target::NextHop(sends, Ipv4Addr::new(10, 2, 0, (n % HOPS) as u8 + 2)));
+        ip.fib.insert(TableId(1), prefix, Source::Static, vec![path]).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }

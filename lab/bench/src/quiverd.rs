@@ -1,13 +1,11 @@
 //! The quiverd that is measured: the program itself, as users start it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use quiver_control::protocol::{Request, Response};
+use quiver_control::protocol::Response;
 use tempfile::TempDir;
 
 /// How long quiverd may take to answer.
@@ -100,14 +98,8 @@ impl Quiverd {
     }
     /// Asks a command, and returns its answer as JSON.
     fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
-        let broken = |error: std::io::Error| format!("quiverd does not answer: {error}");
-        let mut stream = UnixStream::connect(self.folder().join("cli")).map_err(broken)?;
-        let request = Request::Command { line: line.into(), json: true };
-        let request = serde_json::to_string(&request).map_err(|error| error.to_string())?;
-        writeln!(stream, "{request}").map_err(broken)?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
-        match serde_json::from_str(&answer).map_err(|error| format!("{error}: {answer}"))? {
+        let answer = quiver_daemon::ask(&self.folder().join("cli"), line, READY_WITHIN);
+        match answer.map_err(|error| format!("quiverd does not answer: {error}"))? {
             Response::Done(answer) => Ok(answer.json),
             other => Err(format!("`{line}`: {other:?}")),
         }

@@ -1,5 +1,8 @@
 //! Which commit made something slower: commits are built and measured, each half-way between a good and a bad one.
 //!
+//! Each is measured in turns with the good one, which itself is, too: its samples are ratios, in which what the machine did to
+//! both cancels, however long the bisection takes.
+//!
 //! What is known is in a file at any moment, so a bisection that was interrupted goes on where it was. The two commits that
 //! it ends with are measured once more, in turns: the search follows every difference there is, noise too.
 
@@ -9,7 +12,7 @@ use std::{fs, io};
 
 use quiver_verdict::bisect::{Bisect, Joined, Next};
 use quiver_verdict::bits::Resolution;
-use quiver_verdict::compare::{Side, unpaired};
+use quiver_verdict::compare::{Side, order, paired};
 use quiver_verdict::gate::{Judgement, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +55,8 @@ struct Known {
     question: Question,
     /// By commit.
     answers: BTreeMap<String, Answer>,
+    /// What the good one does: samples are ratios to it in turns, times this.
+    level: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -172,7 +177,9 @@ impl Bisection {
     pub fn open<E: std::error::Error>(file: &Path, question: Question) -> Result<Bisection, BisectionError<E>> {
         let wrong = |what: String| BisectionError::File { path: file.to_owned(), what };
         let known = match fs::read(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Known { question, answers: BTreeMap::new() },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Known { question, answers: BTreeMap::new(), level: None }
+            }
             Err(error) => return Err(wrong(error.to_string())),
             Ok(text) => {
                 let known: Known =
@@ -200,8 +207,7 @@ impl Bisection {
         let mut compared = false;
         loop {
             if !compared && let Some(ends) = self.ends() {
-                let ratio = unpaired(&ends.0, &ends.1, plan.confidence)?;
-                let judgement = plan.gate.judge(ratio);
+                let judgement = plan.gate.judge(paired(&ends, plan.confidence)?);
                 if judgement.verdict != Verdict::Regression {
                     return Err(BisectionError::NotApart(judgement));
                 }
@@ -216,7 +222,7 @@ impl Bisection {
             };
             let is_end =
                 [self.known.question.commits.first(), self.known.question.commits.last()].contains(&Some(&commit));
-            match self.answer(commits, &commit, bisect.remaining(), &mut seen)? {
+            match self.answer(commits, &commit, plan.seed, bisect.remaining(), &mut seen)? {
                 Answer::Samples(samples) => {
                     if let Some(joined) = bisect.answer(samples)? {
                         seen(Event::Joins { commit: &commit, joined });
@@ -236,6 +242,7 @@ impl Bisection {
         &mut self,
         commits: &mut C,
         commit: &str,
+        seed: u64,
         remaining: u32,
         seen: &mut impl FnMut(Event<'_>),
     ) -> Result<Answer, BisectionError<C::Error>> {
@@ -246,26 +253,53 @@ impl Bisection {
         seen(Event::Measures { commit, remaining });
         let answer = match commits.build(commit) {
             Err(error) => Answer::Skipped(error.to_string()),
-            Ok(()) => {
-                let samples = (0..self.known.question.samples).map(|_| commits.measure(commit)).collect();
-                let samples: Result<Vec<f64>, C::Error> = samples;
-                let failed = |error| BisectionError::Measure { commit: commit.to_owned(), error };
-                Answer::Samples(samples.map_err(failed)?)
-            }
+            Ok(()) => Answer::Samples(self.samples(commits, commit, seed)?),
         };
         self.known.answers.insert(commit.to_owned(), answer.clone());
         self.keep()?;
         Ok(answer)
     }
 
-    /// Samples of the good and the bad end, once both have some.
-    fn ends(&self) -> Option<(Vec<f64>, Vec<f64>)> {
-        let samples = |commit: Option<&String>| match self.known.answers.get(commit?)? {
-            Answer::Samples(samples) => Some(samples.clone()),
-            Answer::Skipped(_) => None,
+    /// Measures a commit in turns with the good one.
+    fn samples<C: Commits>(
+        &mut self,
+        commits: &mut C,
+        commit: &str,
+        seed: u64,
+    ) -> Result<Vec<f64>, BisectionError<C::Error>> {
+        let all = &self.known.question.commits;
+        let good = all.first().map_or(commit, String::as_str).to_owned();
+        let place = all.iter().position(|own| own == commit).unwrap_or(0);
+        let measured = |commit: &str| {
+            let commit = commit.to_owned();
+            move |error| BisectionError::Measure { commit, error }
         };
-        let commits = &self.known.question.commits;
-        Some((samples(commits.first())?, samples(commits.last())?))
+        // Whoever goes on with an earlier bisection may have to make it ready again.
+        commits.build(&good).map_err(measured(&good))?;
+        let mut pairs = Vec::new();
+        for pair in 0..self.known.question.samples {
+            let mut both = (0.0, 0.0);
+            for side in order(seed.wrapping_add(place as u64), pair) {
+                match side {
+                    Side::Parent => both.0 = commits.measure(&good).map_err(measured(&good))?,
+                    Side::Current => both.1 = commits.measure(commit).map_err(measured(commit))?,
+                }
+            }
+            pairs.push(both);
+        }
+        let level =
+            self.known.level.unwrap_or_else(|| pairs.iter().map(|pair| pair.0).sum::<f64>() / pairs.len() as f64);
+        self.known.level = Some(level);
+        Ok(pairs.iter().map(|(good, own)| own / good * level).collect())
+    }
+
+    /// What the good end does and a sample of the bad one, for each of its samples, once both are known.
+    fn ends(&self) -> Option<Vec<(f64, f64)>> {
+        let (level, bad) = (self.known.level?, self.known.question.commits.last()?);
+        match self.known.answers.get(bad)? {
+            Answer::Samples(samples) => Some(samples.iter().map(|sample| (level, *sample)).collect()),
+            Answer::Skipped(_) => None,
+        }
     }
 
     fn confirm<C: Commits>(

@@ -9,6 +9,7 @@ use quiver_result::{Document, Time};
 use quiver_suite::field::{Device, Word};
 use quiver_verdict::compare::{Confidence, Incomparable, Ratio, Side, paired, unpaired};
 use quiver_verdict::gate::{Gate, Judgement, Verdict};
+use quiver_verdict::median;
 
 use crate::Measure;
 use crate::measure::measures;
@@ -117,7 +118,7 @@ fn row(test: String, measure: Measure, mut samples: Vec<Sample>, smallest: f64, 
     let of = |side| samples.iter().filter(|own| own.side == side).map(|own| own.value).collect::<Vec<f64>>();
     let (parent, current) = (of(Side::Parent), of(Side::Current));
     // What one of them does not measure, such as another kind of busy ticks, has nothing to be compared with.
-    let medians = (median(&parent)?, median(&current)?);
+    let medians = (median(parent.clone())?, median(current.clone())?);
     let pairs = pairs(&samples);
     let ratio: Result<Ratio, Incomparable> = match &pairs {
         Some(pairs) => paired(pairs, confidence),
@@ -152,11 +153,4 @@ fn name_of(document: &Document) -> String {
     let words: Vec<&str> = Device::ALL.iter().map(|device| device.word()).collect();
     let parts = document.test_name_long.split('-').filter(|part| !words.contains(part));
     parts.collect::<Vec<_>>().join("-")
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    Some((sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0)
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub gate: Gate,
     /// How sure a verdict shall be.
     pub confidence: Confidence,
+    /// By which it is tossed who of a pair comes first.
+    pub seed: u64,
 }
 
 /// A plan that leads to no verdict.
@@ -65,7 +67,7 @@ pub fn name(side: Side) -> &'static str {
     }
 }
 
-/// Measures both in turns, A B B A, and judges. `seen` hears each pair (parent, current) as it is known.
+/// Measures both in turns, in an order that is tossed, and judges. `seen` hears each pair (parent, current) as it is known.
 ///
 /// # Errors
 /// The plan is too small, which is said before anything is measured; or a measurement fails.
@@ -81,7 +83,7 @@ pub fn gate<B: Bench>(
     let mut pairs = Vec::with_capacity(plan.pairs);
     for pair in 0..plan.pairs {
         let mut both = (0.0, 0.0);
-        for side in order(pair) {
+        for side in order(plan.seed, pair) {
             let value = bench.measure(side).map_err(|error| GateError::Bench { pair: pair + 1, side, error })?;
             match side {
                 Side::Parent => both.0 = value,

@@ -40,15 +40,20 @@ impl Git {
         Git { repository: folder.into() }
     }
 
+    /// The id of a commit by any of its names.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn id(&self, name: &str) -> Result<String, GitError> {
+        self.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
+    }
+
     /// The good commit, those after it along first parents, and the bad one last, by their ids.
     ///
     /// # Errors
     /// One is unknown, or the good one is not before the bad one.
     pub fn between(&self, good: &str, bad: &str) -> Result<Vec<String>, GitError> {
-        let id = |name: &str| {
-            self.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
-        };
-        let (from, to) = (id(good)?, id(bad)?);
+        let (from, to) = (self.id(good)?, self.id(bad)?);
         let order = || GitError::Order { good: good.to_owned(), bad: bad.to_owned() };
         if from == to || self.run(["merge-base", "--is-ancestor", &from, &to]).is_err() {
             return Err(order());

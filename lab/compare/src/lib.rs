@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bisect;
+mod builds;
 mod command;
 mod documents;
 pub mod gate;
@@ -10,6 +11,7 @@ mod git;
 mod measure;
 mod selection;
 
+pub use builds::{BuildError, Builds, CARGO};
 pub use command::{CommandError, Script};
 pub use documents::{Comparison, Row, Summary, compare};
 pub use git::{Git, GitError};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use quiver_result::{Busy, Document, Outcome};
 use quiver_verdict::gate::Better;
+use quiver_verdict::median;
 
 /// What a number of a document is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,23 +81,24 @@ pub fn measures(document: &Document) -> Vec<(Measure, f64)> {
     if let Some((known, _)) = busy.first()
         && busy.iter().all(|(other, _)| other == known)
     {
-        let mut values: Vec<f64> = busy.iter().map(|(_, value)| *value).collect();
-        values.sort_by(f64::total_cmp);
-        all.push((Measure::Busy(known), values[values.len() / 2]));
+        let middle = median(busy.iter().map(|(_, value)| *value).collect());
+        all.extend(middle.map(|middle| (Measure::Busy(known), middle)));
     }
-    all.extend(extension.figures.iter().map(|figure| {
-        let what = Measure::Figure(figure.name.clone(), figure.unit.clone());
-        (what, figure.value.get())
-    }));
+    // What a document has several times are the parts of another figure; and of the generator it says nothing of the device.
+    let figures = &extension.figures;
+    let counts = |name: &str| figures.iter().filter(|figure| figure.name == name).count();
+    let of_device = figures.iter().filter(|figure| counts(&figure.name) == 1 && !figure.name.starts_with("generator_"));
+    all.extend(of_device.map(|figure| (Measure::Figure(figure.name.clone(), figure.unit.clone()), figure.value.get())));
     all
 }
 
 /// What is compared with its like only.
 fn named(busy: &Busy) -> (&'static str, f64) {
-    match busy {
-        Busy::ThreadTicks { ticks_per_packet } => ("thread ticks a packet", ticks_per_packet.get()),
-        Busy::NodeClocks { ticks_per_packet } => ("node clocks a packet", ticks_per_packet.get()),
-        Busy::CoreCycles { ticks_per_packet } => ("core cycles a packet", ticks_per_packet.get()),
-        Busy::CpuTime { nanoseconds_per_packet } => ("CPU time a packet, ns", nanoseconds_per_packet.get()),
-    }
+    let name = match busy {
+        Busy::ThreadTicks { .. } => "thread ticks a packet",
+        Busy::NodeClocks { .. } => "node clocks a packet",
+        Busy::CoreCycles { .. } => "core cycles a packet",
+        Busy::CpuTime { .. } => "CPU time a packet, ns",
+    };
+    (name, busy.amount().get())
 }

@@ -7,14 +7,15 @@ use crate::Error;
 /// Where the next ones begin.
 pub struct Growth {
     device: &'static str,
-    traffic: Traffic,
+    is_router: bool,
     grown: u32,
 }
 
 impl Growth {
     /// Of a device that has none of them yet.
-    pub fn new(device: &'static str, traffic: Traffic) -> Growth {
-        Growth { device, traffic, grown: 0 }
+    pub fn new(device: &'static str, traffic: &Traffic) -> Growth {
+        let is_router = traffic.sides.iter().any(|side| !side.routes.is_empty());
+        Growth { device, is_router, grown: 0 }
     }
 
     /// So many more.
@@ -22,11 +23,11 @@ impl Growth {
     /// # Errors
     /// The case routes nothing.
     pub fn next(&mut self, entries: u32) -> Result<Routes, Error> {
-        if self.traffic.sides[1].routes.is_empty() {
+        if !self.is_router {
             let (command, answer) = ("add routes".to_owned(), "the case routes nothing".to_owned());
             return Err(Error::Refused { device: self.device, command, answer });
         }
-        let routes = self.traffic.unused(self.grown, entries);
+        let routes = Traffic::unused(self.grown, entries);
         self.grown = self.grown.saturating_add(entries);
         Ok(routes)
     }

@@ -14,6 +14,7 @@ mod growth;
 mod linux;
 mod process;
 mod quiver;
+mod routes;
 mod testpmd;
 mod usage;
 mod vpp;
@@ -60,6 +61,13 @@ pub enum Port<'run> {
         /// What it is called there.
         name: String,
     },
+    /// A TAP interface that the device makes.
+    Tap {
+        /// Where its kernel end is, at which the generator is: the device lives there.
+        namespace: &'run Namespace,
+        /// What that end is called.
+        name: String,
+    },
 }
 
 /// A running device under test.
@@ -88,6 +96,15 @@ pub trait Device: Send {
     /// It ends, or does not say so.
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error>;
 
+    /// What it holds of everything that should be given back, by its own names: memory, in bytes, and buffers. What a device
+    /// does not say is not there.
+    ///
+    /// # Errors
+    /// It ends, or does not say so.
+    fn holdings(&mut self) -> Result<BTreeMap<&'static str, f64>, Error> {
+        Ok(BTreeMap::new())
+    }
+
     /// Adds so many routes that no packet takes, and returns when it says that they are there.
     ///
     /// # Errors
@@ -114,6 +131,9 @@ pub fn start(job: &Job<'_>) -> Result<Box<dyn Device>, Error> {
     }
 }
 
+/// The most bytes of a frame behind its Ethernet header, by a TAP.
+const MTU: u16 = 9000;
+
 /// Descriptors in a ring of memif. A closed loop has 1,024 packets on their way at most, and a long frame takes five buffers
 /// of 2,048 bytes, which every device has.
 fn ring_size(frame: Frame) -> u32 {
@@ -132,10 +152,10 @@ impl Job<'_> {
         }
     }
 
-    /// The namespace of its ports, if they are interfaces of the kernel.
+    /// The namespace of its ports, if they are interfaces of the kernel or have an end there.
     fn namespace(&self) -> Option<&Namespace> {
         self.ports.iter().find_map(|port| match port {
-            Port::Host { namespace, .. } => Some(*namespace),
+            Port::Host { namespace, .. } | Port::Tap { namespace, .. } => Some(*namespace),
             Port::Memif { .. } => None,
         })
     }

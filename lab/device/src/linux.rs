@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use quiver_netns::{Namespace, run};
+use quiver_netns::{Error as Refusal, Namespace, run};
 use quiver_suite::field::Function;
 use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
 use serde_json::Value;
@@ -26,6 +26,8 @@ const LINUX: &str = "linux";
 const BRIDGE: &str = "quiver-br";
 /// What `/proc/stat` counts in: Linux tells programs of hundredths of a second, whatever it ticks in.
 const TICK: Duration = Duration::from_millis(10);
+/// What `ip` says of a kind of link that the kernel does not have.
+const NO_KIND: &str = "Unknown device type";
 /// The column of softirq time there, behind the name.
 const SOFTIRQ: usize = 6;
 
@@ -61,7 +63,7 @@ impl Linux {
             cpus: job.cpus.clone(),
             version: format!("Linux {}", release.trim()),
             configuration: String::new(),
-            growth: Growth::new(LINUX, traffic.clone()),
+            growth: Growth::new(LINUX, &traffic),
             made: vec![],
         };
         linux.configure(namespace, job, &traffic.sides)?;
@@ -71,7 +73,13 @@ impl Linux {
     fn configure(&mut self, namespace: &Namespace, job: &Job<'_>, sides: &[Side; 2]) -> Result<(), Error> {
         let ports = self.ports.clone();
         ports.iter().try_for_each(|port| self.steer(port))?;
-        let parts = ports.iter().zip(sides).map(|(port, side)| self.part(port, side)).collect::<Result<Vec<_>, _>>()?;
+        let parts = ports.iter().zip(sides).map(|(port, side)| self.part(port, side)).collect::<Result<Vec<_>, _>>();
+        let parts = parts.map_err(|error| match error {
+            Error::Program(Refusal::Failed { output, .. }) if output.contains(NO_KIND) => {
+                Error::impossible(job, "a VLAN tag without the kernel's module 8021q", "let root run `modprobe 8021q`")
+            }
+            other => other,
+        })?;
         if job.case.function != Function::Ip4 {
             self.ip(&format!("link add {BRIDGE} type bridge stp_state 0 forward_delay 0"))?;
             self.made.push(BRIDGE.to_owned());
@@ -88,7 +96,7 @@ impl Linux {
         for ((port, part), side) in ports.iter().zip(&parts).zip(sides) {
             self.ip(&format!("link set dev {port} address {}", side.gateway))?;
             self.ip(&format!("address add {}/{LINK_LENGTH} dev {part}", side.address))?;
-            for Routes { next_hop, station, .. } in &side.routes {
+            for (next_hop, station) in side.hops() {
                 self.ip(&format!("neighbor replace {next_hop} lladdr {station} dev {part} nud permanent"))?;
             }
             self.routes(&side.routes)?;
@@ -135,8 +143,11 @@ impl Linux {
     /// Adds routes, all at once.
     fn routes(&mut self, routes: &[Routes]) -> Result<(), Error> {
         let mut batch = String::new();
-        for Routes { first, length, count, next_hop, .. } in routes {
+        let (of, count) = (routes.first(), routes.iter().map(|routes| routes.count).sum::<u32>());
+        if let Some(Routes { first, length, next_hop, .. }) = of {
             let _ = writeln!(self.configuration, "ip route add {first}/{length} via {next_hop}, and {count} in all");
+        }
+        for Routes { first, length, count, next_hop, .. } in routes {
             for number in 0..*count {
                 let address = first.to_bits() + (number << (32 - length));
                 let _ = writeln!(batch, "route add {}/{length} via {next_hop}", std::net::Ipv4Addr::from_bits(address));
@@ -205,8 +216,7 @@ impl Device for Linux {
                 }
             }
         }
-        let text = fs::read_to_string("/proc/net/softnet_stat").map_err(Error::file("/proc/net/softnet_stat"))?;
-        counters.insert("softnet dropped".to_owned(), backlog_drops(&text));
+        counters.extend(ip_drops(&run(self.inside("cat").arg("/proc/net/snmp"))?));
         Ok(counters)
     }
 
@@ -250,10 +260,23 @@ fn softirq(stat: &str, cpus: &[usize]) -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-/// Packets for which a core's queue had no room, of all cores: the second of hexadecimal columns.
-fn backlog_drops(softnet: &str) -> u64 {
-    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
-    softnet.lines().filter_map(dropped).sum()
+/// What its router threw away, by the kernel's names: of two lines that begin with `Ip:`, the first has names, the second counts.
+fn ip_drops(snmp: &str) -> BTreeMap<String, u64> {
+    const DROPS: [&str; 8] = [
+        "InHdrErrors",
+        "InAddrErrors",
+        "InUnknownProtos",
+        "InDiscards",
+        "OutDiscards",
+        "OutNoRoutes",
+        "ReasmFails",
+        "FragFails",
+    ];
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Ip:")).map(str::split_whitespace);
+    let (names, counts) = (lines.next(), lines.next());
+    let pairs = names.into_iter().flatten().zip(counts.into_iter().flatten());
+    let drops = pairs.filter(|(name, _)| DROPS.contains(name));
+    drops.filter_map(|(name, count)| Some((format!("ip {name}"), count.parse().ok()?))).collect()
 }
 
 #[cfg(test)]
@@ -269,7 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_queues_are_hexadecimal() {
-        assert_eq!(backlog_drops("0000abcd 00000010 00000000\n00000001 00000001 00000000\n"), 17);
+    fn drops_of_the_router_have_its_names() {
+        let snmp = "Ip: Forwarding InReceives InAddrErrors OutNoRoutes\nIp: 1 90 7 0\nIcmp: InMsgs\nIcmp: 4\n";
+        let drops = [("ip InAddrErrors".to_owned(), 7), ("ip OutNoRoutes".to_owned(), 0)];
+        assert_eq!(ip_drops(snmp), BTreeMap::from(drops));
     }
 }

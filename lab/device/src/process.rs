@@ -8,16 +8,22 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
+use quiver_client::ClientError;
 use quiver_netns::{Program, find};
 
 use crate::{Error, Job};
 
 /// How often a waiting loop looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long a device that does not answer may take to have ended.
+const DYING: Duration = Duration::from_secs(1);
 /// How long a device may take to end.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of the end of its output that errors tell.
 const SAID: usize = 800;
+
+/// What resident memory is called among the holdings.
+pub const RESIDENT: &str = "resident memory";
 
 /// A running process; killed when this value is dropped.
 pub struct Process {
@@ -57,6 +63,11 @@ impl Process {
         time.map(Duration::from).map_err(|errno| self.silent("its CPU time", errno.into()))
     }
 
+    /// Bytes of its memory that are resident (proc(5), `VmRSS`).
+    pub fn memory(&mut self) -> Result<f64, Error> {
+        quiver_daemon::resident(self.program.id()).map_err(|error| self.silent("its memory", error))
+    }
+
     /// The end of what it has said.
     pub fn said(&self) -> String {
         let output = self.program.output();
@@ -75,9 +86,27 @@ impl Process {
 
     /// Why it does not answer: it has ended, or what the system says.
     pub fn silent(&mut self, command: &str, error: io::Error) -> Error {
-        match self.check() {
+        // Who dies closes its sockets some time before it is known to be dead.
+        let start = Instant::now();
+        let mut checked = self.check();
+        while checked.is_ok() && start.elapsed() < DYING {
+            std::thread::sleep(LOOK_EVERY);
+            checked = self.check();
+        }
+        match checked {
             Err(ended) => ended,
             Ok(()) => Error::Silent { device: self.device, command: command.to_owned(), error, said: self.said() },
+        }
+    }
+
+    /// Why a client of its binary API has no answer: it refused, or what [`Process::silent`] says.
+    pub fn refused(&mut self, command: &str, error: ClientError) -> Error {
+        match error {
+            ClientError::Socket(error) => self.silent(command, error),
+            ClientError::Refused { .. } => {
+                Error::Refused { device: self.device, command: command.to_owned(), answer: error.to_string() }
+            }
+            other => self.silent(command, io::Error::other(other)),
         }
     }
 

@@ -1,19 +1,19 @@
 //! Quiver: a quiverd of its own, spoken to at its command socket.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quiver_control::protocol::{Request, Response};
-use quiver_suite::field::{Feature, Function, Scale};
+use quiver_client::Client;
+use quiver_control::protocol::Response;
+use quiver_daemon::ask;
+use quiver_suite::field::{Feature, Function, Pace, Scale, Word as _};
 use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
 use serde_json::Value;
 
 use crate::growth::Growth;
-use crate::process::{Process, Progress, program};
-use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
+use crate::process::{Process, Progress, RESIDENT, program};
+use crate::{Busy, Device, Error, Job, MTU, Measure, Port, Usage, cores, ring_size, routes};
 
 /// What errors call it.
 const QUIVER: &str = "quiver";
@@ -21,8 +21,12 @@ const QUIVER: &str = "quiver";
 const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How long any other command may take: two million routes are some seconds' work.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
+/// Receive queues at most of an interface of the kernel.
+const QUEUES_MAX: usize = 16;
 /// From so many routes on a table is made for many.
 const MANY: u32 = 1000;
+/// The number of that table.
+const TABLE: u32 = 1;
 
 /// A running quiverd.
 pub struct Quiver {
@@ -32,7 +36,7 @@ pub struct Quiver {
     configuration: String,
     growth: Growth,
     /// Which table routes go to that are added, and by which interface.
-    table: &'static str,
+    table: String,
     uplink: String,
 }
 
@@ -41,11 +45,15 @@ impl Quiver {
     pub fn start(job: &Job<'_>) -> Result<Quiver, Error> {
         let socket = job.folder.join("cli");
         let program = match &job.program {
-            None => built()?,
+            None => quiver_daemon::built("quiverd").map_err(|_| Error::Missing {
+                program: "quiverd".to_owned(),
+                remedy: "run `cargo build -p quiverd`".to_owned(),
+            })?,
             Some(_) => program(job, "quiverd", "build it with `cargo build --release -p quiverd`")?,
         };
         let mut command = Process::command(job, &program, &cores::others(job));
-        command.arg("--socket").arg(&socket).args(["--log-level", "warn"]);
+        let api = job.folder.join("api.sock");
+        command.arg("--socket").arg(&socket).arg("--api-socket").arg(&api).args(["--log-level", "warn"]);
         command.arg("--workers").arg(job.cpus.len().to_string()).arg("--cores").arg(cores::list(&job.cpus));
         let process = Process::start(QUIVER, job, &mut command)?;
         let traffic = Traffic::of(job.case);
@@ -56,8 +64,8 @@ impl Quiver {
             socket,
             version: String::new(),
             configuration: commands.join("\n"),
-            growth: Growth::new(QUIVER, traffic),
-            table: table(job).map_or("", |_| "table 1"),
+            growth: Growth::new(QUIVER, &traffic),
+            table: word(job),
             uplink: wires[1].ends().to_owned(),
         };
         let socket = quiver.socket.clone();
@@ -70,7 +78,25 @@ impl Quiver {
         let answer = quiver.ask("show version")?;
         quiver.version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
         commands.iter().try_for_each(|line| quiver.ask(line).map(drop))?;
+        for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
+            quiver.routes(&api, side, wire.ends(), table(job).map_or(0, |_| TABLE))?;
+        }
         Ok(quiver)
+    }
+
+    /// Adds routes by messages.
+    fn routes(&mut self, api: &Path, side: &Side, interface: &str, table: u32) -> Result<(), Error> {
+        let line = routes::told(&side.routes, table, interface);
+        let names = self.statistics("/if/names")?;
+        let names = names["/if/names"]["value"].as_array().cloned().unwrap_or_default();
+        let index = names.iter().position(|name| name == interface);
+        let index =
+            index.ok_or_else(|| foreign("show statistics segment /if/names", interface, format!("{names:?}")))?;
+        let added = Client::connect(api, "quiver-lab")
+            .and_then(|mut client| routes::add(&mut client, &side.routes, table, index as u32));
+        added.map_err(|error| self.process.refused(&line, error))?;
+        self.configuration = format!("{}\n{line}", self.configuration);
+        Ok(())
     }
 
     /// Gives a command, as users type it, and returns its answer as JSON.
@@ -151,33 +177,21 @@ impl Device for Quiver {
         Ok(counters)
     }
 
+    fn holdings(&mut self) -> Result<BTreeMap<&'static str, f64>, Error> {
+        let used = self.statistics("/buffer-pools/")?["/buffer-pools/default-numa-0/used"]["value"].as_f64();
+        let heap = self.ask("show memory")?["used"].as_f64();
+        let said = [("buffers", used), ("heap", heap), (RESIDENT, Some(self.process.memory()?))];
+        Ok(said.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+
     fn grow(&mut self, entries: u32) -> Result<(), Error> {
         let routes = self.growth.next(entries)?;
-        let line = route(&routes, self.table, &self.uplink);
+        let line = route(&routes, &self.table, &self.uplink);
         self.ask(&line).map(drop)
     }
 
     fn stop(self: Box<Self>) -> Result<(), Error> {
         self.process.stop()
-    }
-}
-
-/// Asks at a command socket, and returns the end of the answer.
-fn ask(socket: &Path, line: &str, within: Duration) -> io::Result<Response> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(within))?;
-    let request = Request::Command { line: line.into(), json: true };
-    writeln!(stream, "{}", serde_json::to_string(&request)?)?;
-    let mut lines = BufReader::new(stream);
-    loop {
-        let mut answer = String::new();
-        if lines.read_line(&mut answer)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
-        }
-        match serde_json::from_str(&answer)? {
-            Response::Part(_) => {}
-            end => return Ok(end),
-        }
     }
 }
 
@@ -195,13 +209,9 @@ fn sum(threads: &Value, index: Option<usize>) -> u64 {
     threads.as_array().into_iter().flatten().map(row).sum()
 }
 
-/// quiverd beside this program, or above it where this one is a test.
-fn built() -> Result<PathBuf, Error> {
-    let missing =
-        || Error::Missing { program: "quiverd".to_owned(), remedy: "run `cargo build -p quiverd`".to_owned() };
-    let this = std::env::current_exe().map_err(Error::file("/proc/self/exe"))?;
-    let found = this.ancestors().skip(1).take(2).map(|folder| folder.join("quiverd")).find(|path| path.is_file());
-    found.ok_or_else(missing)
+/// The words that name it in commands.
+fn word(job: &Job<'_>) -> String {
+    table(job).map_or(String::new(), |_| format!("table {TABLE}"))
 }
 
 /// One of its two interfaces, and the part of it that the frames of the case belong to.
@@ -222,6 +232,7 @@ fn wires(job: &Job<'_>, traffic: &Traffic) -> [Wire; 2] {
         let interface = match &job.ports[at] {
             Port::Memif { id, .. } => format!("memif{}/{id}", job.socket_number(at)),
             Port::Host { name, .. } => format!("host-{name}"),
+            Port::Tap { .. } => format!("tap{at}"),
         };
         let part = traffic.sides[at].tags.first().map(|tag| format!("{interface}.{tag}"));
         Wire { interface, part }
@@ -237,7 +248,7 @@ fn table(job: &Job<'_>) -> Option<String> {
         (Function::Ip4, Feature::None) if is_large => "large",
         _ => return None,
     };
-    Some(format!("ip table add 1 {words}"))
+    Some(format!("ip table add {TABLE} {words}"))
 }
 
 fn route(routes: &Routes, table: &str, interface: &str) -> String {
@@ -268,7 +279,7 @@ fn commands(job: &Job<'_>, traffic: &Traffic, wires: &[Wire; 2]) -> Vec<String> 
         Function::Ip4 => {
             commands.extend(table(job));
             for (wire, side) in wires.iter().zip(&traffic.sides) {
-                router(&mut commands, wire.ends(), side, table(job).is_some());
+                router(&mut commands, wire.ends(), side, &word(job));
             }
         }
     }
@@ -296,9 +307,20 @@ fn interface(commands: &mut Vec<String>, job: &Job<'_>, at: usize, wire: &Wire, 
             ));
         }
         Port::Host { name, .. } => {
-            commands.push(format!("create host-interface name {name} num-rx-queues {}", job.cpus.len().max(1)));
+            let queues = job.cpus.len().clamp(1, QUEUES_MAX);
+            commands.push(format!("create host-interface name {name} num-rx-queues {queues}"));
             commands.push(format!("set interface mac address {interface} {}", side.gateway));
         }
+        Port::Tap { name, .. } => {
+            let queues = job.cpus.len().clamp(1, QUEUES_MAX);
+            commands.push(format!(
+                "create tap id {at} host-if-name {name} host-mtu-size {MTU} num-rx-queues {queues} hw-addr {}",
+                side.gateway
+            ));
+        }
+    }
+    if job.case.pace != Pace::Own {
+        commands.push(format!("set interface rx-mode {interface} {}", job.case.pace.word()));
     }
     commands.push(format!("set interface state {interface} up"));
     if let Some(part) = part {
@@ -313,14 +335,15 @@ fn interface(commands: &mut Vec<String>, job: &Job<'_>, at: usize, wire: &Wire, 
 }
 
 /// Gives an interface its address, its neighbours and the routes that lead to them.
-fn router(commands: &mut Vec<String>, interface: &str, side: &Side, has_table: bool) {
-    if has_table {
-        commands.push(format!("set interface ip table {interface} 1"));
+fn router(commands: &mut Vec<String>, interface: &str, side: &Side, table: &str) {
+    if !table.is_empty() {
+        commands.push(format!("set interface ip table {interface} {TABLE}"));
     }
     commands.push(format!("set interface ip address {interface} {}/{LINK_LENGTH}", side.address));
-    for Routes { next_hop, station, .. } in &side.routes {
+    for (next_hop, station) in side.hops() {
         commands.push(format!("ip neighbor {interface} {next_hop} {station} static"));
     }
-    let table = if has_table { "table 1" } else { "" };
-    commands.extend(side.routes.iter().map(|routes| route(routes, table, interface)));
+    if !routes::are_messages(&side.routes) {
+        commands.extend(side.routes.iter().map(|routes| route(routes, table, interface)));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write, pipe};
 use std::time::Duration;
 
-use crate::process::{Process, Progress, program};
+use crate::process::{Process, Progress, RESIDENT, program};
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
 
 /// What errors call it.
@@ -37,6 +37,7 @@ impl Testpmd {
                 format!("--vdev=net_memif{at},role=client,id={id},socket={socket},socket-abstract=no,rsize={ring},bsize=2048")
             }
             Port::Host { name, .. } => format!("--vdev=net_af_packet{at},iface={name},qpairs={}", job.cpus.len()),
+            Port::Tap { name, .. } => format!("--vdev=net_tap{at},iface={name}"),
         });
         // Number 0 takes commands, the others forward.
         let others = cores::list(&cores::others(job));
@@ -110,7 +111,8 @@ impl Device for Testpmd {
         loop {
             let line = "show port summary all";
             let answer = self.ask(line)?;
-            let ports = answer.lines().filter(|line| line.contains("net_memif") || line.contains("net_af_packet"));
+            let drivers = ["net_memif", "net_af_packet", "net_tap"];
+            let ports = answer.lines().filter(|line| drivers.iter().any(|driver| line.contains(driver)));
             if ports.filter(|line| line.split_whitespace().any(|word| word == "up")).count() == 2 {
                 break;
             }
@@ -135,6 +137,10 @@ impl Device for Testpmd {
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
         let answer = self.ask("show fwd stats all")?;
         Ok(counters(&answer))
+    }
+
+    fn holdings(&mut self) -> Result<BTreeMap<&'static str, f64>, Error> {
+        Ok(BTreeMap::from([(RESIDENT, self.process.memory()?)]))
     }
 
     fn grow(&mut self, _: u32) -> Result<(), Error> {

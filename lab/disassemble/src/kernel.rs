@@ -32,6 +32,8 @@ impl Level {
 /// What a loop is made of.
 #[derive(Default)]
 pub struct Facts {
+    /// Bytes of the functions.
+    pub bytes: usize,
     /// Instructions in loops.
     pub instructions: usize,
     /// Those that use registers of the level's width.
@@ -78,6 +80,7 @@ fn examine(
     };
     let mut report = |problem: String, at: u64| _ = problems.entry(problem).or_insert(at);
     let before = facts.full;
+    facts.bytes += function.code.len();
     if flow.looping().next().is_none() {
         report("has no loop".into(), function.address);
     }

@@ -19,6 +19,10 @@ use quiver_testkit::executor::Executor;
 /// Functions that loops may call, each with the reason.
 const COLD: &str = include_str!("../cold-calls.txt");
 
+/// What is in front of the names of products, over frames and over relays.
+const FUSED: &str = "fused: ";
+const RELAYED: &str = "relayed: ";
+
 fn main() -> ExitCode {
     let Some(file) = std::env::args_os().nth(1).map(PathBuf::from) else {
         eprintln!("usage: quiver-disassemble FILE; `cargo xtask disassemble` builds the daemon and gives it");
@@ -72,16 +76,25 @@ fn daemon(file: &Path) -> Result<(), String> {
     let (mut unused, mut failed) = (listed.clone(), false);
     let kernels = registered()?;
     println!(
-        "{:<28} {:<9} {:>12} {:>11} {:>9}  cold calls",
-        "kernel", "level", "instructions", "full width", "narrower"
+        "{:<28} {:<9} {:>6} {:>12} {:>11} {:>9}  cold calls",
+        "kernel", "level", "bytes", "instructions", "full width", "narrower"
     );
+    let (mut instances, mut bytes) = (0, 0);
     for (name, kernel) in &kernels {
         for level in LEVELS {
             let (facts, problems) = kernel::check(&binary, kernel, level, &listed);
             unused.retain(|name| !facts.cold.contains(*name));
             let cold: Vec<_> = facts.cold.iter().map(String::as_str).collect();
             let (instructions, full, narrow) = (facts.instructions, facts.full, facts.narrow);
-            println!("{name:<28} {:<9} {instructions:>12} {full:>11} {narrow:>9}  {}", level.name, cold.join(", "));
+            if name.starts_with(FUSED) || name.starts_with(RELAYED) {
+                (instances, bytes) = (instances + 1, bytes + facts.bytes);
+            }
+            println!(
+                "{name:<28} {:<9} {:>6} {instructions:>12} {full:>11} {narrow:>9}  {}",
+                level.name,
+                facts.bytes,
+                cold.join(", ")
+            );
             for (problem, at) in problems {
                 eprintln!("{name} ({}): {problem}, at {at:#x}", level.name);
                 failed = true;
@@ -93,6 +106,12 @@ fn daemon(file: &Path) -> Result<(), String> {
         failed = true;
     }
     println!("{} kernels at {} levels", kernels.len(), LEVELS.len());
+    let all = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    println!(
+        "products: {} chains, over frames and over relays, for all drivers: {instances} instances of {bytes} bytes; \
+         the program with its symbols: {all} bytes",
+        instances / 2 / LEVELS.len()
+    );
     if failed { Err("not every hot function is what it should be".into()) } else { Ok(()) }
 }
 
@@ -107,7 +126,7 @@ fn registered() -> Result<Vec<(String, &'static str)>, String> {
     let nodes = graph.nodes().filter_map(|id| Some((graph.name(id).to_owned(), graph.kernel(id)?)));
     let products = dataplane.products().iter().flat_map(|product| {
         let [frames, relays] = product.kernels;
-        [(format!("fused: {}", product.name), frames), (format!("relayed: {}", product.name), relays)]
+        [(format!("{FUSED}{}", product.name), frames), (format!("{RELAYED}{}", product.name), relays)]
     });
     let all: Vec<_> = nodes.chain(products).collect();
     if all.is_empty() { Err("the daemon registers no stage".into()) } else { Ok(all) }

@@ -1,13 +1,12 @@
 //! A quiverd of its own: the program as users start it, spoken to at its command socket.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use quiver_control::protocol::{Request, Response};
+use quiver_control::protocol::Response;
+use quiver_daemon::ask;
 use quiver_netns::Namespace;
 use serde_json::Value;
 
@@ -91,7 +90,7 @@ impl Daemon {
     /// # Errors
     /// The command is refused, or there is no answer: then [`Error::Ended`] if the process is gone.
     pub fn ask(&mut self, line: &str) -> Result<Value, Error> {
-        match self.answer(line) {
+        match ask(&self.socket, line, ANSWER_WITHIN) {
             Ok(Response::Done(answer)) => Ok(answer.json),
             Ok(Response::Error(refusal)) => {
                 Err(Error::Refused { name: self.name.clone(), command: line.into(), what: refusal.what })
@@ -122,24 +121,6 @@ impl Daemon {
         Error::NotReady { name: self.name.clone(), awaited: awaited.into(), seconds: within.as_secs() }
     }
 
-    fn answer(&self, line: &str) -> io::Result<Response> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-        let request = Request::Command { line: line.into(), json: true };
-        writeln!(stream, "{}", serde_json::to_string(&request)?)?;
-        let mut lines = BufReader::new(stream);
-        loop {
-            let mut answer = String::new();
-            if lines.read_line(&mut answer)? == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
-            }
-            match serde_json::from_str(&answer)? {
-                Response::Part(_) => {}
-                end => return Ok(end),
-            }
-        }
-    }
-
     /// The end of its log.
     fn said(&self) -> String {
         let text = fs::read(&self.log).unwrap_or_default();
@@ -164,10 +145,5 @@ impl Drop for Daemon {
 /// # Errors
 /// [`Error::Start`] with the place where it should be.
 pub fn built(program: &str) -> Result<PathBuf, Error> {
-    let this = std::env::current_exe().map_err(|error| Error::Start { program: program.into(), error })?;
-    let found = this.ancestors().skip(1).take(2).map(|folder| folder.join(program)).find(|path| path.is_file());
-    found.ok_or_else(|| Error::Start {
-        program: this.with_file_name(program),
-        error: io::Error::new(io::ErrorKind::NotFound, "it is not built: `cargo build --workspace`"),
-    })
+    quiver_daemon::built(program).map_err(|error| Error::Start { program: program.into(), error })
 }

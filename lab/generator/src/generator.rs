@@ -1,14 +1,10 @@
 //! The generator: a quiverd with one worker that only polls, and two links to the device.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use quiver_netns::Namespace;
-use serde_json::Value;
-
 use crate::daemon::{Daemon, Start};
-use crate::{Error, Streams};
+use crate::link::configuration;
+use crate::{Counts, Direction, Drops, Error, Outcome, Sending, Setup, Streams, Watch};
 
 /// What errors and counters call it.
 pub const NAME: &str = "generator";
@@ -17,167 +13,12 @@ const UP_WITHIN: Duration = Duration::from_secs(20);
 /// How often is looked whether something has come about.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// A link to the device, by the generator's end of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Link {
-    /// Shared memory, whose socket the generator listens at: the device is the slave.
-    Memif {
-        /// The socket.
-        socket: PathBuf,
-        /// Its number there.
-        id: u32,
-    },
-    /// The slave's end of such a link.
-    MemifSlave {
-        /// The socket.
-        socket: PathBuf,
-        /// Its number there.
-        id: u32,
-    },
-    /// A kernel interface of the generator's namespace, by AF_PACKET.
-    Host {
-        /// Its name.
-        name: String,
-    },
-    /// A TAP interface, whose kernel end is the device's.
-    Tap {
-        /// The file of the namespace where that end is.
-        namespace: String,
-        /// That end's name.
-        name: String,
-    },
-}
-
-/// How a generator is started.
-pub struct Setup<'run> {
-    /// The program quiverd.
-    pub program: PathBuf,
-    /// Where its files lie.
-    pub folder: PathBuf,
-    /// The core that it generates on.
-    pub core: usize,
-    /// Where its control thread runs: anywhere if there are none.
-    pub control: Vec<usize>,
-    /// The network namespace that it lives in, if not this process's.
-    pub namespace: Option<&'run Namespace>,
-    /// To the device's first and second port.
-    pub links: [Link; 2],
-    /// The most bytes of a frame behind its Ethernet header.
-    pub mtu: u16,
-}
-
-/// Packets that were lost or dropped on the way, by the name of the node and the reason there.
-pub type Drops = BTreeMap<String, u64>;
-
 /// A running generator.
 pub struct Generator {
     daemon: Daemon,
     version: String,
     configuration: Vec<String>,
     interfaces: [String; 2],
-}
-
-/// What is sent.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Sending {
-    /// So many packets per second in each direction, and so many in all.
-    Paced {
-        /// Packets per second.
-        rate: u64,
-        /// Packets in all.
-        packets: u64,
-    },
-    /// As fast as it goes, for so long.
-    Flat {
-        /// How long.
-        time: Duration,
-    },
-    /// A window of packets in each direction that circle through the device, for so long: the next comes when one is back.
-    Window {
-        /// Packets of each direction that are on their way at most.
-        packets: u32,
-        /// How long.
-        time: Duration,
-    },
-}
-
-/// What is to be measured beside.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Watch {
-    /// How long packets take. Costs the generator time.
-    pub latency: bool,
-    /// How evenly they leave.
-    pub gaps: bool,
-}
-
-/// What became of the packets of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Made, and put on the way to the device.
-    pub sent: u64,
-    /// Back, each once.
-    pub received: u64,
-    /// Back once more.
-    pub duplicated: u64,
-    /// Back behind a later one.
-    pub reordered: u64,
-}
-
-/// One direction of a trial.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Direction {
-    /// What became of its packets.
-    pub counts: Counts,
-    /// How long they took, as `show packet-generator` tells it; with the HDR histogram.
-    pub latency: Option<Value>,
-    /// The times between them, the same way.
-    pub gaps: Option<Value>,
-}
-
-/// What came of a trial.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Outcome {
-    /// Of the packets that enter the device by its first port, and by its second.
-    pub directions: [Direction; 2],
-    /// Packets that should have been sent, in both directions; none where there was no number.
-    pub intended: Option<u64>,
-    /// How long packets were sent.
-    pub sending: Duration,
-    /// Packets that were back within that time, in both directions.
-    pub within: u64,
-    /// How long it took in all.
-    pub effective: Duration,
-    /// What the generator itself lost: by node and reason.
-    pub drops: Drops,
-}
-
-impl Outcome {
-    /// The sum of both directions.
-    pub fn counts(&self) -> Counts {
-        let [one, other] = [&self.directions[0].counts, &self.directions[1].counts];
-        Counts {
-            sent: one.sent + other.sent,
-            received: one.received + other.received,
-            duplicated: one.duplicated + other.duplicated,
-            reordered: one.reordered + other.reordered,
-        }
-    }
-
-    /// Packets of both directions that did not come back.
-    pub fn lost(&self) -> u64 {
-        let Counts { sent, received, .. } = self.counts();
-        sent.saturating_sub(received)
-    }
-
-    /// Packets that were not sent in time: the generator is too slow.
-    pub fn unsent(&self) -> u64 {
-        self.intended.map_or(0, |intended| intended.saturating_sub(self.counts().sent))
-    }
-
-    /// The rate at which packets came back while others were sent, per second, in both directions.
-    pub fn receive_rate(&self) -> f64 {
-        self.within as f64 / self.sending.as_secs_f64().max(1e-9)
-    }
 }
 
 impl Generator {
@@ -234,6 +75,11 @@ impl Generator {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.daemon.id()
+    }
+
+    /// Bytes of its memory that are resident (proc(5), `VmRSS`); none if the kernel does not say so.
+    pub fn memory(&self) -> Option<f64> {
+        quiver_daemon::resident(self.id()).ok()
     }
 
     /// Packets that it lost since its start, by node and reason.
@@ -321,7 +167,7 @@ impl Generator {
     pub fn ceiling(&mut self, streams: &Streams, watch: Watch, time: Duration) -> Result<f64, Error> {
         let settle = Duration::from_millis(50);
         // In a closed loop: what is sent flat out overflows the rings, and where frames are long little comes back.
-        let sending = Sending::Window { packets: streams.window(), time };
+        let sending = Sending::Window { packets: streams.usual_window(), time };
         let outcome = self.trial(streams, sending, watch, settle)?;
         Ok(outcome.receive_rate() / 2.0)
     }
@@ -399,60 +245,4 @@ impl Generator {
 /// then is not sent, and the generator was the limit.
 fn tolerance(time: Duration) -> Duration {
     (time / 50).max(Duration::from_millis(20))
-}
-
-/// The commands, and the names of the interfaces towards the device.
-fn configuration(setup: &Setup<'_>) -> (Vec<String>, [String; 2]) {
-    let mut lines = Vec::new();
-    let mut names = [String::new(), String::new()];
-    for (side, link) in setup.links.iter().enumerate() {
-        // A socket of its own for each end, which may be the same file.
-        let number = side + 1;
-        let first = setup.links[..side].iter().position(|other| socket(other) == socket(link));
-        let name = match link {
-            Link::Memif { socket, id } | Link::MemifSlave { socket, id } => {
-                let is_slave = matches!(link, Link::MemifSlave { .. });
-                let shared = first.filter(|first| matches!(setup.links[*first], Link::MemifSlave { .. }) == is_slave);
-                if shared.is_none() {
-                    // A daemon that is both master and slave knows the socket by two names.
-                    let folder = socket.parent().filter(|_| is_slave);
-                    let path = match (folder, folder.and_then(Path::file_name), socket.file_name()) {
-                        (Some(folder), Some(again), Some(name)) => folder.join("..").join(again).join(name),
-                        _ => socket.clone(),
-                    };
-                    lines.push(format!("create memif socket id {number} filename {}", path.display()));
-                }
-                let number = shared.map_or(number, |first| first + 1);
-                let role = if is_slave { "slave" } else { "master" };
-                lines.push(format!("create interface memif id {id} socket-id {number} {role}"));
-                format!("memif{number}/{id}")
-            }
-            Link::Host { name } => {
-                lines.push(format!("create host-interface name {name}"));
-                format!("host-{name}")
-            }
-            Link::Tap { namespace, name } => {
-                let mtu = setup.mtu;
-                lines.push(format!("create tap id {side} host-ns {namespace} host-if-name {name} host-mtu-size {mtu}"));
-                format!("tap{side}")
-            }
-        };
-        let own = format!("pg{side}");
-        lines.push(format!("create packet-generator interface {own}"));
-        lines.push(format!("set interface l2 xconnect {own} {name}"));
-        lines.push(format!("set interface l2 xconnect {name} {own}"));
-        for interface in [&own, &name] {
-            lines.push(format!("set interface rx-mode {interface} polling"));
-            lines.push(format!("set interface state {interface} up"));
-        }
-        names[side] = name;
-    }
-    (lines, names)
-}
-
-fn socket(link: &Link) -> Option<&PathBuf> {
-    match link {
-        Link::Memif { socket, .. } | Link::MemifSlave { socket, .. } => Some(socket),
-        Link::Host { .. } | Link::Tap { .. } => None,
-    }
 }

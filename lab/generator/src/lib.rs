@@ -8,8 +8,12 @@ pub mod cores;
 pub mod daemon;
 mod error;
 mod generator;
+mod link;
 mod streams;
+mod trial;
 
 pub use error::Error;
-pub use generator::{Counts, Direction, Drops, Generator, Link, NAME, Outcome, Sending, Setup, Watch};
+pub use generator::{Generator, NAME};
+pub use link::{Link, Setup};
 pub use streams::Streams;
+pub use trial::{Counts, Direction, Drops, Outcome, Sending, Watch};

@@ -21,6 +21,8 @@ pub struct Streams {
     pub directions: [String; 2],
     /// The sum of the bytes of a round of frames, checksums and tags included, and how many these are.
     frames: (u32, u32),
+    /// As the case has it.
+    window: Option<u32>,
 }
 
 impl Streams {
@@ -50,16 +52,24 @@ impl Streams {
             }
             if !has_stations {
                 let to = if case.function == Function::Ip4 { own.gateway } else { other.station };
-                words += &format!(" data {{ IP4: {} -> {to} }}", own.station);
+                let addresses = other
+                    .destinations
+                    .map_or(String::new(), |[first, last]| format!(" UDP: {} -> random:{first}-{last}", own.address));
+                words += &format!(" data {{ IP4: {} -> {to}{addresses} }}", own.station);
             }
             words
         });
-        Streams { directions, frames }
+        Streams { directions, frames, window: case.window.map(|window| window.0.into()) }
     }
 
-    /// Packets of each direction that can circle in a closed loop without one being lost: fewer than rings of 1,024
-    /// buffers of 2,048 bytes have room for.
+    /// Packets of each direction that circle in a closed loop.
     pub fn window(&self) -> u32 {
+        self.window.unwrap_or_else(|| self.usual_window())
+    }
+
+    /// As many as can circle through any device without one being lost: fewer than rings of 1,024 buffers of 2,048 bytes
+    /// have room for.
+    pub fn usual_window(&self) -> u32 {
         let (bytes, frames) = self.frames;
         if bytes > frames * BUFFER { 128 } else { 256 }
     }
@@ -86,6 +96,9 @@ mod tests {
         let own = "profile ethip4-ip4src253 reverse size 60 data { IP4: 02:00:00:00:00:02 -> 02:00:00:00:02:00 }";
         assert_eq!(plain.directions[1], own);
         assert_eq!(plain.bits_per_second(1e6), 672e6);
+        let shaped = streams("function: ip4, frame: 64, scale: 1k, shape: bgp");
+        let own = "size 60 data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:01:00 UDP: 198.18.1.1 -> random:128.0.0.0-191.255.255.255 }";
+        assert!(shaped.directions[0].ends_with(own), "{shaped:?}");
         let mixed = streams("function: l2xc, encap: dot1q, frame: imix");
         let own = "size 28x64,16x570,4x1518 vlan 200 data { IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:01 }";
         assert!(mixed.directions[1].ends_with(own), "{mixed:?}");

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::panic::resume_unwind;
 use std::process::Command;
 use std::thread::JoinHandle;
-use std::{io, thread};
+use std::{fs, io, thread};
 
 use nix::sched::{CloneFlags, setns};
 
@@ -23,6 +23,18 @@ impl Namespace {
         run(Command::new("ip").args(["netns", "add", name]))?;
         let namespace = Self { name: name.to_owned() };
         namespace.ip("link set dev lo up")?;
+        Ok(namespace)
+    }
+
+    /// Makes the namespace without IPv6, whose interfaces send nothing by themselves.
+    pub fn add_silent(world: &World, name: &str) -> Result<Self, Error> {
+        let namespace = Self::add(world, name)?;
+        for of in ["all", "default"] {
+            let path = format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6");
+            // A kernel without IPv6 has no such file.
+            let written = namespace.within(|| if fs::exists(&path)? { fs::write(&path, "1") } else { Ok(()) })?;
+            written.map_err(|e| Error::system(format!("write 1 to {path}"), e))?;
+        }
         Ok(namespace)
     }
 

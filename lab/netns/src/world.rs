@@ -20,10 +20,10 @@ use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::Mode;
-use nix::unistd::{chroot, dup2_stderr, dup2_stdout, fchdir, getegid, geteuid};
+use nix::unistd::{Pid, chroot, dup2_stderr, dup2_stdout, fchdir, getegid, geteuid};
 
 use crate::{Error, Rights, rights, run};
 
@@ -34,6 +34,15 @@ const KEPT: u8 = b'k';
 
 /// Set once the inner process need not die with the outer one.
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// What becomes of a signal by which a user ends a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signalled {
+    /// The world ends.
+    Ends,
+    /// Its first process gets it, and may end in good order; the second signal ends the world.
+    PassesOn,
+}
 
 /// Proof of living in a world, where namespaces may be made freely.
 #[derive(Debug)]
@@ -46,7 +55,25 @@ pub struct World {
 /// Returns only inside. The process that the caller started waits for the inner one and exits with its status. Call it
 /// before any thread is started, for the kernel makes a user namespace only for a program of one thread.
 pub fn enter() -> Result<World, Error> {
-    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside() } else { outside() }
+    enter_as(Signalled::Ends)
+}
+
+/// The same, but the first signal by which the user ends the program goes to the process inside, which has handlers for it.
+///
+/// Where the machine allows it, `/proc` shows the processes of the world there, as they count themselves, and shared memory by
+/// name is the world's own.
+pub fn enter_handling_signals() -> Result<World, Error> {
+    let world = enter_as(Signalled::PassesOn)?;
+    let none: Option<&str> = None;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    // Containers may forbid either. Then they are the machine's, which does no harm but that less is seen and cleaned up.
+    let _ = mount(Some("world"), "/dev/shm", Some("tmpfs"), flags, none);
+    let _ = mount(Some("proc"), "/proc", Some("proc"), flags, none);
+    Ok(world)
+}
+
+fn enter_as(signalled: Signalled) -> Result<World, Error> {
+    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside() } else { outside(signalled) }
 }
 
 impl World {
@@ -65,7 +92,7 @@ impl World {
     }
 }
 
-fn outside() -> Result<World, Error> {
+fn outside(signalled: Signalled) -> Result<World, Error> {
     let user = match rights() {
         Rights::Own => CloneFlags::empty(),
         Rights::UserNamespace => CloneFlags::CLONE_NEWUSER,
@@ -97,7 +124,7 @@ fn outside() -> Result<World, Error> {
         .process_group(0)
         .spawn()
         .map_err(|source| Error::Start { command: program.display().to_string(), source })?;
-    exit(wait(child, lifeline, signals)?)
+    exit(wait(child, lifeline, signals, signalled)?)
 }
 
 /// The signals by which a user ends a program.
@@ -106,7 +133,7 @@ fn signals() -> SigSet {
 }
 
 /// Waits until the world ends, is stopped by a signal or is kept; returns the exit status for the user.
-fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd) -> Result<i32, Error> {
+fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd, mut first: Signalled) -> Result<i32, Error> {
     let mut stopped_by = None;
     loop {
         let mut events =
@@ -117,6 +144,12 @@ fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd) -> Result
         };
         let [lifeline_event, signal_event] = events.map(|event| event.any() == Some(true));
         if signal_event && let Ok(Some(signal)) = signals.read_signal() {
+            if std::mem::replace(&mut first, Signalled::Ends) == Signalled::PassesOn {
+                let signal = Signal::try_from(signal.ssi_signo as i32);
+                let passed = signal.and_then(|signal| kill(Pid::from_raw(child.id() as i32), signal));
+                passed.map_err(|e| Error::system("pass a signal on", e))?;
+                continue;
+            }
             stopped_by = Some(signal.ssi_signo as i32);
             // Killing the first process makes the kernel kill every other one of the world.
             child.kill().map_err(|e| Error::system("stop the world", e))?;

@@ -3,12 +3,15 @@
 //! Where they cannot be installed, without Python or without a network, the error says why, and the tests are reported
 //! as ignored.
 
+mod moto;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+pub use moto::{Moto, REQUIREMENTS as MOTO, Tls};
 
 /// The packages of a test, or why they are missing.
 pub struct Packages(Result<PathBuf, String>);

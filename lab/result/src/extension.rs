@@ -151,6 +151,18 @@ pub enum Busy {
     },
 }
 
+impl Busy {
+    /// Of one packet, in the unit of its kind: of the same kind only, two are compared.
+    pub fn amount(&self) -> Amount {
+        match *self {
+            Busy::ThreadTicks { ticks_per_packet }
+            | Busy::NodeClocks { ticks_per_packet }
+            | Busy::CoreCycles { ticks_per_packet } => ticks_per_packet,
+            Busy::CpuTime { nanoseconds_per_packet } => nanoseconds_per_packet,
+        }
+    }
+}
+
 /// A word sent from core to core and back. A trial during which it changed is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -42,7 +42,8 @@ impl<'run> Test<'run> {
         self.counters_before = std::mem::take(&mut bed.counters_before);
         // Who has ended counts nothing any more; what it was is in the message.
         self.counters_after = bed.counters().unwrap_or_default();
-        self.trials = std::mem::take(&mut bed.records);
+        self.trials.append(&mut bed.records);
+        self.figures.extend(bed.oversubscription());
     }
 
     /// The document: of a test that failed, what is known of it.
@@ -103,7 +104,9 @@ fn test_type(search: Search) -> TestType {
         Search::Mrr => TestType::Mrr,
         Search::Soak => TestType::Soak,
         Search::Reconf => TestType::Reconf,
-        Search::BackToBack | Search::ClosedLoop | Search::Power => TestType::Device,
+        Search::BackToBack | Search::ClosedLoop | Search::Power | Search::Endurance | Search::SpeedUp => {
+            TestType::Device
+        }
     }
 }
 
@@ -118,7 +121,15 @@ pub fn headline(document: &Document) -> Option<(&'static str, f64, &'static str)
             let figures = &document.quiver.as_ref()?.figures;
             let find = |name: &str| figures.iter().find(|figure| figure.name == name).map(|figure| figure.value.get());
             let circling = find("closed_loop_pps").map(|rate| ("closed loop", rate, "pps"));
-            circling.or_else(|| find("burst_frames").map(|frames| ("burst", frames, "frames")))
+            let highest =
+                figures.iter().rev().find(|figure| figure.name.starts_with("ndr_") && figure.name.ends_with('c'));
+            let circling = circling.or_else(|| highest.map(|figure| ("NDR of most cores", figure.value.get(), "pps")));
+            let burst = || find("burst_frames").map(|frames| ("burst", frames, "frames"));
+            let joules =
+                || find("energy_per_million_packets").map(|joules| ("energy of a million packets", joules, "J"));
+            let cpu = || find("cpu_seconds_per_million_packets");
+            let seconds = || cpu().map(|seconds| ("CPU time of a million packets", seconds, "s"));
+            circling.or_else(burst).or_else(joules).or_else(seconds)
         }
         _ => None,
     }

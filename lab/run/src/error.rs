@@ -12,6 +12,9 @@ pub enum Error {
     /// The search ends without an answer, or was set up wrongly.
     #[error(transparent)]
     Search(#[from] quiver_search::Error),
+    /// Namespaces and interfaces between them.
+    #[error(transparent)]
+    Place(#[from] quiver_netns::Error),
     /// The user.
     #[error("interrupted: what was found until then is here")]
     Interrupted,

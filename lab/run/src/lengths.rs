@@ -1,6 +1,7 @@
 //! How long everything takes: CSIT's goals, or shorter ones.
 
 use quiver_search::burst::Burst;
+use quiver_search::endurance::Endurance;
 use quiver_search::latency::Latency;
 use quiver_search::mlr::{Goal, Mlr};
 use quiver_search::mrr::Mrr;
@@ -13,21 +14,31 @@ use quiver_search::{Error, Load, Seconds};
 pub struct Lengths {
     /// Seconds of a trial, if not CSIT's.
     trial: Option<f64>,
+    /// Seconds of endurance, if not hours.
+    endurance: Option<f64>,
 }
 
 /// With shorter trials intervals are this wide, and NDR and PDR have trials for so many of their lengths at each load.
 const SHORT_WIDTH: f64 = 0.05;
 const SHORT_TRIALS: f64 = 3.0;
+/// What changes less than this part of itself over the whole time is steady.
+const ENDURANCE_TOLERANCE: f64 = 0.005;
 
 impl Lengths {
     /// CSIT's: hours for all cases.
-    pub const CSIT: Lengths = Lengths { trial: None };
+    pub const CSIT: Lengths = Lengths { trial: None, endurance: None };
     /// For continuous integration and a first look: trials of 0.1 s.
-    pub const SHORT: Lengths = Lengths { trial: Some(0.1) };
+    pub const SHORT: Lengths = Lengths { trial: Some(0.1), endurance: None };
 
     /// Trials of so many seconds, few of them, and wider intervals. Above 0, and 1,000 at most.
     pub fn of_trials(seconds: f64) -> Option<Lengths> {
-        (seconds > 0.0 && seconds <= 1000.0).then_some(Lengths { trial: Some(seconds) })
+        (seconds > 0.0 && seconds <= 1000.0).then_some(Lengths { trial: Some(seconds), endurance: None })
+    }
+
+    /// With so many seconds of endurance.
+    #[must_use]
+    pub fn enduring(self, seconds: Option<f64>) -> Lengths {
+        Lengths { endurance: seconds, ..self }
     }
 
     /// Whether goals are CSIT's.
@@ -92,6 +103,14 @@ impl Lengths {
     pub(crate) fn settling(self, asked: Seconds) -> Seconds {
         let short = self.trial.and_then(|trial| Seconds::new(trial).ok());
         short.map_or(asked, |short| if short < asked { short } else { asked })
+    }
+
+    /// Trials of ten seconds for four hours, or twenty short ones.
+    pub(crate) fn endurance(self, load: Load) -> Result<Endurance, Error> {
+        let (trial, duration) = self.trial.map_or((10.0, 4.0 * 3600.0), |trial| (trial, 20.0 * trial));
+        let duration = self.endurance.unwrap_or(duration);
+        let (trial, duration) = (Seconds::new(trial.min(duration))?, Seconds::new(duration)?);
+        Ok(Endurance { load, trial, duration, tolerance: ENDURANCE_TOLERANCE })
     }
 
     pub(crate) fn reconf(self, load: Load) -> Result<Reconf, Error> {

@@ -5,42 +5,74 @@
 #![forbid(unsafe_code)]
 
 mod bed;
+mod cores;
 mod document;
+mod endure;
 mod error;
 mod lengths;
+mod links;
+mod losses;
 mod machine;
+mod place;
 mod seek;
+mod speed_up;
 mod turns;
 
-pub use bed::Stop;
+pub use bed::{OVERSUBSCRIBED, Stop};
 pub use document::headline;
 pub use error::Error;
 pub use lengths::Lengths;
+pub use place::Place;
 pub use turns::{Comparison, compare, groups};
+
+use std::path::PathBuf;
 
 use quiver_result::Document;
 use quiver_search::Progress;
 use quiver_suite::Case;
+use quiver_suite::field::Search;
+
+/// How cases are measured, whatever they are.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// How long everything takes.
+    pub lengths: Lengths,
+    /// The device's program, a certain build of it say; without one it is the one that is installed.
+    pub program: Option<PathBuf>,
+}
+
+impl From<Lengths> for Terms {
+    fn from(lengths: Lengths) -> Terms {
+        Terms { lengths, program: None }
+    }
+}
 
 /// Runs a case, and gives its document, which tells also of a failure. `tell` hears between any two trials.
 ///
 /// # Errors
 /// [`Error::Lacking`]: the machine cannot run it, and there is no document. [`Error::Figure`] and [`Error::Clock`]: there
 /// cannot be one.
-pub fn run(case: &Case, lengths: Lengths, stop: &Stop, tell: &mut dyn FnMut(&Progress)) -> Result<Document, Error> {
+pub fn run(
+    case: &Case,
+    place: &Place,
+    terms: &Terms,
+    stop: &Stop,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Document, Error> {
     stop.check()?;
     let mut test = document::Test::new(case)?;
-    let found = match bed::Bed::start(case, lengths, stop) {
+    if case.search == Search::SpeedUp {
+        let found = speed_up::run(case, place, terms, stop, &mut test, tell);
+        return match found.map_err(|error| stop.check().err().unwrap_or(error)).map_err(unavailable) {
+            Err(lacking @ Error::Lacking(_)) => Err(lacking),
+            found => test.document(found),
+        };
+    }
+    let found = match bed::Bed::start(case, place, terms, stop).map_err(unavailable) {
         Err(lacking @ Error::Lacking(_)) => return Err(lacking),
-        // A program that is not there, or a job that is not possible, is no failure of the device.
-        Err(Error::Device(
-            error @ (quiver_device::Error::Missing { .. } | quiver_device::Error::Impossible { .. }),
-        )) => {
-            return Err(Error::Lacking(error.to_string()));
-        }
         Err(error) => Err(error),
         Ok(mut bed) => {
-            let found = seek::seek(&mut bed, case.search, lengths, &mut test.figures, tell);
+            let found = seek::seek(&mut bed, case.search, terms.lengths, &mut test.figures, tell);
             // Ctrl-C reaches the processes of this terminal, too: what fails then has been interrupted.
             let found = found.map_err(|error| stop.check().err().unwrap_or(error));
             test.learn(&mut bed);
@@ -50,4 +82,13 @@ pub fn run(case: &Case, lengths: Lengths, stop: &Stop, tell: &mut dyn FnMut(&Pro
     };
     let found = found.map_err(|error| stop.check().err().unwrap_or(error));
     test.document(found)
+}
+
+/// A program that is not there, or a job that is not possible, is no failure of the device.
+fn unavailable(error: Error) -> Error {
+    use quiver_device::Error::{Impossible, Missing};
+    match error {
+        Error::Device(error @ (Missing { .. } | Impossible { .. })) => Error::Lacking(error.to_string()),
+        other => other,
+    }
 }

@@ -9,6 +9,7 @@ use nix::sys::utsname::uname;
 use nix::unistd::{SysconfVar, sysconf};
 use quiver_generator::cores::{allowed, keep_to};
 use quiver_result::{Amount, Machine, RoundTrip};
+use quiver_verdict::median;
 
 /// Words sent to the other core and back for one measurement, and how many measurements there are.
 const TRIPS: u64 = 100;
@@ -117,9 +118,7 @@ fn round_trip(one: usize, other: usize) -> Option<f64> {
         let answered = answering.join().unwrap_or(false);
         asking.join().ok().flatten().filter(|_| answered)
     });
-    let mut samples = samples?;
-    samples.sort_by(f64::total_cmp);
-    samples.get(SAMPLES / 2).copied()
+    median(samples?)
 }
 
 #[cfg(test)]

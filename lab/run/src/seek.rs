@@ -15,6 +15,7 @@ use quiver_suite::field;
 use serde_json::Value;
 
 use crate::bed::{Bed, Manner};
+use crate::endure::{endure, report};
 use crate::{Error, Lengths};
 
 /// Searches to the end, or until something fails; `figures` has what is known by then.
@@ -39,8 +40,14 @@ pub(crate) fn seek(
         field::Search::Reconf => seeking.reconf(),
         field::Search::ClosedLoop => seeking.closed_loop(),
         field::Search::Power => seeking.power(),
+        field::Search::Endurance => seeking.endurance(),
+        // One bed is of one number of cores: `speed_up` has several.
+        field::Search::SpeedUp => Err(Error::Nothing("a speed-up is of several numbers of cores")),
     }
 }
+
+/// The part of the rate without loss that is endured: a machine that others use has worse moments, too.
+const ENDURED: f64 = 0.9;
 
 struct Seeking<'seek, 'run> {
     bed: &'seek mut Bed<'run>,
@@ -236,6 +243,24 @@ impl Seeking<'_, '_> {
         Ok(Outcome::Unknown {})
     }
 
+    /// The case's load, or most of what passes without loss, for a long time.
+    fn endurance(&mut self) -> Result<Outcome, Error> {
+        let load = match self.bed.load() {
+            Some(pps) => pps,
+            None => {
+                let found = self.goals(vec![Goal::ndr()])?;
+                let lower = found.first().and_then(|found| found.lower);
+                lower.ok_or(Error::Nothing("no load is without loss"))?.pps() * ENDURED
+            }
+        };
+        self.figures.push(figure("endured_load", 2.0 * load, "pps")?);
+        let mut search = self.lengths.endurance(Load::new(load)?)?.search()?;
+        let done = endure(&mut search, self.bed, self.tell);
+        // Of hours that end too early, too, what is known is kept.
+        report(&search.endured(), self.figures)?;
+        done.map(|()| Outcome::Unknown {})
+    }
+
     /// Bounds of both directions together.
     fn bounds(&self, lower: Option<Load>, upper: Option<Load>) -> Result<Bounds, Error> {
         let both = |load: Load| self.rate(2.0 * load.pps());
@@ -256,7 +281,7 @@ fn amount(number: f64) -> Result<Amount, Error> {
     Ok(Amount::try_from(number)?)
 }
 
-fn figure(name: &str, value: f64, unit: &str) -> Result<Figure, Error> {
+pub(crate) fn figure(name: &str, value: f64, unit: &str) -> Result<Figure, Error> {
     Ok(Figure { name: name.into(), value: amount(value)?, unit: unit.into() })
 }
 

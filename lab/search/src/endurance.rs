@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use quiver_verdict::median;
 use serde::Serialize;
 
 use crate::search::Ledger;
@@ -153,10 +154,10 @@ fn drift(name: &str, samples: &[(f64, f64)], tolerance: f64) -> Drift {
     let mut sorted = samples.to_vec();
     sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
     let group = sorted.len().div_ceil(GROUPS_MAX).max(1);
-    let middle = |group: &[(f64, f64)]| {
-        (median(group.iter().map(|sample| sample.0).collect()), median(group.iter().map(|sample| sample.1).collect()))
+    let of_group = |group: &[(f64, f64)]| {
+        (middle(group.iter().map(|sample| sample.0).collect()), middle(group.iter().map(|sample| sample.1).collect()))
     };
-    let thin: Vec<_> = sorted.chunks(group).map(middle).collect();
+    let thin: Vec<_> = sorted.chunks(group).map(of_group).collect();
     let thin = &thin;
     let pairs =
         || thin.iter().enumerate().flat_map(move |(at, one)| thin[at + 1..].iter().map(move |other| (one, other)));
@@ -164,7 +165,7 @@ fn drift(name: &str, samples: &[(f64, f64)], tolerance: f64) -> Drift {
         .filter(|(one, other)| other.0 > one.0)
         .map(|(one, other)| (other.1 - one.1) / (other.0 - one.0))
         .collect();
-    let (median_value, slope) = (median(thin.iter().map(|sample| sample.1).collect()), median(slopes));
+    let (median_value, slope) = (middle(thin.iter().map(|sample| sample.1).collect()), middle(slopes));
     let rises: i64 = pairs().map(|(one, other)| (other.1 > one.1) as i64 - (other.1 < one.1) as i64).sum();
     let chance = chance(rises, thin);
     let whole = match (thin.first(), thin.last()) {
@@ -182,13 +183,8 @@ fn drift(name: &str, samples: &[(f64, f64)], tolerance: f64) -> Drift {
 }
 
 /// 0 of none.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        many if many % 2 == 1 => values[many / 2],
-        many => (values[many / 2 - 1] + values[many / 2]) / 2.0,
-    }
+fn middle(values: Vec<f64>) -> f64 {
+    median(values).unwrap_or(0.0)
 }
 
 /// How likely pairs rise so much more often than they fall, or the other way, when order means nothing: Mann-Kendall's test

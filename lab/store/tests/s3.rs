@@ -4,15 +4,14 @@
 mod hostile;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
-use std::{fs, io};
 
 use hostile::{Answer, Hostile};
 use libtest_mimic::{Arguments, Failed, Trial};
-use quiver_oracle::Packages;
+use quiver_oracle::{MOTO, Moto, Packages};
 use quiver_result::{Document, Skipped, Store};
 use quiver_store::{Bucket, Patience, Results, Sent, Trouble, UrlError, WriteError};
 use serde_json::json;
@@ -27,16 +26,11 @@ const PATIENCE: Patience = Patience {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let packages = Packages::install(
-        &arguments,
-        env!("CARGO_TARGET_TMPDIR"),
-        "moto",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt"),
-    );
+    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "moto", MOTO);
     let trials = vec![
-        packages.test("documents_are_written_once_and_read_in_order", |python| in_order(&Moto::start(python)?)),
-        packages.test("what_is_no_document_is_named", |python| named(&Moto::start(python)?)),
-        packages.test("what_is_kept_is_sent", |python| sent(&Moto::start(python)?)),
+        packages.test("documents_are_written_once_and_read_in_order", |python| in_order(&Moto::start(python, None)?)),
+        packages.test("what_is_no_document_is_named", |python| named(&Moto::start(python, None)?)),
+        packages.test("what_is_kept_is_sent", |python| sent(&Moto::start(python, None)?)),
         Trial::test("errors_that_pass_are_tried_again", tried_again),
         Trial::test("a_lost_answer_stores_nothing_twice", lost_answer),
         Trial::test("what_is_not_stored_is_kept_and_named", kept),
@@ -45,32 +39,6 @@ fn main() -> ExitCode {
         Trial::test("urls_and_settings_are_checked", urls),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-/// moto's server, which ends with this value.
-struct Moto {
-    child: Child,
-    port: u16,
-}
-
-impl Moto {
-    fn start(python: &Path) -> Result<Moto, Failed> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
-        let mut command = Command::new(python);
-        let command = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let mut line = String::new();
-        let output = child.stdout.take().ok_or("no output")?;
-        BufReader::new(output).read_line(&mut line)?;
-        Ok(Moto { child, port: line.trim().parse()? })
-    }
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _: io::Result<()> = self.child.kill();
-        let _: io::Result<_> = self.child.wait();
-    }
 }
 
 fn results(port: u16, url: &str, unsent: &Path) -> Results {
@@ -108,7 +76,7 @@ fn read(results: &Results) -> (Vec<Document>, Vec<String>) {
 
 fn in_order(moto: &Moto) -> Result<(), Failed> {
     let unsent = tempfile::tempdir()?;
-    let results = results(moto.port, "s3://lab/some/prefix", unsent.path());
+    let results = results(moto.port(), "s3://lab/some/prefix", unsent.path());
     let documents: Vec<Document> = (0..40).map(document).collect();
     for document in documents.iter().rev() {
         results.write(document)?;
@@ -123,9 +91,9 @@ fn in_order(moto: &Moto) -> Result<(), Failed> {
     assert_eq!(results.write(&other)?, "s3://lab/some/prefix/2026-11-22/suite.case/14-00-07.000000-2.json");
     assert_eq!(read(&results).0.len(), 41);
     // Another prefix does not see them, and nothing was kept here.
-    assert_eq!(read(&self::results(moto.port, "s3://lab/som", unsent.path())), (vec![], vec![]));
+    assert_eq!(read(&self::results(moto.port(), "s3://lab/som", unsent.path())), (vec![], vec![]));
     assert!(fs::read_dir(unsent.path())?.next().is_none());
-    let nowhere = self::results(moto.port, "s3://nobucket", unsent.path());
+    let nowhere = self::results(moto.port(), "s3://nobucket", unsent.path());
     assert!(
         read(&nowhere).1[0].contains("s3://nobucket/: cannot be read: s3://nobucket/: is not there"),
         "{nowhere:?}"
@@ -136,13 +104,13 @@ fn in_order(moto: &Moto) -> Result<(), Failed> {
 /// Objects of others are put there by other means.
 fn named(moto: &Moto) -> Result<(), Failed> {
     let unsent = tempfile::tempdir()?;
-    let results = results(moto.port, "s3://lab", unsent.path());
+    let results = results(moto.port(), "s3://lab", unsent.path());
     results.write(&document(1))?;
     let text = document(2).text()?;
     for (name, body) in
         [("half.json", &text[..text.len() / 2]), ("new.json", "{\"version\": \"2.0.0\"}"), ("page.md", "#")]
     {
-        let url = format!("http://127.0.0.1:{}/lab/2026-11-23/{name}", moto.port);
+        let url = format!("http://127.0.0.1:{}/lab/2026-11-23/{name}", moto.port());
         let status = Command::new("curl")
             .args(["-sf", "-X", "PUT", "-H", "Content-Type: application/json", "--data-binary", body, &url])
             .output()?
@@ -168,7 +136,7 @@ fn sent(moto: &Moto) -> Result<(), Failed> {
         assert!(matches!(**trouble, Trouble::Unavailable { .. }), "{error}");
     }
     fs::write(unsent.path().join("half.json"), "{")?;
-    let results = results(moto.port, "s3://lab", folder.path());
+    let results = results(moto.port(), "s3://lab", folder.path());
     let count = |sent: &[Sent], is: fn(&Sent) -> bool| sent.iter().filter(|own| is(own)).count();
     let first: Vec<Sent> = results.send(unsent.path()).collect();
     assert_eq!(count(&first, |sent| matches!(sent, Sent::Stored { .. })), 3, "{first:?}");

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
 
 /// One measurement, in all that it consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +14,8 @@ pub struct Case {
     pub function: Function,
     /// With how much in its tables.
     pub scale: Scale,
+    /// How these lie.
+    pub shape: Shape,
     /// With what headers.
     pub encap: Encap,
     /// Beside its function.
@@ -32,6 +34,8 @@ pub struct Case {
     pub search: Search,
     /// What is sent, where nothing is searched for.
     pub load: Option<Load>,
+    /// How many packets circle in a closed loop, where it is not as many as usual.
+    pub window: Option<Window>,
     /// Memory of device and generator, in GiB.
     pub memory_gib: u16,
 }
@@ -40,12 +44,14 @@ impl Case {
     /// After CSIT's rules, `1n1l-<nic>-<encap>-<function>[-features]-<type>`: all on one machine, where the driver stands in
     /// for a NIC. A device other than Quiver is one of the features, as testpmd is in CSIT's names.
     pub fn suite(&self) -> String {
+        let shape = self.shape_word().map(|word| format!("-{word}")).unwrap_or_default();
         let feature = self.feature_word().map(|word| format!("-{word}")).unwrap_or_default();
         let device = if self.device == Device::Quiver { String::new() } else { format!("-{}", self.device.word()) };
         let pace = if self.pace == Pace::Own { String::new() } else { format!("-{}", self.pace.word()) };
         let load = self.load.map(|load| format!("-{load}")).unwrap_or_default();
+        let window = self.window.map(|window| format!("-{window}")).unwrap_or_default();
         let (driver, encap, search) = (self.driver.word(), self.encap_word(), self.search.word());
-        format!("1n1l-{driver}-{encap}-{}{feature}{device}{pace}{load}-{search}", self.function_word())
+        format!("1n1l-{driver}-{encap}-{}{shape}{feature}{device}{pace}{load}{window}-{search}", self.function_word())
     }
 
     /// `64b-1c-<suite>`.
@@ -73,11 +79,13 @@ impl Case {
         if !is_base {
             tags.push(format!("FIB_{}", upper(&self.scale.to_string())));
         }
+        tags.extend(self.shape_word().map(upper));
         tags.extend(self.feature_word().map(upper));
         tags.push(upper(self.device.word()));
         if self.pace != Pace::Own {
             tags.push(upper(self.pace.word()));
         }
+        tags.extend(self.window.map(|window| upper(&window.to_string())));
         if self.device == Device::Testpmd {
             tags.push("DPDK".to_owned());
         }
@@ -99,6 +107,10 @@ impl Case {
         // What too many workers cost is a part of what is asked.
         let may_share_cores = self.search == Search::Power;
         Needs { program, cores, memory_gib: self.memory_gib, may_share_cores }
+    }
+
+    fn shape_word(&self) -> Option<&'static str> {
+        (self.shape != Shape::Dense).then(|| self.shape.word())
     }
 
     fn feature_word(&self) -> Option<&'static str> {
@@ -130,6 +142,7 @@ impl Serialize for Case {
         map.serialize_entry("suite", &self.suite())?;
         map.serialize_entry("function", &self.function)?;
         map.serialize_entry("scale", &self.scale.to_string())?;
+        map.serialize_entry("shape", &self.shape)?;
         map.serialize_entry("encap", &self.encap)?;
         map.serialize_entry("feature", &self.feature)?;
         map.serialize_entry("device", &self.device)?;
@@ -140,6 +153,9 @@ impl Serialize for Case {
         map.serialize_entry("search", &self.search)?;
         if let Some(Load(mbit)) = self.load {
             map.serialize_entry("load_mbit", &mbit)?;
+        }
+        if let Some(Window(packets)) = self.window {
+            map.serialize_entry("window", &packets)?;
         }
         map.serialize_entry("tags", &self.tags())?;
         map.serialize_entry("needs", &self.needs())?;
@@ -228,6 +244,7 @@ mod tests {
     const CASE: Case = Case {
         function: Function::Ip4,
         scale: Scale::Entries(2_000_000),
+        shape: Shape::Dense,
         encap: Encap::Eth,
         feature: Feature::RouteCounters,
         device: Device::Vpp,
@@ -237,6 +254,7 @@ mod tests {
         pace: Pace::Own,
         search: Search::NdrPdr,
         load: None,
+        window: None,
         memory_gib: 4,
     };
 
@@ -248,6 +266,9 @@ mod tests {
         {
             assert!(tags.iter().any(|own| own == tag), "{tag}: {tags:?}");
         }
+        let bgp = Case { shape: Shape::Bgp, search: Search::ClosedLoop, window: Some(Window(8)), ..CASE };
+        assert_eq!(bgp.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-bgp-routecount-vpp-w8-closedloop");
+        assert!(["BGP", "W8"].iter().all(|tag| bgp.tags().contains(&(*tag).to_owned())), "{:?}", bgp.tags());
         let bridge = Case {
             function: Function::Bridge,
             scale: Scale::Entries(10_000),

@@ -100,6 +100,15 @@ words! {
 }
 
 words! {
+    /// How destinations and the routes to them lie.
+    Shape, "shape":
+    /// One address after the other, each with its route, and each is sent to.
+    Dense = "dense",
+    /// Prefixes of all lengths, spread and nested as in the Internet's table; any address is sent to.
+    Bgp = "bgp",
+}
+
+words! {
     /// What is searched for.
     Search, "search":
     /// The rates without loss, and with little.
@@ -118,6 +127,10 @@ words! {
     ClosedLoop = "closedloop",
     /// What the same load costs, in joules or CPU seconds.
     Power = "power",
+    /// What leaks or drifts under the same load for a long time.
+    Endurance = "endurance",
+    /// The rate without loss, with more and more cores.
+    SpeedUp = "speedup",
 }
 
 words! {
@@ -212,6 +225,27 @@ impl fmt::Display for Frame {
     }
 }
 
+/// How many packets of each direction are on their way at most in a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Window(pub u16);
+
+impl Window {
+    /// Rings between generator and device have twice as many places.
+    pub const PACKETS_MAX: u16 = 1024;
+
+    /// A number of packets.
+    pub fn parse(word: &str) -> Option<Window> {
+        word.parse().ok().filter(|packets| (1..=Self::PACKETS_MAX).contains(packets)).map(Window)
+    }
+}
+
+/// As in names: `w8`.
+impl fmt::Display for Window {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "w{}", self.0)
+    }
+}
+
 /// How much is sent in each direction, in Mbit/s on the line: with the 20 bytes around a frame of Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Load(pub u32);
@@ -260,5 +294,7 @@ mod tests {
         assert_eq!(Load(1000).pps(Frame::Bytes(64)) as u64, 1_488_095);
         assert_eq!(Load::parse("500").map(|load| load.to_string()).as_deref(), Some("500m"));
         assert_eq!(["0", "-1", "1000001", "1.5"].map(Load::parse), [None; 4]);
+        assert_eq!(Window::parse("1024").map(|window| window.to_string()).as_deref(), Some("w1024"));
+        assert_eq!(["0", "1025", "w8"].map(Window::parse), [None; 3]);
     }
 }

@@ -5,6 +5,7 @@
 //! [`Traffic`] is what the generator sends for a case, and what the device has to know of it. Nothing is run or probed here.
 #![forbid(unsafe_code)]
 
+mod bgp;
 mod builtin;
 mod case;
 pub mod field;

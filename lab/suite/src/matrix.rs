@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quiver_control::config::{Data, Entry, Malformed, Node, read_yaml};
 use quiver_control::serde_json::Value;
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
 use crate::rules::contradiction;
 use crate::{Case, Position};
 
@@ -18,9 +18,10 @@ const CASES_MAX: usize = 100_000;
 const MEMORY_GIB: u16 = 1;
 
 /// The fields of a suite.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 14] = [
     "function",
     "scale",
+    "shape",
     "encap",
     "feature",
     "device",
@@ -30,6 +31,7 @@ const FIELDS: [&str; 12] = [
     "pace",
     "search",
     "load",
+    "window",
     "memory-gib",
 ];
 
@@ -58,6 +60,7 @@ struct Placed<T> {
 struct Matrix {
     functions: Vec<Placed<Function>>,
     scales: Vec<Placed<Scale>>,
+    shapes: Vec<Placed<Shape>>,
     encaps: Vec<Placed<Encap>>,
     features: Vec<Placed<Feature>>,
     devices: Vec<Placed<Device>>,
@@ -67,6 +70,7 @@ struct Matrix {
     paces: Vec<Placed<Pace>>,
     searches: Vec<Placed<Search>>,
     loads: Vec<Placed<Option<Load>>>,
+    windows: Vec<Placed<Option<Window>>>,
     memory_gib: u16,
 }
 
@@ -155,6 +159,7 @@ impl Reader<'_> {
                 "'base' or a number such as 20k or 2m",
                 Scale::parse,
             ),
+            shapes: self.words(entries, Some(Shape::Dense)),
             encaps: self.words(entries, Some(Encap::Eth)),
             features: self.words(entries, Some(Feature::None)),
             devices: self.words(entries, Some(Device::Quiver)),
@@ -165,6 +170,9 @@ impl Reader<'_> {
             searches: self.words(entries, None),
             loads: self.values(entries, "load", Some(None), "a number of Mbit/s up to 1000000", |word| {
                 Load::parse(word).map(Some)
+            }),
+            windows: self.values(entries, "window", Some(None), "a number of packets from 1 to 1024", |word| {
+                Window::parse(word).map(Some)
             }),
             memory_gib: {
                 let memory = |word: &str| number(word, MEMORY_GIB_MAX);
@@ -272,10 +280,11 @@ fn number(word: &str, max: u16) -> Option<u16> {
 }
 
 impl Matrix {
-    fn lengths(&self) -> [usize; 11] {
+    fn lengths(&self) -> [usize; 13] {
         [
             self.functions.len(),
             self.scales.len(),
+            self.shapes.len(),
             self.encaps.len(),
             self.features.len(),
             self.devices.len(),
@@ -283,6 +292,7 @@ impl Matrix {
             self.paces.len(),
             self.searches.len(),
             self.loads.len(),
+            self.windows.len(),
             self.frames.len(),
             self.cores.len(),
         ]
@@ -294,21 +304,23 @@ impl Matrix {
     }
 
     /// A case by its number, and where its fields stand; the last field changes first.
-    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 11]) {
+    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 13]) {
         let mut rest = point;
-        let mut at = [0; 11];
+        let mut at = [0; 13];
         for (at, length) in at.iter_mut().zip(self.lengths()).rev() {
             *at = rest % length;
             rest /= length;
         }
-        let [function, scale, encap, feature, device, driver, pace, search, load, frame, cores] = at;
-        let (function, scale, encap) = (self.functions[function], self.scales[scale], self.encaps[encap]);
+        let [function, scale, shape, encap, feature, device, driver, pace, search, load, window, frame, cores] = at;
+        let (function, scale, shape) = (self.functions[function], self.scales[scale], self.shapes[shape]);
+        let (encap, window) = (self.encaps[encap], self.windows[window]);
         let (feature, device, driver) = (self.features[feature], self.devices[device], self.drivers[driver]);
         let (pace, search, load) = (self.paces[pace], self.searches[search], self.loads[load]);
         let (frame, cores) = (self.frames[frame], self.cores[cores]);
         let case = Case {
             function: function.value,
             scale: scale.value,
+            shape: shape.value,
             encap: encap.value,
             feature: feature.value,
             device: device.value,
@@ -318,11 +330,13 @@ impl Matrix {
             pace: pace.value,
             search: search.value,
             load: load.value,
+            window: window.value,
             memory_gib: self.memory_gib,
         };
         let places = [
             (Function::FIELD, function.at),
             ("scale", scale.at),
+            (Shape::FIELD, shape.at),
             (Encap::FIELD, encap.at),
             (Feature::FIELD, feature.at),
             (Device::FIELD, device.at),
@@ -330,6 +344,7 @@ impl Matrix {
             (Pace::FIELD, pace.at),
             (Search::FIELD, search.at),
             ("load", load.at),
+            ("window", window.at),
             ("frame", frame.at),
             ("cores", cores.at),
         ];
@@ -389,7 +404,7 @@ mod tests {
             [
                 "a.yaml:6:11: pace 'polling' contradicts device 'linux'; the kernel has its own: 'own'",
                 "a.yaml:8:11: load '500' contradicts search 'mrr'; \
-                a search finds its load itself: leave 'load' out, or give it to 'power'",
+                a search finds its load itself: leave 'load' out, or give it to 'power' or 'endurance'",
             ]
         );
         assert_eq!(
@@ -399,6 +414,18 @@ mod tests {
         let counted =
             "suites:\n  - function: l2xc\n    feature: routecount\n    driver: memif\n    frame: 64\n    search: mrr\n";
         assert_eq!(errors(counted).len(), 1);
+        let shaped = "suites:\n  - function: ip4\n    shape: bgp\n    driver: memif\n    frame: 64\n    search: mrr\n    window: 8\n";
+        assert_eq!(
+            errors(shaped),
+            [
+                "a.yaml:3:12: shape 'bgp' contradicts scale 'base'; so many routes have no such shape: 'dense', or 1k to 2m"
+            ]
+        );
+        assert_eq!(
+            errors(&shaped.replace("bgp", "dense")),
+            ["a.yaml:7:13: window '8' contradicts search 'mrr'; \
+                only a closed loop has one: leave 'window' out, or give it to 'closedloop'"]
+        );
     }
 
     #[test]
@@ -416,12 +443,12 @@ mod tests {
             (
                 &GOOD.replace("cores", "core"),
                 "a.yaml:5:5: 'core' is no field of a suite; fields are function, scale, \
-                encap, feature, device, driver, frame, cores, pace, search, load, memory-gib",
+                shape, encap, feature, device, driver, frame, cores, pace, search, load, window, memory-gib",
             ),
             (
                 &GOOD.replace("    search: mrr\n", ""),
                 "a.yaml:2:5: a suite without 'search'; 'search' is one of ndrpdr, \
-                mrr, soak, latency, backtoback, reconf, closedloop, power",
+                mrr, soak, latency, backtoback, reconf, closedloop, power, endurance, speedup",
             ),
         ] {
             assert_eq!(errors(text), [error], "{text}");

@@ -1,7 +1,7 @@
 //! What cannot be measured together.
 
-use crate::Case;
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Word};
+use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
+use crate::{Case, bgp};
 
 /// Two fields that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,9 @@ pub struct Contradiction {
 
 /// The first contradiction of a case.
 pub fn contradiction(case: &Case) -> Option<Contradiction> {
-    let Case { function, scale, encap, feature, device, driver, frame, cores, pace, search, load, .. } = *case;
+    let Case {
+        function, scale, shape, encap, feature, device, driver, frame, cores, pace, search, load, window, ..
+    } = *case;
     let clash = |field: &'static str, value: &str, other: &'static str, by: &str, remedy| {
         Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
     };
@@ -51,6 +53,14 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         let remedy = "a cross-connect has no table: 'base'";
         return clash("scale", &scale.to_string(), Function::FIELD, function.word(), remedy);
     }
+    if shape == Shape::Bgp && function != Function::Ip4 {
+        let remedy = "only routes have prefixes of many lengths: 'dense', or function 'ip4'";
+        return clash(Shape::FIELD, shape.word(), Function::FIELD, function.word(), remedy);
+    }
+    if shape == Shape::Bgp && !matches!(scale, Scale::Entries(bgp::ROUTES_MIN..=bgp::ROUTES_MAX)) {
+        let remedy = "so many routes have no such shape: 'dense', or 1k to 2m";
+        return clash(Shape::FIELD, shape.word(), "scale", &scale.to_string(), remedy);
+    }
     if feature == Feature::RouteCounters && function != Function::Ip4 {
         let remedy = "only routes are counted: 'none', or function 'ip4'";
         return clash(Feature::FIELD, feature.word(), Function::FIELD, function.word(), remedy);
@@ -78,11 +88,15 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
                 "its load is the same all the time: give 'load'",
             );
         }
-        (Search::Power, _) | (_, None) => {}
+        (Search::Power | Search::Endurance, _) | (_, None) => {}
         (_, Some(Load(mbit))) => {
-            let remedy = "a search finds its load itself: leave 'load' out, or give it to 'power'";
+            let remedy = "a search finds its load itself: leave 'load' out, or give it to 'power' or 'endurance'";
             return clash("load", &mbit.to_string(), Search::FIELD, search.word(), remedy);
         }
+    }
+    if let Some(Window(packets)) = window.filter(|_| search != Search::ClosedLoop) {
+        let remedy = "only a closed loop has one: leave 'window' out, or give it to 'closedloop'";
+        return clash("window", &packets.to_string(), Search::FIELD, search.word(), remedy);
     }
     if driver == Driver::Pg && search != Search::Mrr {
         let remedy = "the device's own generator sends as fast as it can: 'mrr'";
@@ -95,6 +109,10 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
     if search == Search::Latency && frame == Frame::Imix {
         let remedy = "latency depends on the size: give sizes in bytes";
         return clash(Search::FIELD, search.word(), "frame", "imix", remedy);
+    }
+    if search == Search::SpeedUp && cores < 2 {
+        let remedy = "it begins with one core and ends with these: 2 or more";
+        return clash(Search::FIELD, search.word(), "cores", &cores.to_string(), remedy);
     }
     if search == Search::Reconf && function != Function::Ip4 {
         let remedy = "routes are what is added under load: function 'ip4'";

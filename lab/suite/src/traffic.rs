@@ -1,11 +1,12 @@
 //! What generator and device must agree on: addresses, VLANs, routes.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use quiver_wire::MacAddress;
 
-use crate::Case;
-use crate::field::{Encap, Function, Scale};
+use crate::field::{Encap, Function, Scale, Shape};
+use crate::{Case, bgp};
 
 /// Bits of the prefixes at the device's two ports.
 pub const LINK_LENGTH: u8 = 24;
@@ -38,6 +39,8 @@ pub struct Side {
     pub address: Ipv4Addr,
     /// What is to be routed to this side; all that packets are sent to, and nothing else.
     pub routes: Vec<Routes>,
+    /// The first and the last of the addresses that packets are sent to by lot, where the profile does not say it.
+    pub destinations: Option<[Ipv4Addr; 2]>,
 }
 
 /// Neighbouring prefixes with the same next hop.
@@ -63,6 +66,8 @@ impl Traffic {
             Scale::Entries(entries) => Some(entries.div_ceil(2)),
         };
         let profile = match (case.function, half) {
+            // Its destinations are not those that are meant.
+            (Function::Ip4, Some(_)) if case.shape == Shape::Bgp => "ethip4-ip4dst1".into(),
             (Function::CrossConnect | Function::Bridge, None) => "ethip4-ip4src254".into(),
             (Function::CrossConnect | Function::Bridge, Some(half)) => format!("ethip4-macsrc{half}dst{half}"),
             (Function::Ip4, None) => "ethip4-ip4src253".into(),
@@ -72,9 +77,16 @@ impl Traffic {
     }
 
     /// Routes that no packet takes, behind the first `there` of them: what a device is given under load.
-    pub fn unused(&self, there: u32, count: u32) -> Routes {
+    pub fn unused(there: u32, count: u32) -> Routes {
         let first = Ipv4Addr::from_bits(UNUSED.to_bits().saturating_add(there));
         routes(2, 0, first, 32, count)
+    }
+}
+
+impl Side {
+    /// The next hops of its routes, each with its station.
+    pub fn hops(&self) -> BTreeMap<Ipv4Addr, MacAddress> {
+        self.routes.iter().map(|routes| (routes.next_hop, routes.station)).collect()
     }
 }
 
@@ -86,6 +98,10 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
         (Function::CrossConnect | Function::Bridge, _) => vec![],
         // CSIT's networks.
         (Function::Ip4, None) => vec![routes(number, 0, Ipv4Addr::new(network, network, network, 0), 24, 1)],
+        (Function::Ip4, Some(count)) if case.shape == Shape::Bgp => {
+            let route = |(first, length, hop)| routes(number, hop, first, length, 1);
+            bgp::routes(number, count, HOPS as u8).into_iter().map(route).collect()
+        }
         (Function::Ip4, Some(count)) => spread(number, Ipv4Addr::new(network, 0, 0, 0), count),
     };
     Side {
@@ -98,6 +114,7 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
         },
         address: link(number, 1),
         routes,
+        destinations: (case.shape == Shape::Bgp).then(|| bgp::range(number)),
     }
 }
 
@@ -151,15 +168,22 @@ mod tests {
                 next += routes.count;
             }
             assert_eq!(next, Ipv4Addr::new(network, 0, 0x27, 0x10).to_bits());
-            let mut hops: Vec<_> = side.routes.iter().map(|routes| (routes.next_hop, routes.station)).collect();
-            hops.dedup();
-            assert_eq!(hops.len(), 8);
+            assert_eq!(side.hops().len(), 8);
         }
         for odd in ["1", "3", "19"] {
             let few = traffic(&format!("function: ip4, scale: {odd}"));
             let half = odd.parse::<u32>().unwrap().div_ceil(2);
             assert_eq!(few.sides[0].routes.iter().map(|routes| routes.count).sum::<u32>(), half);
             assert!(few.sides[0].routes.iter().all(|routes| routes.count > 0));
+        }
+    }
+
+    #[test]
+    fn shaped_routes_have_hops_and_addresses_of_their_side() {
+        let shaped = traffic("function: ip4, scale: 2k, shape: bgp");
+        for (number, side) in [1, 2].into_iter().zip(&shaped.sides) {
+            assert_eq!((side.routes.len(), side.hops().len(), side.destinations), (1000, 8, Some(bgp::range(number))));
+            assert!(side.routes.iter().all(|routes| routes.count == 1));
         }
     }
 
@@ -180,7 +204,7 @@ mod tests {
     #[test]
     fn routes_that_are_added_are_no_packets() {
         let traffic = traffic("function: ip4, scale: 2m");
-        let [first, more] = [traffic.unused(0, 1000), traffic.unused(1000, 1000)];
+        let [first, more] = [Traffic::unused(0, 1000), Traffic::unused(1000, 1000)];
         assert_eq!(more.first.to_bits() - first.first.to_bits(), 1000);
         let last = traffic.sides[1].routes.last().unwrap();
         assert!(last.first.to_bits() + last.count < first.first.to_bits());

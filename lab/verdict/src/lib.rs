@@ -8,9 +8,11 @@ pub mod bisect;
 pub mod bits;
 pub mod compare;
 pub mod gate;
+mod median;
 mod moments;
 pub mod steps;
 
+pub use median::median;
 pub use moments::Moments;
 
 /// Where a series went, or one group of it after the group before.

@@ -2,7 +2,10 @@
 //!
 //! `cargo test -p quiver-verdict --test comparison -- --nocapture` prints them.
 
+mod noise;
+
 use fastrand::Rng;
+use noise::normal;
 use quiver_verdict::compare::{Confidence, Side, order, paired, unpaired};
 use quiver_verdict::gate::{Better, Gate, Verdict};
 
@@ -20,28 +23,40 @@ struct Machine {
     heat: f64,
     /// How often a measurement loses up to a third.
     disturbed: f64,
+    /// Noise that takes after that of the measurement before by nine tenths, normal.
+    correlated: f64,
+    /// What a job takes that comes back every so many measurements, and not quite on time: part and period.
+    rhythm: (f64, f64),
+    /// What somebody's builds take, who builds during six measurements in a row and not during ten.
+    builds: f64,
 }
 
-const QUIET: Machine = Machine { noise: 0.005, wander: 0.0, heat: 0.0, disturbed: 0.0 };
-const SHARED: Machine = Machine { noise: 0.01, wander: 0.005, heat: 0.0, disturbed: 0.05 };
-const HEATING: Machine = Machine { noise: 0.005, wander: 0.0, heat: 0.002, disturbed: 0.0 };
-
-fn normal(random: &mut Rng) -> f64 {
-    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
-}
+const STILL: Machine =
+    Machine { noise: 0.0, wander: 0.0, heat: 0.0, disturbed: 0.0, correlated: 0.0, rhythm: (0.0, 1.0), builds: 0.0 };
+const QUIET: Machine = Machine { noise: 0.005, ..STILL };
+const SHARED: Machine = Machine { noise: 0.01, wander: 0.005, disturbed: 0.05, ..STILL };
+const HEATING: Machine = Machine { heat: 0.002, ..QUIET };
+const CORRELATED: Machine = Machine { correlated: 0.05, ..QUIET };
+const RHYTHMIC: Machine = Machine { rhythm: (0.05, 4.0), ..QUIET };
+const BUILDING: Machine = Machine { builds: 0.2, ..QUIET };
 
 impl Machine {
     /// Pairs (parent, current), where current has `speed` times what parent has, measured in this order.
-    fn pairs(self, seed: u64, pairs: usize, speed: f64, order: fn(usize) -> [Side; 2]) -> Vec<(f64, f64)> {
+    fn pairs(self, seed: u64, pairs: usize, speed: f64, order: fn(u64, usize) -> [Side; 2]) -> Vec<(f64, f64)> {
         let mut random = Rng::with_seed(seed);
-        let mut level: f64 = 1e7;
+        let (mut level, mut near) = (1e7, self.correlated * normal(&mut random));
+        let (mut phase, mut builds) = (random.f64() * std::f64::consts::TAU, random.bool());
         let mut measure = |side: Side| {
             level *= 1.0 + self.wander * normal(&mut random) - self.heat;
+            near = 0.9 * near + (1.0 - 0.81f64).sqrt() * self.correlated * normal(&mut random);
+            phase += std::f64::consts::TAU / self.rhythm.1 + 0.05 * normal(&mut random);
+            builds = random.f64() < if builds { 5.0 / 6.0 } else { 1.0 / 10.0 };
             let own = if side == Side::Current { speed } else { 1.0 };
             let lost = if random.f64() < self.disturbed { random.f64() / 3.0 } else { 0.0 };
-            level * own * (1.0 + self.noise * normal(&mut random)) * (1.0 - lost)
+            let taken = self.rhythm.0 * (1.0 + phase.sin()) / 2.0 + if builds { self.builds } else { 0.0 };
+            level * own * (1.0 + self.noise * normal(&mut random) + near) * (1.0 - lost) * (1.0 - taken)
         };
-        let pair = |number| match order(number) {
+        let pair = |number| match order(!seed, number) {
             [Side::Parent, _] => {
                 let parent = measure(Side::Parent);
                 (parent, measure(Side::Current))
@@ -75,6 +90,12 @@ fn equal_builds_are_not_told_apart_and_slower_ones_are_found() {
         ("shared", SHARED, 20, 80.0),
         ("shared", SHARED, 40, 99.0),
         ("heating", HEATING, 20, 99.0),
+        ("correlated", CORRELATED, 20, 60.0),
+        ("correlated", CORRELATED, 40, 95.0),
+        ("rhythmic", RHYTHMIC, 20, 60.0),
+        ("rhythmic", RHYTHMIC, 40, 90.0),
+        ("building", BUILDING, 20, 70.0),
+        ("building", BUILDING, 40, 95.0),
     ];
     for (name, machine, pairs, least) in machines {
         for speed in [1.0, 0.99, 0.97, 1.03] {
@@ -84,9 +105,9 @@ fn equal_builds_are_not_told_apart_and_slower_ones_are_found() {
                 "  {name}, {pairs} pairs, {percent:+.0} %: \
                 {regression:.2} {progression:.2} {same:.2} {undecided:.2}; {held:.2}"
             );
-            assert!(held > 98.5, "{name} {speed}: {held}");
+            assert!(held > 98.4, "{name} {speed}: {held}");
             match speed {
-                1.0 => assert!(regression + progression < 1.0, "{name}: false alarms {regression} {progression}"),
+                1.0 => assert!(regression + progression < 1.5, "{name}: false alarms {regression} {progression}"),
                 0.97 => assert!(regression >= least && progression == 0.0, "{name}: {regression} found"),
                 1.03 => assert!(progression >= least && regression == 0.0, "{name}: {progression} found"),
                 _ => assert!(progression == 0.0, "{name}: {progression}"),
@@ -95,20 +116,26 @@ fn equal_builds_are_not_told_apart_and_slower_ones_are_found() {
     }
 }
 
-/// What changes steadily is in every ratio of A B A B, and in none of A B B A.
+/// What a fixed order does to equal builds on machines that fit it, and what the coin does.
 #[test]
-fn turns_about_cancel_what_changes_steadily() {
-    let always = |_| [Side::Parent, Side::Current];
-    let told = |order: fn(usize) -> [Side; 2]| {
-        let is_told = |seed: &u64| {
-            let ratio = paired(&HEATING.pairs(*seed, 40, 1.0, order), Confidence::HIGH).expect("a ratio");
-            ratio.low > 1.0 || ratio.high < 1.0
+fn a_coin_is_not_deceived() {
+    const ABOUT: [[Side; 2]; 2] = [[Side::Parent, Side::Current], [Side::Current, Side::Parent]];
+    let same = |_, _| ABOUT[0];
+    let about = |_, pair: usize| ABOUT[pair % 2];
+    for (name, machine) in [("heating", HEATING), ("rhythm of four", RHYTHMIC), ("correlated", CORRELATED)] {
+        let told = |order: fn(u64, usize) -> [Side; 2]| {
+            let is_told = |seed: &u64| {
+                let ratio = paired(&machine.pairs(*seed, 40, 1.0, order), Confidence::HIGH).expect("a ratio");
+                ratio.low > 1.0 || ratio.high < 1.0
+            };
+            (0..SEEDS).filter(is_told).count() as f64 * 100.0 / SEEDS as f64
         };
-        (0..SEEDS).filter(is_told).count() as f64 * 100.0 / SEEDS as f64
-    };
-    let (same_order, turns) = (told(always), told(order));
-    println!("0.2 % lost a measurement, equal builds: A B A B tells {same_order:.2} % apart, A B B A {turns:.2} %");
-    assert!(turns < 1.5 && same_order > 10.0, "{turns} {same_order}");
+        let (fixed, turned, tossed) = (told(same), told(about), told(order));
+        println!("{name}, equal builds told apart: A B A B {fixed:.2} %, A B B A {turned:.2} %, tossed {tossed:.2} %");
+        assert!(tossed < 1.6, "{name}: {tossed}");
+        assert!(name != "heating" || fixed > 10.0, "{name}: {fixed}");
+        assert!(name != "rhythm of four" || turned > 50.0, "{name}: {turned}");
+    }
 }
 
 /// One after the other, the machine's changes are in the ratio; in turns, they are not.

@@ -2,17 +2,15 @@
 //!
 //! `cargo test -p quiver-verdict --test power -- --nocapture` prints them.
 
+mod noise;
+
 use fastrand::Rng;
+use noise::normal;
 use quiver_verdict::bits::{self, Resolution, Run};
 use quiver_verdict::steps::{self, Course, Level};
 
 const SEEDS: u64 = 1_000;
 const NOISE: f64 = 0.003;
-
-/// Normal noise, by Box and Muller.
-fn normal(random: &mut Rng) -> f64 {
-    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
-}
 
 /// Student's distribution with two degrees of freedom: tails so heavy that it has no variance.
 fn heavy(random: &mut Rng) -> f64 {

@@ -30,7 +30,10 @@ pub struct Turns {
     /// How many times both are measured, in turns
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pairs: usize,
-    /// Less is better: what is measured is a time or a cost
+    /// By what it is tossed who of a pair comes first; told when none is given
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
+    /// Less is better: what --measure says is a time or a cost
     #[arg(long)]
     less_is_better: bool,
 }
@@ -58,6 +61,7 @@ impl Turns {
             pairs: self.pairs,
             gate: Gate { better, smallest: self.judge.share() },
             confidence: self.judge.confidence(),
+            seed: self.seed.unwrap_or_else(|| fastrand::u64(..)),
         }
     }
 }

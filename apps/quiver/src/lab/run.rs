@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use quiver_result::{Document, Store};
-use quiver_run::{Comparison, Error, Lengths, Stop, compare, groups, headline};
+use quiver_result::Document;
+use quiver_run::{Comparison, Error, Lengths, OVERSUBSCRIBED, Place, Stop, Terms, compare, groups, headline};
 use quiver_search::Progress;
+use quiver_store::default_unsent;
 use quiver_suite::Case;
 use quiver_suite::field::Word;
 use quiver_verdict::compare::{Confidence, Side, order, pairs_needed};
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
+use super::keep::{self, Keep, Kept};
 use super::{LabError, lacking, select};
 use crate::show;
 
@@ -25,11 +27,11 @@ const CONFIDENCE: f64 = 0.95;
 /// Where there is no terminal, progress is told so often.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// Measure cases: generator, device and search of each; a JSON document of each in a folder
+/// Measure cases: generator, device and search of each; a JSON document of each in a folder or an object store
 ///
 /// With CSIT's goals a case takes from 10 seconds (mrr) to half an hour (soak); --short is for a first look. Cases that this
 /// machine lacks something for are skipped, and it is said what. Ctrl-C ends the trial at hand and keeps what was found. The
-/// exit status is 0 if all that ran passed, and something ran.
+/// exit status is 0 if all that ran passed and is stored, and something ran.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// Which cases: a tag expression, as of `quiver lab list`
@@ -38,32 +40,43 @@ pub struct Run {
     /// Suites beside the built-in ones: all files *.yaml of a folder
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Where documents go
-    #[arg(long, value_name = "DIR", default_value = "results")]
-    results: PathBuf,
+    /// Where documents go: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "DIR|URL", default_value = "results")]
+    results: String,
+    /// Where documents are kept that an object store does not take
+    #[arg(long, value_name = "DIR")]
+    unsent: Option<PathBuf>,
     /// Trials of 0.1 s, few of them, and wide intervals
     #[arg(long)]
     short: bool,
     /// The same with trials of so many seconds
     #[arg(long, value_name = "SECONDS", conflicts_with = "short", value_parser = lengths)]
     trial: Option<Lengths>,
-    /// Measure the devices of what is else the same in turns, A B B A, so many times each, and compare them
+    /// How many seconds searches for leaks and drift take: four hours by default, or twenty short trials
+    #[arg(long, value_name = "SECONDS", value_parser = endurance)]
+    endure: Option<f64>,
+    /// Measure the devices of what is else the same in turns, so many times each, and compare them
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u16).range(1..))]
     interleave: Option<u16>,
     /// Only so many of the cases, drawn by lot among those that this machine can run
     #[arg(long, value_name = "NUMBER")]
     draw: Option<usize>,
-    /// What is drawn from; told when none is given
-    #[arg(long, value_name = "SEED", requires = "draw")]
+    /// What lots are drawn by: cases, and whose turn comes first; told when none is given
+    #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
     /// What was found as an object in JSON
     #[arg(long)]
     json: bool,
 }
 
-fn lengths(text: &str) -> Result<Lengths, String> {
+pub fn lengths(text: &str) -> Result<Lengths, String> {
     let seconds = text.trim_end_matches('s').parse().ok().and_then(Lengths::of_trials);
     seconds.ok_or_else(|| "must be a number of seconds above 0, and 1000 at most".into())
+}
+
+fn endurance(text: &str) -> Result<f64, String> {
+    let seconds = text.trim_end_matches('s').parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e7);
+    seconds.ok_or_else(|| "must be a number of seconds above 0, and 10000000 at most".into())
 }
 
 /// What came of all cases.
@@ -73,6 +86,8 @@ struct Summary {
     failed: usize,
     skipped: BTreeMap<String, usize>,
     ratios: Vec<Value>,
+    /// Documents that are not where they should be.
+    unsent: usize,
     is_interrupted: bool,
 }
 
@@ -85,6 +100,14 @@ pub fn status(asked: &Run, json: bool) -> ExitCode {
 }
 
 fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
+    let unsent = asked.unsent.clone().unwrap_or_else(default_unsent);
+    if let Some(status) = keep::outside(&asked.results, &unsent)? {
+        return Ok(status);
+    }
+    let place = Place::enter().map_err(LabError::Place)?;
+    if place.is_lost(Path::new(&asked.results)) {
+        return Err(LabError::Lost { path: asked.results.clone() });
+    }
     let (mut cases, _) = select(&asked.expression, asked.suites.as_deref())?;
     let mut summary = Summary::default();
     cases.retain(|case| {
@@ -92,8 +115,8 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         lacks.iter().for_each(|lack| *summary.skipped.entry(lack.to_string()).or_default() += 1);
         lacks.is_empty()
     });
+    let seed = asked.seed.unwrap_or_else(|| fastrand::u64(..));
     if let Some(number) = asked.draw {
-        let seed = asked.seed.unwrap_or_else(|| fastrand::u64(..));
         show::say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
         cases.truncate(number);
@@ -101,9 +124,14 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     let stop = Stop::default();
     end_by_signals(&stop)?;
     let runner = Runner {
+        place,
         stop,
-        store: Store::new(&asked.results),
-        lengths: asked.trial.unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT }),
+        keep: Keep::open(&asked.results, &unsent)?,
+        terms: asked
+            .trial
+            .unwrap_or(if asked.short { Lengths::SHORT } else { Lengths::CSIT })
+            .enduring(asked.endure)
+            .into(),
     };
     match asked.interleave {
         None => {
@@ -115,7 +143,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
             }
             display.end();
         }
-        Some(times) => runner.turns(&groups(&cases), times.into(), &mut summary),
+        Some(times) => runner.turns(&groups(&cases), times.into(), seed, &mut summary),
     }
     Ok(summary.tell(json || asked.json))
 }
@@ -123,7 +151,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
 /// From here on signals end the run in good order. The second one ends it at once.
 ///
 /// A handler, not a mask: the processes that are started would inherit that.
-fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
+pub fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let register = register_conditional_shutdown(signal, 128 + signal, stop.flag());
         register.and_then(|_| flag::register(signal, stop.flag())).map_err(LabError::Signals)?;
@@ -132,9 +160,10 @@ fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
 }
 
 struct Runner {
+    place: Place,
     stop: Stop,
-    store: Store,
-    lengths: Lengths,
+    keep: Keep,
+    terms: Terms,
 }
 
 impl Runner {
@@ -142,25 +171,26 @@ impl Runner {
     fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Option<f64> {
         let name = case.name();
         display.begin(&name);
-        let document =
-            match quiver_run::run(case, self.lengths, &self.stop, &mut |progress| display.show(&name, progress)) {
-                Ok(document) => document,
-                Err(Error::Interrupted) => {
-                    summary.is_interrupted = true;
-                    return None;
-                }
-                Err(error) => {
-                    display.say(&format!("{name}: skipped: {error}"));
-                    *summary.skipped.entry(error.to_string()).or_default() += 1;
-                    return None;
-                }
-            };
-        let path = match self.store.write(&document) {
-            Ok(path) => Value::from(path.display().to_string()),
+        let document = match quiver_run::run(case, &self.place, &self.terms, &self.stop, &mut |progress| {
+            display.show(&name, progress)
+        }) {
+            Ok(document) => document,
+            Err(Error::Interrupted) => {
+                summary.is_interrupted = true;
+                return None;
+            }
             Err(error) => {
-                display.say(&format!("{name}: not kept: {error}"));
-                summary.failed += 1;
-                Value::Null
+                display.say(&format!("{name}: skipped: {error}"));
+                *summary.skipped.entry(error.to_string()).or_default() += 1;
+                return None;
+            }
+        };
+        let place = match self.keep.write(&document) {
+            Kept::There { place } => Some(place),
+            Kept::Not { why, here } => {
+                display.say(&format!("{name}: not stored: {why}"));
+                summary.unsent += 1;
+                here
             }
         };
         display.advance();
@@ -171,13 +201,14 @@ impl Runner {
         summary.ran.push(json!({
             "case": name, "device": case.device.word(), "passed": document.passed, "message": document.message,
             "figure": headline.map(|(name, value, unit)| json!({"name": name, "value": value, "unit": unit})),
-            "document": path,
+            "document": place,
         }));
         headline.map(|(_, value, _)| value)
     }
 
     /// Runs the devices of each group in turns, and compares them.
-    fn turns(&self, groups: &[Vec<Case>], times: usize, summary: &mut Summary) {
+    fn turns(&self, groups: &[Vec<Case>], times: usize, seed: u64, summary: &mut Summary) {
+        show::say(format_args!("who comes first is tossed by --seed {seed}"));
         let confidence = Confidence::new(CONFIDENCE).unwrap_or(Confidence::HIGH);
         if times < pairs_needed(confidence) {
             show::say(format_args!("an interval of {CONFIDENCE} needs {} turns or more", pairs_needed(confidence)));
@@ -188,8 +219,7 @@ impl Runner {
             for round in 0..times {
                 let mut found = vec![None; group.len()];
                 let mut places: Vec<usize> = (0..group.len()).collect();
-                // What changes steadily in the machine cancels.
-                if order(round)[0] == Side::Current {
+                if order(seed, round)[0] == Side::Current {
                     places.reverse();
                 }
                 for place in places {
@@ -227,6 +257,9 @@ fn told(document: &Document) -> String {
     let trials = document.quiver.as_ref().map_or(&[][..], |extension| &extension.trials);
     let limited = trials.iter().filter(|trial| trial.is_limited_by_generator).count();
     let limited = if limited > 0 { format!(", {limited} limited by the generator") } else { String::new() };
+    let figures = document.quiver.as_ref().map_or(&[][..], |extension| &extension.figures);
+    let shares = figures.iter().any(|figure| figure.name == OVERSUBSCRIBED);
+    let limited = if shares { format!(", oversubscribed{limited}") } else { limited };
     let cost = trials.iter().rev().find_map(|trial| trial.busy.as_ref());
     let cost = cost.and_then(|busy| serde_json::to_value(busy).ok()).map(|busy| {
         let (ticks, time) = (busy["ticks_per_packet"].as_f64(), busy["nanoseconds_per_packet"].as_f64());
@@ -237,27 +270,46 @@ fn told(document: &Document) -> String {
     });
     let found = match headline(document) {
         Some((name, value, unit)) if value >= 1e6 => format!("{name} {:.3} M{unit}", value / 1e6),
+        Some((name, value, unit)) if value < 100.0 => format!("{name} {value:.3} {unit}"),
         Some((name, value, unit)) => format!("{name} {value:.0} {unit}"),
-        None if document.passed => "done".into(),
+        None if document.passed => endured(document).unwrap_or_else(|| "done".into()),
         None => format!("failed: {}", document.message),
     };
     format!("{found}; {} trials{limited}{}", trials.len(), cost.unwrap_or_default())
 }
 
+/// Which series of an endurance test went one way, and how fast.
+fn endured(document: &Document) -> Option<String> {
+    let figures = &document.quiver.as_ref()?.figures;
+    let find = |name: &str| figures.iter().find(|figure| figure.name == name);
+    let (trials, lost) = (find("endured_trials")?.value.get(), find("endured_lost")?.value.get());
+    let drifting = figures.iter().filter(|figure| figure.value.get() > 0.0);
+    let drifting = drifting.filter_map(|figure| figure.name.strip_suffix("_drifts"));
+    let drifts: Vec<String> = drifting
+        .filter_map(|name| {
+            let by = ["rise", "fall"].iter().find_map(|way| Some((way, find(&format!("{name}_{way}"))?)));
+            by.map(|(way, figure)| format!("{name} {way}s by {:.3} {}", figure.value.get(), figure.unit))
+        })
+        .collect();
+    let drifts = if drifts.is_empty() { "all is steady".into() } else { drifts.join(", ") };
+    Some(format!("endured, {trials} trials, {lost} packets lost, {drifts}"))
+}
+
 impl Summary {
     fn tell(self, json: bool) -> ExitCode {
-        let Summary { ran, failed, skipped, ratios, is_interrupted } = self;
+        let Summary { ran, failed, skipped, ratios, unsent, is_interrupted } = self;
         if json {
             let skipped: Vec<_> = skipped.iter().map(|(why, cases)| json!({"why": why, "cases": cases})).collect();
-            let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "interrupted": is_interrupted});
+            let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "unsent": unsent, "interrupted": is_interrupted});
             show::print(format_args!("{all:#}"));
         }
         for (why, cases) in &skipped {
             show::say(format_args!("skipped {cases}: {why}"));
         }
         let end = if is_interrupted { "; interrupted" } else { "" };
-        show::say(format_args!("{} measured, {failed} failed{end}", ran.len()));
-        match failed == 0 && !ran.is_empty() && !is_interrupted {
+        let not_stored = if unsent > 0 { format!(", {unsent} not stored") } else { String::new() };
+        show::say(format_args!("{} measured, {failed} failed{not_stored}{end}", ran.len()));
+        match failed + unsent == 0 && !ran.is_empty() && !is_interrupted {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::region::Regions;
+use crate::region::{LINE, Regions, stream_line};
 
 /// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
 /// access stays inside, whatever is asked for.
@@ -22,12 +22,11 @@ unsafe impl Sync for Cells {}
 impl Cells {
     /// The cells at `offset` of a region. None if they do not lie inside, or not at a multiple of 16.
     pub fn at(regions: &Arc<Regions>, region: u16, offset: usize, log2: u8) -> Option<Cells> {
-        let found = regions.get(region)?;
         let bytes = 128 + 16usize.checked_shl(log2.into())?;
         if log2 > 15 || !offset.is_multiple_of(16) {
             return None;
         }
-        Some(Cells { regions: regions.clone(), head: found.address(offset, bytes)?, log2 })
+        Some(Cells { regions: regions.clone(), head: regions.address(region, offset, bytes)?, log2 })
     }
     pub fn log2(&self) -> u8 {
         self.log2
@@ -48,15 +47,37 @@ impl Cells {
         // SAFETY: as above; `AT` is even and inside the head.
         unsafe { AtomicU16::from_ptr(self.head.add(AT).cast()) }
     }
+    /// Writes four cells past the caches, the first at a multiple of four; the index wraps around. False, and nothing
+    /// written, if they are no line of the caches.
+    #[inline(always)]
+    #[must_use]
+    pub fn stream(&self, index: u16, cells: &[[u64; 2]; 4]) -> bool {
+        let index = usize::from(index & !3) & ((1 << self.log2) - 1);
+        if self.log2 < 2 || !self.head.addr().is_multiple_of(LINE) {
+            return false;
+        }
+        let mut line = [0; LINE];
+        for (to, word) in line.as_chunks_mut().0.iter_mut().zip(cells.as_flattened()) {
+            *to = word.to_ne_bytes();
+        }
+        // SAFETY: four cells from a multiple of four on lie inside the mapping, since there are four at all, and are an
+        // aligned line. Others that look at it meanwhile see old or new words; they are told of it after a fence.
+        unsafe { stream_line(&line, self.head.add(128 + 16 * index)) };
+        true
+    }
+    /// All of them, each of two halves.
+    #[inline(always)]
+    pub fn all(&self) -> &[[AtomicU64; 2]] {
+        // SAFETY: so many cells lie inside the mapping, which `regions` keeps, behind the head, and are aligned to 16;
+        // whoever else writes to them, does it by atomics or as another process.
+        unsafe { std::slice::from_raw_parts(self.head.add(128).cast(), 1 << self.log2) }
+    }
     /// The two halves of a cell; the index wraps around.
     #[inline(always)]
-    pub fn cell(&self, index: u16) -> [&AtomicU64; 2] {
+    pub fn cell(&self, index: u16) -> &[AtomicU64; 2] {
         let index = usize::from(index) & ((1 << self.log2) - 1);
-        // SAFETY: the masked index is one of the cells, which lie inside the mapping and are aligned to 16.
-        unsafe {
-            let cell = self.head.add(128 + 16 * index).cast::<u64>();
-            [AtomicU64::from_ptr(cell), AtomicU64::from_ptr(cell.add(1))]
-        }
+        // SAFETY: the masked index is one of the cells.
+        unsafe { self.all().get_unchecked(index) }
     }
 }
 

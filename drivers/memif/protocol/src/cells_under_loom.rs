@@ -46,8 +46,14 @@ impl Cells {
             _ => panic!("a ring has no word at {AT}"),
         }
     }
-    pub fn cell(&self, index: u16) -> [&AtomicU64; 2] {
-        let [first, second] = &self.words.cells[usize::from(index) & ((1 << self.log2) - 1)];
-        [first, second]
+    /// There are no lines here.
+    pub fn stream(&self, _: u16, _: &[[u64; 2]; 4]) -> bool {
+        false
+    }
+    pub fn all(&self) -> &[[AtomicU64; 2]] {
+        &self.words.cells
+    }
+    pub fn cell(&self, index: u16) -> &[AtomicU64; 2] {
+        &self.words.cells[usize::from(index) & ((1 << self.log2) - 1)]
     }
 }

@@ -4,6 +4,7 @@
 //! what was copied decides by something that stays as it is.
 #![allow(unsafe_code)]
 
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -16,7 +17,7 @@ use crate::guard::Guarded;
 /// Bytes of a region at most: what a descriptor's offset and length can reach.
 const SIZE_MAX: u64 = 1 << 33;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// Why memory cannot be shared.
 #[derive(Debug, thiserror::Error)]
@@ -104,17 +105,39 @@ impl Region {
         }
         Ok(region)
     }
-    /// Its bytes.
+    /// Whether the peer took the memory away. Its bytes are zeros since.
+    pub fn is_lost(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guarded::is_lost)
+    }
+    /// Access to its bytes.
+    #[inline(always)]
+    pub fn view(&self) -> View<'_> {
+        View { base: self.base, length: self.length, mapped: self.mapped, region: PhantomData }
+    }
+    /// Where `length` bytes from `offset` on are, for as long as this is. None if they do not lie inside.
+    pub(crate) fn address(&self, offset: usize, length: usize) -> Option<*mut u8> {
+        // SAFETY: inside the mapping as is checked.
+        self.view().contains(offset, length).then(|| unsafe { self.base.add(offset) })
+    }
+}
+
+/// Where a region's bytes are: what loops keep in registers.
+#[derive(Clone, Copy)]
+pub struct View<'r> {
+    base: *mut u8,
+    length: usize,
+    mapped: usize,
+    region: PhantomData<&'r Region>,
+}
+
+impl View<'_> {
+    /// The region's bytes.
     pub fn len(&self) -> usize {
         self.length
     }
     /// Whether it has none; it never has.
     pub fn is_empty(&self) -> bool {
         self.length == 0
-    }
-    /// Whether the peer took the memory away. Its bytes are zeros since.
-    pub fn is_lost(&self) -> bool {
-        self.guard.as_ref().is_some_and(Guarded::is_lost)
     }
     /// Whether `length` bytes from `offset` on lie inside.
     #[inline(always)]
@@ -134,6 +157,27 @@ impl Region {
         compiler_fence(Ordering::SeqCst);
         true
     }
+    /// Copies whole lines out, which may reach beyond the end up to that of the last page. False, and nothing copied, if
+    /// they are not mapped.
+    #[inline(always)]
+    #[must_use]
+    pub fn read_lines(&self, offset: usize, to: &mut [[u8; LINE]]) -> bool {
+        if offset > self.mapped || to.len() * LINE > self.mapped - offset {
+            return false;
+        }
+        if let [line] = to {
+            // PERF: most packets are one line, and a loop costs as much again.
+            // SAFETY: mapped as was just checked; `line` is ours alone.
+            unsafe { copy_line(self.base.add(offset), line.as_mut_ptr()) };
+        } else {
+            for (i, line) in to.iter_mut().enumerate() {
+                // SAFETY: as above.
+                unsafe { copy_line(self.base.add(offset + i * LINE), line.as_mut_ptr()) };
+            }
+        }
+        compiler_fence(Ordering::SeqCst);
+        true
+    }
     /// Copies bytes in. False, and nothing copied, if they do not lie inside.
     #[inline(always)]
     #[must_use]
@@ -145,31 +189,45 @@ impl Region {
         unsafe { copy(from.as_ptr(), self.base.add(offset), from.len()) };
         true
     }
+    /// Copies whole lines in. False, and nothing copied, if they do not lie inside; or, for those that go past the caches,
+    /// begin in the midst of one.
+    #[inline(always)]
+    #[must_use]
+    pub fn write_lines(&self, offset: usize, from: &[[u8; LINE]], store: Store) -> bool {
+        if !self.contains(offset, from.len() * LINE) {
+            return false;
+        }
+        if store == Store::Streaming && !offset.is_multiple_of(LINE) {
+            return false;
+        }
+        let put = |line: &[u8; LINE], at| {
+            // SAFETY: inside the mapping as was just checked, and aligned where it matters: mappings begin at pages.
+            unsafe {
+                match store {
+                    Store::Plain => copy_line(line.as_ptr(), self.base.add(at)),
+                    Store::Streaming => stream_line(line, self.base.add(at)),
+                }
+            }
+        };
+        if let [line] = from {
+            put(line, offset);
+        } else {
+            from.iter().enumerate().for_each(|(i, line)| put(line, offset + i * LINE));
+        }
+        true
+    }
     /// Copies bytes in by whole lines past the caches, the last one filled up with zeros. False, and nothing copied, if
     /// these lines do not lie inside or begin in the midst of one.
     #[inline(always)]
     #[must_use]
     pub fn stream(&self, offset: usize, from: &[u8]) -> bool {
-        if !offset.is_multiple_of(LINE) || !self.contains(offset, from.len().next_multiple_of(LINE)) {
-            return false;
-        }
-        let (lines, rest) = from.as_chunks::<LINE>();
-        for (i, line) in lines.iter().enumerate() {
-            // SAFETY: inside the mapping as was just checked, and aligned: mappings begin at pages.
-            unsafe { stream_line(line, self.base.add(offset + i * LINE)) };
-        }
-        if !rest.is_empty() {
-            let mut line = [0; LINE];
-            line[..rest.len()].copy_from_slice(rest);
-            // SAFETY: as above.
-            unsafe { stream_line(&line, self.base.add(offset + lines.len() * LINE)) };
-        }
-        true
-    }
-    /// Where `length` bytes from `offset` on are, for as long as this is. None if they do not lie inside.
-    pub(crate) fn address(&self, offset: usize, length: usize) -> Option<*mut u8> {
-        // SAFETY: inside the mapping as is checked.
-        self.contains(offset, length).then(|| unsafe { self.base.add(offset) })
+        let (lines, rest) = from.as_chunks();
+        let mut last = [0; LINE];
+        last[..rest.len()].copy_from_slice(rest);
+        // All of it, or nothing.
+        self.contains(offset, from.len().next_multiple_of(LINE))
+            && self.write_lines(offset, lines, Store::Streaming)
+            && (rest.is_empty() || self.write_lines(offset + lines.len() * LINE, &[last], Store::Streaming))
     }
     /// Brings the line at `offset` near, if there is one.
     #[inline(always)]
@@ -207,18 +265,35 @@ fn is_long_enough(file: BorrowedFd<'_>, bytes: u64) -> bool {
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
     if !(LINE..=4 * LINE).contains(&length) {
-        // SAFETY: by the contract.
-        return unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
+        // SAFETY: by the contract, and each length is that of its arm.
+        return unsafe {
+            match length {
+                32..LINE => copy_ends::<32>(from, to, length),
+                16..32 => copy_ends::<16>(from, to, length),
+                _ => std::ptr::copy_nonoverlapping(from, to, length),
+            }
+        };
     }
     let mut at = 0;
-    while at + LINE <= length {
+    while at + LINE < length {
         // SAFETY: `at + LINE` is within the length.
         unsafe { copy_line(from.add(at), to.add(at)) };
         at += LINE;
     }
-    // The last line overlaps the one before.
+    // The last line may overlap the one before.
     // SAFETY: the length is at least a line.
     unsafe { copy_line(from.add(length - LINE), to.add(length - LINE)) };
+}
+/// The first and the last so many bytes, which overlap or meet.
+///
+/// # Safety
+/// As `copy`, for a length of `N` to twice that.
+#[inline(always)]
+unsafe fn copy_ends<const N: usize>(from: *const u8, to: *mut u8, length: usize) {
+    for at in [0, length - N] {
+        // SAFETY: by the contract; unaligned on both sides.
+        unsafe { to.add(at).cast::<[u8; N]>().write_unaligned(from.add(at).cast::<[u8; N]>().read_unaligned()) };
+    }
 }
 /// # Safety
 /// As `copy`, for one line.
@@ -230,7 +305,7 @@ unsafe fn copy_line(from: *const u8, to: *mut u8) {
 /// # Safety
 /// `to` is valid for a line and aligned to one.
 #[inline(always)]
-unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
+pub(crate) unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
@@ -268,8 +343,12 @@ impl Regions {
     }
     /// One of them.
     #[inline(always)]
-    pub fn get(&self, index: u16) -> Option<&Region> {
-        self.0.get(usize::from(index))
+    pub fn get(&self, index: u16) -> Option<View<'_>> {
+        self.0.get(usize::from(index)).map(Region::view)
+    }
+    /// Where bytes of one of them are, for as long as these are. None if they do not lie inside.
+    pub(crate) fn address(&self, index: u16, offset: usize, length: usize) -> Option<*mut u8> {
+        self.0.get(usize::from(index))?.address(offset, length)
     }
     /// Whether the peer took any of them away.
     pub fn is_lost(&self) -> bool {
@@ -299,6 +378,7 @@ mod tests {
     fn bytes_come_back_and_nothing_outside_is_touched() {
         let (region, file) = Region::create("test", 10_000).expect("memory");
         let other = Region::map(file.as_fd(), 10_000).expect("the same");
+        let (region, other) = (region.view(), other.view());
         let bytes: Vec<u8> = (0..=255).cycle().take(3000).collect();
         for length in [0, 1, 31, 63, 64, 65, 127, 128, 200, 256, 257, 3000] {
             for offset in [0, 1, 64, 7000] {
@@ -315,6 +395,17 @@ mod tests {
         }
         assert!(!region.write(9999, &[1, 2]) && !region.write(usize::MAX, &[1]) && !region.read(10_000, &mut [0]));
         assert!(!region.stream(1, &[1]) && !region.stream(9984, &[1]), "a line must lie inside whole");
+        let mut lines = [[0; LINE]; 3];
+        for store in [Store::Plain, Store::Streaming] {
+            assert!(region.write_lines(128, &[[7; LINE], [8; LINE], [9; LINE]], store));
+            fence_streams();
+            assert!(other.read_lines(128, &mut lines));
+            assert_eq!(lines, [[7; LINE], [8; LINE], [9; LINE]]);
+            assert!(!region.write_lines(9984, &[[1; LINE]], store));
+        }
+        assert!(!region.write_lines(1, &[[1; LINE]], Store::Streaming));
+        assert!(other.read_lines(9999, &mut lines), "of the last page all can be read");
+        assert!(!other.read_lines(12_288 - 191, &mut lines) && !other.read_lines(usize::MAX, &mut lines));
     }
 
     #[test]
@@ -337,12 +428,13 @@ mod tests {
     fn a_peer_that_truncates_its_memory_does_not_kill_us() {
         let file = plain_memory(1 << 20, MemfdFlags::empty());
         let region = Region::map(file.as_fd(), 1 << 20).expect("it is put under guard");
-        assert!(region.write(500_000, b"hello") && !region.is_lost());
+        let view = region.view();
+        assert!(view.write(500_000, b"hello") && !region.is_lost());
         rustix::fs::ftruncate(&file, 0).expect("nothing forbids it");
         let mut read = [1; 5];
-        assert!(region.read(500_000, &mut read), "we live");
+        assert!(view.read(500_000, &mut read), "we live");
         assert_eq!(read, [0; 5]);
         assert!(region.is_lost());
-        assert!(region.write(0, b"more"), "and go on");
+        assert!(view.write(0, b"more"), "and go on");
     }
 }

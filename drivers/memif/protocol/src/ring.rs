@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cells::{Cells, Ordering, fence};
+use crate::cells::{AtomicU64, Cells, Ordering, fence};
 use crate::region::Regions;
 
 /// Bytes in front of a ring's descriptors.
@@ -43,6 +43,37 @@ pub struct Descriptor {
     pub length: u32,
     /// Where they begin.
     pub offset: u32,
+}
+
+/// The place of a descriptor.
+pub(crate) type Cell = [AtomicU64; 2];
+
+impl Descriptor {
+    /// Copies a descriptor out.
+    #[inline(always)]
+    pub(crate) fn load([first, second]: &Cell) -> Descriptor {
+        // Each half is read once; between the halves the peer may write, which gives a descriptor as wrong as any other.
+        let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+        Descriptor {
+            has_next: first & 1 != 0,
+            region: (first >> 16) as u16,
+            length: (first >> 32) as u32,
+            offset: second as u32,
+        }
+    }
+    /// Writes it.
+    #[inline(always)]
+    pub(crate) fn store(self, cell: &Cell) {
+        for (half, word) in cell.iter().zip(self.words()) {
+            half.store(word, Ordering::Relaxed);
+        }
+    }
+    /// As it lies in a ring.
+    #[inline(always)]
+    fn words(self) -> [u64; 2] {
+        let Descriptor { has_next, region, length, offset } = self;
+        [u64::from(has_next) | u64::from(region) << 16 | u64::from(length) << 32, u64::from(offset)]
+    }
 }
 
 /// A ring, in any of its four uses.
@@ -125,23 +156,30 @@ impl Ring {
     /// Copies a descriptor out; the index wraps around.
     #[inline(always)]
     pub fn descriptor(&self, index: u16) -> Descriptor {
-        let [first, second] = self.cells.cell(index);
-        // Each half is read once; between the halves the peer may write, which gives a descriptor as wrong as any other.
-        let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
-        Descriptor {
-            has_next: first & 1 != 0,
-            region: (first >> 16) as u16,
-            length: (first >> 32) as u32,
-            offset: second as u32,
-        }
+        Descriptor::load(self.cells.cell(index))
+    }
+    /// The places of all descriptors, a power of two.
+    #[inline(always)]
+    pub(crate) fn cells(&self) -> &[Cell] {
+        self.cells.all()
+    }
+    /// The places of descriptors from an index on: `n`, or those up to the ring's end.
+    #[inline(always)]
+    pub(crate) fn stretch(&self, index: u16, n: usize) -> &[Cell] {
+        let behind = &self.cells()[self.slot(index)..];
+        &behind[..n.min(behind.len())]
     }
     /// Writes a descriptor; the index wraps around.
     #[inline(always)]
     pub fn set_descriptor(&self, index: u16, descriptor: Descriptor) {
-        let Descriptor { has_next, region, length, offset } = descriptor;
-        let [first, second] = self.cells.cell(index);
-        first.store(u64::from(has_next) | u64::from(region) << 16 | u64::from(length) << 32, Ordering::Relaxed);
-        second.store(u64::from(offset), Ordering::Relaxed);
+        descriptor.store(self.cells.cell(index));
+    }
+    /// Writes four descriptors past the caches, the first at a multiple of four; the index wraps around. False, and
+    /// nothing written, if they are no line of the caches.
+    #[inline(always)]
+    #[must_use]
+    pub fn stream_descriptors(&self, index: u16, descriptors: &[Descriptor; 4]) -> bool {
+        self.cells.stream(index, &descriptors.map(Descriptor::words))
     }
     /// How far the peer's index is ahead of ours: believed only up to `most`.
     #[inline(always)]

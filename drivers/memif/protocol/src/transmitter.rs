@@ -5,8 +5,51 @@
 
 use crate::Role;
 use crate::receiver::Place;
-use crate::region::{Store, fence_streams};
-use crate::ring::{Broken, Descriptor, Ring};
+use crate::region::{LINE, Store, View, fence_streams};
+use crate::ring::{Broken, Cell, Descriptor, Ring};
+
+/// A packet in whole lines.
+#[derive(Clone, Copy)]
+pub struct Lines<'a> {
+    /// Its bytes, and zeros behind them that fill up the last line.
+    pub lines: &'a [[u8; LINE]],
+    /// Its bytes.
+    pub length: usize,
+}
+
+/// A packet in one piece.
+pub trait Payload: Copy {
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+    /// Copies them into a buffer. False, and nothing that a reader may see copied, if that cannot be.
+    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool;
+}
+impl Payload for Lines<'_> {
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.lines.as_flattened().get(..self.length).unwrap_or_default()
+    }
+    #[inline(always)]
+    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool {
+        let fits = self.lines.len() * LINE <= place.length as usize;
+        fits && region.write_lines(place.offset as usize, self.lines, store)
+    }
+}
+impl Payload for &[u8] {
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    #[inline(always)]
+    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool {
+        let (offset, room) = (place.offset as usize, place.length as usize);
+        match store {
+            Store::Plain => self.len() <= room && region.write(offset, self),
+            // Lines that are filled up must not reach beyond the buffer.
+            Store::Streaming => self.len().next_multiple_of(LINE) <= room && region.stream(offset, self),
+        }
+    }
+}
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +139,54 @@ impl Transmitter {
         }
         self.send_chain(length, segments)
     }
+    /// Puts packets into the ring, one after the other, until there is no room; returns how many were dealt with and how
+    /// many lines were written. Those that need more buffers than the ring has are handed to `refuse`.
+    #[inline(always)]
+    pub fn send_all<P: Payload>(
+        &mut self,
+        packets: impl Iterator<Item = P>,
+        refuse: impl FnMut(P),
+    ) -> Result<(usize, u64), Broken> {
+        // What differs by kind is looked at once.
+        match self.store {
+            Store::Plain => self.send_all_by::<false, P>(packets, refuse),
+            Store::Streaming => self.send_all_by::<true, P>(packets, refuse),
+        }
+    }
+    #[inline(always)]
+    fn send_all_by<const STREAM: bool, P: Payload>(
+        &mut self,
+        mut packets: impl Iterator<Item = P>,
+        mut refuse: impl FnMut(P),
+    ) -> Result<(usize, u64), Broken> {
+        self.has_streamed |= STREAM;
+        let (mut done, mut lines) = (0, 0);
+        loop {
+            let (ring, room) = (&self.ring, (self.next, self.free));
+            let run = match &self.kind {
+                Kind::Master => {
+                    put::<STREAM, P>(ring, room, &mut packets, |_, cell| Some(Place::of(Descriptor::load(cell))))
+                }
+                Kind::Slave { places, .. } => {
+                    put::<STREAM, P>(ring, room, &mut packets, |slot, _| places.get(slot).copied())
+                }
+            };
+            (self.next, self.free) = (self.next.wrapping_add(run.packets), self.free - run.packets);
+            (done, lines) = (done + usize::from(run.packets), lines + run.lines);
+            let Some(odd) = run.odd else { return Ok((done, lines)) };
+            match self.send_slowly(odd.bytes())? {
+                Sent::Yes => lines += odd.bytes().len().div_ceil(LINE) as u64,
+                Sent::Full => return Ok((done, lines)),
+                Sent::TooLong => refuse(odd),
+            }
+            done += 1;
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn send_slowly(&mut self, bytes: &[u8]) -> Result<Sent, Broken> {
+        self.send(bytes.len(), std::iter::once(bytes))
+    }
     /// The same for packets of several parts, or of more than one buffer.
     fn send_chain<'a>(&mut self, length: usize, mut segments: impl Iterator<Item = &'a [u8]>) -> Result<Sent, Broken> {
         // All of it, or nothing: the peer may have posted buffers of any length, so they are added up first.
@@ -168,18 +259,14 @@ impl Transmitter {
     fn place(&self, index: u16) -> Result<Place, Broken> {
         match &self.kind {
             Kind::Slave { places, .. } => Ok(places[usize::from(index) & (places.len() - 1)]),
-            Kind::Master => {
-                let Descriptor { region, length, offset, .. } = self.ring.descriptor(index);
-                Ok(Place { region, offset, length })
-            }
+            Kind::Master => Ok(Place::of(self.ring.descriptor(index))),
         }
     }
     #[inline(always)]
     fn write(&mut self, place: Place, bytes: &[u8]) -> Result<(), Broken> {
-        // Lines that are filled up must not reach beyond the buffer.
-        if self.store == Store::Streaming && bytes.len().next_multiple_of(64) <= place.length as usize {
+        if self.store == Store::Streaming {
             let region = self.ring.regions().get(place.region).ok_or(Broken::Place)?;
-            if region.stream(place.offset as usize, bytes) {
+            if bytes.write(region, place, Store::Streaming) {
                 self.has_streamed = true;
                 return Ok(());
             }
@@ -210,5 +297,78 @@ impl Transmitter {
             Kind::Slave { .. } => self.ring.set_head(self.next),
         }
         self.ring.wants_interrupt()
+    }
+}
+
+/// Packets put into a ring, one buffer each.
+struct Run<P> {
+    packets: u16,
+    lines: u64,
+    /// The packet behind them, which needs more than one buffer, or one that begins with no line.
+    odd: Option<P>,
+}
+
+/// Puts packets into the ring from an index on, so many at most, up to one that is odd.
+#[inline(always)]
+fn put<const STREAM: bool, P: Payload>(
+    ring: &Ring,
+    (next, free): (u16, u16),
+    packets: &mut impl Iterator<Item = P>,
+    place: impl Fn(usize, &Cell) -> Option<Place>,
+) -> Run<P> {
+    let (cells, regions) = (ring.cells(), ring.regions());
+    let store = if STREAM { Store::Streaming } else { Store::Plain };
+    // Buffers lie in one region, mostly.
+    let (mut number, mut region) = (0, regions.get(0));
+    // Past the caches, descriptors are written by the line.
+    let mut four = [Descriptor::default(); 4];
+    let mut run = Run { packets: 0, lines: 0, odd: None };
+    while run.packets < free
+        && let Some(packet) = packets.next()
+    {
+        let index = next.wrapping_add(run.packets);
+        let slot = usize::from(index) & (cells.len() - 1);
+        let is_put = cells.get(slot).is_some_and(|cell| {
+            let Some(place) = place(slot, cell) else { return false };
+            if place.region != number {
+                (number, region) = (place.region, regions.get(place.region));
+            }
+            if !region.is_some_and(|region| packet.write(region, place, store)) {
+                return false;
+            }
+            let (Place { region, offset, .. }, length) = (place, packet.bytes().len() as u32);
+            let descriptor = Descriptor { has_next: false, region, length, offset };
+            if STREAM {
+                four[usize::from(index & 3)] = descriptor
+            } else {
+                descriptor.store(cell)
+            }
+            true
+        });
+        if !is_put {
+            run.odd = Some(packet);
+            break;
+        }
+        (run.packets, run.lines) = (run.packets + 1, run.lines + packet.bytes().len().div_ceil(LINE) as u64);
+        if STREAM && index & 3 == 3 {
+            note(ring, index.wrapping_add(1), run.packets.min(4), &four);
+        }
+    }
+    let end = next.wrapping_add(run.packets);
+    if STREAM {
+        note(ring, end, run.packets.min(end & 3), &four);
+    }
+    run
+}
+/// Writes the last `n` descriptors before an index, of one group of four.
+#[inline(always)]
+fn note(ring: &Ring, end: u16, n: u16, four: &[Descriptor; 4]) {
+    let from = end.wrapping_sub(n);
+    if n == 4 && ring.stream_descriptors(from, four) {
+        return;
+    }
+    for i in 0..n {
+        let index = from.wrapping_add(i);
+        ring.set_descriptor(index, four[usize::from(index & 3)]);
     }
 }

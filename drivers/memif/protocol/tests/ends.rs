@@ -3,8 +3,8 @@
 mod pair;
 
 use pair::{Pair, pair};
-use quiver_memif_protocol::receiver::{Place, packets};
-use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::receiver::{Place, Whole, packets};
+use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
 
 /// Sends packets of these lengths and receives them at the other end.
@@ -47,6 +47,103 @@ fn packets_of_all_lengths_pass_both_ways_round_and_round() {
             pass(&mut slave.tx[0], &mut master.rx[0], &lengths, round);
         }
     }
+}
+
+/// Packets, sent as long as there is room; how many were dealt with, and the lengths of those that were refused.
+fn send_all(tx: &mut Transmitter, packets: &[(Vec<[u8; 64]>, usize)], is_lines: bool) -> (usize, Vec<usize>) {
+    let mut refused = vec![];
+    tx.begin().expect("honest");
+    let lines = packets.iter().map(|(lines, length)| Lines { lines, length: *length });
+    let (done, _) = match is_lines {
+        true => tx.send_all(lines, |packet| refused.push(packet.length)).expect("honest"),
+        false => {
+            let bytes = packets.iter().map(|(lines, length)| &lines.as_flattened()[..*length]);
+            tx.send_all(bytes, |packet| refused.push(packet.len())).expect("honest")
+        }
+    };
+    tx.publish();
+    (done, refused)
+}
+/// What waits, by whole lines where that goes.
+fn receive_lines(rx: &mut Receiver, most: usize) -> Vec<(Vec<[u8; 64]>, usize)> {
+    let mut got = vec![];
+    let take = |packet: Whole<'_>| {
+        let mut lines = vec![[0xff; 64]; packet.length.div_ceil(64)];
+        assert!(packet.read_lines(&mut lines));
+        got.push((lines, packet.length));
+        true
+    };
+    if rx.receive_whole(most, take).expect("honest") > 0 {
+        return got;
+    }
+    // At the front is a packet of several buffers, or none.
+    let burst = rx.receive(1).expect("honest").to_vec();
+    let mut bytes = vec![];
+    for fragment in &burst {
+        let mut part = vec![0; fragment.place.length as usize];
+        assert!(rx.read(fragment, &mut part));
+        bytes.extend(part);
+    }
+    let length = bytes.len();
+    bytes.resize(length.next_multiple_of(64), 0);
+    if length > 0 { vec![(bytes.as_chunks().0.to_vec(), length)] } else { vec![] }
+}
+
+#[test]
+fn packets_in_one_piece_pass_among_long_ones() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let Pair { mut master, mut slave, .. } = pair(1, 1, 5, 2048);
+    let (mut full, mut long, mut passed) = (0, 0, 0);
+    for round in 0..2000 {
+        let (from, to) = if round % 2 == 0 { (&mut master, &mut slave) } else { (&mut slave, &mut master) };
+        let (tx, rx) = (&mut from.tx[0], &mut to.rx[0]);
+        tx.set_store(if random.bool() { Store::Plain } else { Store::Streaming });
+        let count = random.usize(0..40);
+        let packets: Vec<_> = (0..count)
+            .map(|_| {
+                let length = match random.u8(..) {
+                    0..8 => random.usize(2049..5000),
+                    // More than the whole ring.
+                    8 => 70_000,
+                    9..100 => random.usize(1..200),
+                    _ => 64,
+                };
+                let mut bytes: Vec<u8> = (0..length).map(|_| random.u8(1..)).collect();
+                bytes.resize(length.next_multiple_of(64), 0);
+                (bytes.as_chunks().0.to_vec(), length)
+            })
+            .collect();
+        let is_lines = random.bool();
+        let (done, refused) = send_all(tx, &packets, is_lines);
+        let sent: Vec<_> = packets[..done].iter().filter(|(_, length)| *length < 70_000).collect();
+        assert_eq!(refused.len(), done - sent.len());
+        let mut got = vec![];
+        loop {
+            let some = receive_lines(rx, random.usize(1..40));
+            if some.is_empty() {
+                break;
+            }
+            got.extend(some.clone());
+            if random.u8(..) < 16 {
+                // The last ones are not dealt with, and come again.
+                let again = random.usize(0..=some.len());
+                if some[0].1 <= 2048 {
+                    rx.release_first(some.len() - again);
+                    got.truncate(got.len() - again);
+                }
+            }
+        }
+        rx.release();
+        if !is_lines {
+            // Behind bytes is what was there before; behind lines are zeros.
+            got.iter_mut().for_each(|(lines, length)| lines.as_flattened_mut()[*length..].fill(0));
+        }
+        full += usize::from(done < count);
+        long += got.iter().filter(|(_, length)| *length > 2048).count();
+        passed += got.len();
+        assert!(got.iter().eq(sent), "round {round}");
+    }
+    assert!(full > 100 && long > 100 && passed > 20_000, "{full} {long} {passed}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use quiver_memif_protocol::link::{Offer, ring_bytes};
 use quiver_memif_protocol::message::{AddRegion, AddRing, Disconnect, Hello, Init, Message};
 use quiver_memif_protocol::receiver::{BURST, Place, packets};
 use quiver_memif_protocol::slave::Step;
-use quiver_memif_protocol::transmitter::Sent;
+use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Master, Mode, Request, Role, Secret, Slave, Store, Terms, master};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -155,10 +155,25 @@ fn turn(end: &mut End, packet: &[u8]) {
             assert_eq!(rx.read(&fragment, &mut bytes), fragment.is_valid);
         }
         rx.release();
+        let whole = rx.receive_whole(32, |packet| {
+            let mut lines = vec![[0; 64]; packet.length.min(1 << 20).div_ceil(64)];
+            let _ = packet.read_lines(&mut lines);
+            packet.read_from(0, &mut lines.as_flattened_mut()[..packet.length.min(1 << 20)])
+        });
+        assert!(whole.is_err() || whole.is_ok_and(|packets| packets <= 32));
+        rx.release();
     }
     for tx in &mut end.tx {
         let Ok(free) = tx.begin() else { continue };
         assert!(free <= tx.ring().size());
+        let mut bytes = packet.to_vec();
+        bytes.resize(packet.len().next_multiple_of(64), 0);
+        let lines = Lines { lines: bytes.as_chunks().0, length: packet.len() };
+        let sent = tx.send_all([lines; 5].into_iter(), |_| {});
+        assert!(sent.is_err() || sent.is_ok_and(|(packets, _)| packets <= 5));
+        let Ok(_) = tx.begin() else { continue };
+        let _ = tx.send_all([packet; 2].into_iter(), |_| {});
+        let Ok(_) = tx.begin() else { continue };
         for _ in 0..3 {
             let (one, other) = packet.split_at(packet.len() / 2);
             let _ = tx.send(packet.len(), [packet].into_iter());

@@ -1,6 +1,8 @@
 //! Two daemons in one process, joined by memif.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+pub mod path;
+
 use std::time::Duration;
 
 use quiver_scenarios::ROOMS;

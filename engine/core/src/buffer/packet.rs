@@ -24,7 +24,7 @@ impl Flags {
     /// It came in a frame for a group of stations or all of them, so it is not reported, and not forwarded unless somebody wants
     /// that (RFC 1812, 4.3.2.7 and 5.3.4).
     pub const LINK_GROUP: Flags = Flags(16);
-    /// What a fused product leaves to the nodes, with all packets of its vector.
+    /// What a fused product leaves to the nodes, with what is behind it of its flow.
     pub const ODD: Flags = Flags(1 | 4);
 
     /// Whether any of the flags of `other` is set.

@@ -9,6 +9,9 @@ use crate::rx::{RxMode, RxQueue};
 use crate::tx::TxQueue;
 use crate::worker::Worker;
 use quiver_stats::{Segment, Target};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A receive queue as control sees it.
@@ -34,7 +37,34 @@ pub struct QueueInfo {
     pub(super) up: bool,
     /// The product that serves it, or why none does.
     pub product: Result<&'static str, String>,
+    /// Packets that products carried from it.
+    pub carried: Arc<Counter>,
     pub(super) path: Vec<(NodeId, u16)>,
+}
+
+/// Parts of interfaces, which send by the queues of the whole; every copy of it knows them at any time.
+#[derive(Clone, Default)]
+pub struct Parts(Rc<RefCell<BTreeMap<u16, u16>>>);
+
+impl Parts {
+    /// Whether an interface is a part of another one.
+    pub fn contains(&self, interface: u16) -> bool {
+        self.0.borrow().contains_key(&interface)
+    }
+    /// Whether an interface is a part of this one.
+    pub fn are_of(&self, port: u16, interface: u16) -> bool {
+        self.0.borrow().get(&interface) == Some(&port)
+    }
+    /// The parts of an interface.
+    pub fn of(&self, port: u16) -> Vec<u16> {
+        self.0.borrow().iter().filter(|(_, of)| **of == port).map(|(part, _)| *part).collect()
+    }
+    fn set(&self, interface: u16, port: Option<u16>) {
+        match port {
+            Some(port) => self.0.borrow_mut().insert(interface, port),
+            None => self.0.borrow_mut().remove(&interface),
+        };
+    }
 }
 
 impl Dataplane {
@@ -88,6 +118,7 @@ impl Dataplane {
                 has_interrupts,
                 up: false,
                 product: Err("not planned yet".into()),
+                carried: Arc::default(),
                 path: vec![],
             });
             ids.push(id);
@@ -99,6 +130,7 @@ impl Dataplane {
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
         self.generations.change(interface);
+        self.parts.set(interface, port);
         self.counted.grow(interface, 0);
         self.post_all(|worker| {
             let via = port.map(|port| (port, self.counted.tx.row(worker)));
@@ -110,6 +142,7 @@ impl Dataplane {
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
         self.ports.remove(&interface);
+        self.parts.set(interface, None);
         self.generations.change(interface);
         let disabled = self.blueprint.disable_all(interface);
         let gone = Arc::new(gone);
@@ -124,6 +157,10 @@ impl Dataplane {
     /// Tells users of the same interface number apart.
     pub fn generations(&self) -> &Generations {
         &self.generations
+    }
+    /// The interfaces that send by another one's queues.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
     /// Whether an interface has queues of its own.
     pub fn has_port(&self, interface: u16) -> bool {

@@ -1,20 +1,26 @@
 //! Which fused product serves which receive queue.
 
 use super::{Dataplane, QueueInfo};
-use crate::graph::{NodeId, Seed, To, Wiring};
+use crate::graph::{NodeId, Seed, Side, To, Wiring};
 use crate::intake::RECEIVED;
-use crate::product::{Installed, ProductSpec};
+use crate::product::{Installed, Patience, ProductSpec};
+use crate::stage::Hop;
 use crate::tx::OUTPUT;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What the plans of all receive queues depend on, whatever their interfaces are.
 #[derive(Default)]
 pub(super) struct Planned {
     wiring: Wiring,
-    /// Feature arcs that products do not take, since features are enabled for packets that some port is to send.
-    avoided: BTreeSet<&'static str>,
+    /// By product: why it serves nobody, if so.
+    hindered: Vec<Option<String>>,
 }
+
+/// A product, and the nodes and arcs that it stands for on a queue.
+type Plan<'p> = (&'p ProductSpec, Vec<(NodeId, u16)>);
+
+/// An interface on which no feature is enabled.
+const NOBODY: u16 = u16::MAX;
 
 impl Dataplane {
     /// Offers a product; the first one that applies and whose path is the configured one serves a queue.
@@ -41,8 +47,11 @@ impl Dataplane {
             self.plan_queues(|_| true);
         }
     }
-    /// The same after a change that concerns only what one interface receives.
+    /// The same after a change that concerns only what one interface receives, unless it is a part: others may send by it.
     pub fn plan_interface(&mut self, interface: u16) {
+        if self.parts.contains(interface) {
+            return self.plan();
+        }
         match self.survey() {
             Some(false) => self.plan_queues(|queue| queue.interface == interface),
             Some(true) => self.plan_queues(|_| true),
@@ -58,21 +67,10 @@ impl Dataplane {
                 return None;
             }
         };
-        // Features on the way out are decided by the sending interface, which a product does not know beforehand. It
-        // sends by ports only: features of interfaces without one are met by the nodes.
-        let arcs = self.products.iter().flat_map(|product| product.path.iter());
-        let arcs = arcs.filter_map(|(node, arc)| {
-            let id = self.blueprint.find(node).ok()?;
-            match self.blueprint.arcs(id).get(usize::from(*arc))?.to {
-                To::Features(name) => Some(name),
-                _ => None,
-            }
-        });
-        let arcs: BTreeSet<&'static str> = arcs.collect();
-        let on_port = |arc: &&str| self.ports.iter().any(|port| self.blueprint.meets_features(arc, *port));
-        let avoided = arcs.into_iter().filter(on_port).collect();
-        let new = avoided != self.planned.avoided || !Arc::ptr_eq(&wiring.shape, &self.planned.wiring.shape);
-        self.planned = Planned { wiring, avoided };
+        // Features on the way out are decided by the sending interface, which a product does not know beforehand.
+        let hindered: Vec<_> = self.products.iter().map(|product| self.hindrance_of_sending(product)).collect();
+        let new = hindered != self.planned.hindered || !Arc::ptr_eq(&wiring.shape, &self.planned.wiring.shape);
+        self.planned = Planned { wiring, hindered };
         Some(new)
     }
     fn plan_queues(&mut self, wanted: impl Fn(&QueueInfo) -> bool) {
@@ -87,7 +85,8 @@ impl Dataplane {
             queue.path = path;
             let installed = planned.as_ref().ok().map(|(product, path)| Installed {
                 product: product.make(Seed { worker: queue.worker }),
-                resting: 0,
+                carried: queue.carried.clone(),
+                patience: Patience::default(),
                 path: path.iter().map(|(id, arc)| (*id, *arc, self.blueprint.counters_of(*id, queue.worker))).collect(),
             });
             queue.product = planned.map(|(product, _)| product.name);
@@ -96,35 +95,97 @@ impl Dataplane {
         }
         self.queues = queues;
     }
-    #[allow(clippy::type_complexity)]
-    fn plan_for(&self, queue: &QueueInfo) -> Result<(&ProductSpec, Vec<(NodeId, u16)>), String> {
+    /// The first product that applies and has the configured path, or why the first that applies has not.
+    fn plan_for(&self, queue: &QueueInfo) -> Result<Plan<'_>, String> {
         if !self.fusion {
             return Err("fusion is off".into());
         }
-        let Planned { wiring, avoided } = &self.planned;
-        let entry = wiring.follow(queue.input, RECEIVED, queue.interface);
-        let product = self.products.iter().find(|p| (p.applies)(queue.interface));
-        let product = product.ok_or("no product has the configured path")?;
-        let mut at = entry.ok_or("the input leads nowhere")?;
-        let mut path = vec![];
-        for (name, arc) in &product.path {
-            let found = self.blueprint.name(at);
-            if found != *name {
-                return Err(format!("{} has {name} where the graph has {found}", product.name));
+        let parts = self.parts.of(queue.interface);
+        let applying = self.products.iter().zip(&self.planned.hindered).filter(|(product, _)| {
+            match product.path.iter().any(|hop| hop.finds_part) {
+                true => parts.iter().any(|part| (product.applies)(*part)),
+                false => (product.applies)(queue.interface),
             }
-            path.push((at, *arc));
-            let spec = self.blueprint.arcs(at).get(usize::from(*arc));
-            if let Some(To::Features(arc)) = spec.map(|s| s.to)
-                && avoided.contains(arc)
-            {
-                return Err(format!("features are enabled on {arc}"));
+        });
+        let mut why = None;
+        for (product, hindered) in applying {
+            let fits = match hindered {
+                Some(hindrance) => Err(hindrance.clone()),
+                None => self.follow(product, queue),
+            };
+            match fits {
+                Ok(path) => return Ok((product, path)),
+                Err(error) => _ = why.get_or_insert(error),
             }
-            at = wiring.follow(at, *arc, queue.interface).ok_or_else(|| format!("{name} has no arc {arc}"))?;
+        }
+        Err(why.unwrap_or_else(|| "no product has the configured path".into()))
+    }
+    /// Follows the graph along a product's path.
+    fn follow(&self, product: &ProductSpec, queue: &QueueInfo) -> Result<Vec<(NodeId, u16)>, String> {
+        let wiring = &self.planned.wiring;
+        let mut at = wiring.follow(queue.input, RECEIVED, queue.interface).ok_or("the input leads nowhere")?;
+        let (mut path, mut rx) = (vec![], queue.interface);
+        for hop in &product.path {
+            let (node, found) = (hop.node, self.blueprint.name(at));
+            let here = found == node;
+            if !here && !hop.is_optional {
+                return Err(format!("{} has {node} where the graph has {found}", product.name));
+            }
+            let id = self.blueprint.find(node).map_err(|error| error.to_string())?;
+            if wiring.in_place_of(id) != id {
+                return Err(format!("another node stands for {node}"));
+            }
+            path.push((id, hop.arc));
+            if hop.finds_part {
+                rx = NOBODY;
+                if let Some(hindrance) = self.hindrance_of_parts(product, path.len() - 1, queue.interface) {
+                    return Err(hindrance);
+                }
+            }
+            let sends = matches!(self.arc_of(hop), Some((_, Side::Tx)));
+            if here {
+                let rx = if sends { NOBODY } else { rx };
+                at = wiring.follow(at, hop.arc, rx).ok_or_else(|| format!("{node} has no arc {}", hop.arc))?;
+            }
         }
         if at != self.output {
             return Err(format!("{} ends at {OUTPUT}, the graph at {}", product.name, self.blueprint.name(at)));
         }
         path.push((at, u16::MAX));
-        Ok((product, path))
+        Ok(path)
+    }
+    /// The feature arc onto which a hop leads, and whose interface decides there.
+    fn arc_of(&self, hop: &Hop) -> Option<(&'static str, Side)> {
+        let id = self.blueprint.find(hop.node).ok()?;
+        match self.blueprint.arcs(id).get(usize::from(hop.arc))?.to {
+            To::Features(arc) => Some((arc, self.blueprint.side(arc)?)),
+            _ => None,
+        }
+    }
+    /// A product sends by ports, some also by parts: of interfaces that are neither, features are met by the nodes.
+    fn hindrance_of_sending(&self, product: &ProductSpec) -> Option<String> {
+        let sends = |interface: &u16| {
+            self.ports.contains(interface) || product.sends_by_parts && self.parts.contains(*interface)
+        };
+        self.hindrance(product, &product.path, Side::Tx, sends)
+    }
+    /// The same for the parts of an interface, which receive from hop `from` on.
+    fn hindrance_of_parts(&self, product: &ProductSpec, from: usize, port: u16) -> Option<String> {
+        let path = product.path.get(from..).unwrap_or_default();
+        self.hindrance(product, path, Side::Rx, |interface| self.parts.are_of(port, *interface))
+    }
+    fn hindrance(
+        &self,
+        product: &ProductSpec,
+        path: &[Hop],
+        side: Side,
+        concerned: impl Fn(&u16) -> bool,
+    ) -> Option<String> {
+        let includes = |node| product.path.iter().any(|hop| hop.is_optional && hop.node == node);
+        path.iter().filter_map(|hop| self.arc_of(hop)).filter(|(_, of)| *of == side).find_map(|(arc, _)| {
+            let mut features = self.blueprint.features_ahead(arc).filter(|(node, _)| !includes(*node));
+            let (node, _) = features.find_map(|(node, mut on)| Some((node, on.find(|on| concerned(on))?)))?;
+            Some(format!("{node} is enabled on {arc}"))
+        })
     }
 }

@@ -238,21 +238,21 @@ impl Graph {
             && column::uniform(&frame.next, n)
             && let Some(target) = self.wiring.shape.targets[at.index()].get(usize::from(first)).copied()
         {
-            self.entries[at.index()].counters.arc(first, n as u64);
-            match target {
-                Target::Node(to) => return self.enqueue(to, frame),
+            let to = match target {
+                Target::Node(to) => Some(to),
                 Target::End(to) => {
                     column::fill(&mut frame.hop, Reason::new(at, first).0, n);
-                    return self.enqueue(to, frame);
+                    Some(to)
                 }
                 Target::Features { arc, position } => {
                     let table = &self.wiring.features[usize::from(arc)];
                     let interfaces = if table.side == Side::Rx { &frame.rx } else { &frame.tx };
-                    if column::uniform(interfaces, n) {
-                        let to = table.next(position, interfaces[0]);
-                        return self.enqueue(to, frame);
-                    }
+                    column::uniform(interfaces, n).then(|| table.next(position, interfaces[0]))
                 }
+            };
+            if let Some(to) = to {
+                self.entries[at.index()].counters.arc(first, n as u64);
+                return self.enqueue(to, frame);
             }
         }
         if n > frame.taken {

@@ -43,10 +43,15 @@ impl Blueprint {
         let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| open)
     }
-    /// Whether packets that an interface is to send meet features on this arc, or on one behind it.
-    pub(crate) fn meets_features(&self, arc: &str, interface: u16) -> bool {
-        let Some(at) = self.arcs.iter().position(|a| a.name == arc && a.side == Side::Tx) else { return false };
-        self.ahead(at, 0).any(|(at, node)| self.enabled.contains(&(at, node, interface)))
+    /// The features on this arc and on those behind it, each with the interfaces on which it is enabled.
+    pub(crate) fn features_ahead(&self, arc: &str) -> impl Iterator<Item = (&'static str, impl Iterator<Item = u16>)> {
+        let first = self.arcs.iter().position(|a| a.name == arc);
+        let all = first.into_iter().flat_map(|at| self.ahead(at, 0));
+        all.map(|(at, node)| (node, self.enabled_on(at, node)))
+    }
+    /// Whose interface decides on this arc.
+    pub(crate) fn side(&self, arc: &str) -> Option<Side> {
+        self.arcs.iter().find(|a| a.name == arc).map(|a| a.side)
     }
 
     /// Where every arc leads now.

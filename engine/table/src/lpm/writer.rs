@@ -1,5 +1,6 @@
 //! The writer of an LPM table: it keeps the words in step with the routes.
 use super::blocks::Blocks;
+use super::root::RootPages;
 use super::{BLOCK, Lpm, LpmConfig, Shared, Table};
 use crate::epoch::Domain;
 use crate::routes::{Address, Routes};
@@ -55,6 +56,7 @@ pub struct LpmWriter {
     shared: Arc<Shared>,
     routes: Routes<u32>,
     blocks: Blocks,
+    root: RootPages,
 }
 
 /// A level of the tree: the words that an address is looked up in, and how far to shift it for its index.
@@ -109,9 +111,10 @@ impl LpmWriter {
             source,
         })?;
         Ok(LpmWriter {
-            shared: Arc::new(Shared { table: ManuallyDrop::new(table), domain: domain.clone() }),
             routes: Routes::new(),
-            blocks: Blocks::new(domain, config.blocks_max),
+            blocks: Blocks::new(domain, &table.blocks, config.blocks_max),
+            root: RootPages::new(&table.root, table.root_shift),
+            shared: Arc::new(Shared { table: ManuallyDrop::new(table), domain: domain.clone() }),
         })
     }
 
@@ -132,6 +135,9 @@ impl LpmWriter {
         let prefix = prefix.range(length).0;
         self.make_room(prefix, length)?;
         let old = self.routes.insert(prefix, length, leaf);
+        if old.is_none() {
+            self.root.enter(prefix, length);
+        }
         self.paint(prefix, length, leaf);
         Ok(old)
     }
@@ -156,6 +162,7 @@ impl LpmWriter {
         let shorter = self.routes.longest_match(prefix, length).filter(|&(_, length, _)| length > 0);
         self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
         self.collapse(prefix, length);
+        self.root.leave(&self.shared.table.root, prefix, length);
         Some(old)
     }
 
@@ -194,11 +201,10 @@ impl LpmWriter {
         self.blocks.in_use()
     }
 
-    /// The table's memory: the whole root, every block that was ever used, and about 20 bytes per route for
-    /// the ordered set. An upper bound, as the system gives pages of the root only where routes are.
+    /// The table's memory: the pages of the root and of blocks that routes touch, and the ordered set of routes. An upper
+    /// bound, as where the system has no huge pages it gives small ones.
     pub fn memory_bytes(&self) -> usize {
-        let root = 4 << Level::root(self.table()).length_max();
-        root + (self.blocks.touched() as usize + 1) * 1024 + self.routes.len() * 20
+        self.root.memory_bytes() + self.blocks.memory_bytes() + self.routes.memory_bytes()
     }
 
     fn table(&self) -> &Table {
@@ -214,11 +220,12 @@ impl LpmWriter {
             level = match level.below(table, prefix) {
                 Some((_, below)) => below,
                 None => {
-                    let block = match self.blocks.allocate(&table.blocks) {
+                    let block = match self.blocks.allocate() {
                         Ok(Some(block)) => block,
                         refused => {
                             // Half a path is of no use, and nobody would find it to take it back.
                             self.collapse(prefix, length);
+                            self.root.untouched(&self.shared.table.root, prefix);
                             return Err(match refused {
                                 Err(source) => LpmError::Memory { bytes: 1024, source },
                                 _ => {
@@ -282,6 +289,41 @@ impl LpmWriter {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn memory_is_given_back_when_routes_have_gone() {
+        for config in [LpmConfig::small(), LpmConfig::large()] {
+            let domain = Domain::new();
+            let mut reader = domain.register();
+            let mut writer = LpmWriter::new(&domain, config).expect("a table");
+            let resident = |writer: &LpmWriter| writer.table().root.resident() + writer.table().blocks.resident();
+            let tables = |writer: &LpmWriter| writer.root.memory_bytes() + writer.blocks.memory_bytes();
+            let page = writer.table().root.page_bytes();
+            assert!(writer.insert(0, 0, 9).is_ok());
+            let nothing = tables(&writer);
+            assert!(nothing <= 2 * page, "{nothing}");
+            // Over all of the root, with a block or two for each.
+            let prefix = |i: u32| i.wrapping_mul(0x9e37_79b1);
+            (0..20_000).for_each(|i| assert!(writer.insert(prefix(i), 30, 1 + i).is_ok()));
+            let full = resident(&writer);
+            assert!(full > 20_000 * 1024, "{full}");
+            assert!(tables(&writer) >= full, "{} are reported of {full}", tables(&writer));
+            // A worker that reads meanwhile holds the blocks back, and then no longer.
+            let lpm = writer.reader();
+            let view = lpm.view(reader.guard());
+            (0..20_000).for_each(|i| assert!(writer.remove(prefix(i), 30).is_some()));
+            assert!(resident(&writer) > 20_000 * 1024 / 2);
+            assert_eq!(view.lookup(prefix(7)), 9, "the default route");
+            reader.quiescent();
+            domain.reclaim();
+            // What stays: the page of block 0, and of root and blocks the last ones that became empty.
+            assert!(resident(&writer) <= 3 * page, "{} of {full}", resident(&writer));
+            assert!(tables(&writer) <= 3 * page, "{}", tables(&writer));
+            assert!(writer.insert(prefix(7), 30, 5).is_ok());
+            assert_eq!((writer.lookup(prefix(7)), writer.lookup(prefix(8))), (5, 9));
+        }
+    }
 
     #[test]
     fn a_path_for_which_memory_ends_half_way_is_given_back() {

@@ -11,7 +11,8 @@ use quiver_wire::{MacAddress, UnicastMac};
 use super::domain;
 use crate::bridges::Bridges;
 use crate::layer2::DomainIndex;
-use crate::macs::{MacEntry, settle};
+use crate::learning::settle;
+use crate::macs::MacEntry;
 use crate::objects::{DomainId, StaticMac};
 use crate::set::{put_mac, remove_mac};
 

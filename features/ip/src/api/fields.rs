@@ -1,12 +1,15 @@
-//! What messages about routes consist of: `fib_types.api`, and types of `ip.api`.
+//! What messages about routes consist of: types of `ip.api`; and how paths of clients (`fib_types.api`) are ours.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_compat::api::Adding;
 use quiver_compat::definition::{Field, Kind, Shape, Type};
-use quiver_compat::types::{AddressFamily, AddressUnion, InterfaceIndex, NONE, Prefix};
+use quiver_compat::types::{
+    AddressFamily, AddressUnion, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
+    IpRoute, NONE, Prefix,
+};
 use quiver_compat::wire::{Input, Malformed};
-use quiver_compat::{Refusal, Retval, Text, Wire, flags};
+use quiver_compat::{Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_interface::api::name;
 use quiver_wire::V4;
@@ -20,161 +23,64 @@ pub(super) fn add_types(file: &mut Adding<'_>) {
     file.define_type::<FibPath>();
 }
 
-/// What a path is.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum FibPathType {
-    #[default]
-    #[value("FIB_API_PATH_TYPE_NORMAL")]
-    Normal = 0,
-    #[value("FIB_API_PATH_TYPE_LOCAL")]
-    Local = 1,
-    #[value("FIB_API_PATH_TYPE_DROP")]
-    Drop = 2,
-    #[value("FIB_API_PATH_TYPE_UDP_ENCAP")]
-    UdpEncap = 3,
-    #[value("FIB_API_PATH_TYPE_BIER_IMP")]
-    BierImp = 4,
-    #[value("FIB_API_PATH_TYPE_ICMP_UNREACH")]
-    IcmpUnreach = 5,
-    #[value("FIB_API_PATH_TYPE_ICMP_PROHIBIT")]
-    IcmpProhibit = 6,
-    #[value("FIB_API_PATH_TYPE_SOURCE_LOOKUP")]
-    SourceLookup = 7,
-    #[value("FIB_API_PATH_TYPE_DVR")]
-    Dvr = 8,
-    #[value("FIB_API_PATH_TYPE_INTERFACE_RX")]
-    InterfaceRx = 9,
-    #[value("FIB_API_PATH_TYPE_CLASSIFY")]
-    Classify = 10,
-}
-
-/// Of which protocol the next hop's address is.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum FibPathNhProto {
-    #[default]
-    #[value("FIB_API_PATH_NH_PROTO_IP4")]
-    Ip4 = 0,
-    #[value("FIB_API_PATH_NH_PROTO_IP6")]
-    Ip6 = 1,
-    #[value("FIB_API_PATH_NH_PROTO_MPLS")]
-    Mpls = 2,
-    #[value("FIB_API_PATH_NH_PROTO_ETHERNET")]
-    Ethernet = 3,
-    #[value("FIB_API_PATH_NH_PROTO_BIER")]
-    Bier = 4,
-}
-
-flags! {
-    /// By what a path may be resolved.
-    pub(super) struct FibPathFlags(u32) as "fib_path_flags" Enum {
-        /// By any route.
-        NONE = 0 => "FIB_API_PATH_FLAG_NONE",
-        /// By the route of a link only.
-        RESOLVE_VIA_ATTACHED = 1 => "FIB_API_PATH_FLAG_RESOLVE_VIA_ATTACHED",
-        /// By a host's route only.
-        RESOLVE_VIA_HOST = 2 => "FIB_API_PATH_FLAG_RESOLVE_VIA_HOST",
-        /// A word of a pseudo-wire is taken off.
-        POP_PW_CW = 4 => "FIB_API_PATH_FLAG_POP_PW_CW",
-    }
-}
-
-/// A next hop.
-#[derive(Wire, Clone, Copy, Debug, Default)]
-pub(super) struct FibPathNh {
-    pub address: AddressUnion,
-    pub via_label: u32,
-    pub obj_id: u32,
-    pub classify_table_index: u32,
-}
-
-/// A label of MPLS.
-#[derive(Wire, Clone, Copy, Debug, Default)]
-pub(super) struct FibMplsLabel {
-    pub is_uniform: u8,
-    pub label: u32,
-    pub ttl: u8,
-    pub exp: u8,
-}
-
-/// One of the ways of a route.
-#[derive(Wire, Clone, Debug, Default)]
-pub(super) struct FibPath {
-    pub sw_if_index: u32,
-    pub table_id: u32,
-    pub rpf_id: u32,
-    pub weight: u8,
-    pub preference: u8,
-    pub r#type: FibPathType,
-    pub flags: FibPathFlags,
-    pub proto: FibPathNhProto,
-    pub nh: FibPathNh,
-    pub n_labels: u8,
-    pub label_stack: [FibMplsLabel; 16],
-}
-
-impl FibPath {
-    /// The path, as routes are configured.
-    pub fn read(&self, control: &Control) -> Result<RoutePath, Refusal> {
-        let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *self;
-        let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
-        let mut path =
-            RoutePath { via: None, interface: None, table: TableNumber(0), weight: self.weight.max(1), action: None };
-        path.action = match self.r#type {
-            FibPathType::Normal => None,
-            FibPathType::Local => Some(RouteAction::Local),
-            FibPathType::Drop => Some(RouteAction::Drop),
-            FibPathType::IcmpUnreach => Some(RouteAction::Unreachable),
-            FibPathType::IcmpProhibit => Some(RouteAction::Prohibit),
-            other => return cannot(&format!("type {other:?} is not there")),
-        };
-        match () {
-            () if n_labels > 0 => return cannot("there is no MPLS"),
-            () if preference > 0 => return cannot("all paths are used; give them preference 0 and weights"),
-            () if flags != FibPathFlags::NONE => return cannot("next hops are resolved by any route; give no flags"),
-            () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
-            () if path.action.is_some() => return Ok(path),
-            () if self.proto != FibPathNhProto::Ip4 => {
-                return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "paths: the next hop is no IPv4 address"));
-            }
-            () => {}
+/// A path, as routes are configured.
+pub(super) fn configured(said: &FibPath, control: &Control) -> Result<RoutePath, Refusal> {
+    let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *said;
+    let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
+    let mut path =
+        RoutePath { via: None, interface: None, table: TableNumber(0), weight: said.weight.max(1), action: None };
+    path.action = match said.r#type {
+        FibPathType::Normal => None,
+        FibPathType::Local => Some(RouteAction::Local),
+        FibPathType::Drop => Some(RouteAction::Drop),
+        FibPathType::IcmpUnreach => Some(RouteAction::Unreachable),
+        FibPathType::IcmpProhibit => Some(RouteAction::Prohibit),
+        other => return cannot(&format!("type {other:?} is not there")),
+    };
+    match () {
+        () if n_labels > 0 => return cannot("there is no MPLS"),
+        () if preference > 0 => return cannot("all paths are used; give them preference 0 and weights"),
+        () if flags != FibPathFlags::NONE => return cannot("next hops are resolved by any route; give no flags"),
+        () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
+        () if path.action.is_some() => return Ok(path),
+        () if said.proto != FibPathNhProto::Ip4 => {
+            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "paths: the next hop is no IPv4 address"));
         }
-        if let IpAddr::V4(via) = self.nh.address.get(AddressFamily::Ip4) {
-            path.via = Some(via).filter(|via| !via.is_unspecified());
-        }
-        match sw_if_index {
-            NONE if path.via.is_none() => return cannot("a lookup in another table takes a next hop"),
-            NONE if table_id != 0 && control.room::<Ip4>().fib.table(TableId(table_id)).is_none() => {
-                return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("paths: there is no table {table_id}")));
-            }
-            NONE => path.table = TableNumber(table_id),
-            index => path.interface = Some(name(control, InterfaceIndex(index))?),
-        }
-        Ok(path)
+        () => {}
     }
-    /// A path of a route in a table, as clients know it.
-    pub fn of(path: &Path<V4>) -> FibPath {
-        let next_hop =
-            |address: Ipv4Addr| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
-        let (sw_if_index, table_id, nh, r#type) = match path.target {
-            Target::NextHop(interface, via) => (index_of(Some(interface)), 0, next_hop(via), FibPathType::Normal),
-            Target::Link(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Normal),
-            Target::Recursive(table, via) => (NONE, table.0, next_hop(via), FibPathType::Normal),
-            Target::Special(special) => {
-                let r#type = match special {
-                    Special::Drop => FibPathType::Drop,
-                    Special::Unreachable => FibPathType::IcmpUnreach,
-                    Special::Prohibit => FibPathType::IcmpProhibit,
-                    Special::Local => FibPathType::Local,
-                    // Packets for everybody on a link are not forwarded, which is what clients know as a drop.
-                    Special::Broadcast => FibPathType::Drop,
-                };
-                (NONE, 0, FibPathNh::default(), r#type)
-            }
-        };
-        FibPath { sw_if_index, table_id, weight: path.weight.max(1), r#type, nh, ..FibPath::default() }
+    if let IpAddr::V4(via) = said.nh.address.get(AddressFamily::Ip4) {
+        path.via = Some(via).filter(|via| !via.is_unspecified());
     }
+    match sw_if_index {
+        NONE if path.via.is_none() => return cannot("a lookup in another table takes a next hop"),
+        NONE if table_id != 0 && control.room::<Ip4>().fib.table(TableId(table_id)).is_none() => {
+            return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("paths: there is no table {table_id}")));
+        }
+        NONE => path.table = TableNumber(table_id),
+        index => path.interface = Some(name(control, InterfaceIndex(index))?),
+    }
+    Ok(path)
+}
+/// A path of a route in a table, as clients know it.
+pub(super) fn known(path: &Path<V4>) -> FibPath {
+    let next_hop = |address: Ipv4Addr| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
+    let (sw_if_index, table_id, nh, r#type) = match path.target {
+        Target::NextHop(interface, via) => (index_of(Some(interface)), 0, next_hop(via), FibPathType::Normal),
+        Target::Link(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Normal),
+        Target::Recursive(table, via) => (NONE, table.0, next_hop(via), FibPathType::Normal),
+        Target::Special(special) => {
+            let r#type = match special {
+                Special::Drop => FibPathType::Drop,
+                Special::Unreachable => FibPathType::IcmpUnreach,
+                Special::Prohibit => FibPathType::IcmpProhibit,
+                Special::Local => FibPathType::Local,
+                // Packets for everybody on a link are not forwarded, which is what clients know as a drop.
+                Special::Broadcast => FibPathType::Drop,
+            };
+            (NONE, 0, FibPathNh::default(), r#type)
+        }
+    };
+    FibPath { sw_if_index, table_id, weight: path.weight.max(1), r#type, nh, ..FibPath::default() }
 }
 
 /// A table.
@@ -183,16 +89,6 @@ pub(super) struct IpTable {
     pub table_id: u32,
     pub is_ip6: bool,
     pub name: Text<64>,
-}
-
-/// A route.
-#[derive(Wire, Clone, Debug, Default)]
-pub(super) struct IpRoute {
-    pub table_id: u32,
-    pub stats_index: u32,
-    pub prefix: Prefix,
-    #[count(u8, "n_paths")]
-    pub paths: Vec<FibPath>,
 }
 
 /// A route, and who made it.
@@ -212,7 +108,7 @@ impl Wire for IpRouteV2 {
             field("prefix", Prefix::of(), Shape::One),
             field("n_paths", u8::of(), Shape::One),
             field("src", u8::of(), Shape::One),
-            field("paths", <FibPath as Wire>::of(), Shape::Counted("n_paths".into())),
+            field("paths", FibPath::of(), Shape::Counted("n_paths".into())),
         ];
         Type::named("ip_route_v2", Kind::Struct(fields))
     }

@@ -1,12 +1,12 @@
 //! Messages about routes.
 
 use quiver_compat::api::Adding;
-use quiver_compat::types::{NONE, Prefix};
+use quiver_compat::types::{IpRoute, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::{Control, Pace};
 use quiver_wire::{Prefix as WirePrefix, V4};
 
-use super::fields::{FibPath, IpRoute, IpRouteV2, IpTable};
+use super::fields::{IpRouteV2, IpTable, configured, known};
 use super::leaving::Leaving;
 use super::no_ip6;
 use super::replacing::Replacing;
@@ -90,7 +90,7 @@ fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute)
         return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
     }
     let prefix = wanted.prefix.v4()?;
-    let paths = wanted.paths.iter().map(|path| path.read(control)).collect::<Result<Vec<_>, _>>()?;
+    let paths = wanted.paths.iter().map(|path| configured(path, control)).collect::<Result<Vec<_>, _>>()?;
     if is_add && paths.is_empty() {
         return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} leads nowhere")));
     }
@@ -149,7 +149,7 @@ pub(super) struct IpRouteV2Details {
 fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> + use<> {
     let id = TableId(table.table_id);
     let prefixes: Vec<_> = match control.room::<Ip4>().fib.table(id).filter(|_| !table.is_ip6) {
-        Some(table) => table.routes().map(|(prefix, _)| *prefix).collect(),
+        Some(table) => table.routes().map(|(prefix, _)| prefix).collect(),
         None => vec![],
     };
     let control = control.clone();
@@ -159,7 +159,7 @@ fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> +
 /// The route of a prefix, as it counts.
 fn route(ip: &Ip4, id: TableId, prefix: quiver_wire::Prefix<V4>) -> Option<IpRoute> {
     let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
-    let paths = group.paths.iter().map(FibPath::of).collect();
+    let paths = group.paths.iter().map(known).collect();
     Some(IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths })
 }
 

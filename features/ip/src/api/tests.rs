@@ -5,7 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use quiver_compat::types::{AddressFamily, AddressUnion, AddressWithPrefix, InterfaceIndex, Prefix};
+use quiver_compat::types::{
+    AddressFamily, AddressUnion, AddressWithPrefix, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
+    InterfaceIndex, IpRoute, Prefix,
+};
 use quiver_compat::{Caller, Text};
 use quiver_interface::Interfaces;
 use quiver_testkit::daemon::{Daemon, Setup};

@@ -122,9 +122,9 @@ impl<F: Forwarding> Fib<F> {
     /// Ends a table with all its routes. What resolves through it no longer does.
     pub fn discard(&mut self, mut table: Table<F>) {
         let users: BTreeSet<u32> = table.tracked.values().flatten().copied().collect();
+        table.release_routes();
         let entries = std::mem::take(&mut table.entries);
-        table.release_routes(entries.keys());
-        for group in entries.values().flat_map(Entry::groups) {
+        for group in entries.iter().flat_map(|(_, _, entry)| entry.groups()) {
             self.release(group);
         }
         self.settle(users);
@@ -161,16 +161,17 @@ impl<F: Forwarding> Fib<F> {
             self.settle([group]);
         }
         let Some(found) = self.tables.get_mut(&table) else { return Err(FibError::NoTable(table)) };
-        let entry = found.entries.get(&prefix);
+        let (address, length) = (prefix.address(), prefix.length());
+        let entry = found.entries.get(address, length);
         let old = entry.and_then(|entry| entry.of(source));
         let counts = entry.is_none_or(|entry| source <= entry.source);
         if counts && let Err(error) = found.store(prefix, group) {
             self.release(group);
             return Err(refused(error));
         }
-        match found.entries.get_mut(&prefix) {
+        match found.entries.get_mut(address, length) {
             Some(entry) => entry.set(source, group),
-            None => drop(found.entries.insert(prefix, Entry { source, group, others: None })),
+            None => drop(found.entries.insert(address, length, Entry { source, group, others: None })),
         }
         if counts {
             self.changed(table, prefix);
@@ -181,7 +182,7 @@ impl<F: Forwarding> Fib<F> {
     /// Removes a source's route for a prefix. False if there was none. It needs no room, so it cannot fail half way.
     pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> bool {
         let Some(found) = self.tables.get_mut(&table) else { return false };
-        let Some(entry) = found.entries.get_mut(&prefix) else { return false };
+        let Some(entry) = found.entries.get_mut(prefix.address(), prefix.length()) else { return false };
         let Some(group) = entry.of(source) else { return false };
         let counted = entry.source == source;
         match entry.unset(source) {
@@ -191,7 +192,7 @@ impl<F: Forwarding> Fib<F> {
             }
             true => {}
             false => {
-                found.entries.remove(&prefix);
+                found.entries.remove(prefix.address(), prefix.length());
                 found.unstore(prefix);
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot, Traffic};
+use quiver_table::PrefixMap;
 use quiver_wire::Prefix;
 
 use super::path::{Source, TableId};
@@ -144,7 +145,7 @@ pub struct Table<F: Forwarding> {
     /// Its place among the tables that workers read.
     pub slot: u16,
     pub(super) trie: F::Trie,
-    pub(super) entries: BTreeMap<Prefix<F>, Entry>,
+    pub(super) entries: PrefixMap<F::Address, Entry>,
     counted: Option<Rc<RefCell<Counted>>>,
     /// Addresses that groups resolve through this table, and those groups.
     pub(super) tracked: BTreeMap<F::Address, BTreeSet<u32>>,
@@ -164,7 +165,7 @@ impl<F: Forwarding> Table<F> {
             id,
             slot,
             trie: F::Trie::make(domain, size)?,
-            entries: BTreeMap::new(),
+            entries: PrefixMap::new(),
             counted,
             tracked: BTreeMap::new(),
             leaf_stores: 0,
@@ -179,12 +180,12 @@ impl<F: Forwarding> Table<F> {
         self.counted.as_ref().map(|counted| counted.borrow().view())
     }
     /// The routes in order of their prefixes.
-    pub fn routes(&self) -> impl Iterator<Item = (&Prefix<F>, &Entry)> {
-        self.entries.iter()
+    pub fn routes(&self) -> impl Iterator<Item = (Prefix<F>, &Entry)> {
+        self.entries.iter().filter_map(|(prefix, length, entry)| Some((Prefix::new(prefix, length).ok()?, entry)))
     }
     /// The route of exactly this prefix.
     pub fn get(&self, prefix: &Prefix<F>) -> Option<&Entry> {
-        self.entries.get(prefix)
+        self.entries.get(prefix.address(), prefix.length())
     }
     /// How many routes there are.
     pub fn len(&self) -> usize {
@@ -217,19 +218,15 @@ impl<F: Forwarding> Table<F> {
         self.trie.leaf(prefix)
     }
     /// Gives the numbers of routes back, before the table goes.
-    pub(super) fn release_routes<'p>(&self, prefixes: impl Iterator<Item = &'p Prefix<F>>)
-    where
-        F: 'p,
-    {
+    pub(super) fn release_routes(&self) {
         if let Some(counted) = &self.counted {
-            prefixes.filter_map(|prefix| self.trie.leaf(prefix)).for_each(|route| counted.borrow_mut().release(route));
+            let leaves = self.routes().filter_map(|(prefix, _)| self.trie.leaf(&prefix));
+            leaves.for_each(|route| counted.borrow_mut().release(route));
         }
     }
     /// Bytes in use by the table proper, and by control's notes on its routes.
     pub fn memory_bytes(&self) -> (usize, usize) {
-        let entry = size_of::<Prefix<F>>() + size_of::<Entry>();
-        // A B-tree's nodes are two thirds full on average.
-        (self.trie.memory_bytes(), self.entries.len() * entry * 3 / 2)
+        (self.trie.memory_bytes(), self.entries.memory_bytes())
     }
 
     /// Stores the leaf of a prefix: from now on its packets go by `group`.

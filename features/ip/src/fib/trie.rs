@@ -1,5 +1,6 @@
 //! What a family's table of prefixes must do; for IPv4 the LPM of `quiver-table` does it.
 
+use quiver_table::routes::Address;
 use quiver_table::{Domain, Lpm, LpmConfig, LpmError, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4};
 
@@ -13,7 +14,7 @@ pub enum Size {
 }
 
 /// A family whose tables can be made.
-pub trait Forwarding: IpFamily {
+pub trait Forwarding: IpFamily<Address: Address> {
     /// The writer of a table.
     type Trie: Trie<Self>;
 }

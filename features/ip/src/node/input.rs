@@ -102,7 +102,7 @@ impl Body for InputBody<'_> {
         p.length = p.length.replace(p.live & single, total);
     }
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         self.received.add_lanes(p.live, p.rx);
     }
 }

@@ -237,7 +237,7 @@ impl Body for LookupBody<'_> {
         }
     }
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         if self.ingress.counting {
             // The header's own length: in a product, `length` is by now that of the frame to be sent.
             self.count(p.live, &p.rx.array(), &p.header.get(fields::TOTAL_LENGTH).array());

@@ -117,7 +117,7 @@ impl Body for RewriteBody<'_> {
         p.advance(p.live, BACK.wrapping_neg());
     }
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &PacketLanes<I>) {
+    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         *self.too_big |= p.next.eq(Next::TooBig as u32) != Mask16(0);
         let (hops, lengths) = (p.hop.array(), p.length.array());
         if p.live == Mask16::ALL && p.hop.eq(hops[0]) == Mask16::ALL {

@@ -1,9 +1,9 @@
 //! What VPP is told, as its users type it.
 
-use quiver_suite::field::Function;
+use quiver_suite::field::{Function, Pace, Word as _};
 use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
 
-use crate::{Job, Port, ring_size};
+use crate::{Job, MTU, Port, ring_size, routes};
 
 /// One of its two interfaces.
 pub struct Interface {
@@ -19,6 +19,7 @@ pub fn interfaces(job: &Job<'_>, traffic: &Traffic) -> [Interface; 2] {
         let name = match &job.ports[at] {
             Port::Memif { id, .. } => format!("memif{}/{id}", job.socket_number(at)),
             Port::Host { name, .. } => format!("host-{name}"),
+            Port::Tap { .. } => format!("tap{at}"),
         };
         let part = traffic.sides[at].tags.first().map_or_else(|| name.clone(), |tag| format!("{name}.{tag}"));
         Interface { name, part }
@@ -45,11 +46,11 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
         Function::Ip4 => {
             for (part, side) in parts.iter().zip(&traffic.sides) {
                 commands.push(format!("set interface ip address {part} {}/{LINK_LENGTH}", side.address));
-                let neighbor = |Routes { next_hop, station, .. }: &Routes| {
-                    format!("set ip neighbor {part} {next_hop} {station} static")
-                };
-                commands.extend(side.routes.iter().map(neighbor));
-                commands.extend(side.routes.iter().map(|routes| route(routes, part)));
+                let neighbor = |(hop, station)| format!("set ip neighbor {part} {hop} {station} static");
+                commands.extend(side.hops().into_iter().map(neighbor));
+                if !routes::are_messages(&side.routes) {
+                    commands.extend(side.routes.iter().map(|routes| route(routes, part)));
+                }
             }
             return commands;
         }
@@ -84,6 +85,17 @@ fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interf
         Port::Host { name: host, .. } => {
             commands.push(format!("create host-interface name {host} hw-addr {}", side.gateway));
         }
+        Port::Tap { namespace, name: host } => {
+            let namespace = namespace.path();
+            commands.push(format!(
+                "create tap id {at} host-ns {namespace} host-if-name {host} host-mtu-size {MTU} num-rx-queues {} hw-addr {}",
+                job.cpus.len(),
+                side.gateway
+            ));
+        }
+    }
+    if job.case.pace != Pace::Own {
+        commands.push(format!("set interface rx-mode {name} {}", job.case.pace.word()));
     }
     commands.push(format!("set interface state {name} up"));
     let tags = match &side.tags[..] {

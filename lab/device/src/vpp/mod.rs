@@ -5,23 +5,26 @@ mod runtime;
 mod startup;
 mod statistics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use quiver_client::{Client, ClientError};
+use quiver_client::Client;
 use quiver_compat::{Message, Retval};
-use quiver_suite::Traffic;
+use quiver_suite::field::Pace;
+use quiver_suite::{Side, Traffic};
 
 use crate::growth::Growth;
-use crate::process::{Process, Progress, program};
-use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores};
+use crate::process::{Process, Progress, RESIDENT, program};
+use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, routes};
 use runtime::{Idle, Work};
 
 /// What errors call it.
 const VPP: &str = "vpp";
+/// What its TAP interfaces need of the kernel.
+const VHOST: &str = "/dev/vhost-net";
 /// How long it may take to take its memory and to serve its API.
 const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How long it is watched without packets.
@@ -61,6 +64,24 @@ pub struct Vpp {
 impl Vpp {
     /// Starts one, and gives it its commands.
     pub fn start(job: &Job<'_>) -> Result<Vpp, Error> {
+        let has_tap = job.ports.iter().any(|port| matches!(port, Port::Tap { .. }));
+        if has_tap && !Path::new(VHOST).exists() {
+            return Err(Error::impossible(
+                job,
+                "VPP's TAP without /dev/vhost-net",
+                "let root run `modprobe vhost_net`",
+            ));
+        }
+        let has_host = job.ports.iter().any(|port| matches!(port, Port::Host { .. }));
+        if has_host && job.case.pace == Pace::Adaptive {
+            let remedy = "pace 'polling', or another driver";
+            return Err(Error::impossible(job, "rx-mode adaptive of VPP's host interfaces", remedy));
+        }
+        let distinct: BTreeSet<_> = job.cpus.iter().collect();
+        if distinct.len() < job.cpus.len() {
+            let remedy = "each of VPP's workers wants one of its own";
+            return Err(Error::impossible(job, "more workers of VPP than cores", remedy));
+        }
         let remedy = "install FD.io's package vpp, or name the program";
         let program = program(job, "vpp", remedy)?;
         let (conf, api) = (job.folder.join("startup.conf"), job.folder.join("api.sock"));
@@ -73,13 +94,14 @@ impl Vpp {
         let traffic = Traffic::of(job.case);
         let interfaces = commands::interfaces(job, &traffic);
         let commands = commands::all(job, &traffic, &interfaces);
+        let (parts, sides) = (interfaces.each_ref().map(|interface| interface.part.clone()), &traffic.sides);
         let mut vpp = Vpp {
             client,
             process,
             shared,
             version: String::new(),
             configuration: format!("{startup}\n{}", commands.join("\n")),
-            growth: Growth::new(VPP, traffic),
+            growth: Growth::new(VPP, &traffic),
             uplink: interfaces[1].part.clone(),
             memifs: job.ports.iter().filter(|port| matches!(port, Port::Memif { .. })).count(),
             idle: Idle::default(),
@@ -87,7 +109,26 @@ impl Vpp {
         };
         vpp.version = vpp.ask("show version")?.trim().to_owned();
         commands.iter().try_for_each(|line| vpp.ask(line).map(drop))?;
+        for (part, side) in parts.iter().zip(sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
+            vpp.routes(side, part)?;
+        }
         Ok(vpp)
+    }
+
+    /// Adds routes by messages.
+    fn routes(&mut self, side: &Side, interface: &str) -> Result<(), Error> {
+        let (line, command) = (routes::told(&side.routes, 0, interface), "show interface");
+        let answer = self.ask(command)?;
+        let index = answer.lines().find_map(|line| {
+            let mut words = line.split_whitespace();
+            (words.next() == Some(interface)).then(|| words.next()?.parse().ok())?
+        });
+        let foreign = || Error::Foreign { device: VPP, command: command.into(), lacking: interface.into(), answer };
+        let index = index.ok_or_else(foreign)?;
+        let added = routes::add(&mut self.client, &side.routes, 0, index);
+        added.map_err(|error| self.process.refused(&line, error))?;
+        self.configuration = format!("{}\n{line}", self.configuration);
+        Ok(())
     }
 
     /// Gives a command, and returns its answer.
@@ -98,8 +139,7 @@ impl Vpp {
                 let answer = answer.reply.trim().to_owned();
                 Err(Error::Refused { device: VPP, command: line.to_owned(), answer })
             }
-            Err(ClientError::Socket(error)) => Err(self.process.silent(line, error)),
-            Err(other) => Err(self.process.silent(line, io::Error::other(other))),
+            Err(error) => Err(self.process.refused(line, error)),
         }
     }
 
@@ -154,6 +194,10 @@ impl Device for Vpp {
         let mut counters = statistics::of_interfaces(&self.ask("show interface")?);
         counters.extend(statistics::of_nodes(&self.ask("show node counters")?));
         Ok(counters)
+    }
+
+    fn holdings(&mut self) -> Result<BTreeMap<&'static str, f64>, Error> {
+        Ok(BTreeMap::from([(RESIDENT, self.process.memory()?)]))
     }
 
     fn grow(&mut self, entries: u32) -> Result<(), Error> {

@@ -37,7 +37,7 @@ pub fn conf(job: &Job<'_>, api: &Path) -> String {
         "unix {{ nodaemon nosyslog nocolor runtime-dir {folder} log {folder}/vpp-commands.log }}
 api-segment {{ prefix {} }}
 socksvr {{ socket-name {} }}
-statseg {{ socket-name {folder}/stats.sock }}
+statseg {{ socket-name {folder}/stats.sock size {}M }}
 cpu {{ main-core {main}{workers} }}
 memory {{ main-heap-size {}M main-heap-page-size {heap_pages} }}
 buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
@@ -49,6 +49,8 @@ buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
 ",
         prefix(job.folder),
         api.display(),
+        // Each route is counted twice by each thread: where there is no room for that, VPP ends.
+        heap >> 22,
         heap >> 20
     )
 }

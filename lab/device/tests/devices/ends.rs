@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use quiver_device::{Device, Port};
 use quiver_memif_client::{Client, Packets, RxQueue, Settings, TxQueue};
 use quiver_suite::field::Function;
-use quiver_suite::{Case, Side, Traffic};
+use quiver_suite::{Case, Routes, Side, Traffic};
 use quiver_wire::{EtherType, EthernetHeader, Header as _, IpProtocol, checksum};
 
 /// Time for whatever is waited for on a busy machine.
@@ -121,8 +121,20 @@ fn expected(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> 
     }
 }
 
-/// The routes that a number's destination belongs to, and that destination.
+/// The routes that a number's destination belongs to, of which those of the longest prefix, and that destination.
 fn destination(to: &Side, number: u32) -> (usize, Ipv4Addr) {
+    let (index, address) = drawn(to, number);
+    let contains = |routes: &Routes| {
+        let bits = 32 - u32::from(routes.length);
+        let prefix = |address: Ipv4Addr| address.to_bits().checked_shr(bits).unwrap_or(0);
+        (prefix(routes.first)..prefix(routes.first) + routes.count).contains(&prefix(address))
+    };
+    let longest = to.routes.iter().enumerate().filter(|(_, routes)| contains(routes)).max_by_key(|(_, of)| of.length);
+    (longest.map_or(index, |(index, _)| index), address)
+}
+
+/// The routes that a number is of, and an address there.
+fn drawn(to: &Side, number: u32) -> (usize, Ipv4Addr) {
     let total: u32 = to.routes.iter().map(|routes| routes.count).sum();
     let mut left = number.checked_rem(total).unwrap_or(0);
     for (index, routes) in to.routes.iter().enumerate() {

@@ -18,7 +18,7 @@ use quiver_suite::Case;
 use quiver_suite::field::{Device as Name, Function, Word as _};
 
 /// Cases by memif: devices, and what they do there.
-const MEMIF: [(&[Name], &str); 10] = [
+const MEMIF: [(&[Name], &str); 11] = [
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 9000"),
     (&[Name::Quiver, Name::Vpp], "function: l2xc, encap: dot1q, frame: 64"),
@@ -27,6 +27,7 @@ const MEMIF: [(&[Name], &str); 10] = [
     (&[Name::Quiver, Name::Vpp], "function: ip4, frame: 9000"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 20, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2k, feature: routecount, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2k, shape: bgp, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1q, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1ad, frame: 64"),
 ];

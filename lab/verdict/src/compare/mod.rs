@@ -1,9 +1,9 @@
 //! How much faster one of two is: a ratio with its interval.
 //!
-//! On a shared machine only what is measured side by side can be compared: both take turns, and each [`pair`](paired) gives
-//! a ratio in which what the machine did to both cancels. The estimate is Hodges and Lehmann's: the median of all averages
+//! On a shared machine only what is measured side by side can be compared: both take turns, who comes first is tossed for
+//! ([`order`]), and each [`pair`](paired) gives a ratio in which what the machine did to both cancels. The estimate is Hodges and Lehmann's: the median of all averages
 //! of two logarithms of ratios, which neither a few spikes nor heavy tails move much. Its interval comes from the
-//! distribution of Wilcoxon's signed ranks, which is exact for every symmetric distribution of the noise (up to
+//! distribution of Wilcoxon's signed ranks, which the tossed order makes exact for every noise (up to
 //! [`EXACT_MAX`] pairs; then by the normal approximation). Where nothing can be interleaved, such as results of another
 //! day, [`unpaired`] does the same by all ratios between both, with the distribution of Mann and Whitney; what changed in
 //! the machine in between is then part of the ratio.
@@ -52,10 +52,20 @@ pub enum Side {
     Current,
 }
 
-/// The order of the two measurements of a pair, counted from 0: A B, B A, A B ... Were it always the same, what changes
-/// steadily from one measurement to the next (a processor that heats up) would be in every ratio; so it cancels.
-pub fn order(pair: usize) -> [Side; 2] {
-    if pair.is_multiple_of(2) { [Side::Parent, Side::Current] } else { [Side::Current, Side::Parent] }
+/// Who is measured first in a pair, counted from 0: a fair coin for each, the same again by the same seed.
+///
+/// Where both are equal, the coin alone gives a pair's difference its sign, so [`paired`]'s interval is exact whatever the
+/// machine does meanwhile: it may heat up, wander, or take after itself. A fixed order, A B B A as well as A B A B, is
+/// deceived by a machine with a rhythm: what comes back every fourth measurement is always in the same side's.
+pub fn order(seed: u64, pair: usize) -> [Side; 2] {
+    // Steele, Lea and Flood's splitmix64 (2014): neighbouring seeds and pairs have nothing to do with each other.
+    let mut mixed = seed.wrapping_add((pair as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    match (mixed ^ mixed >> 31) >> 63 {
+        0 => [Side::Parent, Side::Current],
+        _ => [Side::Current, Side::Parent],
+    }
 }
 
 /// A ratio of current to parent.
@@ -144,6 +154,21 @@ mod tests {
         }
         let same = unpaired(&[5.0; 8], &[10.0; 8], Confidence::HIGH).unwrap();
         assert!((same.estimate - 2.0).abs() < 1e-12 && (same.low - 2.0).abs() < 1e-12, "{same:?}");
+    }
+
+    #[test]
+    fn a_fair_coin_says_who_is_first() {
+        for seed in 0..4 {
+            let firsts: Vec<bool> = (0..10_000).map(|pair| order(seed, pair)[0] == Side::Parent).collect();
+            let count = |is: &dyn Fn(usize) -> bool| (0..9_990).filter(|at| is(*at)).count();
+            // Half of all; and whatever pairs follow each other by, half of them are in the same order.
+            assert!(count(&|at| firsts[at]).abs_diff(4_995) < 200);
+            for lag in 1..10 {
+                assert!(count(&|at| firsts[at] == firsts[at + lag]).abs_diff(4_995) < 200, "{seed} {lag}");
+            }
+            assert!((0..100).all(|pair| order(seed, pair) == order(seed, pair)));
+            assert!((0..1_000).filter(|pair| order(seed, *pair) == order(seed + 1, *pair)).count().abs_diff(500) < 100);
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub struct Piece {
 
 impl Piece {
     pub(super) fn level(samples: &[f64], range: Range<usize>, chance: Option<f64>) -> Piece {
-        let level = Level::Steady(median(samples[range.clone()].to_vec()));
+        let level = Level::Steady(middle(samples[range.clone()].to_vec()));
         Piece { samples: range, level, trend: Trend::Normal, chance }
     }
 
@@ -79,9 +79,9 @@ impl Line {
             let behind = samples[at + 1..].iter().zip(1..);
             behind.map(move |(other, distance)| (other - sample) / f64::from(distance))
         });
-        let slope = median(slopes.collect());
+        let slope = middle(slopes.collect());
         let flat = Line { start: 0.0, slope };
-        Line { start: median(flat.residuals(samples)), slope }
+        Line { start: middle(flat.residuals(samples)), slope }
     }
 
     fn residuals(&self, samples: &[f64]) -> Vec<f64> {
@@ -122,18 +122,14 @@ impl Line {
     }
 }
 
-/// The middle one; of an even number, halfway between both. There is at least one.
-pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
-    let half = samples.len() / 2;
-    let is_even = samples.len().is_multiple_of(2);
-    let (below, middle, _) = samples.select_nth_unstable_by(half, f64::total_cmp);
-    let lower = below.iter().copied().max_by(f64::total_cmp).filter(|_| is_even);
-    lower.map_or(*middle, |lower| (lower + *middle) / 2.0)
+/// The middle one. There is at least one.
+pub(crate) fn middle(samples: Vec<f64>) -> f64 {
+    crate::median(samples).unwrap_or_default()
 }
 
 /// The places of what is far from 0, as the median tells how far the others are.
 pub(super) fn far(residuals: &[f64]) -> Vec<usize> {
-    let deviation = DEVIATION_PER_MEDIAN * median(residuals.iter().map(|residual| residual.abs()).collect());
+    let deviation = DEVIATION_PER_MEDIAN * middle(residuals.iter().map(|residual| residual.abs()).collect());
     (0..residuals.len()).filter(|at| residuals[*at].abs() > OUTLIER_DEVIATIONS * deviation).collect()
 }
 
@@ -143,8 +139,8 @@ mod tests {
 
     #[test]
     fn medians_and_lines_pass_over_what_is_far_away() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 1e9]), 3.0);
+        assert_eq!(middle(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(middle(vec![4.0, 1.0, 2.0, 1e9]), 3.0);
         let mut samples: Vec<_> = (0..20).map(|at| 5.0 + 0.5 * f64::from(at)).collect();
         samples[3] = 1e6;
         let line = Line::through(&samples);

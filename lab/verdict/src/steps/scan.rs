@@ -1,7 +1,7 @@
 //! The best cut of a section by ranks, and how often chance makes as good a one.
 
 use super::PIECE_MIN;
-use super::piece::{far, median};
+use super::piece::{far, middle};
 
 /// How often the samples are put in a random order.
 const ORDERS: usize = 1_999;
@@ -155,8 +155,8 @@ fn scores(samples: &[f64]) -> Vec<f64> {
 
 /// The places of samples far from the median.
 fn outliers(samples: &[f64]) -> Vec<usize> {
-    let middle = median(samples.to_vec());
-    far(&samples.iter().map(|sample| sample - middle).collect::<Vec<_>>())
+    let level = middle(samples.to_vec());
+    far(&samples.iter().map(|sample| sample - level).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,0 +1,150 @@
+//! Builds of quiverd that the lab measures itself: which one a word means, and the cases that are run with it.
+
+use std::path::{Path, PathBuf};
+
+use quiver_compare::{BuildError, Builds, CARGO, Git, Script};
+use quiver_result::Document;
+use quiver_run::{Lengths, Place, Stop, Terms, headline};
+use quiver_store::Results;
+use quiver_suite::Case;
+use quiver_suite::field::Device;
+
+use super::{LabError, judge, lacking, select};
+use crate::show;
+
+/// What is measured where nobody says: what moves packets, and what routes them, at the greatest rate of packets.
+const CASES: &str = "quiver AND drv_memif AND eth AND 64b AND 1c AND closedloop AND (l2xcbase OR ip4base)";
+
+/// What `gate` and `bisect` take to build and measure.
+#[derive(Debug, clap::Args)]
+pub struct Measuring {
+    /// Suites beside the built-in ones: all files *.yaml of a folder
+    #[arg(long, value_name = "DIR")]
+    suites: Option<PathBuf>,
+    /// Seconds of a trial; each measurement has three of them, and starts generator and device anew
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = super::run::lengths)]
+    trial: Lengths,
+    /// The repository of commits
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub repository: PathBuf,
+    /// A command that builds a commit in its working folder, and puts what is measured into $QUIVER_BUILD
+    #[arg(long, value_name = "COMMAND", default_value = CARGO, hide_default_value = true)]
+    pub build: String,
+}
+
+impl Measuring {
+    /// What builds commits, and where it keeps them: the folder is made.
+    pub fn builds(&self, state: &Path) -> Result<Builds, LabError> {
+        let unusable = |error| LabError::Build { path: state.to_owned(), error };
+        std::fs::create_dir_all(state).map_err(unusable)?;
+        let state = state.canonicalize().map_err(unusable)?;
+        Ok(Builds::new(Git::new(&self.repository), Script(self.build.clone()), &state))
+    }
+
+    /// The cases of an expression, as far as this machine can run them.
+    pub fn cases(&self, expression: &[String], stop: Stop) -> Result<Cases, LabError> {
+        let own = [CASES.to_owned()];
+        let expression = if expression.is_empty() { &own[..] } else { expression };
+        let (mut cases, _) = select(expression, self.suites.as_deref())?;
+        cases.retain(|case| case.device == Device::Quiver && lacking(case).is_empty());
+        match cases.is_empty() {
+            true => Err(LabError::NoCase { expression: expression.join(" ") }),
+            false => Ok(Cases { cases, lengths: self.trial, stop }),
+        }
+    }
+}
+
+/// Cases that are run again and again, with one build and another.
+pub struct Cases {
+    cases: Vec<Case>,
+    lengths: Lengths,
+    stop: Stop,
+}
+
+/// Why something was not measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Unmeasured {
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Command(#[from] quiver_compare::CommandError),
+    #[error(transparent)]
+    Run(#[from] quiver_run::Error),
+    #[error("{case}: {message}")]
+    Failed { case: String, message: String },
+    #[error("{case}: its result has no number to compare: choose another search")]
+    NoNumber { case: String },
+}
+
+impl Cases {
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        self.cases.iter().map(Case::name).collect()
+    }
+
+    /// Runs each once with the quiverd of a folder.
+    pub fn documents(&self, build: &Path) -> Result<Vec<Document>, Unmeasured> {
+        let terms = Terms { program: Some(build.join("quiverd")), ..self.lengths.into() };
+        let run = |case: &Case| {
+            let document = quiver_run::run(case, &Place::here(), &terms, &self.stop, &mut |_| {})?;
+            match document.passed {
+                true => Ok(document),
+                false => Err(Unmeasured::Failed { case: case.name(), message: document.message }),
+            }
+        };
+        self.cases.iter().map(run).collect()
+    }
+
+    /// The one number of a single case.
+    pub fn number(&self, build: &Path) -> Result<f64, Unmeasured> {
+        let documents = self.documents(build)?;
+        let number = documents.first().and_then(headline).map(|(_, value, _)| value);
+        number.ok_or_else(|| Unmeasured::NoNumber { case: self.names().join(", ") })
+    }
+}
+
+/// A side of a comparison.
+pub enum Side {
+    /// A folder with a build, a path from the root.
+    Folder(PathBuf),
+    /// A commit, by its id.
+    Commit(String),
+    /// Results that are stored.
+    Stored(Vec<Document>),
+}
+
+impl Side {
+    /// A folder with a quiverd, or any folder if `is_build` says that it has a build; a place or a selection of results; or a
+    /// commit.
+    pub fn of(text: &str, is_build: bool, git: &Git, results: &str) -> Result<Side, LabError> {
+        let path = Path::new(text);
+        if path.join("quiverd").is_file() || is_build && path.is_dir() {
+            let folder = path.canonicalize().map_err(|error| LabError::Build { path: path.to_owned(), error })?;
+            return Ok(Side::Folder(folder));
+        }
+        let is_stored = text.contains("://") || text.contains('=') || path.exists();
+        match (is_stored && !is_build, git.id(text)) {
+            (false, Ok(id)) => Ok(Side::Commit(id)),
+            (false, Err(_)) if is_build => {
+                let error = std::io::Error::new(std::io::ErrorKind::NotFound, "no folder, and no commit");
+                Err(LabError::Build { path: path.to_owned(), error })
+            }
+            _ => Ok(Side::Stored(judge::documents(&text.parse()?, results)?)),
+        }
+    }
+}
+
+/// Where a build is, once it is there.
+pub fn built(builds: &Builds, git: &Git, commit: &str) -> Result<PathBuf, BuildError> {
+    show::say(format_args!("building {}", git.title(commit).unwrap_or_else(|_| commit.to_owned())));
+    builds.make(commit)
+}
+
+/// Where a store is that gets what a gate measured.
+pub fn keep(results: Option<&Results>, documents: &[Document]) {
+    for document in documents {
+        if let Some(Err(error)) = results.map(|results| results.write(document)) {
+            show::say(format_args!("{}: not stored: {error}", document.test_name_long));
+        }
+    }
+}

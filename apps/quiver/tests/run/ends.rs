@@ -1,0 +1,147 @@
+//! However a run ends, or a device in it: documents are valid, and nothing else is left.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Time for whatever is waited for on a busy machine.
+const WITHIN: Duration = Duration::from_secs(120);
+
+/// With CSIT's goals it takes many minutes.
+const LONG: &str = "quiver AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND soak";
+
+/// A run that has begun.
+struct Run {
+    child: Child,
+    /// What it says.
+    said: std::path::PathBuf,
+    /// The device's process, and the folder of the run.
+    device: (Pid, String),
+}
+
+impl Run {
+    /// Starts one, and waits until its device is there.
+    fn start(folder: &Path, arguments: &[&str]) -> Run {
+        let said = folder.join("said");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+        command.args(["lab", "run", "--results"]).arg(folder.join("results")).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&said).unwrap());
+        let child = command.spawn().unwrap();
+        let mut device = None;
+        wait("the device", || {
+            device = processes().find_map(|id| device_of(child.id(), id));
+            device.is_some()
+        });
+        Run { child, said, device: device.expect("it was waited for") }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap()
+    }
+
+    /// Waits until it has ended and nothing of it is left; whether it says that all is well.
+    fn end(&mut self) -> bool {
+        let child = &mut self.child;
+        wait("the end of the run", || child.try_wait().unwrap().is_some());
+        let folder = &self.device.1;
+        wait("the end of its processes", || !processes().any(|id| line(id).contains(folder)));
+        // As it may see it, or in a world's memory, which went with the world.
+        assert!(!Path::new(folder).exists(), "{folder}");
+        self.child.wait().unwrap().success()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // It has ended already, but where a test fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// What a process was started by, its arguments apart by spaces.
+fn line(id: u32) -> String {
+    let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+/// The folder of a run, if a process is its device.
+fn device_of(run: u32, id: u32) -> Option<(Pid, String)> {
+    let line = line(id);
+    let socket = line.split(' ').find(|word| word.ends_with("/device/cli"))?;
+    let parent = |id: u32| {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    };
+    // The run is in a world, whose first process is between, or not.
+    let first = parent(id)?;
+    let is_ours = line.contains("quiverd") && (first == run || parent(first) == Some(run));
+    is_ours.then(|| (Pid::from_raw(id as i32), socket.trim_end_matches("/device/cli").to_owned()))
+}
+
+fn wait(what: &str, mut until: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !until() {
+        assert!(begun.elapsed() < WITHIN, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_case_that_is_interrupted_leaves_a_valid_document_and_nothing_else() {
+    let Some(_cores) = crate::cores() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), &[LONG]);
+    kill(Pid::from_raw(run.child.id() as i32), Signal::SIGINT).unwrap();
+    assert!(!run.end());
+    let said = run.said();
+    assert!(said.contains("interrupted"), "{said}");
+    let documents = crate::documents(&folder.path().join("results"));
+    let [document] = &documents[..] else { panic!("{said}") };
+    assert!(!document.passed && document.message.starts_with("interrupted"), "{document:?}");
+}
+
+/// It cannot do anything about that itself; its world ends with it.
+#[test]
+fn a_run_that_is_killed_leaves_nothing() {
+    let Some(_cores) = crate::cores() else { return };
+    if let quiver_netns::Rights::None(remedy) = quiver_netns::rights() {
+        println!("left out: no world without network namespaces: {remedy}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), &[LONG]);
+    run.child.kill().unwrap();
+    assert!(!run.end());
+}
+
+/// In the midst of its trials, which the display tells of.
+#[test]
+fn a_device_that_dies_ends_its_case_and_no_other() {
+    let Some(_cores) = crate::cores() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let cases = "quiver AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND (ndrpdr OR mrr)";
+    let mut run = Run::start(folder.path(), &["--trial", "0.4", cases]);
+    wait("a sign of progress", || run.said().contains(" to go"));
+    kill(run.device.0, Signal::SIGKILL).unwrap();
+    assert!(!run.end());
+    let said = run.said();
+    let progress = said.lines().find(|line| line.contains(" to go")).expect("it was waited for");
+    for part in [" trials, NDR ", ", PDR ", " Mpps each way, about "] {
+        assert!(progress.contains(part), "{part}: {progress}");
+    }
+    let mut documents = crate::documents(&folder.path().join("results"));
+    documents.sort_by_key(|document| document.passed);
+    let [died, other] = &documents[..] else { panic!("{said}") };
+    assert!(!died.passed && died.message.contains("quiver has ended (signal: 9"), "{}", died.message);
+    assert!(!died.quiver.as_ref().unwrap().trials.is_empty(), "{said}");
+    assert!(other.passed && died.test_id.ends_with("-ndrpdr") && other.test_id.ends_with("-mrr"), "{said}");
+}

@@ -1,0 +1,341 @@
+//! Every product that the daemon registers does packet by packet what the nodes do: over random and hostile traffic, on every
+//! instruction set, from frames and from relays, while the configuration changes. A product that nothing here is carried by
+//! fails the test, so that a new one needs a function below if none has its path yet.
+
+mod site;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use quiver_engine::{Dataplane, Level};
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::levels;
+use quiver_wire::checksum;
+use site::path::Path;
+
+/// Functions of the interfaces `A` and `B`.
+const FUNCTIONS: [&str; 6] = [
+    "set interface l2 xconnect A B
+    set interface l2 xconnect B A",
+    "create bridge-domain 1
+    set interface l2 bridge A 1
+    set interface l2 bridge B 1",
+    "set interface ip address A 10.0.0.1/24
+    set interface ip address B 10.0.1.1/24
+    ip neighbor A 10.0.0.2 02:00:00:00:00:02
+    ip neighbor B 10.0.1.2 02:00:00:00:00:12
+    ip neighbor B 10.0.1.3 02:00:00:00:00:13
+    ip route add 20.0.0.0/8 via 10.0.1.2 B
+    ip route add 20.1.0.0/16 via 10.0.1.2 B via 10.0.1.3 B
+    ip route add 20.2.0.0/16 via drop
+    ip route add 20.3.0.0/16 via 10.0.0.2 A
+    ip route add 30.0.0.0/8 via 10.0.0.2 A",
+    "create sub-interfaces A 10
+    create sub-interfaces A 30 dot1ad 30 inner-dot1q 5 exact-match
+    create sub-interfaces B 20
+    set interface state A.10 up
+    set interface state A.30 up
+    set interface state B.20 up
+    set interface l2 xconnect A.10 B.20
+    set interface l2 xconnect B.20 A.10
+    set interface l2 xconnect A.30 B
+    set interface l2 xconnect B A.30
+    set interface l2 tag-rewrite A.10 translate 1-1 dot1q 20
+    set interface l2 tag-rewrite A.30 pop 2",
+    "create bridge-domain 1
+    create sub-interfaces A 10
+    create sub-interfaces A 20
+    create sub-interfaces A 30 dot1ad 30 inner-dot1q 5 exact-match
+    set interface state A.10 up
+    set interface state A.20 up
+    set interface state A.30 up
+    set interface l2 bridge A.10 1
+    set interface l2 bridge A.20 1
+    set interface l2 bridge A.30 1
+    set interface l2 bridge B 1
+    set interface l2 tag-rewrite A.10 pop 1
+    set interface l2 tag-rewrite A.30 translate 2-1 dot1q 7",
+    "create sub-interfaces A 10
+    create sub-interfaces A 30 dot1ad 30 inner-dot1q 5 exact-match
+    set interface state A.10 up
+    set interface state A.30 up
+    set interface ip address A.10 10.0.0.1/24
+    set interface ip address A.30 10.0.3.1/24
+    set interface ip address B 10.0.1.1/24
+    ip neighbor A.10 10.0.0.2 02:00:00:00:00:02
+    ip neighbor A.30 10.0.3.2 02:00:00:00:00:32
+    ip neighbor B 10.0.1.2 02:00:00:00:00:12
+    ip route add 20.0.0.0/8 via 10.0.1.2 B
+    ip route add 20.1.0.0/16 via 10.0.3.2 A.30
+    ip route add 30.0.0.0/8 via 10.0.0.2 A.10
+    ip route add 30.1.0.0/16 via 10.0.3.2 A.30",
+];
+
+/// What comes between bursts. Some of it is refused, of some interfaces and at some times.
+const CHANGES: [&str; 24] = [
+    "set interface state B down",
+    "set interface state B up",
+    "set interface state A.10 down",
+    "set interface state A.10 up",
+    "set interface l2 tag-rewrite A.10 disable",
+    "set interface l2 tag-rewrite A.10 pop 1",
+    "set interface l2 tag-rewrite A.10 push dot1ad 300 40",
+    "set interface l2 tag-rewrite A.10 translate 1-2 dot1ad 300 40",
+    "set interface l2 tag-rewrite B push dot1q 7",
+    "set interface l2 tag-rewrite B disable",
+    "set interface l2 xconnect A B",
+    "set interface l2 bridge A.10 1",
+    "set interface l3 A",
+    "set interface l3 A.10",
+    "delete sub-interface A.30",
+    "create sub-interfaces A 30 dot1ad 30 inner-dot1q 5 exact-match",
+    "set interface mtu 500 B",
+    "set interface mtu 9000 B",
+    "set interface mac address A 02:00:00:00:aa:07",
+    "set interface mac address A 02:00:00:00:aa:01",
+    "ip route add 20.0.0.0/8 via 10.0.1.3 B",
+    "ip route del 20.1.0.0/16",
+    "ip neighbor del B 10.0.1.3 02:00:00:00:00:13",
+    "set interface l2 xconnect A.30 A.10",
+];
+
+/// The daemon with its two interfaces: at the end of wires, or of rings.
+enum Way {
+    Frames(Daemon),
+    Relays(Box<Path>),
+}
+
+impl Way {
+    const KINDS: [&str; 3] = ["frames", "slave", "master"];
+
+    fn new(kind: &str, setup: Setup, function: &str) -> Way {
+        if kind != "frames" {
+            return Way::Relays(Box::new(Path::new(setup, kind, &named(kind, function))));
+        }
+        let mut daemon = site::daemon_of(setup);
+        for id in [0, 1] {
+            daemon.configure(&format!("create packet-generator interface pg{id} hw-addr 02:00:00:00:aa:0{}", id + 1));
+            daemon.configure(&format!("set interface state pg{id} up"));
+        }
+        daemon.configure(&named(kind, function));
+        Way::Frames(daemon)
+    }
+    fn daemon(&mut self) -> &mut Daemon {
+        match self {
+            Way::Frames(daemon) => daemon,
+            Way::Relays(path) => &mut path.daemon,
+        }
+    }
+    /// Sends packets by one of the two; returns what came back.
+    fn pass(&mut self, side: usize, packets: &[Vec<u8>]) -> Vec<Sent> {
+        let tester = match self {
+            Way::Frames(daemon) => &mut *daemon,
+            Way::Relays(path) => &mut path.tester,
+        };
+        // What is down takes nothing.
+        for packet in packets {
+            let _ = tester.send(&format!("pg{side}"), packet);
+        }
+        match self {
+            Way::Frames(daemon) => {
+                daemon.advance(std::time::Duration::from_millis(3)).expect("it settles");
+                daemon.sent()
+            }
+            Way::Relays(path) => {
+                path.run(3);
+                path.tester.sent()
+            }
+        }
+    }
+    fn finish(self) {
+        match self {
+            Way::Frames(daemon) => daemon.finish().expect("nothing has leaked"),
+            Way::Relays(path) => path.finish(),
+        }
+    }
+}
+
+/// The interfaces' names in place of `A` and `B`.
+fn named(kind: &str, text: &str) -> String {
+    let (a, b) = if kind == "frames" { ("pg0", "pg1") } else { ("memif1/0", "memif2/0") };
+    let word = |word: &str| match word.split_at_checked(1) {
+        Some(("A", rest)) if rest.is_empty() || rest.starts_with('.') => format!("{a}{rest}"),
+        Some(("B", rest)) if rest.is_empty() || rest.starts_with('.') => format!("{b}{rest}"),
+        _ => word.to_owned(),
+    };
+    text.split_inclusive(char::is_whitespace)
+        .map(|piece| {
+            let bare = piece.trim_end();
+            word(bare) + &piece[bare.len()..]
+        })
+        .collect()
+}
+
+/// Bursts of any packets: for us and not, with tags and without, short and long, sound and broken.
+fn bursts(seed: u64, count: usize) -> Vec<(usize, Vec<Vec<u8>>)> {
+    let mut sizes = Rng::with_seed(!seed);
+    let mut random = Rng::with_seed(seed);
+    let burst = |_| {
+        let side = sizes.usize(..2);
+        (side, (0..sizes.usize(1..300)).map(|_| packet(&mut random, side as u8)).collect())
+    };
+    (0..count).map(burst).collect()
+}
+
+fn packet(random: &mut Rng, side: u8) -> Vec<u8> {
+    const TAGS: [&[[u8; 4]]; 10] = [
+        &[],
+        &[],
+        &[[0x81, 0, 0, 10]],
+        &[[0x81, 0, 0, 10]],
+        &[[0x81, 0, 0, 20]],
+        &[[0x88, 0xa8, 0, 30], [0x81, 0, 0, 5]],
+        &[[0x88, 0xa8, 0, 30], [0x81, 0, 0, 5]],
+        &[[0x81, 0, 0, 0]],
+        &[[0x81, 0, 0, 10], [0x81, 0, 0, 20]],
+        &[[0x81, 0, 0, 10], [0x88, 0xa8, 0, 20], [0x81, 0, 0, 20]],
+    ];
+    // Most packets of a burst have the same tags.
+    let choice = if random.u8(..4) == 0 { random.usize(..TAGS.len()) } else { [0, 2, 5][random.usize(..3)] };
+    let (from, to) = ([2, 9, 9, 9, side << 4 | choice as u8, random.u8(..4)], random.u8(..8));
+    // To us, or to a station of the other side's.
+    let other = [2, 9, 9, 9, (side ^ 1) << 4 | [0, 2, 5, 0][random.usize(..4)], random.u8(..4)];
+    let to = if to < 5 { [2, 0, 0, 0, 0xaa, side + 1] } else { other };
+    let mut packet = [&to[..], &from].concat();
+    for tag in TAGS[choice] {
+        let priority = if random.u8(..4) == 0 { random.u8(..) << 4 } else { 0x20 };
+        packet.extend([tag[0], tag[1], tag[2] | priority, tag[3]]);
+    }
+    packet.extend([8, 0]);
+    let ip = packet.len();
+    packet.extend([0x45, 0, 0, 46, 1, 2, 0, 0, 64, 17, 0, 0, 10, 0, side, 2]);
+    packet.extend([if side == 0 { 20 } else { 30 }, random.u8(..5), random.u8(..4), random.u8(..)]);
+    packet.resize(ip + 46, 0x11);
+    let kind = random.u8(..120);
+    if kind < 12 {
+        let length = [61, 64, 128, 1000, 1514, 2040, 2048, 2049, 2100, 4000, 9000][random.usize(..11)];
+        packet.resize(length.max(ip + 20), 0x5a);
+        let length = (packet.len() - ip) as u16;
+        packet[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
+    }
+    let mut is_repaired = true;
+    match kind {
+        12 => packet[ip + 8] = random.u8(..3),
+        13 => packet[ip] = random.u8(..),
+        14 => packet[ip + 2..ip + 4].copy_from_slice(&random.u16(..).to_be_bytes()),
+        15 => packet[..6].fill(0xff),
+        16 => packet[0] = 1,
+        17 => packet[12..14].copy_from_slice(&[0x81, 0]),
+        18 => packet[12..14].copy_from_slice(&random.u16(..).to_be_bytes()),
+        19 => packet[ip + 16..ip + 20].copy_from_slice(&[10, 0, 0, 1]),
+        20 => packet[5] ^= 7,
+        21 | 22 => packet.truncate(random.usize(1..60)),
+        23 => is_repaired = false,
+        24 => packet[ip + 6] = 0x20,
+        _ => {}
+    }
+    if is_repaired && packet.len() >= ip + 20 {
+        packet[ip + 10..ip + 12].fill(0);
+        let sum = checksum::of(&packet[ip..ip + 20]).checksum();
+        packet[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+    packet
+}
+
+/// An interface and what left by it.
+type Sent = (String, Vec<u8>);
+
+/// What a run leaves behind.
+#[derive(PartialEq, Debug)]
+struct Outcome {
+    /// What came back in each burst, sorted: packets of different flows may overtake each other.
+    came: Vec<Vec<Sent>>,
+    counts: BTreeMap<(&'static str, &'static str), u64>,
+    interfaces: serde_json::Value,
+}
+
+/// One run; notes the products that carried packets.
+fn run(
+    kind: &str,
+    setup: Setup,
+    (function, changes): (&str, Option<u64>),
+    bursts: &[(usize, Vec<Vec<u8>>)],
+    carriers: &mut BTreeMap<&'static str, u64>,
+) -> Outcome {
+    let mut way = Way::new(kind, setup, function);
+    let mut random = Rng::with_seed(changes.unwrap_or_default());
+    let mut came = vec![];
+    for (number, (side, packets)) in bursts.iter().enumerate() {
+        if changes.is_some() && number % 2 == 1 {
+            let _ = way.daemon().run(&named(kind, CHANGES[random.usize(..CHANGES.len())]));
+        }
+        let served = |way: &mut Way| -> Vec<_> {
+            let dataplane = way.daemon().control().room::<Dataplane>();
+            dataplane.queues().iter().map(|queue| (queue.product.clone().ok(), queue.carried.get())).collect()
+        };
+        let before = served(&mut way);
+        let mut back = way.pass(*side, packets);
+        back.sort();
+        came.push(back);
+        for ((product, before), (_, after)) in before.into_iter().zip(served(&mut way)) {
+            assert!(product.is_some() || before == after);
+            *carriers.entry(product.unwrap_or_default()).or_default() += after - before;
+        }
+    }
+    let counts = way.daemon().counts();
+    let interfaces = way.daemon().run("show interface").expect("a table").json;
+    way.finish();
+    Outcome { came, counts, interfaces }
+}
+
+/// Compares the nodes with the products of a kind.
+fn compare(kind: &str, changes: bool) {
+    let mut carriers = BTreeMap::new();
+    for (number, function) in FUNCTIONS.into_iter().enumerate() {
+        let seed = number as u64 + 17;
+        let bursts = bursts(seed, if changes { 60 } else { 20 });
+        let seed = changes.then_some(seed);
+        let setup = |level: Level, fusion: bool| Setup { level, fusion, buffers: 8192, ..Setup::default() };
+        let nodes = run(kind, setup(Level::best(), false), (function, seed), &bursts, &mut BTreeMap::from([("", 0)]));
+        assert!(nodes.came.iter().map(Vec::len).sum::<usize>() > if changes { 50 } else { 500 }, "{function}");
+        for (name, level) in levels::here() {
+            let fused = run(kind, setup(level, true), (function, seed), &bursts, &mut carriers);
+            for (burst, (fused, nodes)) in fused.came.iter().zip(&nodes.came).enumerate() {
+                let only = |a: &[Sent], b: &[Sent]| a.iter().find(|packet| !b.contains(packet)).cloned();
+                assert!(
+                    fused == nodes,
+                    "{kind} {name}, burst {burst}: {:x?} by products only, {:x?} by nodes only: {function}",
+                    only(fused, nodes),
+                    only(nodes, fused)
+                );
+            }
+            assert_eq!(fused.counts, nodes.counts, "{kind} {name}: {function}");
+            assert_eq!(fused.interfaces, nodes.interfaces, "{kind} {name}: {function}");
+        }
+    }
+    if !changes {
+        let daemon = site::daemon(1, false);
+        let registered: BTreeSet<_> =
+            daemon.control().room::<Dataplane>().products().iter().map(|product| product.name).collect();
+        let met: BTreeSet<_> = carriers.iter().filter(|(_, packets)| **packets > 100).map(|(name, _)| *name).collect();
+        assert_eq!(met, registered, "{kind}: packets by product: {carriers:?}");
+    }
+}
+
+#[test]
+fn products_agree_with_nodes() {
+    Way::KINDS.into_iter().for_each(|kind| compare(kind, false));
+}
+
+#[test]
+fn products_agree_with_nodes_while_the_configuration_changes() {
+    ["frames", "slave"].into_iter().for_each(|kind| compare(kind, true));
+}
+
+/// Each is compiled for frames and for relays, on three instruction sets.
+#[test]
+fn there_are_not_too_many_products() {
+    let daemon = site::daemon(1, false);
+    let chains = daemon.control().room::<Dataplane>().products().len();
+    assert!(chains <= 15, "{chains} chains: what they share may be one of them with an optional stage");
+}

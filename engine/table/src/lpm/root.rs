@@ -1,0 +1,70 @@
+//! Which pages of a table's root have words that routes set.
+use crate::memory::Cells;
+use crate::routes::Address;
+use std::sync::atomic::AtomicU32;
+
+/// Counts the routes in each page of the root, and gives back pages without any: all their words are zero then. Readers
+/// may go on reading them, for they find zero before and after.
+pub(super) struct RootPages {
+    routes: Box<[u32]>,
+    /// How many leading bits of an address choose the page.
+    bits: u8,
+    page_bytes: usize,
+    /// Pages with routes, or with memory although they have none.
+    real: usize,
+    /// The page that became empty last. It keeps its memory until another does, so that a route that comes and goes
+    /// does not cost a page each time.
+    idle: Option<usize>,
+}
+
+impl RootPages {
+    pub(super) fn new(root: &Cells<AtomicU32>, root_shift: u32) -> RootPages {
+        let pages = (1 << (32 - root_shift)) / root.page();
+        let bits = pages.ilog2() as u8;
+        RootPages { routes: vec![0; pages].into(), bits, page_bytes: root.page_bytes(), real: 0, idle: None }
+    }
+
+    /// The pages with words of a prefix. The default route has none.
+    fn of(&self, prefix: u32, length: u8) -> std::ops::Range<usize> {
+        let page = |address: u32| (u64::from(address) >> (32 - self.bits)) as usize;
+        let (first, last) = prefix.range(length);
+        if length == 0 { 0..0 } else { page(first)..page(last) + 1 }
+    }
+
+    /// Notes a new route.
+    pub(super) fn enter(&mut self, prefix: u32, length: u8) {
+        for page in self.of(prefix, length) {
+            self.routes[page] += 1;
+            if self.routes[page] == 1 {
+                let was_idle = self.idle == Some(page);
+                self.real += usize::from(!was_idle);
+                self.idle = self.idle.filter(|_| !was_idle);
+            }
+        }
+    }
+
+    /// Notes that a route has gone, and its words with it.
+    pub(super) fn leave(&mut self, root: &Cells<AtomicU32>, prefix: u32, length: u8) {
+        for page in self.of(prefix, length) {
+            self.routes[page] -= 1;
+            if self.routes[page] == 0
+                && let Some(unneeded) = self.idle.replace(page)
+            {
+                self.real -= 1;
+                root.discard(unneeded);
+            }
+        }
+    }
+
+    /// Notes that words of a page were changed for an address, and are as they were.
+    pub(super) fn untouched(&mut self, root: &Cells<AtomicU32>, address: u32) {
+        for page in self.of(address, 32).filter(|page| self.routes[*page] == 0 && self.idle != Some(*page)) {
+            root.discard(page);
+        }
+    }
+
+    /// Bytes of the pages that are real.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.real * self.page_bytes
+    }
+}

@@ -1,0 +1,146 @@
+//! A later stage joins a product by one line: a filter of another room, a feature on `ip4-output`, is chained behind routing.
+//! Where it is enabled its product serves, and does what the nodes do.
+
+mod ends;
+
+use std::net::Ipv4Addr;
+
+use quiver_engine::{
+    ArcSpec, Body, Chain, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, Mask16, NodeSpec, Optional,
+    PacketLanes, ProductSpec, Stage, arcs,
+};
+use quiver_ethernet::EthernetInput;
+use quiver_interface::Interfaces;
+use quiver_ip::Ip4;
+use quiver_ip::node::rewrite::Next as RewriteNext;
+use quiver_ip::product::routed;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+use quiver_wire::MacAddress;
+
+quiver_testkit::level_tests![a_filter_joins_a_product];
+
+mod filter {
+    use super::*;
+    use quiver_control::Control;
+    use quiver_engine::DataplaneError;
+
+    arcs! {
+        /// Where packets go.
+        pub enum Next {
+            Next => next_feature,
+            Filtered => drop "filtered",
+        }
+    }
+
+    /// Behind the headers of Ethernet and IPv4.
+    const PORTS: Field = Field::new(34, 32);
+    /// The port that nobody may speak to.
+    const CLOSED: u32 = 23;
+    /// The interface on which the filter is enabled.
+    const GUARDED: u32 = 2;
+
+    #[derive(Clone)]
+    pub struct Filter;
+    impl Stage for Filter {
+        const NAME: &'static str = "port-filter";
+        const ARCS: &'static [ArcSpec] = Next::ARCS;
+        type Body<'f> = Filter;
+        #[inline(always)]
+        fn enter<'f>(&'f mut self, _: Guard<'f>) -> Filter {
+            Filter
+        }
+    }
+    impl Body for Filter {
+        const WRITES: Columns = Columns::NONE;
+        #[inline(always)]
+        fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+            p.tx.eq(GUARDED)
+        }
+        #[inline(always)]
+        fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+            p.leave((p.header.get(PORTS) & 0xffff).eq(CLOSED), Next::Filtered);
+        }
+    }
+
+    pub fn register(control: &Control) -> Result<(), DataplaneError> {
+        let stages = control.room::<Ip4>().stages();
+        let ethernet = EthernetInput::of(&control.room());
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        graph.node(NodeSpec::stage(|_| Filter))?;
+        graph.feature(FeatureSpec { arc: "ip4-output", node: Filter::NAME, before: &[], after: &[] })?;
+        dataplane.product(ProductSpec::new(
+            "ip4-filtered",
+            Next::Next,
+            |_| true,
+            move |seed| {
+                routed(&ethernet, stages(seed), |rewrite| {
+                    Chain::<_, { RewriteNext::Output as u16 }, _>(rewrite, Optional::new(Filter))
+                })
+            },
+        ));
+        Ok(())
+    }
+}
+
+fn packet(n: u32) -> Vec<u8> {
+    let to = Ipv4Addr::new(if n.is_multiple_of(7) { 21 } else { 20 }, 0, 0, 9);
+    let port = if n.is_multiple_of(5) { 23 } else { 80 };
+    let text =
+        format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > {port} / payload 18");
+    text.parse::<Packet>().expect("it is a packet").to_bytes()
+}
+
+fn a_filter_joins_a_product(level: Level) {
+    let run = |level: Level, fusion: bool, is_guarded: bool| {
+        let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, filter, quiver_pg];
+        let mut daemon = Daemon::new(rooms, Setup { level, fusion, ..Setup::default() }).expect("the rooms fit");
+        daemon.configure(
+            "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+             create packet-generator interface pg1
+             create packet-generator interface pg2
+             set interface state pg0 up
+             set interface state pg1 up
+             set interface state pg2 up
+             set interface ip address pg0 10.0.0.1/24
+             set interface ip address pg1 10.0.1.1/24
+             set interface ip address pg2 10.0.2.1/24
+             ip route add 20.0.0.0/8 via 10.0.1.2 pg1
+             ip route add 21.0.0.0/8 via 10.0.2.2 pg2",
+        );
+        for (name, neighbour) in [("pg1", [10, 0, 1, 2]), ("pg2", [10, 0, 2, 2])] {
+            let out = daemon.control().room::<Interfaces>().id_of(name).expect("created");
+            let mut ip = daemon.control().room_mut::<Ip4>();
+            let hop = ip.fib.adjacencies.acquire(out, Some(neighbour.into()));
+            ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
+        }
+        let guarded = daemon.control().room::<Interfaces>().id_of("pg1").expect("created").0;
+        let enabled = daemon.control().room_mut::<Dataplane>().enable("ip4-output", "port-filter", guarded, is_guarded);
+        enabled.expect("there is such a feature");
+        daemon.settle().expect("nothing circles");
+        for burst in 0..10 {
+            (0..100).for_each(|n| daemon.send("pg0", &packet(burst * 100 + n)).expect("it is up"));
+            daemon.settle().expect("nothing circles");
+        }
+        let (product, carried) = {
+            let dataplane = daemon.control().room::<Dataplane>();
+            (dataplane.queues()[0].product.clone().ok(), dataplane.queues()[0].carried.get())
+        };
+        let mut sent = daemon.sent();
+        sent.sort();
+        let outcome = (sent, daemon.counts());
+        daemon.finish().expect("nothing leaks");
+        (outcome, product, carried)
+    };
+    let (nodes, product, _) = run(Level::best(), false, true);
+    assert_eq!((nodes.0.len(), product), (829, None));
+    assert_eq!(nodes.1.get(&("port-filter", "filtered")), Some(&171));
+    let (fused, product, carried) = run(level, true, true);
+    assert_eq!(product, Some("ip4-filtered"));
+    assert!(fused == nodes, "{:?} and {:?}", fused.1, nodes.1);
+    // What is filtered is odd, and takes its flow along: all of one receiver, in these bursts.
+    assert!(carried > 100, "{carried}");
+    let (open, product, carried) = run(level, true, false);
+    assert_eq!((open.0.len(), product, carried), (1000, Some("ip4"), 1000));
+}

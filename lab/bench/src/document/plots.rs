@@ -1,0 +1,150 @@
+//! The plots of docs/performance.md: what a packet costs over routes and stations, over the size of vectors, and of frames.
+
+use std::error::Error;
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::rows::{Row, Rows};
+
+/// Pixels.
+const SIZE: (u32, u32) = (760, 360);
+const FONT: &str = "sans-serif";
+const COLORS: [RGBColor; 8] = [
+    RGBColor(31, 95, 168),
+    RGBColor(179, 52, 31),
+    RGBColor(46, 125, 50),
+    RGBColor(217, 154, 43),
+    RGBColor(120, 60, 150),
+    RGBColor(90, 90, 90),
+    RGBColor(0, 140, 150),
+    RGBColor(200, 90, 140),
+];
+
+/// A curve: its name, and points in order.
+type Curve = (String, Vec<(f64, f64)>);
+
+/// Draws all of them, in the workspace at `root`.
+pub fn draw(root: &Path) -> Result<(), String> {
+    let folder = root.join("docs/performance");
+    let graph = Rows::read(&root.join("bench/graph.csv"))?.last_by(&["path", "way", "vector"]);
+    let memif = Rows::read(&root.join("bench/memif.csv"))?.last_by(&["placement", "bytes", "way"]);
+    let full = |row: &Row| row.get("vector") == "256";
+    let of_many = |row: &Row| full(row).then(|| entries(row.get("path"))).flatten();
+    let plots = [
+        ("entries.svg", "ticks per packet over routes or stations", curves(&graph, kind, of_many)),
+        (
+            "vectors.svg",
+            "ticks per packet over packets in a vector",
+            curves(&graph, of_few, |row| row.number("vector")),
+        ),
+        (
+            "frames.svg",
+            "ticks per packet over bytes of a packet, from memif to memif",
+            curves(
+                &memif,
+                |row| Some(format!("{}, {}", row.get("placement"), row.get("way"))),
+                |row| row.number("bytes"),
+            ),
+        ),
+    ];
+    for (file, title, curves) in plots {
+        let path = folder.join(file);
+        plot(&path, title, &curves).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Of which table a path is, whatever the number of its entries, and the way.
+fn kind(row: &Row) -> Option<String> {
+    let path = row.get("path");
+    let counted = if path.ends_with("counted") { ", counted" } else { "" };
+    let what = match path {
+        _ if path.starts_with("bridge") => "stations of a bridge",
+        _ if path.contains("as in BGP") => "routes as in BGP",
+        _ if path.contains("routes") => "routes, dense",
+        _ => return None,
+    };
+    Some(format!("{what}{counted}, {}", row.get("way")))
+}
+
+/// The entries of a path's table, by its name.
+fn entries(path: &str) -> Option<f64> {
+    if path == "bridge" {
+        return Some(2.0);
+    }
+    let words: Vec<&str> = path.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    let at = words.iter().position(|word| word.parse::<f64>().is_ok())?;
+    let number: f64 = words[at].parse().ok()?;
+    match *words.get(at + 1)? {
+        "thousand" => Some(number * 1e3),
+        "million" => Some(number * 1e6),
+        _ => Some(number),
+    }
+}
+
+/// The fused paths with small tables, and with the largest.
+fn of_few(row: &Row) -> Option<String> {
+    let path = row.get("path");
+    let is_one = ["cross-connect", "bridge", "ip4, 8 routes", "ip4, 2 million routes as in BGP"].contains(&path);
+    (is_one && row.get("way").starts_with("fused")).then(|| path.to_owned())
+}
+
+fn curves(rows: &Rows, name: impl Fn(&Row) -> Option<String>, x: impl Fn(&Row) -> Option<f64>) -> Vec<Curve> {
+    let mut curves: Vec<Curve> = vec![];
+    for row in rows.iter() {
+        let (Some(name), Some(x), Some(y)) = (name(&row), x(&row), row.number("ticks")) else { continue };
+        match curves.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, points)) => points.push((x, y)),
+            None => curves.push((name, vec![(x, y)])),
+        }
+    }
+    curves.retain(|(_, points)| points.len() > 1);
+    curves.iter_mut().for_each(|(_, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    curves
+}
+
+fn plot(path: &Path, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
+    let points = || curves.iter().flat_map(|(_, points)| points);
+    let (least, most) = (points().map(|p| p.0).fold(f64::MAX, f64::min), points().map(|p| p.0).fold(0.0, f64::max));
+    let highest = points().map(|p| p.1).fold(0.0, f64::max);
+    if least >= most {
+        return Err("there are no rows to draw".into());
+    }
+    let root = SVGBackend::new(path, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&root)
+        .margin(10)
+        .caption(title, (FONT, 14))
+        .x_label_area_size(30)
+        .y_label_area_size(46)
+        .build_cartesian_2d((least..most).log_scale(), 0.0..highest * 1.1)?;
+    chart.configure_mesh().x_labels(6).x_label_formatter(&count).max_light_lines(0).draw()?;
+    for ((name, points), color) in curves.iter().zip(COLORS.iter().cycle()) {
+        let color = *color;
+        let series = LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3);
+        let legend = move |(x, y): (i32, i32)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2));
+        chart.draw_series(series)?.label(name).legend(legend);
+    }
+    let mut labels = chart.configure_series_labels();
+    labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.7)).draw()?;
+    Ok(root.present()?)
+}
+
+fn count(number: &f64) -> String {
+    match *number {
+        number if number >= 1e6 => format!("{} M", number / 1e6),
+        number if number >= 1e3 => format!("{} k", number / 1e3),
+        number => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn entries_follow_from_the_names_of_paths() {
+        let names = ["bridge", "bridge, 10 thousand stations", "ip4, 8 routes", "ip4, 2 million routes, counted", "x"];
+        let expected = [Some(2.0), Some(1e4), Some(8.0), Some(2e6), None];
+        assert_eq!(names.map(super::entries), expected);
+    }
+}

@@ -1,0 +1,87 @@
+//! Builds of commits, in folders that stay.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{CommandError, Git, GitError, Script};
+
+/// How the daemon is built in a tree of its repository, whatever the user's environment says about where builds go.
+pub const CARGO: &str = "cargo build --release --locked --package quiverd --target-dir target \
+    && cp target/release/quiverd \"$QUIVER_BUILD/quiverd\"";
+
+/// Commits of a repository, each built once.
+#[derive(Clone, Debug)]
+pub struct Builds {
+    git: Git,
+    script: Script,
+    state: PathBuf,
+}
+
+/// Why there is no build of a commit.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// It cannot be checked out.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// It does not build.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Where it is to be kept.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// Which folder.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+}
+
+impl Builds {
+    /// By a script that is run in the commit's tree, and puts what is measured into `$QUIVER_BUILD`. Tree and builds are kept
+    /// in `state`, a path from the root.
+    pub fn new(git: Git, script: Script, state: &Path) -> Builds {
+        Builds { git, script, state: state.to_owned() }
+    }
+
+    /// Where tree and builds are kept.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Where the build of a commit is, once it is [made](Builds::make).
+    pub fn folder(&self, commit: &str) -> PathBuf {
+        self.state.join("builds").join(commit)
+    }
+
+    /// Builds a commit, by its id, if it is not there already.
+    ///
+    /// # Errors
+    /// It does not build.
+    pub fn make(&self, commit: &str) -> Result<PathBuf, BuildError> {
+        let (folder, done) = (self.folder(commit), self.folder(commit).with_extension("done"));
+        if done.exists() {
+            return Ok(folder);
+        }
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error| BuildError::Folder { path, error }
+        };
+        fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        self.git.check_out(&self.tree(), commit)?;
+        self.script.run(&self.tree(), ("QUIVER_BUILD", &folder))?;
+        fs::write(&done, "").map_err(failed(&done))?;
+        Ok(folder)
+    }
+
+    /// Takes the tree away, with what building left in it; the builds stay. Where all were there already, no tree was made.
+    ///
+    /// # Errors
+    /// As git says.
+    pub fn remove_tree(&self) -> Result<(), GitError> {
+        if self.tree().exists() { self.git.remove(&self.tree()) } else { Ok(()) }
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.state.join("tree")
+    }
+}

@@ -1,0 +1,100 @@
+//! What the lab's crates need to run a quiverd: its [program](built), its [answers](ask), its [memory](resident).
+#![forbid(unsafe_code)]
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use quiver_control::protocol::{Request, Response};
+
+/// Gives a command, as users type it, at a command socket, and returns the end of the answer, in JSON.
+///
+/// # Errors
+/// Nobody is there, it hangs up, it says nothing for so long, or something that is no answer.
+pub fn ask(socket: &Path, line: &str, within: Duration) -> io::Result<Response> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(within))?;
+    let request = Request::Command { line: line.into(), json: true };
+    writeln!(stream, "{}", serde_json::to_string(&request)?)?;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut answer = String::new();
+        if lines.read_line(&mut answer)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
+        }
+        match serde_json::from_str(&answer)? {
+            Response::Part(_) => {}
+            end => return Ok(end),
+        }
+    }
+}
+
+/// One of Quiver's programs: beside this one, or above it where this one is a test.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] if it is not there.
+pub fn built(program: &str) -> io::Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let found = this.ancestors().skip(1).take(2).map(|folder| folder.join(program)).find(|path| path.is_file());
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not built: `cargo build --workspace`"))
+}
+
+/// Bytes of a process's memory that are resident (proc(5), `VmRSS`).
+///
+/// # Errors
+/// There is no such process, or the kernel does not say so.
+pub fn resident(process: u32) -> io::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let absent = || io::Error::new(io::ErrorKind::NotFound, "the kernel does not say so");
+    kib.map(|kib: f64| kib * 1024.0).ok_or_else(absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// A socket at which somebody answers one command like this.
+    fn answered(answer: &'static str) -> io::Result<Response> {
+        let path = std::env::temp_dir().join(format!("quiver-ask-{}-{}", std::process::id(), answer.len()));
+        let listener = UnixListener::bind(&path)?;
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line)?;
+            stream.write_all(answer.as_bytes()).map(|()| line)
+        });
+        let said = ask(&path, "show version", Duration::from_secs(20));
+        std::fs::remove_file(&path)?;
+        let line = server.join().expect("no panic")?;
+        assert!(line.contains("show version") && line.ends_with('\n'), "{line}");
+        said
+    }
+
+    #[test]
+    fn whoever_hangs_up_or_speaks_something_else_is_named() {
+        assert_eq!(answered("").expect_err("nothing").kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(answered("hello\n").expect_err("no JSON").kind(), io::ErrorKind::InvalidData);
+        let nobody = ask(Path::new("/nonexistent/cli"), "show version", Duration::from_secs(20));
+        assert_eq!(nobody.expect_err("nobody").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn memory_is_that_of_the_process() {
+        assert!(resident(std::process::id()).expect("this process") > 1e5);
+        assert_eq!(resident(u32::MAX).expect_err("nobody").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn programs_that_are_not_there_are_named() {
+        assert!(built("no-such-program").expect_err("not there").to_string().contains("it is not built"));
+    }
+}
+
+/// The page of this room, whose example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;

@@ -1,0 +1,94 @@
+//! How generator and device are joined, a room for each kind.
+
+mod memif;
+mod tap;
+mod veth;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use quiver_device::Port;
+use quiver_generator::Link;
+use quiver_netns::Namespace;
+use quiver_suite::Case;
+use quiver_suite::field::{Device, Driver};
+
+use crate::{Error, Place};
+
+/// The most bytes of a frame behind its Ethernet header.
+pub const MTU: u16 = 9000;
+
+/// What interfaces of the kernel are called, in all namespaces.
+const ENDS: [&str; 2] = ["port1", "port2"];
+
+/// The generator at interfaces of the kernel.
+fn hosts() -> [Link; 2] {
+    ENDS.map(|name| Link::Host { name: name.to_owned() })
+}
+
+/// Two links between generator and device.
+pub(crate) trait Links {
+    /// One link whose two ends are the generator's: by it its ceiling is measured.
+    fn looped(&self) -> ([Link; 2], Option<&Namespace>);
+
+    /// The generator's ends of the links to the device's first and second port, and where it lives.
+    fn ends(&self) -> ([Link; 2], Option<&Namespace>);
+
+    /// The device's ends.
+    fn ports(&self) -> [Port<'_>; 2];
+
+    /// Who makes them and has to be there first: the device, or else the generator.
+    fn are_made_by_device(&self) -> bool {
+        false
+    }
+
+    /// Whether the kernel carries packets, which it may lose.
+    fn are_of_kernel(&self) -> bool {
+        true
+    }
+
+    /// What was lost on the way up to now, by name.
+    fn losses(&self) -> Result<BTreeMap<String, u64>, Error> {
+        backlog()
+    }
+}
+
+/// The links of a case; `folder` is for their files.
+pub(crate) fn links(case: &Case, place: &Place, folder: &Path) -> Result<Box<dyn Links>, Error> {
+    Ok(match (case.driver, case.device) {
+        (Driver::Memif, _) => Box::new(memif::Memif::new(folder)?),
+        (Driver::Veth, _) => Box::new(veth::Veth::new(place.world()?)?),
+        (Driver::Tap, Device::Linux) => Box::new(tap::OfGenerator::new(place.world()?)?),
+        (Driver::Tap, _) => Box::new(tap::OfDevice::new(place.world()?)?),
+        (Driver::Pg, _) => {
+            let lacks = "devices are not told yet to make their packets themselves: choose cases of another driver";
+            return Err(Error::Lacking(lacks.into()));
+        }
+    })
+}
+
+/// What the kernel's cores did with packets that waited for them, a line each.
+const SOFTNET: &str = "/proc/net/softnet_stat";
+
+/// What found no room in the queues in which packets wait for the kernel's cores.
+fn backlog() -> Result<BTreeMap<String, u64>, Error> {
+    let text = fs::read_to_string(SOFTNET)?;
+    Ok(BTreeMap::from([("kernel backlog-full".to_owned(), backlog_drops(&text))]))
+}
+
+/// Packets for which a core's queue had no room, of all cores: the second of hexadecimal columns.
+fn backlog_drops(softnet: &str) -> u64 {
+    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    softnet.lines().filter_map(dropped).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_queues_are_hexadecimal() {
+        assert_eq!(backlog_drops("0000abcd 00000010 00000000\n00000001 00000001 00000000\n"), 17);
+    }
+}
