@@ -23,4 +23,4 @@ pub use namespace::Namespace;
 pub use packages::{Purpose, missing_packages};
 pub use program::{Program, find, run};
 pub use rights::{Rights, rights};
-pub use world::{World, enter, enter_handling_signals};
+pub use world::{World, enter, enter_handling_signals, enter_machine_network};

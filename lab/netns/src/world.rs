@@ -44,6 +44,15 @@ enum Signalled {
     PassesOn,
 }
 
+/// Whose network a world has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Network {
+    /// None but what is made in it.
+    Own,
+    /// That of whoever started it.
+    Machine,
+}
+
 /// Proof of living in a world, where namespaces may be made freely.
 #[derive(Debug)]
 pub struct World {
@@ -55,7 +64,7 @@ pub struct World {
 /// Returns only inside. The process that the caller started waits for the inner one and exits with its status. Call it
 /// before any thread is started, for the kernel makes a user namespace only for a program of one thread.
 pub fn enter() -> Result<World, Error> {
-    enter_as(Signalled::Ends)
+    enter_as(Signalled::Ends, Network::Own)
 }
 
 /// The same, but the first signal by which the user ends the program goes to the process inside, which has handlers for it.
@@ -63,17 +72,33 @@ pub fn enter() -> Result<World, Error> {
 /// Where the machine allows it, `/proc` shows the processes of the world there, as they count themselves, and shared memory by
 /// name is the world's own.
 pub fn enter_handling_signals() -> Result<World, Error> {
-    let world = enter_as(Signalled::PassesOn)?;
+    let world = enter_as(Signalled::PassesOn, Network::Own)?;
+    own_views();
+    Ok(world)
+}
+
+/// The same, but on the network of whoever started it, whose interfaces can be used; namespaces made in it are the world's. Its
+/// `/run` is the machine's: programs that go out to other machines find there whom to ask for names and keys. Only with the
+/// rights of root, without a user namespace: in one of those nobody may use the machine's interfaces.
+///
+/// An empty folder `/run/netns` is left where there was none, as by `ip netns`.
+pub fn enter_machine_network() -> Result<World, Error> {
+    let world = enter_as(Signalled::PassesOn, Network::Machine)?;
+    own_views();
+    Ok(world)
+}
+
+/// Of shared memory by name, and of processes.
+fn own_views() {
     let none: Option<&str> = None;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     // Containers may forbid either. Then they are the machine's, which does no harm but that less is seen and cleaned up.
     let _ = mount(Some("world"), "/dev/shm", Some("tmpfs"), flags, none);
     let _ = mount(Some("proc"), "/proc", Some("proc"), flags, none);
-    Ok(world)
 }
 
-fn enter_as(signalled: Signalled) -> Result<World, Error> {
-    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside() } else { outside(signalled) }
+fn enter_as(signalled: Signalled, network: Network) -> Result<World, Error> {
+    if process::id() == 1 && env::var_os(INSIDE).is_some() { inside(network) } else { outside(signalled, network) }
 }
 
 impl World {
@@ -92,11 +117,14 @@ impl World {
     }
 }
 
-fn outside(signalled: Signalled) -> Result<World, Error> {
-    let user = match rights() {
-        Rights::Own => CloneFlags::empty(),
-        Rights::UserNamespace => CloneFlags::CLONE_NEWUSER,
-        Rights::None(remedy) => return Err(Error::Forbidden { remedy }),
+fn outside(signalled: Signalled, network: Network) -> Result<World, Error> {
+    let user = match (rights(), network) {
+        (Rights::Own, _) => CloneFlags::empty(),
+        (Rights::UserNamespace, Network::Own) => CloneFlags::CLONE_NEWUSER,
+        (Rights::UserNamespace, Network::Machine) => {
+            return Err(Error::Forbidden { remedy: "run it as root".to_owned() });
+        }
+        (Rights::None(remedy), _) => return Err(Error::Forbidden { remedy }),
     };
     let (uid, gid) = (geteuid(), getegid());
     // Read before there are other mounts, in which the path would be another in a chroot.
@@ -107,7 +135,8 @@ fn outside(signalled: Signalled) -> Result<World, Error> {
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC)
         .map_err(|e| Error::system("receive signals by a file descriptor", e))?;
 
-    let namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWPID;
+    let own = if network == Network::Own { CloneFlags::CLONE_NEWNET } else { CloneFlags::empty() };
+    let namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | own;
     unshare(user | namespaces).map_err(|e| Error::system("make process, mount and network namespaces", e))?;
     if !user.is_empty() {
         write("/proc/self/setgroups", "deny")?;
@@ -166,7 +195,7 @@ fn wait(mut child: Child, mut lifeline: UnixStream, signals: SignalFd, mut first
     }
 }
 
-fn inside() -> Result<World, Error> {
+fn inside(network: Network) -> Result<World, Error> {
     // The outer process takes them and ends the world; programs of the world can be ended by them in good order.
     signals().thread_unblock().map_err(|e| Error::system("let signals come", e))?;
     let lifeline = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
@@ -174,10 +203,22 @@ fn inside() -> Result<World, Error> {
     let mut watched = lifeline.try_clone().map_err(|e| Error::system("share the lifeline", e))?;
 
     make_mounts_private().map_err(|e| Error::system("make all mounts private", e))?;
-    mount(Some("world"), "/run", Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))
-        .map_err(|e| Error::system("mount a private /run", e))?;
-    fs::create_dir_all("/run/netns").map_err(|e| Error::system("make /run/netns", e))?;
-    run(Command::new("ip").args(["link", "set", "lo", "up"]))?;
+    let memory = |path: &str| {
+        mount(Some("world"), path, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))
+            .map_err(|e| Error::system(format!("mount a private {path}"), e))
+    };
+    let make = || fs::create_dir_all("/run/netns").map_err(|e| Error::system("make /run/netns", e));
+    match network {
+        Network::Own => {
+            memory("/run")?;
+            make()?;
+            run(Command::new("ip").args(["link", "set", "lo", "up"]))?;
+        }
+        Network::Machine => {
+            make()?;
+            memory("/run/netns")?;
+        }
+    }
 
     // The outer process may be killed in a way that it cannot answer; then its end of the lifeline closes.
     let watch = move || {
