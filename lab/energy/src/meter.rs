@@ -82,6 +82,11 @@ impl Meter {
         Meter { group: None, platform: None, missing }
     }
 
+    /// Of a machine whose sensors are not read: there will be CPU seconds only.
+    pub fn away(host: &str) -> Meter {
+        Meter { group: None, platform: None, missing: vec![Missing::Away { host: host.to_owned() }] }
+    }
+
     /// A sensor of hwmon by its name: `ina226/power1`, or `hwmon3/power1` where two chips are called alike. Whoever names
     /// it knows what is measured there.
     pub fn named(root: &Path, name: &str) -> Result<Meter, Missing> {

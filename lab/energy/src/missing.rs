@@ -15,6 +15,12 @@ pub enum Missing {
         /// Where it was looked for.
         root: PathBuf,
     },
+    /// It is of another machine than this one.
+    #[error("the sensors of {host} are not read from here: measure on that machine")]
+    Away {
+        /// Which.
+        host: String,
+    },
     /// For root only, as RAPL's counters are since Linux 5.10.
     #[error("{path}: may not be read: run as root, or `chmod a+r {path}`")]
     NotAllowed {
