@@ -4,12 +4,16 @@
 #![forbid(unsafe_code)]
 
 mod read;
+mod running;
 mod shell;
+mod stay;
 mod testbed;
 
 pub use quiver_control::config::Position;
 pub use read::{TestbedError, read};
-pub use shell::{Command, Finished, Running, Shell, ShellError};
+pub use running::Running;
+pub use shell::{Command, Finished, Shell, ShellError};
+pub use stay::Stay;
 pub use testbed::{Core, Host, HostId, Link, Place, Port, PortKind, PortRef, Reach, Testbed, Topology};
 
 /// The page of this room, whose example is a test.

@@ -5,24 +5,17 @@
 //! connection.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::path::Path;
-use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::Reach;
+use crate::{Reach, Running};
 
 const GUARD: &str = include_str!("guard.sh");
 /// How long a command has for an orderly end.
-const GRACE: Duration = Duration::from_secs(3);
-/// How long it may take beyond that until its end is known here.
-const SPARE: Duration = Duration::from_secs(10);
-/// What is kept of a command's output: its end.
-const OUTPUT_MAX: usize = 1 << 20;
-/// How often a waiting loop looks.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
 /// A program with arguments, to be run on some host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,18 +26,19 @@ pub struct Command(Vec<String>);
 pub struct Shell {
     host: String,
     reach: Reach,
+    /// The socket of a connection that stays open, by which commands go that need none of their own.
+    connection: Option<Arc<PathBuf>>,
 }
 
-/// A command in the background; dropped, it is stopped with all that it started.
-#[derive(Debug)]
-pub struct Running {
-    shell: Shell,
-    command: Command,
-    child: Child,
-    /// Open as long as the command shall run.
-    lifeline: Option<ChildStdin>,
-    output: Heard,
-    errors: Heard,
+/// How a command gets to a host behind ssh.
+#[derive(Clone, Copy)]
+enum Way<'way> {
+    /// By the connection that is open, if one is.
+    Open,
+    /// By one that stays open for others, as this socket.
+    Opening(&'way Path),
+    /// By one of its own that carries what comes to these sockets here to those there.
+    Forwarding(&'way [(PathBuf, String)]),
 }
 
 /// A command that ended well.
@@ -146,7 +140,22 @@ impl fmt::Display for Command {
 impl Shell {
     /// For a host that errors call so. Nothing is tried yet.
     pub fn new(host: &str, reach: &Reach) -> Shell {
-        Shell { host: host.to_owned(), reach: reach.clone() }
+        Shell { host: host.to_owned(), reach: reach.clone(), connection: None }
+    }
+
+    /// What errors call the host.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether it is another machine, or as good as one.
+    pub fn is_away(&self) -> bool {
+        self.reach != Reach::Here
+    }
+
+    /// The same by an open connection.
+    pub(crate) fn by(&self, connection: &Path) -> Shell {
+        Shell { connection: Some(Arc::new(connection.to_owned())), ..self.clone() }
     }
 
     /// Runs a command to its end.
@@ -154,17 +163,7 @@ impl Shell {
     /// # Errors
     /// It cannot be started, fails, or takes longer than the limit.
     pub fn run(&self, command: &Command, limit: Duration) -> Result<Finished, ShellError> {
-        let mut running = self.start(command)?;
-        let status = loop {
-            match running.ended()? {
-                Some(status) => break status,
-                None => running.wait("finished", limit, |_| false)?,
-            }
-        };
-        match status.success() {
-            true => Ok(Finished { output: running.output.whole(), errors: running.errors.whole() }),
-            false => Err(running.failed(status)),
-        }
+        self.start(command)?.finish(limit)
     }
 
     /// Starts a command in the background.
@@ -172,15 +171,29 @@ impl Shell {
     /// # Errors
     /// It cannot be started. That ssh does not get there, or that there is no such program, shows later.
     pub fn start(&self, command: &Command) -> Result<Running, ShellError> {
+        self.start_by(command, Way::Open)
+    }
+
+    /// The same, while what comes to sockets in the file system here is carried to those there, which the command listens at.
+    /// Only for a host that is away: elsewhere they are the same.
+    ///
+    /// # Errors
+    /// As of [`Shell::start`].
+    pub fn start_forwarding(&self, command: &Command, sockets: &[(PathBuf, String)]) -> Result<Running, ShellError> {
+        self.start_by(command, Way::Forwarding(sockets))
+    }
+
+    /// The same by a connection that others can go by as long as the command runs.
+    pub(crate) fn start_opening(&self, command: &Command, connection: &Path) -> Result<Running, ShellError> {
+        self.start_by(command, Way::Opening(connection))
+    }
+
+    fn start_by(&self, command: &Command, way: Way<'_>) -> Result<Running, ShellError> {
         let guarded = ["sh", "-c", GUARD, "guard"].into_iter().map(String::from);
         let guarded = guarded.chain([GRACE.as_secs().to_string()]).chain(command.0.iter().cloned());
-        let mut child = self.process(&Command(guarded.collect()));
+        let mut child = self.process(&Command(guarded.collect()), way);
         let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.map_err(|error| self.unstarted(command, error))?;
-        let output = child.stdout.take().map(Heard::of).unwrap_or_default();
-        let errors = child.stderr.take().map(Heard::of).unwrap_or_default();
-        let lifeline = child.stdin.take();
-        Ok(Running { shell: self.clone(), command: command.clone(), child, lifeline, output, errors })
+        Ok(Running::of(self, command, child.map_err(|error| self.unstarted(command, error))?))
     }
 
     /// Writes a file on the host, over an older one.
@@ -190,7 +203,7 @@ impl Shell {
     pub fn write(&self, path: &str, contents: &[u8]) -> Result<(), ShellError> {
         let command = Command::new("sh").args(["-c", "cat >\"$1\"", "write", path]);
         let failed = |error| self.unstarted(&command, error);
-        let mut process = self.process(&command);
+        let mut process = self.process(&command, Way::Open);
         let child = process.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(failed)?;
         // Where it went away while it was written to, its status says more.
@@ -203,12 +216,20 @@ impl Shell {
         }
     }
 
-    fn unstarted(&self, command: &Command, error: io::Error) -> ShellError {
+    /// A shell on the host that takes commands from its standard input, and ends with that. Its errors go where its output does.
+    pub(crate) fn listening(&self) -> Result<Child, ShellError> {
+        let command = Command::new("sh").args(["-c", "exec sh 2>&1"]);
+        let mut process = self.process(&command, Way::Open);
+        let child = process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        child.map_err(|error| self.unstarted(&command, error))
+    }
+
+    pub(crate) fn unstarted(&self, command: &Command, error: io::Error) -> ShellError {
         ShellError::Start { host: self.host.clone(), command: command.clone(), error }
     }
 
     /// What ssh itself ends with is not the command's end.
-    fn failed(&self, command: &Command, status: ExitStatus, said: String) -> ShellError {
+    pub(crate) fn failed(&self, command: &Command, status: ExitStatus, said: String) -> ShellError {
         let host = self.host.clone();
         match &self.reach {
             Reach::Ssh { target, .. } if status.code() == Some(255) => {
@@ -219,7 +240,7 @@ impl Shell {
     }
 
     /// The process on this machine that runs a command on the host.
-    fn process(&self, command: &Command) -> process::Command {
+    fn process(&self, command: &Command, way: Way<'_>) -> process::Command {
         let Reach::Ssh { target, port, config } = &self.reach else {
             let mut process = process::Command::new(&command.0[0]);
             process.args(&command.0[1..]);
@@ -230,6 +251,26 @@ impl Shell {
         for option in ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"] {
             process.args(["-o", option]);
         }
+        match (way, &self.connection) {
+            // Where it has gone meanwhile, ssh makes another one.
+            (Way::Open, Some(connection)) => {
+                process.args(["-o", "ControlMaster=no", "-o"]).arg(format!("ControlPath={}", connection.display()));
+            }
+            (Way::Open, None) => {}
+            (Way::Opening(connection), _) => {
+                process.args(["-o", "ControlMaster=yes", "-o"]).arg(format!("ControlPath={}", connection.display()));
+                process.args(["-o", "ControlPersist=no"]);
+            }
+            (Way::Forwarding(sockets), _) => {
+                // Who asks before the other socket is there is not what is to be told.
+                for option in ["ControlPath=none", "ExitOnForwardFailure=yes", "LogLevel=ERROR"] {
+                    process.args(["-o", option]);
+                }
+                for (here, there) in sockets {
+                    process.arg("-L").arg(format!("{}:{there}", here.display()));
+                }
+            }
+        }
         if let Some(config) = config {
             process.arg("-F").arg(config);
         }
@@ -238,130 +279,5 @@ impl Shell {
         }
         process.arg("--").arg(target).arg(command.to_string());
         process
-    }
-}
-
-impl Running {
-    /// What it has written so far, standard output first; of much, the end.
-    pub fn output(&self) -> String {
-        self.output.now() + &self.errors.now()
-    }
-
-    /// Its exit status, if it has ended.
-    ///
-    /// # Errors
-    /// The system does not tell.
-    pub fn ended(&mut self) -> Result<Option<ExitStatus>, ShellError> {
-        self.child.try_wait().map_err(|error| self.shell.unstarted(&self.command, error))
-    }
-
-    /// Waits until it has written `text`.
-    ///
-    /// # Errors
-    /// It ends, or takes longer than the limit.
-    pub fn wait_for(&mut self, text: &str, limit: Duration) -> Result<(), ShellError> {
-        self.wait(&format!("saying {text:?}"), limit, |running| running.output().contains(text))?;
-        // It may have said so with its last breath.
-        match self.ended()? {
-            Some(status) if !(self.output.whole() + &self.errors.whole()).contains(text) => Err(self.failed(status)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Ends it with all that it started: asks first, and does not ask for long.
-    ///
-    /// # Errors
-    /// It is not known to have ended: the connection broke, say.
-    pub fn stop(mut self) -> Result<(), ShellError> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<(), ShellError> {
-        drop(self.lifeline.take());
-        let ended = self.wait("stopped", GRACE + SPARE, |_| false);
-        if ended.is_err() {
-            // What it is behind ssh, its guard ends when the connection does.
-            let _: io::Result<()> = self.child.kill();
-            let _: io::Result<ExitStatus> = self.child.wait();
-        }
-        ended
-    }
-
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.ended(), Ok(None))
-    }
-
-    /// Until it is ready, or has ended.
-    fn wait(&mut self, awaited: &str, limit: Duration, is_ready: impl Fn(&Running) -> bool) -> Result<(), ShellError> {
-        let until = Instant::now() + limit;
-        while !self.has_ended() && !is_ready(self) {
-            if Instant::now() >= until {
-                let (host, command, said) = (self.shell.host.clone(), self.command.clone(), self.output());
-                return Err(ShellError::Slow { host, command, awaited: awaited.to_owned(), limit, said });
-            }
-            thread::sleep(LOOK_EVERY);
-        }
-        Ok(())
-    }
-
-    fn failed(&self, status: ExitStatus) -> ShellError {
-        let said = self.errors.whole() + &self.output.whole();
-        self.shell.failed(&self.command, status, said.trim().to_owned())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.has_ended() {
-            // There is nobody left to tell.
-            let _: Result<(), ShellError> = self.end();
-        }
-    }
-}
-
-/// What a command writes to one of its outputs, as a thread hears it.
-#[derive(Clone, Debug, Default)]
-struct Heard(Arc<Mutex<Text>>);
-
-#[derive(Debug, Default)]
-struct Text {
-    bytes: Vec<u8>,
-    is_over: bool,
-}
-
-impl Heard {
-    fn of(mut pipe: impl Read + Send + 'static) -> Heard {
-        let heard = Heard::default();
-        let text = heard.0.clone();
-        thread::spawn(move || {
-            let mut some = [0; 8192];
-            loop {
-                let length = pipe.read(&mut some).unwrap_or(0);
-                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-                text.bytes.extend(&some[..length]);
-                let surplus = text.bytes.len().saturating_sub(OUTPUT_MAX);
-                text.bytes.drain(..surplus);
-                text.is_over = length == 0;
-                if text.is_over {
-                    return;
-                }
-            }
-        });
-        heard
-    }
-
-    fn now(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes).into_owned()
-    }
-
-    /// All of a command that has ended. What it started may have got away from its session and keep the pipe open, so this
-    /// does not wait for long.
-    fn whole(&self) -> String {
-        let until = Instant::now() + Duration::from_secs(1);
-        let is_over = || self.0.lock().unwrap_or_else(PoisonError::into_inner).is_over;
-        while !is_over() && Instant::now() < until {
-            thread::sleep(LOOK_EVERY);
-        }
-        self.now()
     }
 }

@@ -1,0 +1,176 @@
+//! A command in the background, and what it says.
+
+use std::io::{self, Read};
+use std::process::{Child, ChildStdin, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::shell::GRACE;
+use crate::{Command, Finished, Shell, ShellError};
+
+/// How long it may take beyond that until its end is known here.
+const SPARE: Duration = Duration::from_secs(10);
+/// What is kept of a command's output: its end.
+const OUTPUT_MAX: usize = 1 << 20;
+/// How often a waiting loop looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A command in the background; dropped, it is stopped with all that it started.
+#[derive(Debug)]
+pub struct Running {
+    shell: Shell,
+    command: Command,
+    child: Child,
+    /// Open as long as the command shall run.
+    lifeline: Option<ChildStdin>,
+    output: Heard,
+    errors: Heard,
+}
+
+impl Running {
+    /// A child that has just been started, with all three of its standard files.
+    pub(crate) fn of(shell: &Shell, command: &Command, mut child: Child) -> Running {
+        let output = child.stdout.take().map(Heard::of).unwrap_or_default();
+        let errors = child.stderr.take().map(Heard::of).unwrap_or_default();
+        let lifeline = child.stdin.take();
+        Running { shell: shell.clone(), command: command.clone(), child, lifeline, output, errors }
+    }
+
+    /// Waits for its good end.
+    pub(crate) fn finish(mut self, limit: Duration) -> Result<Finished, ShellError> {
+        let status = loop {
+            match self.ended()? {
+                Some(status) => break status,
+                None => self.wait("finished", limit, |_| false)?,
+            }
+        };
+        match status.success() {
+            true => Ok(Finished { output: self.output.whole(), errors: self.errors.whole() }),
+            false => Err(self.failed(status)),
+        }
+    }
+
+    /// What it has written so far, standard output first; of much, the end.
+    pub fn output(&self) -> String {
+        self.output.now() + &self.errors.now()
+    }
+
+    /// Its exit status, if it has ended.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, ShellError> {
+        self.child.try_wait().map_err(|error| self.shell.unstarted(&self.command, error))
+    }
+
+    /// Waits until it has written `text`.
+    ///
+    /// # Errors
+    /// It ends, or takes longer than the limit.
+    pub fn wait_for(&mut self, text: &str, limit: Duration) -> Result<(), ShellError> {
+        self.wait(&format!("saying {text:?}"), limit, |running| running.output().contains(text))?;
+        // It may have said so with its last breath.
+        match self.ended()? {
+            Some(status) if !(self.output.whole() + &self.errors.whole()).contains(text) => Err(self.failed(status)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends it with all that it started: asks first, and does not ask for long.
+    ///
+    /// # Errors
+    /// It is not known to have ended: the connection broke, say.
+    pub fn stop(mut self) -> Result<(), ShellError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), ShellError> {
+        drop(self.lifeline.take());
+        let ended = self.wait("stopped", GRACE + SPARE, |_| false);
+        if ended.is_err() {
+            // What it is behind ssh, its guard ends when the connection does.
+            let _: io::Result<()> = self.child.kill();
+            let _: io::Result<ExitStatus> = self.child.wait();
+        }
+        ended
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.ended(), Ok(None))
+    }
+
+    /// Until it is ready, or has ended.
+    fn wait(&mut self, awaited: &str, limit: Duration, is_ready: impl Fn(&Running) -> bool) -> Result<(), ShellError> {
+        let until = Instant::now() + limit;
+        while !self.has_ended() && !is_ready(self) {
+            if Instant::now() >= until {
+                let (host, command, said) = (self.shell.host().to_owned(), self.command.clone(), self.output());
+                return Err(ShellError::Slow { host, command, awaited: awaited.to_owned(), limit, said });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, status: ExitStatus) -> ShellError {
+        let said = self.errors.whole() + &self.output.whole();
+        self.shell.failed(&self.command, status, said.trim().to_owned())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // There is nobody left to tell.
+            let _: Result<(), ShellError> = self.end();
+        }
+    }
+}
+
+/// What a command writes to one of its outputs, as a thread hears it.
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<Mutex<Text>>);
+
+#[derive(Debug, Default)]
+struct Text {
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl Heard {
+    fn of(mut pipe: impl Read + Send + 'static) -> Heard {
+        let heard = Heard::default();
+        let text = heard.0.clone();
+        thread::spawn(move || {
+            let mut some = [0; 8192];
+            loop {
+                let length = pipe.read(&mut some).unwrap_or(0);
+                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+                text.bytes.extend(&some[..length]);
+                let surplus = text.bytes.len().saturating_sub(OUTPUT_MAX);
+                text.bytes.drain(..surplus);
+                text.is_over = length == 0;
+                if text.is_over {
+                    return;
+                }
+            }
+        });
+        heard
+    }
+
+    fn now(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes).into_owned()
+    }
+
+    /// All of a command that has ended. What it started may have got away from its session and keep the pipe open, so this
+    /// does not wait for long.
+    fn whole(&self) -> String {
+        let until = Instant::now() + Duration::from_secs(1);
+        let is_over = || self.0.lock().unwrap_or_else(PoisonError::into_inner).is_over;
+        while !is_over() && Instant::now() < until {
+            thread::sleep(LOOK_EVERY);
+        }
+        self.now()
+    }
+}
