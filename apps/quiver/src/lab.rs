@@ -9,6 +9,7 @@ mod keep;
 mod measured;
 mod run;
 mod send;
+mod testbed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use nix::unistd::{AccessFlags, access};
 use quiver_compare::GitError;
 use quiver_store::UrlError;
 use quiver_suite::{Case, Lack, Machine, Selection, SelectionError, SuiteError};
+use quiver_testbed::Testbed;
 use serde_json::Value;
 
 use crate::show;
@@ -54,6 +56,9 @@ struct List {
     /// Suites beside the built-in ones: all files *.yaml of a folder
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
+    /// The cases that run on this testbed, as `quiver lab run --testbed` would
+    #[arg(long, value_name = "FILE")]
+    testbed: Option<PathBuf>,
     /// As a list in JSON, with all fields, tags and needs
     #[arg(long)]
     json: bool,
@@ -70,8 +75,14 @@ enum LabError {
     Suites(Vec<SuiteError>),
     #[error(transparent)]
     Place(quiver_netns::Error),
-    #[error("{path}: what is below /run is gone when the run ends: name another folder")]
-    Lost { path: String },
+    #[error("{path}: what is below {files} is gone when the run ends: name another folder")]
+    Lost { path: String, files: &'static str },
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Testbed(Vec<quiver_testbed::TestbedError>),
+    #[error("{}: {error}; name the file of a testbed", path.display())]
+    NoTestbed { path: PathBuf, error: io::Error },
+    #[error("{}: {error}", path.display())]
+    Hosts { path: PathBuf, error: Box<quiver_run::Error> },
     #[error(transparent)]
     Url(#[from] UrlError),
     #[error(transparent)]
@@ -124,8 +135,9 @@ pub fn run(lab: &Lab, json: bool) -> ExitCode {
 }
 
 fn list(list: &List, json: bool) -> Result<(), LabError> {
-    let (chosen, all) = select(&list.expression, list.suites.as_deref())?;
-    let chosen: Vec<_> = chosen.iter().map(|case| (case, lacking(case))).collect();
+    let testbed = list.testbed.as_deref().map(testbed::read).transpose()?;
+    let (chosen, all) = select(&list.expression, list.suites.as_deref(), testbed.as_ref())?;
+    let chosen: Vec<_> = chosen.iter().map(|case| (case, lacking(case, testbed.as_ref()))).collect();
     if json {
         let cases: Vec<_> = chosen.iter().map(|(case, lacks)| with_lacks(case, lacks)).collect();
         show::print(format_args!("{:#}", Value::from(cases)));
@@ -149,18 +161,28 @@ fn list(list: &List, json: bool) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The cases that an expression means, all without one, and how many there are.
-fn select(expression: &[String], suites: Option<&Path>) -> Result<(Vec<Case>, usize), LabError> {
+/// The cases that an expression means, all without one, and how many there are; on the ports of a testbed if it has some.
+fn select(
+    expression: &[String],
+    suites: Option<&Path>,
+    testbed: Option<&Testbed>,
+) -> Result<(Vec<Case>, usize), LabError> {
     let words = expression.join(" ");
     let selection = (!words.is_empty()).then(|| Selection::parse(&words)).transpose()?;
     let mut cases = cases(suites)?;
+    if let Some(topology) = testbed.and_then(testbed::ports) {
+        cases = cases.into_iter().filter_map(|case| case.on_ports(topology)).collect();
+    }
     let all = cases.len();
     cases.retain(|case| selection.as_ref().is_none_or(|selection| selection.matches(case)));
     Ok((cases, all))
 }
 
-/// What this machine lacks for a case.
-fn lacking(case: &Case) -> Vec<Lack> {
+/// What this machine, or a testbed, lacks for a case.
+fn lacking(case: &Case, testbed: Option<&Testbed>) -> Vec<Lack> {
+    if let Some(testbed) = testbed {
+        return testbed::lacking(case, testbed);
+    }
     case.needs().lacking(Machine { cores: cores(), memory_gib: memory_gib(), has_program: &has_program })
 }
 

@@ -46,9 +46,14 @@ pub fn built(program: &str) -> io::Result<PathBuf> {
 /// There is no such process, or the kernel does not say so.
 pub fn resident(process: u32) -> io::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     let absent = || io::Error::new(io::ErrorKind::NotFound, "the kernel does not say so");
-    kib.map(|kib: f64| kib * 1024.0).ok_or_else(absent)
+    resident_of(&status).ok_or_else(absent)
+}
+
+/// The same of what the file `status` of a process says, on whatever machine.
+pub fn resident_of(status: &str) -> Option<f64> {
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    kib.map(|kib: f64| kib * 1024.0)
 }
 
 #[cfg(test)]

@@ -11,6 +11,19 @@ pub enum Error {
     /// A program, a namespace: it did not start, or ended.
     #[error(transparent)]
     Program(#[from] quiver_netns::Error),
+    /// A host of a testbed: it is not reached, or a command fails there.
+    #[error(transparent)]
+    Shell(Box<quiver_testbed::ShellError>),
+    /// A host of a testbed on which no device can be measured.
+    #[error("{host}: {what}; {remedy}")]
+    Site {
+        /// Which.
+        host: String,
+        /// What is wrong there.
+        what: String,
+        /// What would be right.
+        remedy: String,
+    },
     /// The device's program is not there.
     #[error("there is no program {program}: {remedy}")]
     Missing {
@@ -93,6 +106,12 @@ pub enum Error {
         /// What would be right.
         remedy: String,
     },
+}
+
+impl From<quiver_testbed::ShellError> for Error {
+    fn from(error: quiver_testbed::ShellError) -> Error {
+        Error::Shell(Box::new(error))
+    }
 }
 
 impl Error {

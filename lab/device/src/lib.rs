@@ -15,6 +15,7 @@ mod linux;
 mod process;
 mod quiver;
 mod routes;
+mod site;
 mod testpmd;
 mod usage;
 mod vpp;
@@ -24,10 +25,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quiver_netns::Namespace;
-use quiver_suite::Case;
-use quiver_suite::field::{self, Frame};
+use quiver_suite::field::{self, Frame, Word as _};
+use quiver_suite::{Case, Traffic};
 
 pub use error::Error;
+pub use site::Site;
 pub use usage::{Busy, Measure, Usage};
 
 /// What a device is to do.
@@ -42,6 +44,10 @@ pub struct Job<'run> {
     pub folder: &'run Path,
     /// The device's program; without one it is looked for where it usually is.
     pub program: Option<PathBuf>,
+    /// The host of a testbed that it runs on, whose interfaces its ports are; without one it is this machine.
+    pub site: Option<&'run Site>,
+    /// Its place in a row of devices that packets pass one after the other, from 0, and how many these are.
+    pub place: (usize, usize),
 }
 
 /// One of a device's two ends.
@@ -56,8 +62,8 @@ pub enum Port<'run> {
     /// An interface of the kernel, an end of a veth or a tap: the kernel forwards by it, others take it over by AF_PACKET.
     /// Both ports of a job are in the same namespace.
     Host {
-        /// Where it is.
-        namespace: &'run Namespace,
+        /// Where it is; without one, where the device is.
+        namespace: Option<&'run Namespace>,
         /// What it is called there.
         name: String,
     },
@@ -123,6 +129,10 @@ pub trait Device: Send {
 /// # Errors
 /// Its program is missing or ends, it refuses a command, or cannot do what the job says.
 pub fn start(job: &Job<'_>) -> Result<Box<dyn Device>, Error> {
+    if let (Some(_), field::Device::Testpmd | field::Device::Vpp | field::Device::Linux) = (job.site, job.case.device) {
+        let what = format!("{} on the ports of a testbed", job.case.device.word());
+        return Err(Error::impossible(job, what, "measure another device there"));
+    }
     match job.case.device {
         field::Device::Quiver => Ok(Box::new(quiver::Quiver::start(job)?)),
         field::Device::Vpp => Ok(Box::new(vpp::Vpp::start(job)?)),
@@ -143,6 +153,14 @@ fn ring_size(frame: Frame) -> u32 {
     }
 }
 
+/// A socket that a device listens at.
+struct Socket {
+    /// Where it is found here.
+    here: PathBuf,
+    /// Where it is for the device.
+    there: PathBuf,
+}
+
 impl Job<'_> {
     /// The number that a device gives the socket of a port, 1 or 2: where both are at one, that is one number.
     fn socket_number(&self, at: usize) -> usize {
@@ -155,9 +173,25 @@ impl Job<'_> {
     /// The namespace of its ports, if they are interfaces of the kernel or have an end there.
     fn namespace(&self) -> Option<&Namespace> {
         self.ports.iter().find_map(|port| match port {
-            Port::Host { namespace, .. } | Port::Tap { namespace, .. } => Some(*namespace),
+            Port::Host { namespace, .. } => *namespace,
+            Port::Tap { namespace, .. } => Some(*namespace),
             Port::Memif { .. } => None,
         })
+    }
+
+    /// What it must know of the packets.
+    fn traffic(&self) -> Traffic {
+        Traffic::of(self.case).at(self.place.0, self.place.1)
+    }
+
+    /// A socket for the device to listen at.
+    fn socket(&self, name: &str) -> Socket {
+        let here = self.folder.join(name);
+        let there = self.site.map_or_else(|| here.clone(), |site| site.file(name));
+        match self.site {
+            Some(site) if !site.is_away() => Socket { here: there.clone(), there },
+            _ => Socket { here, there },
+        }
     }
 }
 

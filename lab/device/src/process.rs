@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -10,13 +11,16 @@ use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 use quiver_client::ClientError;
 use quiver_netns::{Program, find};
+use quiver_testbed::{Running, Stay};
 
-use crate::{Error, Job};
+use crate::{Error, Job, Socket};
 
 /// How often a waiting loop looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a device that does not answer may take to have ended.
 const DYING: Duration = Duration::from_secs(1);
+/// How long a host may take to start a program, or to say what the system knows of it.
+const STARTED_WITHIN: Duration = Duration::from_secs(30);
 /// How long a device may take to end.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of the end of its output that errors tell.
@@ -25,11 +29,25 @@ const SAID: usize = 800;
 /// What resident memory is called among the holdings.
 pub const RESIDENT: &str = "resident memory";
 
-/// A running process; killed when this value is dropped.
+/// A running process; ended when this value is dropped.
 pub struct Process {
     device: &'static str,
-    program: Program,
+    program: Where,
 }
+
+/// Where it runs, and what is known of it.
+enum Where {
+    Here(Program),
+    /// On a host of a testbed, by its shell.
+    There {
+        running: Running,
+        stay: Arc<Stay>,
+        id: u32,
+    },
+}
+
+/// Says which process it is, and becomes the program.
+const ANNOUNCED: &str = r#"echo "process $$."; exec "$@""#;
 
 /// Whether something that is waited for has come.
 pub enum Progress {
@@ -40,10 +58,35 @@ pub enum Progress {
 }
 
 impl Process {
-    /// Starts a command, with its output in the job's folder.
-    pub fn start(device: &'static str, job: &Job<'_>, command: &mut Command) -> Result<Process, Error> {
-        let program = Program::start_with_log(command, job.folder.join(format!("{device}.log")))?;
-        Ok(Process { device, program })
+    /// Starts a command that listens at these sockets, with its output in the job's folder.
+    pub fn start(
+        device: &'static str,
+        job: &Job<'_>,
+        command: &mut Command,
+        sockets: &[&Socket],
+    ) -> Result<Process, Error> {
+        let Some(site) = job.site else {
+            let program = Program::start_with_log(command, job.folder.join(format!("{device}.log")))?;
+            return Ok(Process { device, program: Where::Here(program) });
+        };
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        let command = quiver_testbed::Command::new("sh").args(["-c", ANNOUNCED, "sh"]).args(words);
+        let shell = site.shell();
+        let mut running = if site.is_away() {
+            let text = |path: &Path| path.to_string_lossy().into_owned();
+            let sockets: Vec<_> = sockets.iter().map(|socket| (socket.here.clone(), text(&socket.there))).collect();
+            shell.start_forwarding(&command, &sockets)?
+        } else {
+            shell.start(&command)?
+        };
+        running.wait_for(".\n", STARTED_WITHIN)?;
+        let output = running.output();
+        let id = output.split(['.', ' ']).nth(1).and_then(|word| word.parse().ok());
+        let foreign =
+            || Error::Foreign { device, command: ANNOUNCED.into(), lacking: "a process".into(), answer: output };
+        let id = id.ok_or_else(foreign)?;
+        Ok(Process { device, program: Where::There { running, stay: site.stay().clone(), id } })
     }
 
     /// A command that runs `program` on these cores, in the namespace of the job's ports if they have one.
@@ -57,20 +100,47 @@ impl Process {
     }
 
     /// The CPU time of all of its threads, of those that have ended, too.
+    ///
+    /// On another host it is that of the threads that are still there, which are all that do any work.
     pub fn cpu(&mut self) -> Result<Duration, Error> {
-        let clock = clock_getcpuclockid(Pid::from_raw(self.program.id() as i32));
-        let time = clock.and_then(clock_gettime);
-        time.map(Duration::from).map_err(|errno| self.silent("its CPU time", errno.into()))
+        let what = "its CPU time";
+        match &self.program {
+            Where::Here(program) => {
+                let clock = clock_getcpuclockid(Pid::from_raw(program.id() as i32));
+                let time = clock.and_then(clock_gettime);
+                time.map(Duration::from).map_err(|errno| self.silent(what, errno.into()))
+            }
+            Where::There { .. } => {
+                let said = self.file("task/*/schedstat", what)?;
+                let each = said.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
+                Ok(Duration::from_nanos(each.sum()))
+            }
+        }
     }
 
     /// Bytes of its memory that are resident (proc(5), `VmRSS`).
     pub fn memory(&mut self) -> Result<f64, Error> {
-        quiver_daemon::resident(self.program.id()).map_err(|error| self.silent("its memory", error))
+        let what = "its memory";
+        match &self.program {
+            Where::Here(program) => quiver_daemon::resident(program.id()).map_err(|error| self.silent(what, error)),
+            Where::There { .. } => {
+                let said = self.file("status", what)?;
+                let absent = io::Error::new(io::ErrorKind::NotFound, "the kernel does not say so");
+                quiver_daemon::resident_of(&said).ok_or(absent).map_err(|error| self.silent(what, error))
+            }
+        }
+    }
+
+    /// What files of its process say on its host.
+    fn file(&mut self, name: &str, what: &str) -> Result<String, Error> {
+        let Where::There { stay, id, .. } = &self.program else { return Ok(String::new()) };
+        let read = stay.ask(&format!("cat /proc/{id}/{name}"), STARTED_WITHIN);
+        read.map_err(|error| self.silent(what, io::Error::other(error)))
     }
 
     /// The end of what it has said.
     pub fn said(&self) -> String {
-        let output = self.program.output();
+        let output = self.output();
         let text = output.trim();
         let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));
         match &text[begin.unwrap_or(0)..] {
@@ -81,7 +151,17 @@ impl Process {
 
     /// All that it has said.
     pub fn output(&self) -> String {
-        self.program.output()
+        match &self.program {
+            Where::Here(program) => program.output(),
+            Where::There { running, .. } => running.output(),
+        }
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        Ok(match &mut self.program {
+            Where::Here(program) => program.ended()?,
+            Where::There { running, .. } => running.ended()?,
+        })
     }
 
     /// Why it does not answer: it has ended, or what the system says.
@@ -112,7 +192,7 @@ impl Process {
 
     /// An error if it has ended.
     pub fn check(&mut self) -> Result<(), Error> {
-        match self.program.ended()? {
+        match self.ended()? {
             Some(status) => Err(Error::Ended { device: self.device, status, said: self.said() }),
             None => Ok(()),
         }
@@ -140,10 +220,17 @@ impl Process {
     /// Has it end by a signal, and waits for that.
     pub fn stop(mut self) -> Result<(), Error> {
         self.check()?;
-        let id = Pid::from_raw(self.program.id() as i32);
+        let program = match &self.program {
+            Where::Here(program) => program,
+            Where::There { .. } => {
+                let Where::There { running, .. } = self.program else { return Ok(()) };
+                return Ok(running.stop()?);
+            }
+        };
+        let id = Pid::from_raw(program.id() as i32);
         kill(id, Signal::SIGTERM).map_err(|errno| self.silent("SIGTERM", errno.into()))?;
         let start = Instant::now();
-        while self.program.ended()?.is_none() {
+        while self.ended()?.is_none() {
             if start.elapsed() > ENDED_WITHIN {
                 let (awaited, seconds) = ("its end".to_owned(), ENDED_WITHIN.as_secs());
                 return Err(Error::NotReady { device: self.device, awaited, seconds, said: self.said() });

@@ -43,25 +43,28 @@ pub struct Quiver {
 impl Quiver {
     /// Starts one, and gives it its commands.
     pub fn start(job: &Job<'_>) -> Result<Quiver, Error> {
-        let socket = job.folder.join("cli");
+        let (socket, api) = (job.socket("cli"), job.socket("api.sock"));
         let program = match &job.program {
             None => quiver_daemon::built("quiverd").map_err(|_| Error::Missing {
                 program: "quiverd".to_owned(),
                 remedy: "run `cargo build -p quiverd`".to_owned(),
-            })?,
-            Some(_) => program(job, "quiverd", "build it with `cargo build --release -p quiverd`")?,
+            }),
+            Some(_) => program(job, "quiverd", "build it with `cargo build --release -p quiverd`"),
+        };
+        let program = match job.site {
+            Some(site) => site.brought("quiverd", program)?,
+            None => program?,
         };
         let mut command = Process::command(job, &program, &cores::others(job));
-        let api = job.folder.join("api.sock");
-        command.arg("--socket").arg(&socket).arg("--api-socket").arg(&api).args(["--log-level", "warn"]);
+        command.arg("--socket").arg(&socket.there).arg("--api-socket").arg(&api.there).args(["--log-level", "warn"]);
         command.arg("--workers").arg(job.cpus.len().to_string()).arg("--cores").arg(cores::list(&job.cpus));
-        let process = Process::start(QUIVER, job, &mut command)?;
-        let traffic = Traffic::of(job.case);
+        let process = Process::start(QUIVER, job, &mut command, &[&socket, &api])?;
+        let traffic = job.traffic();
         let wires = wires(job, &traffic);
         let commands = commands(job, &traffic, &wires);
         let mut quiver = Quiver {
             process,
-            socket,
+            socket: socket.here,
             version: String::new(),
             configuration: commands.join("\n"),
             growth: Growth::new(QUIVER, &traffic),
@@ -79,7 +82,7 @@ impl Quiver {
         quiver.version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
         commands.iter().try_for_each(|line| quiver.ask(line).map(drop))?;
         for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
-            quiver.routes(&api, side, wire.ends(), table(job).map_or(0, |_| TABLE))?;
+            quiver.routes(&api.here, side, wire.ends(), table(job).map_or(0, |_| TABLE))?;
         }
         Ok(quiver)
     }

@@ -57,12 +57,12 @@ impl Testpmd {
             format!("--txq={queues}"),
         ];
         // Its output is a file, to which it would write only now and then.
-        let mut command = Process::command(job, "stdbuf".as_ref(), &cores::all());
+        let mut command = Process::command(job, "stdbuf".as_ref(), &cores::all(job));
         command.arg("--output=L").arg(&program).args(of_device).args(&devices).arg("--").args(&of_program);
         let (reader, input) = pipe().map_err(Error::file("its input"))?;
         command.env("RUNTIME_DIRECTORY", job.folder).stdin(reader);
         let configuration = [of_device.join(" "), devices.join(" "), "--".into(), of_program.join(" ")].join(" ");
-        let process = Process::start(TESTPMD, job, &mut command)?;
+        let process = Process::start(TESTPMD, job, &mut command, &[])?;
         let mut testpmd = Testpmd { process, input, version: String::new(), configuration };
         testpmd.prompt(0)?;
         // Its package is all that it tells of its version.

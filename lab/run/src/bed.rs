@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use quiver_device::{Device, Job, Usage};
+use quiver_device::Usage;
 use quiver_energy::{Meter, Moment};
 use quiver_generator::daemon::built;
 use quiver_generator::{Generator, Link, NAME, Outcome, Sending, Setup, Streams, Watch};
@@ -20,8 +20,9 @@ use quiver_suite::field::Word;
 use tempfile::TempDir;
 
 use crate::cores::Cores;
+use crate::devices::Devices;
 use crate::links::{Links, MTU, links};
-use crate::losses::{is_limited, is_loss, since};
+use crate::losses::{is_limited, since};
 use crate::machine::{self, Quiet};
 use crate::{Error, Place, Terms};
 
@@ -69,7 +70,7 @@ pub(crate) struct Manner {
 
 /// Generator and device of a case.
 pub(crate) struct Bed<'run> {
-    device: Box<dyn Device>,
+    devices: Devices,
     generator: Generator,
     case: &'run Case,
     stop: &'run Stop,
@@ -80,17 +81,19 @@ pub(crate) struct Bed<'run> {
     pub counters_before: Counters,
     meter: Meter,
     cores: Cores,
+    /// The first core of the device, if it is one of this machine.
+    other: Option<usize>,
     start: Instant,
     // Behind what uses them.
-    links: Box<dyn Links>,
+    links: Box<dyn Links + 'run>,
     // Goes last: their sockets are in it.
     _folder: TempDir,
 }
 
 impl<'run> Bed<'run> {
     /// Measures the generator's ceiling, starts both, and waits until packets can pass.
-    pub fn start(case: &'run Case, place: &Place, terms: &Terms, stop: &'run Stop) -> Result<Bed<'run>, Error> {
-        let cores = Cores::of(case)?;
+    pub fn start(case: &'run Case, place: &'run Place, terms: &Terms, stop: &'run Stop) -> Result<Bed<'run>, Error> {
+        let cores = Cores::of(case, place.testbed())?;
         let folder = place.folder()?;
         let places = ["links", "ceiling", "generator", "device"].map(|name| folder.path().join(name));
         places.iter().try_for_each(std::fs::create_dir)?;
@@ -121,20 +124,21 @@ impl<'run> Bed<'run> {
         drop(alone);
         stop.check()?;
 
-        let program = terms.program.clone();
-        let job = Job { case, ports: links.ports(), cpus: cores.device.clone(), folder: &device_folder, program };
-        let (mut device, mut generator) = if links.are_made_by_device() {
-            let device = quiver_device::start(&job)?;
-            (device, generator(&generator_folder, links.ends())?)
+        let devices = || {
+            let program = terms.program.clone().or_else(|| place.program(case.device));
+            Devices::start(case, &*links, place.hosts(), &cores, &device_folder, program)
+        };
+        let (mut devices, mut generator) = if links.are_made_by_device() {
+            let devices = devices()?;
+            (devices, generator(&generator_folder, links.ends())?)
         } else {
             let generator = generator(&generator_folder, links.ends())?;
-            (quiver_device::start(&job)?, generator)
+            (devices()?, generator)
         };
-        drop(job);
-        device.wait_until_ready(READY_WITHIN)?;
+        devices.wait_until_ready(READY_WITHIN)?;
         generator.wait_for_links()?;
         let mut bed = Bed {
-            device,
+            devices,
             generator,
             case,
             stop,
@@ -142,7 +146,11 @@ impl<'run> Bed<'run> {
             ceiling,
             records: Vec::new(),
             counters_before: Counters::new(),
-            meter: Meter::find(Path::new("/sys")),
+            meter: match place.hosts().filter(|hosts| hosts.are_away()) {
+                Some(hosts) => Meter::away(&hosts.names()[1..].join(" and ")),
+                None => Meter::find(Path::new("/sys")),
+            },
+            other: place.hosts().is_none_or(|hosts| !hosts.are_away()).then(|| cores.devices[0][0]),
             cores,
             start: Instant::now(),
             links,
@@ -159,38 +167,38 @@ impl<'run> Bed<'run> {
     /// Versions of both, by name.
     pub fn versions(&self) -> BTreeMap<String, String> {
         let own = (NAME.to_owned(), self.generator.version().to_owned());
-        BTreeMap::from([own, (self.case.device.word().to_owned(), self.device.version())])
+        self.devices.versions().into_iter().chain([own]).collect()
     }
 
     /// What both were told, by name.
     pub fn configuration(&self) -> BTreeMap<String, String> {
         let own = (NAME.to_owned(), self.generator.configuration());
-        BTreeMap::from([own, (self.case.device.word().to_owned(), self.device.configuration().to_owned())])
+        self.devices.configuration().into_iter().chain([own]).collect()
     }
 
     /// Counters of both, by name.
     pub fn counters(&mut self) -> Result<Counters, Error> {
         let own = (NAME.to_owned(), self.generator.drops()?);
-        Ok(Counters::from([own, (self.case.device.word().to_owned(), self.device.counters()?)]))
+        Ok(self.devices.counters()?.into_iter().chain([own]).collect())
     }
 
     /// What device and generator hold that should not grow, by the names of its series.
     pub fn holdings(&mut self) -> Result<Vec<(String, f64)>, Error> {
-        let device = self.device.holdings()?.into_iter().map(|(name, value)| (format!("device {name}"), value));
         let own = self.generator.memory().map(|bytes| ("generator resident memory".to_owned(), bytes));
-        Ok(device.chain(own).collect())
+        Ok(self.devices.holdings()?.into_iter().chain(own).collect())
     }
 
     /// How many workers have a core, where that is more than one.
     pub fn oversubscription(&self) -> Option<Figure> {
-        let Cores { device, there, .. } = &self.cores;
-        let value = Amount::try_from(device.len() as f64 / *there as f64).ok().filter(|_| device.len() > *there)?;
+        let Cores { devices, there, .. } = &self.cores;
+        let workers = devices[0].len();
+        let value = Amount::try_from(workers as f64 / *there as f64).ok().filter(|_| workers > *there)?;
         Some(Figure { name: OVERSUBSCRIBED.into(), value, unit: "workers per core".into() })
     }
 
     /// Ends both in good order.
     pub fn end(self) -> Result<(), Error> {
-        Ok(self.device.stop()?)
+        self.devices.stop()
     }
 
     /// The trial that a search wants. One during which the machine changed is repeated.
@@ -247,15 +255,16 @@ impl<'run> Bed<'run> {
     }
 
     fn once(&mut self, sending: Sending, manner: Manner) -> Result<(Record, Outcome), Error> {
-        let (one, other) = (self.cores.generator, self.cores.device[0]);
+        let one = self.cores.generator;
+        let other = self.other.unwrap_or(one);
         let quiet = Quiet::now(one, other);
         let begun = Time::try_from(SystemTime::now())?;
-        let (usage, losses) = (self.device.usage()?, self.losses()?);
+        let (usage, losses) = (self.devices.usage()?, self.losses()?);
         let reading = self.meter.read(self.moment(&usage));
-        let (generator, device, streams) = (&mut self.generator, &mut self.device, &self.streams);
+        let (generator, devices, streams) = (&mut self.generator, &mut self.devices, &self.streams);
         let watch = Watch { latency: manner.latency, gaps: false };
         let outcome = thread::scope(|scope| {
-            let growing = if manner.grow { Some(scope.spawn(move || device.grow(GROWTH))) } else { None };
+            let growing = if manner.grow { Some(scope.spawn(move || devices.grow(GROWTH))) } else { None };
             let outcome = generator.trial(streams, sending, watch, manner.settle.unwrap_or(SETTLE));
             // A thread that fails panics; then this one does, too.
             let join =
@@ -263,7 +272,7 @@ impl<'run> Bed<'run> {
             let grown = growing.map_or(Ok(()), join);
             Ok::<_, Error>((outcome?, grown?).0)
         })?;
-        let after = self.device.usage()?;
+        let after = self.devices.usage()?;
         let reading = [reading, self.meter.read(self.moment(&after))];
         let spent = after.since(&usage);
         if outcome.lost() > 0 && self.links.are_of_kernel() {
@@ -308,7 +317,7 @@ impl<'run> Bed<'run> {
             core_round_trip: machine::round_trips(quiet, quiet_after),
             load_average: quiet_after.load.and_then(|load| amount(load).ok()),
             steal_seconds: quiet_after.steal.zip(quiet.steal).and_then(|(after, before)| amount(after - before).ok()),
-            clock_hz: machine::clock(other),
+            clock_hz: self.other.and_then(machine::clock),
             energy: self.meter.energy(&reading).ok(),
         };
         Ok((record, outcome))
@@ -320,10 +329,8 @@ impl<'run> Bed<'run> {
 
     /// What is lost up to now: by generator, links and device, by their own names.
     fn losses(&mut self) -> Result<BTreeMap<String, u64>, Error> {
-        let device = self.case.device;
-        let of = |who: &'static str| move |(name, count): (String, u64)| (format!("{who} {name}"), count);
-        let dropped = self.device.counters()?.into_iter().filter(|(name, _)| is_loss(device, name));
-        let own = self.generator.drops()?.into_iter().map(of(NAME));
-        Ok(dropped.map(of(device.word())).chain(own).chain(self.links.losses()?).collect())
+        let dropped = self.devices.drops(self.case)?;
+        let own = self.generator.drops()?.into_iter().map(|(name, count)| (format!("{NAME} {name}"), count));
+        Ok(dropped.into_iter().chain(own).chain(self.links.losses()?).collect())
     }
 }

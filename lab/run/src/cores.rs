@@ -2,6 +2,7 @@
 
 use quiver_generator::cores::allowed;
 use quiver_suite::Case;
+use quiver_testbed::{Core, Reach, Testbed};
 
 use crate::Error;
 
@@ -10,8 +11,8 @@ use crate::Error;
 pub(crate) struct Cores {
     /// The generator's.
     pub generator: usize,
-    /// Those of the device's workers, of which some share one where it is oversubscribed.
-    pub device: Vec<usize>,
+    /// Those of each device's workers, of which some share one where it is oversubscribed.
+    pub devices: Vec<Vec<usize>>,
     /// Where control threads run: on none that is measured, if there are others, else beside the generator.
     pub control: Vec<usize>,
     /// Cores that the device has: fewer than workers where it is oversubscribed.
@@ -19,9 +20,45 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// Of those that this program may use.
-    pub fn of(case: &Case) -> Result<Cores, Error> {
-        Cores::among(&allowed(), case.cores.into(), case.needs().may_share_cores)
+    /// Of those that this program may use, or that a testbed names.
+    pub fn of(case: &Case, testbed: Option<&Testbed>) -> Result<Cores, Error> {
+        let (wanted, may_share) = (case.cores.into(), case.needs().may_share_cores);
+        match testbed {
+            None => Cores::among(&allowed(), wanted, may_share),
+            Some(testbed) => Cores::named(testbed, &allowed(), wanted, may_share),
+        }
+    }
+
+    /// The generator and each device have the first of those that are named for them; control threads have what is left here.
+    fn named(testbed: &Testbed, all: &[usize], wanted: usize, may_share: bool) -> Result<Cores, Error> {
+        let numbers = |cores: &[Core]| cores.iter().map(|core| usize::from(core.0)).collect::<Vec<_>>();
+        let own = numbers(&testbed.generator.cores);
+        let generator = own[0];
+        if let Some(core) = own.iter().find(|core| !all.contains(core)) {
+            return Err(Error::Lacking(format!(
+                "the generator's core {core} may not be used here: the testbed must name another"
+            )));
+        }
+        let mut there = wanted;
+        let (mut devices, mut taken) = (Vec::new(), vec![generator]);
+        for place in &testbed.devices {
+            let cores = numbers(&place.cores);
+            let host = &testbed.host(place.host).name;
+            if cores.len() < if may_share { 1 } else { wanted } {
+                return Err(Error::Lacking(format!(
+                    "{wanted} cores needed, the testbed gives {} of {host}",
+                    cores.len()
+                )));
+            }
+            there = there.min(cores.len());
+            if testbed.host(place.host).reach == Reach::Here {
+                taken.extend(&cores);
+            }
+            devices.push(cores.iter().copied().take(wanted).cycle().take(wanted).collect());
+        }
+        let free: Vec<usize> = all.iter().copied().filter(|core| !taken.contains(core)).collect();
+        let control = if free.is_empty() { vec![generator] } else { free };
+        Ok(Cores { generator, devices, control, there })
     }
 
     fn among(all: &[usize], wanted: usize, may_share: bool) -> Result<Cores, Error> {
@@ -32,7 +69,8 @@ impl Cores {
         let there = wanted.min(rest.len());
         let (free, own) = rest.split_at(rest.len() - there);
         let control = if free.is_empty() { vec![generator] } else { free.to_vec() };
-        Ok(Cores { generator, device: own.iter().copied().cycle().take(wanted).collect(), control, there })
+        let device = own.iter().copied().cycle().take(wanted).collect();
+        Ok(Cores { generator, devices: vec![device], control, there })
     }
 }
 
@@ -43,10 +81,25 @@ mod tests {
     #[test]
     fn workers_have_the_last_cores_and_share_them_only_where_they_may() {
         let cores = Cores::among(&[0, 1, 2, 5], 2, false).expect("there are enough");
-        assert_eq!((cores.generator, &cores.device[..], &cores.control[..]), (0, &[2, 5][..], &[1][..]));
+        assert_eq!((cores.generator, &cores.devices[0][..], &cores.control[..]), (0, &[2, 5][..], &[1][..]));
         assert!(Cores::among(&[0, 1], 2, false).is_err() && Cores::among(&[0], 1, true).is_err());
         let shared = Cores::among(&[0, 1, 2], 5, true).expect("they may share");
-        assert_eq!((&shared.device[..], &shared.control[..]), (&[1, 2, 1, 2, 1][..], &[0][..]));
+        assert_eq!((&shared.devices[0][..], &shared.control[..]), (&[1, 2, 1, 2, 1][..], &[0][..]));
         assert_eq!((shared.there, cores.there), (2, 2));
+    }
+
+    #[test]
+    fn a_testbed_names_the_cores_of_each_host() {
+        let text = "hosts:\n  tg: {ports: {a: {interface: a}, b: {interface: b}}}\n  \
+            dut: {ssh: dut, ports: {a: {interface: a}, b: {interface: b}}}\n\
+            generator: {host: tg, cores: 1}\ndevices: [{host: dut, cores: [7, 0]}]\nlinks: [[tg.a, dut.a], [dut.b, tg.b]]\n";
+        let testbed = quiver_testbed::read("lab.yaml", text).expect("a testbed");
+        let cores = Cores::named(&testbed, &[0, 1, 2], 1, false).expect("there are enough");
+        // Core 0 of the other host is not this one's.
+        assert_eq!((cores.generator, &cores.devices[..], &cores.control[..]), (1, &[vec![7]][..], &[0, 2][..]));
+        let error = Cores::named(&testbed, &[0, 1], 3, false).expect_err("too many").to_string();
+        assert_eq!(error, "3 cores needed, the testbed gives 2 of dut");
+        assert!(Cores::named(&testbed, &[0], 1, false).is_err());
+        assert_eq!(Cores::named(&testbed, &[1], 3, true).expect("they may share").devices, [[7, 0, 7]]);
     }
 }

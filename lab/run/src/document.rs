@@ -7,11 +7,12 @@ use quiver_suite::Case;
 use quiver_suite::field::{Search, Word};
 
 use crate::bed::Bed;
-use crate::{Error, machine};
+use crate::{Error, Place, machine};
 
 /// All that a run knows of a case when it is over.
 pub(crate) struct Test<'run> {
     pub case: &'run Case,
+    place: &'run Place,
     pub start: Time,
     pub counters_before: Counters,
     pub counters_after: Counters,
@@ -23,9 +24,10 @@ pub(crate) struct Test<'run> {
 
 impl<'run> Test<'run> {
     /// A test that begins now, of which nothing is known.
-    pub fn new(case: &'run Case) -> Result<Test<'run>, Error> {
+    pub fn new(case: &'run Case, place: &'run Place) -> Result<Test<'run>, Error> {
         Ok(Test {
             case,
+            place,
             start: Time::try_from(SystemTime::now())?,
             counters_before: Counters::new(),
             counters_after: Counters::new(),
@@ -47,7 +49,7 @@ impl<'run> Test<'run> {
     }
 
     /// The document: of a test that failed, what is known of it.
-    pub fn document(self, found: Result<Outcome, Error>) -> Result<Document, Error> {
+    pub fn document(mut self, found: Result<Outcome, Error>) -> Result<Document, Error> {
         let end_time = Time::try_from(SystemTime::now())?;
         let duration = end_time.since(self.start).unwrap_or_default().as_secs_f64();
         let case = self.case;
@@ -58,10 +60,12 @@ impl<'run> Test<'run> {
             Ok(outcome) => (String::new(), outcome),
             Err(error) => (error.to_string(), Outcome::Unknown {}),
         };
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let host = match host.trim() {
-            "" => "localhost",
-            host => host,
+        let hosts = match self.place.hosts() {
+            Some(hosts) => {
+                self.configuration.insert("testbed".to_owned(), hosts.told());
+                hosts.names()
+            }
+            None => vec![hostname()],
         };
         Ok(Document {
             duration: Amount::try_from(duration)?,
@@ -70,7 +74,7 @@ impl<'run> Test<'run> {
             tg_type: "quiver".into(),
             dut_type: device,
             end_time,
-            hosts: vec![host.to_owned()],
+            hosts,
             telemetry: Vec::new(),
             passed: message.is_empty(),
             message,
@@ -94,6 +98,15 @@ impl<'run> Test<'run> {
                 trials: self.trials,
             }),
         })
+    }
+}
+
+/// What this machine calls itself.
+fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => "localhost".to_owned(),
+        name => name.to_owned(),
     }
 }
 

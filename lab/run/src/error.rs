@@ -9,6 +9,14 @@ pub enum Error {
     /// The device under test.
     #[error(transparent)]
     Device(#[from] quiver_device::Error),
+    /// A device on a host of a testbed.
+    #[error("{host}: {error}")]
+    There {
+        /// The host.
+        host: String,
+        /// What went wrong there.
+        error: Box<quiver_device::Error>,
+    },
     /// The search ends without an answer, or was set up wrongly.
     #[error(transparent)]
     Search(#[from] quiver_search::Error),

@@ -6,9 +6,11 @@
 
 mod bed;
 mod cores;
+mod devices;
 mod document;
 mod endure;
 mod error;
+mod hosts;
 mod lengths;
 mod links;
 mod losses;
@@ -60,7 +62,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Document, Error> {
     stop.check()?;
-    let mut test = document::Test::new(case)?;
+    let mut test = document::Test::new(case, place)?;
     if case.search == Search::SpeedUp {
         let found = speed_up::run(case, place, terms, stop, &mut test, tell);
         return match found.map_err(|error| stop.check().err().unwrap_or(error)).map_err(unavailable) {
@@ -89,6 +91,7 @@ fn unavailable(error: Error) -> Error {
     use quiver_device::Error::{Impossible, Missing};
     match error {
         Error::Device(error @ (Missing { .. } | Impossible { .. })) => Error::Lacking(error.to_string()),
+        Error::There { host, error } if matches!(*error, Missing { .. }) => Error::Lacking(format!("{host}: {error}")),
         other => other,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use quiver_testbed::Topology;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -38,11 +39,23 @@ pub struct Case {
     pub window: Option<Window>,
     /// Memory of device and generator, in GiB.
     pub memory_gib: u16,
+    /// On the ports of which testbed it runs, if not by links that are made for it on one machine.
+    pub ports: Option<Topology>,
 }
 
+/// How ports of a testbed are taken, whatever they are: it stands in the driver's place.
+const BY_PORTS: &str = "af-packet";
+
 impl Case {
-    /// After CSIT's rules, `1n1l-<nic>-<encap>-<function>[-features]-<type>`: all on one machine, where the driver stands in
-    /// for a NIC. A device other than Quiver is one of the features, as testpmd is in CSIT's names.
+    /// The same on the ports of a testbed, where it can be had there: only interfaces of the kernel are found on any machine,
+    /// so these are the cases that are joined by such.
+    pub fn on_ports(self, topology: Topology) -> Option<Case> {
+        (self.driver == Driver::Veth).then_some(Case { ports: Some(topology), ..self })
+    }
+
+    /// After CSIT's rules, `1n1l-<nic>-<encap>-<function>[-features]-<type>`, where the driver stands in for a NIC; `2n1l-` with the
+    /// device on a machine of its own, and nothing instead of that with two of them. A device other than Quiver is one of the
+    /// features, as testpmd is in CSIT's names.
     pub fn suite(&self) -> String {
         let shape = self.shape_word().map(|word| format!("-{word}")).unwrap_or_default();
         let feature = self.feature_word().map(|word| format!("-{word}")).unwrap_or_default();
@@ -50,8 +63,9 @@ impl Case {
         let pace = if self.pace == Pace::Own { String::new() } else { format!("-{}", self.pace.word()) };
         let load = self.load.map(|load| format!("-{load}")).unwrap_or_default();
         let window = self.window.map(|window| format!("-{window}")).unwrap_or_default();
-        let (driver, encap, search) = (self.driver.word(), self.encap_word(), self.search.word());
-        format!("1n1l-{driver}-{encap}-{}{shape}{feature}{device}{pace}{load}{window}-{search}", self.function_word())
+        let (driver, encap, search) = (self.driver_word(), self.encap_word(), self.search.word());
+        let (topology, function) = (self.topology().prefix(), self.function_word());
+        format!("{topology}{driver}-{encap}-{function}{shape}{feature}{device}{pace}{load}{window}-{search}")
     }
 
     /// `64b-1c-<suite>`.
@@ -63,9 +77,9 @@ impl Case {
     pub fn tags(&self) -> Vec<String> {
         let upper = |word: &str| word.to_uppercase();
         let is_base = self.scale == Scale::Base;
-        let mut tags: Vec<String> = ["1_NODE_SINGLE_LINK_TOPO", "PERFTEST"].map(String::from).into();
+        let mut tags: Vec<String> = [self.topology().tag(), "PERFTEST"].map(String::from).into();
         tags.push(upper(self.search.word()));
-        tags.push(format!("DRV_{}", upper(self.driver.word())));
+        tags.push(format!("DRV_{}", upper(self.driver_word())));
         tags.push(upper(self.encap.word()));
         tags.push(if is_base { "BASE" } else { "SCALE" }.to_owned());
         let own: &[&str] = match (self.function, is_base) {
@@ -109,6 +123,14 @@ impl Case {
         Needs { program, cores, memory_gib: self.memory_gib, may_share_cores }
     }
 
+    fn topology(&self) -> Topology {
+        self.ports.unwrap_or(Topology::OneNode)
+    }
+
+    fn driver_word(&self) -> &'static str {
+        if self.ports.is_some() { BY_PORTS } else { self.driver.word() }
+    }
+
     fn shape_word(&self) -> Option<&'static str> {
         (self.shape != Shape::Dense).then(|| self.shape.word())
     }
@@ -146,7 +168,7 @@ impl Serialize for Case {
         map.serialize_entry("encap", &self.encap)?;
         map.serialize_entry("feature", &self.feature)?;
         map.serialize_entry("device", &self.device)?;
-        map.serialize_entry("driver", &self.driver)?;
+        map.serialize_entry("driver", self.driver_word())?;
         map.serialize_entry("frame", &self.frame.to_string())?;
         map.serialize_entry("cores", &self.cores)?;
         map.serialize_entry("pace", &self.pace)?;
@@ -256,6 +278,7 @@ mod tests {
         load: None,
         window: None,
         memory_gib: 4,
+        ports: None,
     };
 
     #[test]
@@ -282,6 +305,22 @@ mod tests {
         let testpmd = Case { function: Function::CrossConnect, scale: Scale::Base, device: Device::Testpmd, ..bridge };
         assert_eq!(testpmd.suite(), "1n1l-memif-dot1q-l2xcbase-testpmd-ndrpdr");
         assert!(testpmd.tags().contains(&"DPDK".to_owned()));
+    }
+
+    #[test]
+    fn ports_of_a_testbed_stand_in_the_drivers_place() {
+        let joined = Case { driver: Driver::Veth, device: Device::Quiver, feature: Feature::None, ..CASE };
+        let names = [
+            (Topology::OneNode, "64b-1c-1n1l-af-packet-ethip4-ip4scale2m-ndrpdr", "1_NODE_SINGLE_LINK_TOPO"),
+            (Topology::TwoNode, "64b-1c-2n1l-af-packet-ethip4-ip4scale2m-ndrpdr", "2_NODE_SINGLE_LINK_TOPO"),
+            (Topology::ThreeNode, "64b-1c-af-packet-ethip4-ip4scale2m-ndrpdr", "3_NODE_SINGLE_LINK_TOPO"),
+        ];
+        for (topology, name, tag) in names {
+            let case = joined.on_ports(topology).expect("interfaces of the kernel");
+            assert_eq!(case.name(), name);
+            assert!(case.tags().contains(&tag.to_owned()) && case.tags().contains(&"DRV_AF-PACKET".to_owned()));
+        }
+        assert_eq!(CASE.on_ports(Topology::TwoNode), None);
     }
 
     #[test]

@@ -332,6 +332,7 @@ impl Matrix {
             load: load.value,
             window: window.value,
             memory_gib: self.memory_gib,
+            ports: None,
         };
         let places = [
             (Function::FIELD, function.at),

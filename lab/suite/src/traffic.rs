@@ -76,6 +76,22 @@ impl Traffic {
         Traffic { profile, sides: [1, 2].map(|number| side(case, number, half)) }
     }
 
+    /// What one of several devices in a row must know of it, by its place in the row, from 0. Between two of them frames have the
+    /// second side's tags, and their stations are the devices' own.
+    #[must_use]
+    pub fn at(mut self, place: usize, devices: usize) -> Traffic {
+        let [first, second] = &mut self.sides;
+        let gateways = [first.gateway, second.gateway];
+        if place > 0 {
+            first.tags = second.tags.clone();
+            first.routes.iter_mut().for_each(|routes| routes.station = gateways[1]);
+        }
+        if place + 1 < devices {
+            second.routes.iter_mut().for_each(|routes| routes.station = gateways[0]);
+        }
+        self
+    }
+
     /// Routes that no packet takes, behind the first `there` of them: what a device is given under load.
     pub fn unused(there: u32, count: u32) -> Routes {
         let first = Ipv4Addr::from_bits(UNUSED.to_bits().saturating_add(there));
@@ -199,6 +215,20 @@ mod tests {
             assert_eq!([first.tags, second.tags], tags, "{suite}");
         }
         assert_eq!(traffic("function: l2bd, scale: 10k").profile, "ethip4-macsrc5000dst5000");
+    }
+
+    #[test]
+    fn devices_in_a_row_send_to_each_other() {
+        let case = "function: ip4, encap: dot1q";
+        let [first, second] = [0, 1].map(|place| traffic(case).at(place, 2));
+        assert_eq!(traffic(case).at(0, 1), traffic(case));
+        // What the one sends by its second port is for the other's first one, and is tagged as that one expects.
+        assert_eq!(first.sides[1].routes[0].station, second.sides[0].gateway);
+        assert_eq!(second.sides[0].routes[0].station, first.sides[1].gateway);
+        assert_eq!((&first.sides[0].tags, &second.sides[1].tags), (&vec![100], &vec![200]));
+        assert_eq!(first.sides[1].tags, second.sides[0].tags);
+        // Towards the generator all is as ever.
+        assert_eq!((&first.sides[0], &second.sides[1]), (&traffic(case).sides[0], &traffic(case).sides[1]));
     }
 
     #[test]

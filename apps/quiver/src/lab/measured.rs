@@ -45,8 +45,8 @@ impl Measuring {
     pub fn cases(&self, expression: &[String], stop: Stop) -> Result<Cases, LabError> {
         let own = [CASES.to_owned()];
         let expression = if expression.is_empty() { &own[..] } else { expression };
-        let (mut cases, _) = select(expression, self.suites.as_deref())?;
-        cases.retain(|case| case.device == Device::Quiver && lacking(case).is_empty());
+        let (mut cases, _) = select(expression, self.suites.as_deref(), None)?;
+        cases.retain(|case| case.device == Device::Quiver && lacking(case, None).is_empty());
         match cases.is_empty() {
             true => Err(LabError::NoCase { expression: expression.join(" ") }),
             false => Ok(Cases { cases, lengths: self.trial, stop }),

@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
 use super::keep::{self, Keep, Kept};
-use super::{LabError, lacking, select};
+use super::{LabError, lacking, select, testbed};
 use crate::show;
 
 /// How sure the interval of a ratio is.
@@ -40,6 +40,14 @@ pub struct Run {
     /// Suites beside the built-in ones: all files *.yaml of a folder
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
+    /// Where: a file that names hosts, ports and cores, of one, two or three nodes; else all is on this machine
+    ///
+    /// The generator runs on the host without `ssh`, which is this machine; devices run here or behind ssh, on the ports that
+    /// links name. These are taken as interfaces of the kernel (AF_PACKET), which takes root, here and there; they must be up,
+    /// without addresses, and for long frames have the MTU for them. Of the suites, the cases of drv_veth are run so, by the names
+    /// and tags that `quiver lab list --testbed FILE` shows.
+    #[arg(long, value_name = "FILE")]
+    testbed: Option<PathBuf>,
     /// Where documents go: a folder, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "DIR|URL", default_value = "results")]
     results: String,
@@ -104,14 +112,19 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     if let Some(status) = keep::outside(&asked.results, &unsent)? {
         return Ok(status);
     }
-    let place = Place::enter().map_err(LabError::Place)?;
+    let testbed = asked.testbed.as_deref().map(testbed::read).transpose()?;
+    let (mut cases, _) = select(&asked.expression, asked.suites.as_deref(), testbed.as_ref())?;
+    let place = match (&testbed, &asked.testbed) {
+        (Some(testbed), Some(path)) => Place::enter_testbed(testbed.clone())
+            .map_err(|error| LabError::Hosts { path: path.clone(), error: Box::new(error) })?,
+        _ => Place::enter().map_err(LabError::Place)?,
+    };
     if place.is_lost(Path::new(&asked.results)) {
-        return Err(LabError::Lost { path: asked.results.clone() });
+        return Err(LabError::Lost { path: asked.results.clone(), files: place.files() });
     }
-    let (mut cases, _) = select(&asked.expression, asked.suites.as_deref())?;
     let mut summary = Summary::default();
     cases.retain(|case| {
-        let lacks = lacking(case);
+        let lacks = lacking(case, testbed.as_ref());
         lacks.iter().for_each(|lack| *summary.skipped.entry(lack.to_string()).or_default() += 1);
         lacks.is_empty()
     });

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use quiver_client::Client;
 use quiver_compat::{Message, Retval};
+use quiver_suite::Side;
 use quiver_suite::field::Pace;
-use quiver_suite::{Side, Traffic};
 
 use crate::growth::Growth;
 use crate::process::{Process, Progress, RESIDENT, program};
@@ -87,11 +87,11 @@ impl Vpp {
         let (conf, api) = (job.folder.join("startup.conf"), job.folder.join("api.sock"));
         let startup = startup::conf(job, &api);
         fs::write(&conf, &startup).map_err(Error::file(&conf))?;
-        let mut command = Process::command(job, &program, &cores::all());
+        let mut command = Process::command(job, &program, &cores::all(job));
         let shared = Shared(startup::prefix(job.folder));
-        let mut process = Process::start(VPP, job, command.arg("-c").arg(&conf))?;
+        let mut process = Process::start(VPP, job, command.arg("-c").arg(&conf), &[])?;
         let client = connect(&mut process, &api)?;
-        let traffic = Traffic::of(job.case);
+        let traffic = job.traffic();
         let interfaces = commands::interfaces(job, &traffic);
         let commands = commands::all(job, &traffic, &interfaces);
         let (parts, sides) = (interfaces.each_ref().map(|interface| interface.part.clone()), &traffic.sides);

@@ -36,8 +36,8 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
         }
     }
     let folder = tempfile::tempdir()?;
-    let ports = [0, 1].map(|at| Port::Host { namespace: &middle, name: format!("port{at}") });
-    let job = Job { case, ports, cpus: crate::cpus(), folder: folder.path(), program: None };
+    let ports = [0, 1].map(|at| Port::Host { namespace: Some(&middle), name: format!("port{at}") });
+    let job = Job { case, ports, cpus: crate::cpus(), folder: folder.path(), program: None, site: None, place: (0, 1) };
     let mut device = start(&job)?;
     device.wait_until_ready(Duration::from_secs(60))?;
     let before = device.usage()?;

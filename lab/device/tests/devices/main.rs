@@ -102,7 +102,15 @@ fn cpus() -> Vec<usize> {
 fn over_memif(case: &Case) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let ends = Ends::listen(folder.path())?;
-    let job = Job { case, ports: ends.ports(), cpus: cpus(), folder: folder.path(), program: None };
+    let job = Job {
+        case,
+        ports: ends.ports(),
+        cpus: cpus(),
+        folder: folder.path(),
+        program: None,
+        site: None,
+        place: (0, 1),
+    };
     let mut device = start(&job)?;
     let mut wires = ends.connect(&mut *device)?;
     let before = device.usage()?;
@@ -146,7 +154,15 @@ fn processes_with(folder: &Path) -> Vec<PathBuf> {
 fn job_with(case: &Case, program: PathBuf) -> Result<Box<dyn Device>, (Error, PathBuf)> {
     let folder = tempfile::tempdir().expect("a folder");
     let ends = Ends::listen(folder.path()).expect("sockets");
-    let job = Job { case, ports: ends.ports(), cpus: cpus(), folder: folder.path(), program: Some(program) };
+    let job = Job {
+        case,
+        ports: ends.ports(),
+        cpus: cpus(),
+        folder: folder.path(),
+        program: Some(program),
+        site: None,
+        place: (0, 1),
+    };
     start(&job).map_err(|error| (error, folder.path().to_owned()))
 }
 
@@ -181,7 +197,15 @@ fn dropped() -> Result<(), Failed> {
     }
     let folder = tempfile::tempdir()?;
     let ends = Ends::listen(folder.path())?;
-    let job = Job { case: &case, ports: ends.ports(), cpus: cpus(), folder: folder.path(), program: None };
+    let job = Job {
+        case: &case,
+        ports: ends.ports(),
+        cpus: cpus(),
+        folder: folder.path(),
+        program: None,
+        site: None,
+        place: (0, 1),
+    };
     let device = start(&job)?;
     assert_eq!(processes_with(folder.path()).len(), 1);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {

@@ -36,7 +36,7 @@ impl Links for Memif {
         ([0, 1].map(|id| Link::Memif { socket: self.socket.clone(), id }), None)
     }
 
-    fn ports(&self) -> [Port<'_>; 2] {
+    fn ports(&self, _: usize) -> [Port<'_>; 2] {
         [0, 1].map(|id| Port::Memif { socket: self.socket.clone(), id })
     }
 

@@ -1,6 +1,7 @@
 //! How generator and device are joined, a room for each kind.
 
 mod memif;
+mod ports;
 mod tap;
 mod veth;
 
@@ -11,8 +12,8 @@ use std::path::Path;
 use quiver_device::Port;
 use quiver_generator::Link;
 use quiver_netns::Namespace;
-use quiver_suite::Case;
 use quiver_suite::field::{Device, Driver};
+use quiver_suite::{Case, Traffic};
 
 use crate::{Error, Place};
 
@@ -35,8 +36,8 @@ pub(crate) trait Links {
     /// The generator's ends of the links to the device's first and second port, and where it lives.
     fn ends(&self) -> ([Link; 2], Option<&Namespace>);
 
-    /// The device's ends.
-    fn ports(&self) -> [Port<'_>; 2];
+    /// A device's ends, by its place in the row.
+    fn ports(&self, at: usize) -> [Port<'_>; 2];
 
     /// Who makes them and has to be there first: the device, or else the generator.
     fn are_made_by_device(&self) -> bool {
@@ -55,7 +56,15 @@ pub(crate) trait Links {
 }
 
 /// The links of a case; `folder` is for their files.
-pub(crate) fn links(case: &Case, place: &Place, folder: &Path) -> Result<Box<dyn Links>, Error> {
+pub(crate) fn links<'run>(case: &Case, place: &'run Place, folder: &Path) -> Result<Box<dyn Links + 'run>, Error> {
+    match (place.hosts(), case.ports) {
+        (Some(hosts), Some(_)) => {
+            hosts.check(case, Traffic::of(case).sides[0].tags.len())?;
+            return Ok(Box::new(ports::Ports::new(place.world()?, hosts)?));
+        }
+        (None, None) => {}
+        _ => return Err(Error::Lacking("cases with the links of one machine do not run on a testbed's ports".into())),
+    }
     Ok(match (case.driver, case.device) {
         (Driver::Memif, _) => Box::new(memif::Memif::new(folder)?),
         (Driver::Veth, _) => Box::new(veth::Veth::new(place.world()?)?),
@@ -69,7 +78,7 @@ pub(crate) fn links(case: &Case, place: &Place, folder: &Path) -> Result<Box<dyn
 }
 
 /// What the kernel's cores did with packets that waited for them, a line each.
-const SOFTNET: &str = "/proc/net/softnet_stat";
+pub(crate) const SOFTNET: &str = "/proc/net/softnet_stat";
 
 /// What found no room in the queues in which packets wait for the kernel's cores.
 fn backlog() -> Result<BTreeMap<String, u64>, Error> {

@@ -51,7 +51,7 @@ impl Links for OfDevice {
         (hosts(), Some(&self.both))
     }
 
-    fn ports(&self) -> [Port<'_>; 2] {
+    fn ports(&self, _: usize) -> [Port<'_>; 2] {
         ENDS.map(|name| Port::Tap { namespace: &self.both, name: name.to_owned() })
     }
 
@@ -89,8 +89,8 @@ impl Links for OfGenerator {
         (ENDS.map(|name| Link::Tap { namespace: self.device.path(), name: name.to_owned() }), None)
     }
 
-    fn ports(&self) -> [Port<'_>; 2] {
-        ENDS.map(|name| Port::Host { namespace: &self.device, name: name.to_owned() })
+    fn ports(&self, _: usize) -> [Port<'_>; 2] {
+        ENDS.map(|name| Port::Host { namespace: Some(&self.device), name: name.to_owned() })
     }
 
     fn losses(&self) -> Result<BTreeMap<String, u64>, Error> {

@@ -37,7 +37,7 @@ impl Links for Veth {
         (hosts(), Some(&self.generator))
     }
 
-    fn ports(&self) -> [Port<'_>; 2] {
-        ENDS.map(|name| Port::Host { namespace: &self.device, name: name.to_owned() })
+    fn ports(&self, _: usize) -> [Port<'_>; 2] {
+        ENDS.map(|name| Port::Host { namespace: Some(&self.device), name: name.to_owned() })
     }
 }
