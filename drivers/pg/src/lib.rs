@@ -16,6 +16,7 @@ mod commands;
 mod generator;
 mod histogram;
 pub mod interface;
+mod layout;
 pub mod profiles;
 pub mod queue;
 mod running;

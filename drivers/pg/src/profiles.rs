@@ -5,8 +5,12 @@
 //! from it, as documented there; packets are UDP where CSIT's are bare IPv4, and rates and sizes are the stream's own.
 
 mod families;
+mod ip6;
+mod sessions;
+mod vxlan;
 
-pub use families::{FAMILIES, Family};
+pub use families::Family;
+pub use sessions::{REFUSED, Refused};
 
 use families::{ENDS, NONE};
 
@@ -15,11 +19,19 @@ use crate::stream::PgStream;
 /// The numbers of a name: one, or two.
 type Numbers = [u32; 2];
 
+/// All families.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    [families::FAMILIES, ip6::FAMILIES, vxlan::FAMILIES, sessions::FAMILIES].into_iter().flatten()
+}
+
 /// Sets the fields that a profile names, for packets from its first side or, in reverse, from its second. The error says
 /// which profiles there are.
 pub fn apply(stream: &mut PgStream, name: &str, is_reverse: bool) -> Result<(), String> {
-    let Some((family, numbers)) = FAMILIES.iter().find_map(|family| Some((family, numbers(family.name, name)?))) else {
-        let names: Vec<_> = FAMILIES.iter().map(|family| family.name.replace('#', "N")).collect();
+    let Some((family, numbers)) = families().find_map(|family| Some((family, numbers(family.name, name)?))) else {
+        if let Some(refused) = REFUSED.iter().find(|refused| numbers(refused.name, name).is_some()) {
+            return Err(format!("profile {name}: {}", refused.lacking));
+        }
+        let names: Vec<_> = families().map(|family| family.name.replace('#', "N")).collect();
         return Err(format!("there is no profile '{name}'; there are {}", names.join(", ")));
     };
     if let Some((number, most)) = numbers.iter().zip(family.most).find(|(number, most)| *number > most) {
@@ -56,7 +68,10 @@ fn numbers(family: &str, name: &str) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use quiver_control::object::Scalar;
+
     use super::*;
+    use crate::values::Values;
 
     /// What a profile sets, forth and back: MAC addresses, VLAN, addresses, ports.
     fn fields(name: &str) -> [[String; 7]; 2] {
@@ -158,12 +173,13 @@ mod tests {
 
     #[test]
     fn every_family_holds_at_its_least_and_greatest_numbers() {
-        for family in FAMILIES {
+        for family in families() {
             let name = |numbers: [u32; 2]| {
                 numbers.iter().fold(family.name.to_owned(), |name, number| name.replacen('#', &number.to_string(), 1))
             };
             let check = |name: &str, is_reverse: bool| {
-                let mut stream = PgStream::unnamed();
+                // As much as the headers of any family take.
+                let mut stream = PgStream { size: Values::parse("128").expect("a size"), ..PgStream::unnamed() };
                 apply(&mut stream, name, is_reverse).expect(name);
                 crate::stream::check(&stream).expect(name);
             };
@@ -186,6 +202,16 @@ mod tests {
             assert!(error.contains("is too much"), "{error}");
             assert_eq!(stream, before);
         }
+    }
+
+    #[test]
+    fn sessions_of_tcp_are_refused_with_what_they_lack() {
+        let mut stream = PgStream::unnamed();
+        for name in ["ethip4tcp-1024h", "ethip4tcp-262144h-pps"] {
+            let error = apply(&mut stream, name, false).expect_err(name);
+            assert!(error.starts_with(&format!("profile {name}: ")) && error.contains("handshake"), "{error}");
+        }
+        assert_eq!(stream, PgStream::unnamed());
     }
 
     #[test]

@@ -136,6 +136,10 @@ fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Vec<u8>]>
             let what = format!("{} is no interface of the packet generator", stream.interface);
             ObjectError::field("interface", what).remedy("name one of `create packet-generator interface`")
         })?;
+        if port.mode == PgMode::Ip4 && stream.ip6_source.is_some() && stream.vxlan.is_none() {
+            let what = format!("{} has packets of IPv4 only", stream.interface);
+            return Err(ObjectError::field("ip6-source", what).remedy("use an interface of mode ethernet"));
+        }
         header(port.mode, port.mac)
     };
     let Some(path) = stream.pcap.as_deref() else { return Ok(None) };

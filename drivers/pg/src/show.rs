@@ -12,7 +12,7 @@ use crate::capture::Store;
 use crate::commands::chosen;
 use crate::histogram::Summary;
 use crate::interface::PacketGenerators;
-use crate::profiles::FAMILIES;
+use crate::profiles::{REFUSED, families};
 use crate::stream::PgStream;
 use crate::timing::Latency;
 
@@ -123,9 +123,12 @@ fn micros(nanoseconds: f64) -> Cell {
 /// The profiles that streams can be made by.
 pub(crate) fn profiles(_: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(["Profile", "Packets", "At most"]);
-    for family in FAMILIES {
+    for family in families() {
         let most: Vec<_> = family.most.iter().filter(|most| **most > 0).map(u32::to_string).collect();
         table.row([Cell::from(family.name), Cell::from(family.what), Cell::from(most.join(", "))]);
+    }
+    for refused in REFUSED {
+        table.row([Cell::from(refused.name), Cell::from(refused.lacking), Cell::from("refused")]);
     }
     Ok(table.into())
 }

@@ -1,7 +1,7 @@
 //! Streams: what a generator's interface is to receive. Objects of kind `pg-streams`.
 
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use pcap_file::pcap::PcapReader;
 use quiver_control::object::{Problems, Record};
@@ -10,8 +10,9 @@ use quiver_interface::InterfaceName;
 use quiver_wire::{MacAddress, VlanId};
 use serde_json::json;
 
+use crate::layout::Layout;
 use crate::tag::Tag;
-use crate::values::{FrameSize, Values};
+use crate::values::{FrameSize, Values, Vni};
 
 /// Packets of a file at most.
 const RECORDED_MAX: usize = 65_536;
@@ -53,7 +54,12 @@ pub struct PgStream {
     /// Destination addresses of IPv4.
     #[default(Values::One(Ipv4Addr::new(10, 0, 1, 1)))]
     pub destination: Values<Ipv4Addr>,
-    /// The time to live of IPv4.
+    /// Source addresses of IPv6. With them, packets are IPv6 in place of IPv4 and UDP, with nothing that IPv6 knows behind its
+    /// header (RFC 8200, section 4.7). Those of a field share their first 64 bits.
+    pub ip6_source: Option<Values<Ipv6Addr>>,
+    /// Destination addresses of IPv6, beside its source addresses.
+    pub ip6_destination: Option<Values<Ipv6Addr>>,
+    /// The time to live of IPv4, and the hop limit of IPv6.
     #[default(64)]
     pub ttl: u8,
     /// Source ports of UDP.
@@ -62,6 +68,27 @@ pub struct PgStream {
     /// Destination ports of UDP.
     #[default(Values::One(1024))]
     pub destination_port: Values<u16>,
+    /// VXLAN networks. With them, frames are carried by VXLAN over UDP and IPv4 (RFC 7348): addresses of Ethernet and tags are
+    /// those of the tunnel's packets, addresses of IP and ports those of the packets inside.
+    pub vxlan: Option<Values<Vni>>,
+    /// Source addresses of the tunnel.
+    #[default(Values::One(Ipv4Addr::new(192, 0, 2, 1)))]
+    pub tunnel_source: Values<Ipv4Addr>,
+    /// Destination addresses of the tunnel.
+    #[default(Values::One(Ipv4Addr::new(192, 0, 2, 2)))]
+    pub tunnel_destination: Values<Ipv4Addr>,
+    /// Source ports of the tunnel; its destination port is 4789.
+    #[default(Values::One(49152))]
+    pub tunnel_port: Values<u16>,
+    /// Source addresses of Ethernet in frames that the tunnel carries.
+    #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 3])))]
+    pub inner_source_mac: Values<MacAddress>,
+    /// Destination addresses of Ethernet in frames that the tunnel carries.
+    #[default(Values::One(MacAddress([2, 0, 0, 0, 0, 4])))]
+    pub inner_destination_mac: Values<MacAddress>,
+    /// Packets in a row whose fields are the same, as those of a session that has more than one; sizes go on.
+    #[default(1)]
+    pub repeat: u16,
     /// Bytes of a frame, Ethernet header included, checksum not. `imix` is 28x64,16x570,4x1518.
     #[default(Values::One(SIZE))]
     pub size: Values<FrameSize>,
@@ -114,15 +141,9 @@ quiver_control::choice! {
     } as "vlan-tag", "dot1q or dot1ad";
 }
 
-/// Bytes of the headers in front of the payload.
-pub(crate) fn headers(stream: &PgStream) -> usize {
-    let tags = usize::from(stream.vlan.is_some()) + usize::from(stream.inner_vlan.is_some());
-    14 + 4 * tags + 20 + 8
-}
-
 /// What holds of a stream by itself.
 pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
-    let least = (headers(stream) + Tag::LENGTH) as u64;
+    let least = (Layout::of(stream).end + Tag::LENGTH) as u64;
     if stream.pcap.is_none() && stream.size.smallest() < least {
         let what = format!("{} is not possible", stream.size);
         return Err(
@@ -131,6 +152,16 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
     }
     if stream.inner_vlan.is_some() && stream.vlan.is_none() {
         return Err(ObjectError::field("inner-vlan", "there is no tag before it").remedy("give a vlan, too"));
+    }
+    if stream.ip6_source.is_some() != stream.ip6_destination.is_some() {
+        let (field, other) = match stream.ip6_source {
+            Some(_) => ("ip6-destination", "ip6-source"),
+            None => ("ip6-source", "ip6-destination"),
+        };
+        return Err(ObjectError::field(field, format!("there is none beside {other}")).remedy("give both, or neither"));
+    }
+    if stream.repeat == 0 {
+        return Err(ObjectError::field("repeat", "0 packets never come").remedy("at least 1"));
     }
     if stream.burst == 0 {
         return Err(ObjectError::field("burst", "0 packets never come").remedy("at least 1"));

@@ -3,44 +3,62 @@
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{EtherType, IpProtocol};
 
-use crate::stream::{PgStream, VlanTag, headers};
+use crate::layout::{IP4, IP6, Layout, UDP};
+use crate::stream::{PgStream, VlanTag};
 use crate::tag::Tag;
 use crate::values::{Sequence, Value, Values};
+
+/// The destination port of VXLAN (RFC 7348, section 5).
+const VXLAN_PORT: u16 = 4789;
+/// The flag that says that there is a network's number.
+const VXLAN_HAS_NUMBER: u8 = 0x08;
+/// What stands in an IPv6 header if nothing that IPv6 knows is behind it (RFC 8200, section 4.7).
+const NO_NEXT_HEADER: u8 = 59;
 
 /// A packet made once, in which only fields that vary are written.
 pub(crate) struct Template {
     bytes: Vec<u8>,
     fields: Vec<(usize, usize, Sequence)>,
     sizes: Sequence,
-    /// Where the IPv4 header begins.
-    ip: usize,
-    /// Whether fields of the IPv4 header vary.
-    header_varies: bool,
+    /// Packets in a row whose fields are the same.
+    repeat: u64,
+    header: Header,
+    /// The header of the tunnel, if there is one.
+    tunnel: Option<Header>,
     /// The size of the last packet; zero before the first.
     size: usize,
-    /// The sum of its IPv4 header up to the addresses.
+}
+
+/// A header of IPv4, with UDP behind it, or of IPv6.
+struct Header {
+    at: usize,
+    is_ip6: bool,
+    /// Whether its addresses vary.
+    varies: bool,
+    /// The sum of an IPv4 header up to the addresses.
     sum: Sum,
+}
+
+/// Fields that are being gathered: place, length, values.
+struct Fields {
+    list: Vec<(usize, usize, Sequence)>,
+    seed: u64,
+}
+
+impl Fields {
+    fn add<T: Value>(&mut self, at: usize, length: usize, values: &Values<T>) {
+        // Fields are told apart, so that two random ones do not go together.
+        self.list.push((at, length, values.sequence(self.seed ^ (at as u64) << 48)));
+    }
 }
 
 impl Template {
     pub fn new(stream: &PgStream) -> Template {
-        let longest = stream.size.largest() as usize;
-        let headers = headers(stream);
-        let (ip, udp) = (headers - 28, headers - 8);
-        let mut bytes = vec![0; longest.max(headers + Tag::LENGTH)];
-        let mut fields = vec![];
-        fn field<T: Value>(
-            fields: &mut Vec<(usize, usize, Sequence)>,
-            at: usize,
-            length: usize,
-            values: &Values<T>,
-            seed: u64,
-        ) {
-            // Fields are told apart, so that two random ones do not go together.
-            fields.push((at, length, values.sequence(seed ^ (at as u64) << 48)));
-        }
-        field(&mut fields, 0, 6, &stream.destination_mac, stream.seed);
-        field(&mut fields, 6, 6, &stream.source_mac, stream.seed);
+        let (longest, layout) = (stream.size.largest() as usize, Layout::of(stream));
+        let mut bytes = vec![0; longest.max(layout.end + Tag::LENGTH)];
+        let mut fields = Fields { list: vec![], seed: stream.seed };
+        fields.add(0, 6, &stream.destination_mac);
+        fields.add(6, 6, &stream.source_mac);
         let outer = match stream.vlan_tag {
             VlanTag::Dot1q => EtherType::DOT1Q,
             VlanTag::Dot1ad => EtherType::DOT1AD,
@@ -50,32 +68,68 @@ impl Template {
         {
             let at = 12 + 4 * number;
             bytes[at..at + 2].copy_from_slice(&tag.get().to_be_bytes());
-            field(&mut fields, at + 2, 2, vlan, stream.seed);
+            fields.add(at + 2, 2, vlan);
         }
-        bytes[ip - 2..ip].copy_from_slice(&EtherType::IP4.get().to_be_bytes());
-        bytes[ip] = 0x45;
-        bytes[ip + 8] = stream.ttl;
-        bytes[ip + 9] = IpProtocol::UDP.0;
-        field(&mut fields, ip + 12, 4, &stream.source, stream.seed);
-        field(&mut fields, ip + 16, 4, &stream.destination, stream.seed);
-        field(&mut fields, udp, 2, &stream.source_port, stream.seed);
-        field(&mut fields, udp + 2, 2, &stream.destination_port, stream.seed);
-        let (sizes, sum) = (stream.size.sequence(stream.seed), Sum::default());
-        let mut template = Template { bytes, fields, sizes, ip, header_varies: false, size: 0, sum };
+        if let (Some(at), Some(networks)) = (layout.tunnel, &stream.vxlan) {
+            ip4(&mut bytes, at, stream.ttl);
+            let udp = at + IP4;
+            fields.add(at + 12, 4, &stream.tunnel_source);
+            fields.add(at + 16, 4, &stream.tunnel_destination);
+            fields.add(udp, 2, &stream.tunnel_port);
+            bytes[udp + 2..udp + 4].copy_from_slice(&VXLAN_PORT.to_be_bytes());
+            let vxlan = udp + UDP;
+            bytes[vxlan] = VXLAN_HAS_NUMBER;
+            fields.add(vxlan + 4, 3, networks);
+            fields.add(layout.ethernet, 6, &stream.inner_destination_mac);
+            fields.add(layout.ethernet + 6, 6, &stream.inner_source_mac);
+        }
+        let ip = layout.ip;
+        match (&stream.ip6_source, &stream.ip6_destination) {
+            (Some(source), Some(destination)) => {
+                bytes[ip - 2..ip].copy_from_slice(&EtherType::IP6.get().to_be_bytes());
+                bytes[ip] = 0x60;
+                bytes[ip + 6..ip + 8].copy_from_slice(&[NO_NEXT_HEADER, stream.ttl]);
+                for (at, addresses) in [(ip + 8, source), (ip + 24, destination)] {
+                    bytes[at..at + 8].copy_from_slice(&addresses.above().to_be_bytes());
+                    fields.add(at + 8, 8, addresses);
+                }
+            }
+            _ => {
+                ip4(&mut bytes, ip, stream.ttl);
+                fields.add(ip + 12, 4, &stream.source);
+                fields.add(ip + 16, 4, &stream.destination);
+                fields.add(ip + IP4, 2, &stream.source_port);
+                fields.add(ip + IP4 + 2, 2, &stream.destination_port);
+            }
+        }
+        let header = |at, is_ip6| Header { at, is_ip6, varies: false, sum: Sum::default() };
+        let mut template = Template {
+            bytes,
+            fields: fields.list,
+            sizes: stream.size.sequence(stream.seed),
+            repeat: stream.repeat.max(1).into(),
+            header: header(ip, layout.is_ip6),
+            tunnel: layout.tunnel.map(|at| header(at, false)),
+            size: 0,
+        };
         template.write(0);
         template.fields.retain(|(.., sequence)| !sequence.is_constant());
-        template.header_varies = template.fields.iter().any(|(at, ..)| (ip..udp).contains(at));
+        let Template { fields, header, tunnel, .. } = &mut template;
+        for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
+            header.varies = fields.iter().any(|(at, ..)| (header.at..header.at + IP4).contains(at));
+        }
         template
     }
     /// Writes the fields of packet `number` that vary.
     fn write(&mut self, number: u64) {
+        let number = if self.repeat == 1 { number } else { number / self.repeat };
         for (at, length, sequence) in &self.fields {
             let value = sequence.at(number).to_be_bytes();
             self.bytes[*at..at + length].copy_from_slice(&value[8 - length..]);
         }
     }
-    /// Packet `number` of the stream, with this tag at its end. Its UDP checksum is zero, which says that there is none (RFC
-    /// 768).
+    /// Packet `number` of the stream, with this tag at its end. Its UDP checksums are zero, which says that there is none (RFC
+    /// 768; of VXLAN, RFC 7348, section 4.1).
     #[inline]
     pub fn packet(&mut self, number: u64, tag: [u8; Tag::LENGTH]) -> &[u8] {
         let size = (self.sizes.at(number) as usize).min(self.bytes.len());
@@ -86,32 +140,58 @@ impl Template {
         if !self.fields.is_empty() {
             self.write(number);
         }
-        if is_resized || self.header_varies {
-            self.sum_up();
+        if is_resized || self.header.varies {
+            self.header.sum_up(&mut self.bytes);
+        }
+        if let Some(tunnel) = self.tunnel.as_ref().filter(|tunnel| is_resized || tunnel.varies) {
+            tunnel.sum_up(&mut self.bytes);
         }
         self.bytes[size - Tag::LENGTH..size].copy_from_slice(&tag);
         &self.bytes[..size]
     }
     /// Fills in the lengths of a packet of another size, and takes the tag of the last one away.
     fn resize(&mut self, size: usize) {
-        let (ip, length) = (self.ip, (size - self.ip) as u16);
-        self.bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
-        self.bytes[ip + 24..ip + 26].copy_from_slice(&(length - 20).to_be_bytes());
-        self.bytes[ip + 10..ip + 12].fill(0);
-        self.sum = checksum::of(&self.bytes[ip..ip + 12]);
+        let Template { bytes, header, tunnel, .. } = self;
+        for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
+            header.resize(bytes, size);
+        }
         if let Some(tag) = self.size.checked_sub(Tag::LENGTH) {
             self.bytes[tag..self.size].fill(0);
         }
         self.size = size;
     }
+}
+
+impl Header {
+    /// Fills in the lengths for a packet of this size.
+    fn resize(&mut self, bytes: &mut [u8], size: usize) {
+        let (ip, length) = (self.at, (size - self.at) as u16);
+        if self.is_ip6 {
+            bytes[ip + 4..ip + 6].copy_from_slice(&(length - IP6 as u16).to_be_bytes());
+            return;
+        }
+        let udp = ip + IP4;
+        bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
+        bytes[udp + 4..udp + 6].copy_from_slice(&(length - IP4 as u16).to_be_bytes());
+        bytes[ip + 10..ip + 12].fill(0);
+        self.sum = checksum::of(&bytes[ip..ip + 12]);
+    }
     /// Fills in the checksum of IPv4.
     #[inline]
-    fn sum_up(&mut self) {
-        let Some(header) = self.bytes[self.ip..].first_chunk_mut::<20>() else { return };
+    fn sum_up(&self, bytes: &mut [u8]) {
+        let Some(header) = bytes[self.at..].first_chunk_mut::<IP4>().filter(|_| !self.is_ip6) else { return };
         let mut sum = self.sum;
         for at in [12, 14, 16, 18] {
             sum = sum.add_word(u16::from_be_bytes([header[at], header[at + 1]]));
         }
         [header[10], header[11]] = sum.checksum().to_be_bytes();
     }
+}
+
+/// What never changes in a header of IPv4 with UDP behind it, and the type before it.
+fn ip4(bytes: &mut [u8], at: usize, ttl: u8) {
+    bytes[at - 2..at].copy_from_slice(&EtherType::IP4.get().to_be_bytes());
+    bytes[at] = 0x45;
+    bytes[at + 8] = ttl;
+    bytes[at + 9] = IpProtocol::UDP.0;
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Beside VPP's words: `burst N`, `window N`, `seed N`, `latency`, `gaps`, `vlan VALUES`, `vlan-tag dot1ad`,
-//! `inner-vlan VALUES`, `ttl N`, and `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
+//! `inner-vlan VALUES`, `ttl N`, `ip6-source VALUES` and `ip6-destination VALUES`, `vxlan VALUES` with `tunnel-source`,
+//! `tunnel-destination`, `tunnel-port`, `inner-source-mac` and `inner-destination-mac`, `repeat N`, and `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
 //! Wherever VPP has a value or a range, all forms of [`Values`] fit.
 
 use quiver_control::object::Scalar;
@@ -48,6 +49,15 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             "vlan" => stream.vlan = Some(words.values()?),
             "vlan-tag" => stream.vlan_tag = words.choice()?,
             "inner-vlan" => stream.inner_vlan = Some(words.values()?),
+            "ip6-source" => stream.ip6_source = Some(words.values()?),
+            "ip6-destination" => stream.ip6_destination = Some(words.values()?),
+            "vxlan" => stream.vxlan = Some(words.values()?),
+            "tunnel-source" => stream.tunnel_source = words.values()?,
+            "tunnel-destination" => stream.tunnel_destination = words.values()?,
+            "tunnel-port" => stream.tunnel_port = words.values()?,
+            "inner-source-mac" => stream.inner_source_mac = words.macs()?,
+            "inner-destination-mac" => stream.inner_destination_mac = words.macs()?,
+            "repeat" => stream.repeat = words.small("repeat")?,
             "profile" => {
                 let name = words.next("the name of a profile")?;
                 let is_reverse = words.0.next_if_eq(&"reverse").is_some();
@@ -64,7 +74,9 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             other => {
                 return Err(format!(
                     "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
-                     burst, maxframe, worker, window, seed, latency, gaps, ttl, vlan, vlan-tag, inner-vlan, profile, pcap, node, data"
+                     burst, maxframe, worker, window, seed, latency, gaps, ttl, vlan, vlan-tag, inner-vlan, ip6-source, ip6-destination, \
+                     vxlan, tunnel-source, tunnel-destination, tunnel-port, inner-source-mac, inner-destination-mac, \
+                     repeat, profile, pcap, node, data"
                 ));
             }
         }

@@ -3,7 +3,7 @@
 //! `random:10.0.0.1-10.0.0.9` (drawn from the stream's seed).
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::object::Scalar;
 use quiver_wire::{MacAddress, VlanId};
@@ -18,11 +18,20 @@ pub trait Value: Scalar + Copy + PartialEq {
     const NAMED: &'static [(&'static str, &'static str)] = &[];
     /// As a number.
     fn number(self) -> u64;
+    /// What is above the 64 bits of the number: the same in all values of a field.
+    fn above(self) -> u64 {
+        0
+    }
 }
 
 quiver_control::number! {
     /// Bytes of a frame.
     pub struct FrameSize(u16) in 1..=65535 as "frame-size";
+}
+
+quiver_control::number! {
+    /// A VXLAN network.
+    pub struct Vni(u32) in 0..=16_777_215 as "vni";
 }
 
 macro_rules! values {
@@ -44,7 +53,20 @@ values! {
     Ipv4Addr, "ip4s", "10.0.0.1", |address: Ipv4Addr| u64::from(u32::from(address));
     u16, "u16s", "1000", u64::from;
     VlanId, "vlans", "10", |vlan: VlanId| u64::from(vlan.get());
+    Vni, "vnis", "100", |vni: Vni| u64::from(vni.get());
     FrameSize, "frame-sizes", "64 or imix", |size: FrameSize| u64::from(size.get()), &[("imix", IMIX)];
+}
+
+impl Value for Ipv6Addr {
+    const VALUES: &'static str = "ip6s";
+    const EXPECTED_VALUES: &'static str =
+        "a value such as 2001:db8::1, or a-b, a,b,c, 3xa,1xb, or random:a-b, all in one network of 64 bits";
+    fn number(self) -> u64 {
+        self.to_bits() as u64
+    }
+    fn above(self) -> u64 {
+        (self.to_bits() >> 64) as u64
+    }
 }
 
 /// The mix of sizes that CSIT's suites call IMIX.
@@ -84,9 +106,28 @@ impl<T: Value> Values<T> {
             Values::Mix(parts) => parts.iter().map(|(_, value)| value.number()).min().unwrap_or(0),
         }
     }
+    /// What is above the numbers of all values.
+    pub(crate) fn above(&self) -> u64 {
+        match self {
+            Values::One(value) | Values::Range(value, _) | Values::Random(value, _) => value.above(),
+            Values::List(list) => list.first().map_or(0, |value| value.above()),
+            Values::Mix(parts) => parts.first().map_or(0, |(_, value)| value.above()),
+        }
+    }
+    /// Whether that is so.
+    fn is_within_one(&self) -> bool {
+        let above = self.above();
+        match self {
+            Values::One(_) => true,
+            Values::Range(_, last) | Values::Random(_, last) => last.above() == above,
+            Values::List(list) => list.iter().all(|value| value.above() == above),
+            Values::Mix(parts) => parts.iter().all(|(_, value)| value.above() == above),
+        }
+    }
     /// The value of every packet, as a number; `seed` tells the random fields of streams apart.
     pub(crate) fn sequence(&self, seed: u64) -> Sequence {
-        let count = |first: &T, last: &T| last.number() - first.number() + 1;
+        // The last of all 2^64 IPv6 addresses of a network is left out rather than that none is.
+        let count = |first: &T, last: &T| (last.number() - first.number()).saturating_add(1);
         match self {
             Values::One(value) => Sequence::Range { first: value.number(), count: 1 },
             Values::Range(first, last) => Sequence::Range { first: first.number(), count: count(first, last) },
@@ -150,35 +191,44 @@ impl<T: Value> Scalar for Values<T> {
     const NAME: &'static str = T::VALUES;
     const EXPECTED: &'static str = T::EXPECTED_VALUES;
     fn parse(text: &str) -> Result<Self, String> {
-        let range = |text: &str| match text.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (T::parse(first.trim())?, T::parse(last.trim())?);
-                if last.number() < first.number() {
-                    return Err(format!("{first} comes after {last}: write the smaller value first"));
-                }
-                Ok((first, last))
+        let values = read(text)?;
+        match values.is_within_one() {
+            true => Ok(values),
+            false => Err("these addresses are in several networks of 64 bits: choose one".into()),
+        }
+    }
+}
+
+/// Values as they are written.
+fn read<T: Value>(text: &str) -> Result<Values<T>, String> {
+    let range = |text: &str| match text.split_once('-') {
+        Some((first, last)) => {
+            let (first, last) = (T::parse(first.trim())?, T::parse(last.trim())?);
+            if (last.above(), last.number()) < (first.above(), first.number()) {
+                return Err(format!("{first} comes after {last}: write the smaller value first"));
             }
-            None => Err(String::new()),
-        };
-        if let Some(text) = text.strip_prefix("random:") {
-            return range(text).map(|(first, last)| Values::Random(first, last));
+            Ok((first, last))
         }
-        if let Some((_, meant)) = T::NAMED.iter().find(|(name, _)| *name == text) {
-            return Self::parse(meant);
-        }
-        if text.contains('x') {
-            return mix(text);
-        }
-        if text.contains(',') {
-            return text.split(',').map(|part| T::parse(part.trim())).collect::<Result<_, _>>().map(Values::List);
-        }
-        if let Ok(value) = T::parse(text) {
-            return Ok(Values::One(value));
-        }
-        match text.contains('-') {
-            true => range(text).map(|(first, last)| Values::Range(first, last)),
-            false => T::parse(text).map(Values::One),
-        }
+        None => Err(String::new()),
+    };
+    if let Some(text) = text.strip_prefix("random:") {
+        return range(text).map(|(first, last)| Values::Random(first, last));
+    }
+    if let Some((_, meant)) = T::NAMED.iter().find(|(name, _)| *name == text) {
+        return read(meant);
+    }
+    if text.contains('x') {
+        return mix(text);
+    }
+    if text.contains(',') {
+        return text.split(',').map(|part| T::parse(part.trim())).collect::<Result<_, _>>().map(Values::List);
+    }
+    if let Ok(value) = T::parse(text) {
+        return Ok(Values::One(value));
+    }
+    match text.contains('-') {
+        true => range(text).map(|(first, last)| Values::Range(first, last)),
+        false => T::parse(text).map(Values::One),
     }
 }
 
@@ -256,6 +306,20 @@ mod tests {
         assert_eq!(first_six::<u16>("2x7,9"), [7, 9, 7, 7, 9, 7]);
         assert_eq!(first_six::<Ipv4Addr>("3x0.0.0.1, 1x0.0.0.2"), [1, 1, 2, 1, 1, 1]);
         assert_eq!(first_six::<u16>("5x3"), [3; 6]);
+    }
+
+    #[test]
+    fn addresses_of_ip6_share_a_network() {
+        assert_eq!(first_six::<Ipv6Addr>("2001:1::fe-2001:1::100")[..4], [0xfe, 0xff, 0x100, 0xfe]);
+        let values = Values::<Ipv6Addr>::parse("random:2001:1::2-2001:1::fe").expect("a range");
+        assert_eq!((values.above(), values.smallest(), values.largest()), (0x2001_0001_0000_0000, 2, 0xfe));
+        assert_eq!(values.to_string(), "random:2001:1::2-2001:1::fe");
+        for text in ["2001:1::1-2001:2::1", "::1,1::1", "random:::-1::", "2x::1,3x1::1"] {
+            let error = Values::<Ipv6Addr>::parse(text).expect_err(text);
+            assert!(error.contains("several networks"), "{text}: {error}");
+        }
+        let all = Values::<Ipv6Addr>::parse("2001::-2001::ffff:ffff:ffff:ffff").expect("a network").sequence(0);
+        assert_eq!((all.at(0), all.at(u64::MAX)), (0, 0));
     }
 
     #[test]

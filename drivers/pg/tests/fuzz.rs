@@ -24,7 +24,9 @@ fn stream_sentences() {
         vlan pcap node ethernet-input length checksum incrementing 0 1 64 255 65535 65536 1e6 1e300 -1 64-128 \
         128-64 64,65,66 imix 3x64,9000 0x 4294967295x9 profile reverse ethip4-ip4dst1k ethip4-macsrc1dst1 vlan-tag dot1ad \
         inner-vlan , random:1-9 random: 1.2.3 ffff.ffff.10000 02:00:00:00:00:01-02:00:00:00:00:09 10.0.0.1 \
-        10.0.0.1-10.0.0.9 10.0.0.9,10.0.0.1 random:10.0.0.1-10.0.0.9 4095";
+        10.0.0.1-10.0.0.9 10.0.0.9,10.0.0.1 random:10.0.0.1-10.0.0.9 4095 ip6-source \
+        ip6-destination vxlan tunnel-source tunnel-destination tunnel-port inner-source-mac inner-destination-mac repeat \
+        2001:db8::1 2001:db8::1-2001:db8::9 ::1-1::1 random:1::1-1::f ethip6-ip6src253 ethip4vxlan-ip4src1udpsrcrnd";
     // Whole phrases, so that every second choice or so is one that fits.
     const PHRASES: [&str; 8] = [
         "data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1 UDP: 1 -> 2",

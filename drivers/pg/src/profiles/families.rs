@@ -1,4 +1,4 @@
-//! The families, and the addresses that CSIT has for them.
+//! Families of IPv4, and the addresses that CSIT has for them.
 
 use std::net::Ipv4Addr;
 
@@ -25,6 +25,8 @@ pub struct Family {
 /// The addresses of one of the two sides.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
+    /// 0 for the first side, 1 for the second.
+    pub number: usize,
     /// Of sides with many addresses.
     wide: Ipv4Addr,
     /// Of sides with up to 254.
@@ -33,7 +35,7 @@ pub(super) struct Ends {
     stations: MacAddress,
     ports: u16,
     /// Of sides with one VLAN.
-    vlan: u16,
+    pub vlan: u16,
     /// Of the first network function that packets from here are for.
     functions: MacAddress,
     /// Where DPDK's l3fwd routes to the other side.
@@ -42,6 +44,7 @@ pub(super) struct Ends {
 
 pub(super) const ENDS: [Ends; 2] = [
     Ends {
+        number: 0,
         wide: Ipv4Addr::new(10, 0, 0, 0),
         narrow: Ipv4Addr::new(10, 10, 10, 0),
         stations: MacAddress([0xca, 0xfe, 0, 0, 0, 0]),
@@ -51,6 +54,7 @@ pub(super) const ENDS: [Ends; 2] = [
         forwarded: Ipv4Addr::new(198, 18, 0, 0),
     },
     Ends {
+        number: 1,
         wide: Ipv4Addr::new(20, 0, 0, 0),
         narrow: Ipv4Addr::new(20, 20, 20, 0),
         stations: MacAddress([0xfa, 0xce, 0, 0, 0, 0]),
@@ -74,12 +78,12 @@ const NAT_LARGE: [Ipv4Addr; 3] =
     [Ipv4Addr::new(192, 168, 0, 0), Ipv4Addr::new(20, 0, 0, 0), Ipv4Addr::new(68, 142, 68, 0)];
 const NAT_SMALL: [Ipv4Addr; 3] = [Ipv4Addr::new(20, 0, 0, 0), Ipv4Addr::new(12, 0, 0, 2), Ipv4Addr::new(200, 0, 0, 0)];
 /// The first port of everybody.
-const NAT_PORT: u16 = 1024;
+pub(super) const NAT_PORT: u16 = 1024;
 /// How many of an address NAT gives away.
 const PORTS_OUTSIDE: u32 = 64_512;
 
-/// All families.
-pub const FAMILIES: &[Family] = &[
+/// Of IPv4.
+pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "ethip4-ip4dst#",
         what: "one sender, # destinations one after the other",
@@ -168,7 +172,7 @@ pub const FAMILIES: &[Family] = &[
         has_reverse: true,
         fields: |stream, [from, to], [chains, nodes]| {
             // A chain begins with its first function, and in reverse with its last.
-            let first = if from.vlan == ENDS[0].vlan { 1 } else { nodes };
+            let first = if from.number == 0 { 1 } else { nodes };
             let station = |chain| MacAddress::from_u64(NODES.to_u64() + u64::from(first + chain * nodes));
             stream.destination_mac = list((0..chains).map(station).collect());
             stream.source = hosts(from.narrow, 1, 254);
@@ -263,7 +267,7 @@ pub const FAMILIES: &[Family] = &[
         most: [NONE, NONE],
         has_reverse: true,
         fields: |stream, [from, to], _| {
-            let is_tagged = from.vlan != ENDS[0].vlan;
+            let is_tagged = from.number != 0;
             stream.vlan = VlanId::new(10).ok().filter(|_| is_tagged).map(Values::One);
             stream.source = hosts(from.narrow, 1, 254);
             stream.destination = Values::One(host(to.narrow, 1));
@@ -278,7 +282,7 @@ pub const FAMILIES: &[Family] = &[
             // A large NAT gives a user 63 ports; small ones have other networks.
             let [inside, server, outside] = if ports == 63 { NAT_LARGE } else { NAT_SMALL };
             let sessions = users * ports;
-            if from.vlan == ENDS[0].vlan {
+            if from.number == 0 {
                 stream.source = hosts(inside, 0, users);
                 stream.source_port = each(NAT_PORT, ports, users);
                 stream.destination = Values::One(server);
@@ -312,7 +316,7 @@ pub const FAMILIES: &[Family] = &[
         has_reverse: true,
         fields: |stream, [from, _], _| {
             let [clients, servers] = [Ipv4Addr::new(192, 168, 50, 74), Ipv4Addr::new(192, 168, 60, 74)];
-            if from.vlan == ENDS[0].vlan {
+            if from.number == 0 {
                 stream.source = hosts(clients, 0, 6);
                 stream.destination = Values::One(Ipv4Addr::new(90, 1, 2, 1));
                 (stream.source_port, stream.destination_port) = (Values::One(63), Values::One(20_000));
@@ -324,12 +328,12 @@ pub const FAMILIES: &[Family] = &[
     },
 ];
 
-fn host(network: Ipv4Addr, number: u32) -> Ipv4Addr {
+pub(super) fn host(network: Ipv4Addr, number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(network).wrapping_add(number))
 }
 
 /// So many addresses of a network from a number on.
-fn hosts(network: Ipv4Addr, first: u32, count: u32) -> Values<Ipv4Addr> {
+pub(super) fn hosts(network: Ipv4Addr, first: u32, count: u32) -> Values<Ipv4Addr> {
     range(host(network, first), host(network, first + count - 1))
 }
 
@@ -337,7 +341,7 @@ fn last_station(ends: Ends, count: u32) -> MacAddress {
     MacAddress::from_u64(ends.stations.to_u64() + u64::from(count) - 1)
 }
 
-fn range<T: Value>(first: T, last: T) -> Values<T> {
+pub(super) fn range<T: Value>(first: T, last: T) -> Values<T> {
     if first == last { Values::One(first) } else { Values::Range(first, last) }
 }
 
@@ -351,13 +355,13 @@ fn networks(first: Ipv4Addr, count: u32) -> Values<Ipv4Addr> {
     list((0..count).map(|number| host(first, number << 8)).collect())
 }
 
-fn list<T: Value>(values: Vec<T>) -> Values<T> {
+pub(super) fn list<T: Value>(values: Vec<T>) -> Values<T> {
     if let [only] = values[..] { Values::One(only) } else { Values::List(values) }
 }
 
 /// So many ports of each of so many users. Users and ports both go on with every packet: where that would leave some of
 /// their combinations out, ports are drawn.
-fn each(first: u16, ports: u32, users: u32) -> Values<u16> {
+pub(super) fn each(first: u16, ports: u32, users: u32) -> Values<u16> {
     let last = first + (ports - 1) as u16;
     let (mut one, mut other) = (ports, users);
     while other != 0 {
