@@ -19,6 +19,7 @@ mod site;
 mod testpmd;
 mod usage;
 mod vpp;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

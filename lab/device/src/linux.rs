@@ -203,7 +203,7 @@ impl Device for Linux {
         let text = fs::read_to_string("/proc/stat").map_err(Error::file("/proc/stat"))?;
         let cpu = softirq(&text, &self.cpus).ok_or_else(|| foreign("/proc/stat", "softirq time", &text))?;
         let received = self.links()?.iter().filter_map(|link| link["stats64"]["rx"]["packets"].as_u64()).sum();
-        let busy = Busy { measure: Measure::CpuTime, spent: cpu.as_nanos() as f64, packets: received };
+        let busy = Busy { measure: Measure::CpuTime, spent: cpu.as_nanos() as f64, off_core: None, packets: received };
         Ok(Usage { cpu, busy: Some(busy) })
     }
 

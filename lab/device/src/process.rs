@@ -13,6 +13,7 @@ use quiver_client::ClientError;
 use quiver_netns::{Program, find};
 use quiver_testbed::{Running, Stay};
 
+use crate::waiting::waited;
 use crate::{Error, Job, Socket};
 
 /// How often a waiting loop looks.
@@ -115,6 +116,14 @@ impl Process {
                 let each = said.lines().filter_map(|line| line.split(' ').next()?.parse::<u64>().ok());
                 Ok(Duration::from_nanos(each.sum()))
             }
+        }
+    }
+
+    /// How long those of its threads whose name `is_worker` takes were kept off their cores; or why that is not known.
+    pub fn waited(&self, is_worker: impl Fn(&str) -> bool) -> Result<Duration, String> {
+        match &self.program {
+            Where::Here(program) => waited(program.id(), is_worker),
+            Where::There { .. } => Err("it runs on another host".to_owned()),
         }
     }
 

@@ -155,7 +155,7 @@ impl Device for Quiver {
         let spent = sum("busy-ticks")?.saturating_sub(sum("preempted-ticks")?) as f64;
         // What one worker hands to another both of them received.
         let packets = sum("packets")?.saturating_sub(sum("handed-over")?);
-        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::ThreadTicks, spent, packets }) })
+        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::ThreadTicks, spent, off_core: None, packets }) })
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write, pipe};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::process::{Process, Progress, RESIDENT, program};
+use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
 
 /// What errors call it.
@@ -22,8 +23,12 @@ const BUFFERS: u32 = 1 << 15;
 pub struct Testpmd {
     process: Process,
     input: PipeWriter,
+    workers: usize,
     version: String,
     configuration: String,
+    /// What of the cycles of bursts with packets was off the core, and these cycles at the last look.
+    off_core: OffCore,
+    spent: u64,
 }
 
 impl Testpmd {
@@ -63,11 +68,27 @@ impl Testpmd {
         command.env("RUNTIME_DIRECTORY", job.folder).stdin(reader);
         let configuration = [of_device.join(" "), devices.join(" "), "--".into(), of_program.join(" ")].join(" ");
         let process = Process::start(TESTPMD, job, &mut command, &[])?;
-        let mut testpmd = Testpmd { process, input, version: String::new(), configuration };
+        let mut testpmd = Testpmd {
+            process,
+            input,
+            workers: queues,
+            version: String::new(),
+            configuration,
+            off_core: OffCore::default(),
+            spent: 0,
+        };
         testpmd.prompt(0)?;
         // Its package is all that it tells of its version.
         testpmd.version = version(&program);
+        if let Err(why) = testpmd.waited() {
+            testpmd.configuration = format!("{}\n# time off the core is not taken out: {why}", testpmd.configuration);
+        }
         Ok(testpmd)
+    }
+
+    /// How long its workers have been off their cores.
+    fn waited(&self) -> Result<Duration, String> {
+        self.process.waited(|name| name.contains("worker"))
     }
 
     /// Gives a command, and returns its answer.
@@ -107,7 +128,7 @@ impl Device for Testpmd {
     }
 
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         loop {
             let line = "show port summary all";
             let answer = self.ask(line)?;
@@ -131,7 +152,12 @@ impl Device for Testpmd {
         let answer = self.ask("show fwd stats all")?;
         // Before the first packet it says nothing of cycles.
         let (spent, packets) = cycles(&answer).unwrap_or_default();
-        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::CoreCycles, spent: spent as f64, packets }) })
+        let counted = spent.saturating_sub(std::mem::replace(&mut self.spent, spent)) as f64;
+        let (clock, workers) = (clock(&answer).unwrap_or(0.0), self.workers);
+        let off_core =
+            self.waited().ok().map(|waited| self.off_core.look(Instant::now(), waited, counted, clock, workers));
+        let busy = Busy { measure: Measure::CoreCycles, spent: spent as f64, off_core, packets };
+        Ok(Usage { cpu, busy: Some(busy) })
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
@@ -161,6 +187,12 @@ fn cycles(answer: &str) -> Option<(u64, u64)> {
         rest[..rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
     };
     Some((number("total cycles=").or_else(|| number("busy cycles="))?, number(" packets=")?))
+}
+
+/// Ticks in a second.
+fn clock(answer: &str) -> Option<f64> {
+    let megahertz = answer.split(" at ").find_map(|part| part.split_once(" MHz"))?.0;
+    Some(megahertz.parse::<f64>().ok()? * 1e6)
 }
 
 /// `RX-packets: 5` below `statistics for port 0` is `port 0 RX-packets`.
@@ -212,6 +244,7 @@ mod tests {
     fn statistics_are_read_by_port() {
         assert_eq!(cycles(STATISTICS), Some((7320, 80)));
         assert_eq!(cycles("nothing yet"), None);
+        assert_eq!((clock(STATISTICS), clock("nothing yet")), (Some(2.596e9), None));
         let counters = counters(STATISTICS);
         assert_eq!(counters["port 0 RX-packets"], 40);
         assert_eq!(counters["port 0 TX-dropped"], 1);

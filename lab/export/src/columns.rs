@@ -213,8 +213,8 @@ fn machine(stored: &Stored, value: impl Fn(&quiver_result::Machine) -> Option<Ce
 fn known(busy: &Busy) -> (&'static str, Amount) {
     match busy {
         Busy::ThreadTicks { ticks_per_packet } => ("thread-ticks", *ticks_per_packet),
-        Busy::NodeClocks { ticks_per_packet } => ("node-clocks", *ticks_per_packet),
-        Busy::CoreCycles { ticks_per_packet } => ("core-cycles", *ticks_per_packet),
+        Busy::NodeClocks { ticks_per_packet, .. } => ("node-clocks", *ticks_per_packet),
+        Busy::CoreCycles { ticks_per_packet, .. } => ("core-cycles", *ticks_per_packet),
         Busy::CpuTime { nanoseconds_per_packet } => ("cpu-time", *nanoseconds_per_packet),
     }
 }

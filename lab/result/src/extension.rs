@@ -138,11 +138,19 @@ pub enum Busy {
     NodeClocks {
         /// Per packet.
         ticks_per_packet: Amount,
+        /// Of these, what does not count; left out where it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "TakenOut")]
+        taken_out: Option<TakenOut>,
     },
     /// testpmd: its own record of core cycles.
     CoreCycles {
         /// Per packet.
         ticks_per_packet: Amount,
+        /// Of these, what does not count; left out where it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "TakenOut")]
+        taken_out: Option<TakenOut>,
     },
     /// The kernel: CPU time.
     CpuTime {
@@ -151,13 +159,24 @@ pub enum Busy {
     },
 }
 
+/// Ticks that a device counted although the system had its workers off their cores. What is left, or zero, is
+/// `ticks_per_packet`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakenOut {
+    /// All that it counted, per packet.
+    pub counted_ticks_per_packet: Amount,
+    /// Off the core, per packet.
+    pub off_core_ticks_per_packet: Amount,
+}
+
 impl Busy {
     /// Of one packet, in the unit of its kind: of the same kind only, two are compared.
     pub fn amount(&self) -> Amount {
         match *self {
             Busy::ThreadTicks { ticks_per_packet }
-            | Busy::NodeClocks { ticks_per_packet }
-            | Busy::CoreCycles { ticks_per_packet } => ticks_per_packet,
+            | Busy::NodeClocks { ticks_per_packet, .. }
+            | Busy::CoreCycles { ticks_per_packet, .. } => ticks_per_packet,
             Busy::CpuTime { nanoseconds_per_packet } => nanoseconds_per_packet,
         }
     }

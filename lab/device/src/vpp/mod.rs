@@ -18,6 +18,7 @@ use quiver_suite::field::Pace;
 
 use crate::growth::Growth;
 use crate::process::{Process, Progress, RESIDENT, program};
+use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, routes};
 use runtime::{Idle, Work};
 
@@ -59,6 +60,12 @@ pub struct Vpp {
     idle: Idle,
     /// What was done up to the last look.
     work: Work,
+    /// Ticks of its clocks in a second.
+    clock: f64,
+    /// How many threads forward.
+    workers: usize,
+    /// What of the clocks of nodes with packets was off the core.
+    off_core: OffCore,
 }
 
 impl Vpp {
@@ -106,13 +113,33 @@ impl Vpp {
             memifs: job.ports.iter().filter(|port| matches!(port, Port::Memif { .. })).count(),
             idle: Idle::default(),
             work: Work::default(),
+            clock: 0.0,
+            workers: job.cpus.len(),
+            off_core: OffCore::default(),
         };
         vpp.version = vpp.ask("show version")?.trim().to_owned();
         commands.iter().try_for_each(|line| vpp.ask(line).map(drop))?;
         for (part, side) in parts.iter().zip(sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
             vpp.routes(side, part)?;
         }
+        let (command, lacking) = ("show clock verbose", "clocks/sec");
+        let answer = vpp.ask(command)?;
+        vpp.clock = clock(&answer).ok_or_else(|| Error::Foreign {
+            device: VPP,
+            command: command.to_owned(),
+            lacking: lacking.to_owned(),
+            answer,
+        })?;
+        if let Err(why) = vpp.waited() {
+            vpp.configuration = format!("{}\n# time off the core is not taken out: {why}", vpp.configuration);
+        }
         Ok(vpp)
+    }
+
+    /// How long its workers have been off their cores; where it has none, its main thread.
+    fn waited(&self) -> Result<Duration, String> {
+        let workers = self.process.waited(|name| name.starts_with("vpp_wk_"));
+        workers.or_else(|_| self.process.waited(|name| name == "vpp_main" || name == "vpp"))
     }
 
     /// Adds routes by messages.
@@ -145,9 +172,17 @@ impl Vpp {
 
     /// What its nodes did since the last look.
     fn nodes(&mut self) -> Result<Vec<runtime::Node>, Error> {
-        let answer = self.ask("show runtime")?;
+        let mut nodes = runtime::nodes(&self.ask("show runtime")?);
+        for name in runtime::counted(&nodes) {
+            match self.ask(&format!("show node verbose {name}")) {
+                Ok(answer) => runtime::refine(&mut nodes, &name, &answer),
+                // One that it does not know by this name keeps its three digits.
+                Err(Error::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         self.ask("clear runtime")?;
-        Ok(runtime::nodes(&answer))
+        Ok(nodes)
     }
 }
 
@@ -177,17 +212,22 @@ impl Device for Vpp {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.nodes()?;
+        let before = self.waited();
         std::thread::sleep(IDLE);
-        self.idle = Idle::of(&self.nodes()?);
+        let nodes = self.nodes()?;
+        let waited = self.waited().and_then(|now| Ok(now.saturating_sub(before?))).unwrap_or_default();
+        self.idle = Idle::of(&nodes, waited.as_secs_f64() * self.clock);
         Ok(())
     }
 
     fn usage(&mut self) -> Result<Usage, Error> {
         let cpu = self.process.cpu()?;
-        let nodes = self.nodes()?;
+        let (waited, now, nodes) = (self.waited().ok(), Instant::now(), self.nodes()?);
+        let (clock, workers, counted) = (self.clock, self.workers, runtime::counted_clocks(&nodes));
+        let off_core = waited.map(|waited| self.off_core.look(now, waited, counted, clock, workers));
         self.work.add(&nodes, &self.idle);
         let Work { clocks, packets } = self.work;
-        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::NodeClocks, spent: clocks, packets }) })
+        Ok(Usage { cpu, busy: Some(Busy { measure: Measure::NodeClocks, spent: clocks, off_core, packets }) })
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
@@ -211,6 +251,12 @@ impl Device for Vpp {
         drop(shared);
         Ok(())
     }
+}
+
+/// Ticks in a second, as `show clock verbose` tells them.
+fn clock(answer: &str) -> Option<f64> {
+    let number = answer.split("clocks/sec ").nth(1)?;
+    number[..number.find([',', '\n']).unwrap_or(number.len())].trim().parse().ok()
 }
 
 /// What the names of its files in shared memory begin with; they are removed with this, which is when it is gone.
@@ -238,4 +284,17 @@ fn connect(process: &mut Process, api: &Path) -> Result<Client, Error> {
         })
     })?;
     client.ok_or_else(|| process.silent("its API", io::ErrorKind::NotConnected.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_clock_is_read() {
+        let answer = "Time now 5.9\ncpu time 5.9 now 11434\nerror .000832, clocks/sec 2299678678.981402, Mon, 23 Nov 2026\n\
+                      0: Time now 5.9\n   error .000832, clocks/sec 2299678679.0\n";
+        assert_eq!(clock(answer), Some(2_299_678_678.981_402));
+        assert_eq!(clock("Time now 5.9"), None);
+    }
 }
