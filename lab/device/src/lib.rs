@@ -12,6 +12,7 @@ mod cores;
 mod error;
 mod growth;
 mod linux;
+mod packet_sockets;
 mod process;
 mod quiver;
 mod routes;

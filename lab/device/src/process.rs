@@ -13,6 +13,7 @@ use quiver_client::ClientError;
 use quiver_netns::{Program, find};
 use quiver_testbed::{Running, Stay};
 
+use crate::packet_sockets::PacketSockets;
 use crate::waiting::waited;
 use crate::{Error, Job, Socket};
 
@@ -125,6 +126,11 @@ impl Process {
             Where::Here(program) => waited(program.id(), is_worker),
             Where::There { .. } => Err("it runs on another host".to_owned()),
         }
+    }
+
+    /// Its packet sockets, whose losses are counted from now on; or why they cannot be had.
+    pub fn packet_sockets(&self) -> Result<PacketSockets, String> {
+        PacketSockets::of(self.program.id())
     }
 
     /// Bytes of its memory that are resident (proc(5), `VmRSS`).

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write, pipe};
 use std::time::{Duration, Instant};
 
+use crate::packet_sockets::{LOST_UNKNOWN, PacketSockets, RING_FULL};
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, ring_size};
@@ -29,6 +30,8 @@ pub struct Testpmd {
     /// What of the cycles of bursts with packets was off the core, and these cycles at the last look.
     off_core: OffCore,
     spent: u64,
+    /// What its ports have lost that are packet sockets.
+    sockets: PacketSockets,
 }
 
 impl Testpmd {
@@ -76,6 +79,7 @@ impl Testpmd {
             configuration,
             off_core: OffCore::default(),
             spent: 0,
+            sockets: PacketSockets::default(),
         };
         testpmd.prompt(0)?;
         // Its package is all that it tells of its version.
@@ -143,6 +147,10 @@ impl Device for Testpmd {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        match self.process.packet_sockets() {
+            Ok(sockets) => self.sockets = sockets,
+            Err(why) => self.configuration = format!("{}\n# {LOST_UNKNOWN}: {why}", self.configuration),
+        }
         // What comes before it forwards, it throws away.
         self.ask("start").map(drop)
     }
@@ -162,7 +170,9 @@ impl Device for Testpmd {
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
         let answer = self.ask("show fwd stats all")?;
-        Ok(counters(&answer))
+        let mut counters = counters(&answer);
+        counters.extend(self.sockets.lost().map(|lost| (RING_FULL.to_owned(), lost)));
+        Ok(counters)
     }
 
     fn holdings(&mut self) -> Result<BTreeMap<&'static str, f64>, Error> {

@@ -22,11 +22,11 @@ pub fn is_loss(device: Device, name: &str) -> bool {
     match device {
         // Interfaces' drops are the sum of what nodes give the reasons of.
         Device::Quiver => ![" rx", " tx", " drops"].iter().any(|end| name.ends_with(end)),
-        Device::Testpmd => name.ends_with("-dropped"),
+        Device::Testpmd => name.ends_with("-dropped") || name.ends_with("ring-full"),
         // What ports drop is what the links lose: no room in a core's queue, or in a TAP's.
         Device::Linux => name.ends_with("errors") || name.starts_with("ip "),
         // A station that is not known yet is a miss of a table, and no loss.
-        Device::Vpp => ["drop", "error", "no free", "rx-miss"].iter().any(|part| name.contains(part)),
+        Device::Vpp => ["drop", "error", "no free", "rx-miss", "ring-full"].iter().any(|part| name.contains(part)),
     }
 }
 
@@ -53,6 +53,10 @@ mod tests {
             ["memif1/0 rx", "memif1/0 tx", "memif1/0 drops", "interface-output tx-full", "memif-input no-buffer"];
         assert_eq!(names(Device::Quiver, &quiver), 2);
         assert_eq!(names(Device::Testpmd, &["port 0 RX-packets", "port 0 RX-dropped", "port 0 RX-total"]), 1);
+        assert_eq!(
+            (names(Device::Testpmd, &["af-packet ring-full"]), names(Device::Vpp, &["af-packet ring-full"])),
+            (1, 1)
+        );
         let vpp =
             ["memif1/0 rx packets", "l2-learn L2 learn misses", "memif1/1-tx no free tx slots", "memif1/0 rx-miss"];
         assert_eq!(names(Device::Vpp, &vpp), 2);

@@ -17,6 +17,7 @@ use quiver_suite::Side;
 use quiver_suite::field::Pace;
 
 use crate::growth::Growth;
+use crate::packet_sockets::{LOST_UNKNOWN, PacketSockets, RING_FULL};
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores, routes};
@@ -66,6 +67,8 @@ pub struct Vpp {
     workers: usize,
     /// What of the clocks of nodes with packets was off the core.
     off_core: OffCore,
+    /// What its ports have lost that are packet sockets.
+    sockets: PacketSockets,
 }
 
 impl Vpp {
@@ -116,6 +119,7 @@ impl Vpp {
             clock: 0.0,
             workers: job.cpus.len(),
             off_core: OffCore::default(),
+            sockets: PacketSockets::default(),
         };
         vpp.version = vpp.ask("show version")?.trim().to_owned();
         commands.iter().try_for_each(|line| vpp.ask(line).map(drop))?;
@@ -217,6 +221,10 @@ impl Device for Vpp {
         let nodes = self.nodes()?;
         let waited = self.waited().and_then(|now| Ok(now.saturating_sub(before?))).unwrap_or_default();
         self.idle = Idle::of(&nodes, waited.as_secs_f64() * self.clock);
+        match self.process.packet_sockets() {
+            Ok(sockets) => self.sockets = sockets,
+            Err(why) => self.configuration = format!("{}\n# {LOST_UNKNOWN}: {why}", self.configuration),
+        }
         Ok(())
     }
 
@@ -233,6 +241,7 @@ impl Device for Vpp {
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
         let mut counters = statistics::of_interfaces(&self.ask("show interface")?);
         counters.extend(statistics::of_nodes(&self.ask("show node counters")?));
+        counters.extend(self.sockets.lost().map(|lost| (RING_FULL.to_owned(), lost)));
         Ok(counters)
     }
 

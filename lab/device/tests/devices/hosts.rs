@@ -1,12 +1,16 @@
 //! Devices that join interfaces of the kernel: two hosts ping each other across them.
 
 use libtest_mimic::Failed;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use quiver_device::{Job, Port, start};
 use quiver_netns::{Namespace, World, run, veth};
 use quiver_suite::field::Function;
 use quiver_suite::{Case, LINK_LENGTH, Traffic};
 
-use std::net::Ipv4Addr;
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Two hosts, and a device between them.
@@ -48,7 +52,37 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
     let used = device.usage()?.since(&before);
     let busy = used.busy.ok_or("what packets cost is known")?;
     assert!(busy.packets >= 80, "{busy:?}");
-    assert!(device.counters()?.values().any(|count| *count >= 20));
+    let counters = device.counters()?;
+    assert!(counters.values().any(|count| *count >= 20));
+    // Those whose packet sockets are asked: what one loses while nobody empties its ring is told.
+    if let Some(before) = counters.get("af-packet ring-full") {
+        let process = process_of(folder.path()).ok_or("the device's process")?;
+        kill(process, Signal::SIGSTOP)?;
+        let sent = hosts[0].within(|| flood(addresses[1]));
+        kill(process, Signal::SIGCONT)?;
+        sent??;
+        let lost = device.counters()?["af-packet ring-full"] - before;
+        assert!(lost > 0 && lost <= FLOOD, "{lost}");
+    }
     device.stop()?;
     Ok(())
+}
+
+/// More packets than the rings of both ports have room for.
+const FLOOD: u64 = 200_000;
+
+fn flood(to: Ipv4Addr) -> std::io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    // An answer that nobody listens there is no error of sending.
+    (0..FLOOD).for_each(|_| drop(socket.send_to(b"", (to, 9))));
+    Ok(())
+}
+
+/// The process that names a folder, in its arguments or its environment.
+fn process_of(folder: &Path) -> Option<Pid> {
+    let folder = folder.display().to_string();
+    let names = |path: PathBuf| fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&folder));
+    let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
+    let mut found = processes.filter(|path| names(path.join("cmdline")) || names(path.join("environ")));
+    found.find_map(|path| path.file_name()?.to_str()?.parse().ok()).map(Pid::from_raw)
 }
