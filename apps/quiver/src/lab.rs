@@ -10,6 +10,7 @@ mod measured;
 mod run;
 mod send;
 mod testbed;
+mod within;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

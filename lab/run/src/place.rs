@@ -51,12 +51,6 @@ impl Place {
         Ok(Place { world: Ok(world), files: SHARED, testbed: Some(testbed), hosts: Some(hosts) })
     }
 
-    /// Where this program is. There are no namespaces then, and no interfaces of the kernel.
-    pub fn here() -> Place {
-        let world = Err("network namespaces are made by `quiver lab run`".into());
-        Place { world, files: RUN, testbed: None, hosts: None }
-    }
-
     /// Whether a path is in memory that goes with this place.
     pub fn is_lost(&self, path: &Path) -> bool {
         let existing = path.ancestors().find_map(|path| path.canonicalize().ok());

@@ -19,8 +19,13 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::show;
+
 /// Tells the inner process where the outer one listens.
 const STORER: &str = "QUIVER_LAB_STORER";
+
+/// The place that is the standard output.
+pub const LINES: &str = "-";
 
 /// What became of a document.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +40,8 @@ pub enum Kept {
 pub enum Keep {
     /// Into a folder.
     Folder(Results),
+    /// A line each on the standard output.
+    Lines,
     /// To the process outside.
     Outside(RefCell<BufReader<UnixStream>>),
 }
@@ -45,6 +52,9 @@ impl Keep {
     /// # Errors
     /// The place is none, or the process outside does not listen.
     pub fn open(place: &str, unsent: &Path) -> Result<Keep, KeepError> {
+        if place == LINES {
+            return Ok(Keep::Lines);
+        }
         let Some(socket) = env::var_os(STORER) else { return Ok(Keep::Folder(Results::open(place, unsent)?)) };
         set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)?;
         Ok(Keep::Outside(RefCell::new(BufReader::new(UnixStream::connect(socket)?))))
@@ -53,6 +63,13 @@ impl Keep {
     pub fn write(&self, document: &Document) -> Kept {
         match self {
             Keep::Folder(results) => kept(results, document),
+            Keep::Lines => match serde_json::to_string(document) {
+                Ok(line) => {
+                    show::print(line);
+                    Kept::There { place: LINES.to_owned() }
+                }
+                Err(error) => Kept::Not { why: error.to_string(), here: None },
+            },
             Keep::Outside(stream) => ask(&mut stream.borrow_mut(), document).unwrap_or_else(|error| Kept::Not {
                 why: format!("the process that stores is gone: {error}"),
                 here: None,

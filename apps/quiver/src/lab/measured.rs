@@ -1,15 +1,18 @@
 //! Builds of quiverd that the lab measures itself: which one a word means, and the cases that are run with it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 
 use quiver_compare::{BuildError, Builds, CARGO, Git, Script};
 use quiver_result::Document;
-use quiver_run::{Lengths, Place, Stop, Terms, headline};
+use quiver_run::{Stop, headline};
 use quiver_store::Results;
 use quiver_suite::Case;
-use quiver_suite::field::Device;
+use quiver_suite::field::{Device, Word as _};
 
-use super::{LabError, judge, lacking, select};
+use super::keep::LINES;
+use super::{LabError, judge, lacking, select, within};
 use crate::show;
 
 /// What is measured where nobody says: what moves packets, and what routes them, at the greatest rate of packets.
@@ -22,14 +25,19 @@ pub struct Measuring {
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
     /// Seconds of a trial; each measurement has three of them, and starts generator and device anew
-    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = super::run::lengths)]
-    trial: Lengths,
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = trial)]
+    trial: String,
     /// The repository of commits
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub repository: PathBuf,
     /// A command that builds a commit in its working folder, and puts what is measured into $QUIVER_BUILD
     #[arg(long, value_name = "COMMAND", default_value = CARGO, hide_default_value = true)]
     pub build: String,
+}
+
+/// A length of trials, as `quiver lab run` takes it.
+fn trial(text: &str) -> Result<String, String> {
+    super::run::lengths(text).map(|_| text.to_owned())
 }
 
 impl Measuring {
@@ -49,7 +57,14 @@ impl Measuring {
         cases.retain(|case| case.device == Device::Quiver && lacking(case, None).is_empty());
         match cases.is_empty() {
             true => Err(LabError::NoCase { expression: expression.join(" ") }),
-            false => Ok(Cases { cases, lengths: self.trial, stop }),
+            false => {
+                let mut arguments = ["--results", LINES, "--trial", &self.trial].map(OsString::from).to_vec();
+                if let Some(suites) = &self.suites {
+                    arguments.extend(["--suites".into(), suites.into()]);
+                }
+                arguments.push(format!("({}) AND {}", expression.join(" "), Device::Quiver.word()).into());
+                Ok(Cases { cases, arguments, stop })
+            }
         }
     }
 }
@@ -57,7 +72,8 @@ impl Measuring {
 /// Cases that are run again and again, with one build and another.
 pub struct Cases {
     cases: Vec<Case>,
-    lengths: Lengths,
+    /// Of the run that measures them.
+    arguments: Vec<OsString>,
     stop: Stop,
 }
 
@@ -70,6 +86,10 @@ pub enum Unmeasured {
     Command(#[from] quiver_compare::CommandError),
     #[error(transparent)]
     Run(#[from] quiver_run::Error),
+    #[error("`quiver lab run` cannot be started: {0}")]
+    Start(#[from] std::io::Error),
+    #[error("`quiver lab run` ended with {status}, without a document of {case}; it said: {said}")]
+    NoDocument { case: String, status: std::process::ExitStatus, said: String },
     #[error("{case}: {message}")]
     Failed { case: String, message: String },
     #[error("{case}: its result has no number to compare: choose another search")]
@@ -82,17 +102,25 @@ impl Cases {
         self.cases.iter().map(Case::name).collect()
     }
 
-    /// Runs each once with the quiverd of a folder.
+    /// Runs each once with the quiverd of a folder, in a world that is gone afterwards.
     pub fn documents(&self, build: &Path) -> Result<Vec<Document>, Unmeasured> {
-        let terms = Terms { program: Some(build.join("quiverd")), ..self.lengths.into() };
-        let run = |case: &Case| {
-            let document = quiver_run::run(case, &Place::here(), &terms, &self.stop, &mut |_| {})?;
-            match document.passed {
-                true => Ok(document),
-                false => Err(Unmeasured::Failed { case: case.name(), message: document.message }),
-            }
-        };
-        self.cases.iter().map(run).collect()
+        let quiverd = ["--quiverd".into(), build.join("quiverd").into_os_string()];
+        let output = within::run(quiverd.into_iter().chain(self.arguments.iter().cloned()), self.stop.flag().as_ref())?;
+        if self.stop.flag().load(Relaxed) {
+            return Err(quiver_run::Error::Interrupted.into());
+        }
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let documents: Vec<Document> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if let Some(failed) = documents.iter().find(|document| !document.passed) {
+            return Err(Unmeasured::Failed { case: failed.test_id.clone(), message: failed.message.clone() });
+        }
+        if documents.len() < self.cases.len() {
+            let is_there = |case: &Case| documents.iter().any(|document| document.test_id.ends_with(&case.name()));
+            let case = self.cases.iter().find(|case| !is_there(case)).map(Case::name).unwrap_or_default();
+            let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            return Err(Unmeasured::NoDocument { case, status: output.status, said });
+        }
+        Ok(documents)
     }
 
     /// The one number of a single case.

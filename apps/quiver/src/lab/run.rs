@@ -12,14 +12,14 @@ use quiver_run::{Comparison, Error, Lengths, OVERSUBSCRIBED, Place, Stop, Terms,
 use quiver_search::Progress;
 use quiver_store::default_unsent;
 use quiver_suite::Case;
-use quiver_suite::field::Word;
+use quiver_suite::field::{Device, Word};
 use quiver_verdict::compare::{Confidence, Side, order, pairs_needed};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
 use super::keep::{self, Keep, Kept};
-use super::{LabError, lacking, select, testbed};
+use super::{LabError, lacking, select, testbed, within};
 use crate::show;
 
 /// How sure the interval of a ratio is.
@@ -48,12 +48,15 @@ pub struct Run {
     /// and tags that `quiver lab list --testbed FILE` shows.
     #[arg(long, value_name = "FILE")]
     testbed: Option<PathBuf>,
-    /// Where documents go: a folder, or s3://BUCKET/PREFIX
+    /// Where documents go: a folder, s3://BUCKET/PREFIX, or - for a line each on the standard output
     #[arg(long, value_name = "DIR|URL", default_value = "results")]
     results: String,
     /// Where documents are kept that an object store does not take
     #[arg(long, value_name = "DIR")]
     unsent: Option<PathBuf>,
+    /// The quiverd that cases of Quiver measure, in place of the one that is installed
+    #[arg(long, value_name = "FILE")]
+    quiverd: Option<PathBuf>,
     /// Trials of 0.1 s, few of them, and wide intervals
     #[arg(long)]
     short: bool,
@@ -108,6 +111,7 @@ pub fn status(asked: &Run, json: bool) -> ExitCode {
 }
 
 fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
+    within::end_with_parent().map_err(keep::KeepError::System)?;
     let unsent = asked.unsent.clone().unwrap_or_else(default_unsent);
     if let Some(status) = keep::outside(&asked.results, &unsent)? {
         return Ok(status);
@@ -138,6 +142,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     end_by_signals(&stop)?;
     let runner = Runner {
         place,
+        quiverd: asked.quiverd.clone(),
         stop,
         keep: Keep::open(&asked.results, &unsent)?,
         terms: asked
@@ -174,6 +179,7 @@ pub fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
 
 struct Runner {
     place: Place,
+    quiverd: Option<PathBuf>,
     stop: Stop,
     keep: Keep,
     terms: Terms,
@@ -184,20 +190,22 @@ impl Runner {
     fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Option<f64> {
         let name = case.name();
         display.begin(&name);
-        let document = match quiver_run::run(case, &self.place, &self.terms, &self.stop, &mut |progress| {
-            display.show(&name, progress)
-        }) {
-            Ok(document) => document,
-            Err(Error::Interrupted) => {
-                summary.is_interrupted = true;
-                return None;
-            }
-            Err(error) => {
-                display.say(&format!("{name}: skipped: {error}"));
-                *summary.skipped.entry(error.to_string()).or_default() += 1;
-                return None;
-            }
-        };
+        let is_quiver = case.device == Device::Quiver;
+        let terms = Terms { program: self.quiverd.clone().filter(|_| is_quiver), ..self.terms.clone() };
+        let document =
+            match quiver_run::run(case, &self.place, &terms, &self.stop, &mut |progress| display.show(&name, progress))
+            {
+                Ok(document) => document,
+                Err(Error::Interrupted) => {
+                    summary.is_interrupted = true;
+                    return None;
+                }
+                Err(error) => {
+                    display.say(&format!("{name}: skipped: {error}"));
+                    *summary.skipped.entry(error.to_string()).or_default() += 1;
+                    return None;
+                }
+            };
         let place = match self.keep.write(&document) {
             Kept::There { place } => Some(place),
             Kept::Not { why, here } => {

@@ -14,6 +14,9 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// With CSIT's goals it takes many minutes.
 const LONG: &str = "quiver AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND soak";
 
+/// A case by interfaces of the kernel.
+const VETH: &str = "quiver AND l2xcbase AND drv_veth AND eth AND 64b AND 1c AND mrr";
+
 /// A run that has begun.
 struct Run {
     child: Child,
@@ -26,9 +29,13 @@ struct Run {
 impl Run {
     /// Starts one, and waits until its device is there.
     fn start(folder: &Path, arguments: &[&str]) -> Run {
-        let said = folder.join("said");
         let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
         command.args(["lab", "run", "--results"]).arg(folder.join("results")).args(arguments);
+        Run::begin(folder, command)
+    }
+
+    fn begin(folder: &Path, mut command: Command) -> Run {
+        let said = folder.join("said");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&said).unwrap());
         let child = command.spawn().unwrap();
         let mut device = None;
@@ -81,9 +88,9 @@ fn device_of(run: u32, id: u32) -> Option<(Pid, String)> {
         let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
         status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
     };
-    // The run is in a world, whose first process is between, or not.
-    let first = parent(id)?;
-    let is_ours = line.contains("quiverd") && (first == run || parent(first) == Some(run));
+    // The run is in a world, whose first process is between, or not; and `gate` has started it, or the test.
+    let is_descended = std::iter::successors(parent(id), |id| parent(*id)).take(3).any(|id| id == run);
+    let is_ours = line.contains("quiverd") && is_descended;
     is_ours.then(|| (Pid::from_raw(id as i32), socket.trim_end_matches("/device/cli").to_owned()))
 }
 
@@ -121,6 +128,47 @@ fn a_run_that_is_killed_leaves_nothing() {
     let mut run = Run::start(folder.path(), &[LONG]);
     run.child.kill().unwrap();
     assert!(!run.end());
+}
+
+/// `gate` of a build with itself, by a case that takes interfaces of the kernel.
+fn gate(folder: &Path, arguments: &[&str]) -> Command {
+    let quiverd = Path::new(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd");
+    for build in ["a", "b"] {
+        fs::create_dir(folder.join(build)).unwrap();
+        std::os::unix::fs::symlink(&quiverd, folder.join(build).join("quiverd")).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    command.current_dir(folder).args(["lab", "gate", "a", "b"]).args(arguments);
+    command
+}
+
+fn has_worlds() -> bool {
+    if let quiver_netns::Rights::None(remedy) = quiver_netns::rights() {
+        println!("left out: no world without network namespaces: {remedy}");
+        return false;
+    }
+    true
+}
+
+/// It is outside of the worlds of its runs, of which the first lasts until the test ends it.
+#[test]
+fn a_gate_that_is_killed_leaves_nothing() {
+    let Some(_cores) = crate::cores().filter(|_| has_worlds()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::begin(folder.path(), gate(folder.path(), &["--trial", "100", VETH]));
+    run.child.kill().unwrap();
+    assert!(!run.end());
+}
+
+#[test]
+fn builds_are_measured_by_veth_in_worlds() {
+    let Some(_cores) = crate::cores().filter(|_| has_worlds()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = gate(folder.path(), &["--trial", "0.02", "--pairs", "3", "--seed", "1", VETH]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Three pairs are too few for a verdict, which is known after the first.
+    assert!(output.status.code() == Some(2) && said.contains("pairs say nothing at this confidence"), "{said}");
+    assert!(said.contains("pair 1 of 3: ") && said.contains(" M | "), "{said}");
 }
 
 /// In the midst of its trials, which the display tells of.
