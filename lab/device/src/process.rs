@@ -122,15 +122,20 @@ impl Process {
 
     /// How long those of its threads whose name `is_worker` takes were kept off their cores; or why that is not known.
     pub fn waited(&self, is_worker: impl Fn(&str) -> bool) -> Result<Duration, String> {
-        match &self.program {
-            Where::Here(program) => waited(program.id(), is_worker),
-            Where::There { .. } => Err("it runs on another host".to_owned()),
-        }
+        waited(self.here()?, is_worker)
     }
 
     /// Its packet sockets, whose losses are counted from now on; or why they cannot be had.
     pub fn packet_sockets(&self) -> Result<PacketSockets, String> {
-        PacketSockets::of(self.program.id())
+        PacketSockets::of(self.here()?)
+    }
+
+    /// Its number, if it runs on this machine.
+    fn here(&self) -> Result<u32, String> {
+        match &self.program {
+            Where::Here(program) => Ok(program.id()),
+            Where::There { .. } => Err("it runs on another host".to_owned()),
+        }
     }
 
     /// Bytes of its memory that are resident (proc(5), `VmRSS`).

@@ -140,6 +140,7 @@ fn together(one: Usage, other: Usage) -> Usage {
         measure: one.measure,
         spent: one.spent + other.spent,
         packets: one.packets + other.packets,
+        off_core: one.off_core.zip(other.off_core).map(|(one, other)| one + other),
     };
     Usage { cpu: one.cpu + other.cpu, busy: busy.map(add) }
 }
