@@ -27,6 +27,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace --no-fail-fast
 	$(CARGO) xtask disassemble
+	$(CARGO) xtask instructions
 	$(CARGO) xtask memory loom
 
 toolchain:

@@ -1,7 +1,7 @@
 //! Tasks of Quiver's developers: `cargo xtask NAME`.
 
 mod check;
-mod disassemble;
+mod guard;
 mod memory;
 
 use std::path::Path;
@@ -15,8 +15,11 @@ enum Task {
     /// Check the rules that neither compiler nor clippy knows
     Check,
     /// Build the daemon's release and look into its machine code: the hot loops must call nothing and be as wide as the
-    /// instruction set that they are compiled for
+    /// instruction set that they are compiled for, and as long as those that were kept; `UPDATE=1` keeps the new ones
     Disassemble,
+    /// Build the benchmarks' release and count the instructions of a packet under callgrind, beside those that were kept;
+    /// `UPDATE=1` keeps the new ones
+    Instructions,
     /// Run the whole daemon on a virtual clock, with seeded faults: many seeds, or one with all that happens
     #[command(disable_help_flag = true)]
     Simulate {
@@ -46,7 +49,8 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the manifest is in a folder of the workspace");
     match Task::parse() {
         Task::Check => check::run(root),
-        Task::Disassemble => disassemble::run(root),
+        Task::Disassemble => guard::disassemble(root),
+        Task::Instructions => guard::instructions(root),
         Task::Simulate { arguments } => simulate(root, &arguments),
         Task::Memory { watcher, arguments } => memory::run(root, watcher, &arguments),
         Task::Bench { arguments } => bench(root, &arguments),

@@ -1,12 +1,12 @@
 //! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
 //! turns are timed, in CPU time of this thread, so that a busy machine does not show.
 
-use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId};
+use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId, Worker};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
+use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp, Vlan};
 use rustix::thread::ClockId;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::path::{self, Path};
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
 /// Packets that are in the rings at once: what a network card's ring usually has.
-const FILL: usize = 1024;
+pub const FILL: usize = 1024;
 /// Fillings in a window.
 const FILLS: usize = 192;
 /// Packets received at once at most.
@@ -97,7 +97,8 @@ pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), Str
     Ok((done.collect(), backing))
 }
 
-struct Bench {
+/// A daemon that is configured for a path.
+pub struct Bench {
     daemon: Daemon,
     backing: Backing,
     queue: QueueId,
@@ -110,7 +111,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(path: &Path, level: Level) -> Result<Bench, String> {
+    /// Configures one.
+    pub fn new(path: &Path, level: Level) -> Result<Bench, String> {
         let setup = Setup { level, fusion: false, buffers: 16_384, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
@@ -132,7 +134,11 @@ impl Bench {
         };
         let (here, there) = ([2, 1, 0, 0, 0, 1], [2, 2, 0, 0, 0, 2]);
         let packet = |from: [u8; 6], to: [u8; 6]| {
-            Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)))
+            let ethernet = Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)));
+            path.vlan
+                .map(Vlan::dot1q)
+                .into_iter()
+                .fold(ethernet, Packet::then)
                 .then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into()))
                 .then(Udp::new(1024, 1024))
                 .then(Payload::counting(18))
@@ -160,7 +166,7 @@ impl Bench {
         Ok(Bench { daemon, backing, queue, sends, packet, vary, made: 0, tick })
     }
     /// Switches products on or off. The way that packets go then: None if fusion changes nothing.
-    fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
+    pub fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
         self.daemon.control().room_mut::<Dataplane>().set_fusion(on);
         self.daemon.settle().map_err(|error| error.to_string())?;
         if !on {
@@ -170,13 +176,18 @@ impl Bench {
         let found = dataplane.queues().iter().find(|queue| queue.id == self.queue);
         Ok(found.and_then(|queue| queue.product.as_ref().ok()).map(|name| format!("fused: {name}")))
     }
+    /// The worker that forwards, which receives so many packets at once.
+    pub fn worker(&mut self, vector: usize) -> &mut Worker {
+        let worker = &mut self.daemon.workers()[0];
+        worker.vector = vector;
+        worker
+    }
     /// Ticks per packet over one window.
     fn window(&mut self, vector: usize) -> Result<f64, String> {
-        self.daemon.workers()[0].vector = vector;
         let (mut nanoseconds, reading) = (0, reading());
         for _ in 0..FILLS {
             self.fill()?;
-            let worker = &mut self.daemon.workers()[0];
+            let worker = self.worker(vector);
             let start = cpu();
             for _ in 0..FILL / vector {
                 worker.turn(0);
@@ -186,7 +197,8 @@ impl Bench {
         }
         Ok(nanoseconds as f64 / self.tick / (FILL * FILLS) as f64)
     }
-    fn fill(&mut self) -> Result<(), String> {
+    /// Puts packets into the receive ring.
+    pub fn fill(&mut self) -> Result<(), String> {
         let (queue, worker) = (self.queue, &mut self.daemon.workers()[0]);
         let (source, pool) = worker.queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
         for _ in 0..FILL {
@@ -198,7 +210,7 @@ impl Bench {
         Ok(())
     }
     /// Frees what was sent. Whatever is not there was not forwarded, and the figures would mean nothing.
-    fn empty(&mut self) -> Result<(), String> {
+    pub fn empty(&mut self) -> Result<(), String> {
         let (sends, worker) = (self.sends, &mut self.daemon.workers()[0]);
         let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("pg1's queue is gone")?;
         let ring = sink.kept().ok_or("pg1 keeps nothing")?;

@@ -5,6 +5,7 @@ mod control;
 mod document;
 mod generator;
 mod graph;
+mod instructions;
 mod load;
 mod machine;
 mod memif;
@@ -105,6 +106,22 @@ enum Bench {
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
     },
+    /// Instructions per packet under callgrind, beside those that were kept; `cargo xtask instructions` runs it
+    Instructions {
+        /// What was kept
+        #[arg(long, value_name = "FILE")]
+        kept: PathBuf,
+        /// The compiler of this program, of which rows are compared
+        #[arg(long, value_name = "VERSION")]
+        compiler: String,
+    },
+    /// What runs under callgrind
+    #[command(hide = true)]
+    Counted {
+        /// The instruction set
+        #[arg(long, value_name = "baseline|avx2")]
+        isa: Level,
+    },
     /// The other process of `bench memif`
     #[command(hide = true)]
     MemifPeer {
@@ -133,6 +150,8 @@ fn main() -> ExitCode {
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
+            Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
+            Bench::Counted { isa } => instructions::run_counted(isa),
             Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),
         },
     };

@@ -33,14 +33,18 @@ pub struct Path {
     pub routed: bool,
     /// Stations on each side that have spoken before.
     pub stations: u32,
+    /// The VLAN of the packets: pg0.10 receives them then, not pg0.
+    pub vlan: Option<u16>,
 }
 
-/// Sets the destination of an IPv4 packet behind an Ethernet header.
+/// Sets the destination of an IPv4 packet behind an Ethernet header, which may have a tag.
 fn send_to(packet: &mut [u8], to: Ipv4Addr) {
-    packet[30..34].copy_from_slice(&to.octets());
-    packet[24..26].fill(0);
-    let sum = quiver_wire::checksum::of(&packet[14..34]).checksum();
-    packet[24..26].copy_from_slice(&sum.to_be_bytes());
+    let at = if packet[12..14] == [0x81, 0] { 18 } else { 14 };
+    let header = &mut packet[at..at + 20];
+    header[16..].copy_from_slice(&to.octets());
+    header[10..12].fill(0);
+    let sum = quiver_wire::checksum::of(header).checksum();
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Makes station `n` of an address: its lower half counts.
@@ -64,6 +68,7 @@ pub fn all() -> Vec<Path> {
         vary: |n, packet| send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 256)),
         routed: false,
         stations: 1,
+        vlan: None,
     };
     let layer3 = |name, goal, vpp, commands, vary| Path {
         name,
@@ -74,7 +79,9 @@ pub fn all() -> Vec<Path> {
         vary,
         routed: true,
         stations: 0,
+        vlan: None,
     };
+    let tagged = |path: Path| Path { vlan: Some(10), ..path };
     let plain: fn() -> Vec<String> = || router("", 0, 32);
     let counted: fn() -> Vec<String> = || router("counters", 0, 32);
     vec![
@@ -94,11 +101,44 @@ pub fn all() -> Vec<Path> {
         bgp::<200_000>("ip4, 200 thousand routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP, counted", counted),
+        tagged(layer2("vlan, cross-connect", (None, None), None, || {
+            sub_interfaces(lines([
+                "set interface l2 xconnect pg0.10 pg1.10",
+                "set interface l2 xconnect pg1.10 pg0.10",
+            ]))
+        })),
+        tagged(layer2("vlan, bridge", (None, None), None, || {
+            sub_interfaces(lines([
+                "create bridge-domain 1",
+                "set interface l2 bridge pg0.10 1",
+                "set interface l2 bridge pg1.10 1",
+            ]))
+        })),
+        tagged(layer3(
+            "vlan, ip4, 8 routes",
+            None,
+            None,
+            || {
+                let of_whole = router("", 8, 16);
+                sub_interfaces(
+                    of_whole.iter().map(|line| line.replace("pg0", "pg0.10").replace("pg1", "pg1.10")).collect(),
+                )
+            },
+            few,
+        )),
     ]
 }
 
 fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
+}
+
+/// The same, with a sub-interface of each interface.
+fn sub_interfaces(commands: Vec<String>) -> Vec<String> {
+    let make = ["pg0", "pg1"].into_iter().flat_map(|interface| {
+        [format!("create sub-interfaces {interface} 10"), format!("set interface state {interface}.10 up")]
+    });
+    make.chain(commands).collect()
 }
 
 /// A router with so many routes of this length from 48.0.0.0 on, over eight neighbours.
@@ -143,6 +183,7 @@ fn stations<const EACH: u32>(name: &'static str) -> Path {
         },
         routed: false,
         stations: EACH,
+        vlan: None,
     }
 }
 
@@ -157,6 +198,7 @@ fn bgp<const ROUTES: u32>(name: &'static str, commands: fn() -> Vec<String>) -> 
         vary: |n, packet| send_to(packet, shape::inside_bgp(n, ROUTES)),
         routed: true,
         stations: 0,
+        vlan: None,
     }
 }
 

@@ -8,12 +8,13 @@ mod kernel;
 mod tester;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use binary::Binary;
 use kernel::LEVELS;
 use quiver_engine::{Dataplane, NodeSpec, Settings};
+use quiver_kept::{Counts, Kept, Outcome};
 use quiver_testkit::executor::Executor;
 
 /// Functions that loops may call, each with the reason.
@@ -24,11 +25,16 @@ const FUSED: &str = "fused: ";
 const RELAYED: &str = "relayed: ";
 
 fn main() -> ExitCode {
-    let Some(file) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: quiver-disassemble FILE; `cargo xtask disassemble` builds the daemon and gives it");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [program, kept, compiler] = &*arguments else {
+        eprintln!(
+            "usage: quiver-disassemble FILE KEPT COMPILER; `cargo xtask disassemble` builds the daemon and gives them"
+        );
         return ExitCode::FAILURE;
     };
-    match tester().and_then(|()| daemon(&file)) {
+    let done =
+        tester().and_then(|()| daemon(Path::new(program))).and_then(|loops| settle(Path::new(kept), compiler, loops));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cargo xtask disassemble: {error}");
@@ -69,12 +75,13 @@ fn named(spec: &NodeSpec) -> Result<(&'static str, &'static str), String> {
     spec.kernel().map(|kernel| (spec.name(), kernel)).ok_or_else(|| format!("{} is no stage", spec.name()))
 }
 
-/// Checks every stage and product that the daemon registers, at every level.
-fn daemon(file: &Path) -> Result<(), String> {
+/// Checks every stage and product that the daemon registers, at every level; returns how long their loops are.
+fn daemon(file: &Path) -> Result<Counts, String> {
     let binary = Binary::read(file).map_err(|error| error.to_string())?;
     let listed = cold()?;
     let (mut unused, mut failed) = (listed.clone(), false);
     let kernels = registered()?;
+    let mut loops = Counts::new();
     println!(
         "{:<28} {:<9} {:>6} {:>12} {:>11} {:>9}  cold calls",
         "kernel", "level", "bytes", "instructions", "full width", "narrower"
@@ -85,6 +92,7 @@ fn daemon(file: &Path) -> Result<(), String> {
             let (facts, problems) = kernel::check(&binary, kernel, level, &listed);
             unused.retain(|name| !facts.cold.contains(*name));
             let cold: Vec<_> = facts.cold.iter().map(String::as_str).collect();
+            loops.insert(vec![name.clone(), level.name.into()], facts.instructions as f64);
             let (instructions, full, narrow) = (facts.instructions, facts.full, facts.narrow);
             if name.starts_with(FUSED) || name.starts_with(RELAYED) {
                 (instances, bytes) = (instances + 1, bytes + facts.bytes);
@@ -112,7 +120,20 @@ fn daemon(file: &Path) -> Result<(), String> {
          the program with its symbols: {all} bytes",
         instances / 2 / LEVELS.len()
     );
-    if failed { Err("not every hot function is what it should be".into()) } else { Ok(()) }
+    if failed { Err("not every hot function is what it should be".into()) } else { Ok(loops) }
+}
+
+/// Compares the loops' instructions with those that were kept, or keeps them.
+fn settle(file: &Path, compiler: &str, loops: Counts) -> Result<(), String> {
+    let kept = Kept::read(file, &["kernel", "level"], "instructions", "cargo xtask disassemble");
+    let outcome = kept.and_then(|kept| kept.settle(compiler, loops, quiver_kept::update_is_asked()));
+    match outcome.map_err(|error| error.to_string())? {
+        Outcome::Same(count) => println!("{count} loops, each within 2 % of its row's instructions"),
+        Outcome::Skipped(sentence) => println!("{sentence}"),
+        Outcome::Written(count) => println!("{}: {count} rows of rustc {compiler}", file.display()),
+        Outcome::Changed(problems) => return Err(format!("instructions in loops\n{}", problems.join("\n"))),
+    }
+    Ok(())
 }
 
 /// The names and loops of all stages and products.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use quiver_kept::cells;
+
 /// A file's rows.
 pub struct Rows {
     head: Vec<String>,
@@ -52,19 +54,6 @@ impl Rows {
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|cells| Row { head: &self.head, cells })
     }
-}
-
-/// The cells of a line; those in quotation marks may hold commas.
-fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut is_quoted) = (vec![String::new()], false);
-    for character in line.chars() {
-        match character {
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => cells.push(String::new()),
-            _ => cells.last_mut().expect("there is one from the start").push(character),
-        }
-    }
-    cells
 }
 
 #[cfg(test)]

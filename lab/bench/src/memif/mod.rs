@@ -72,17 +72,18 @@ pub fn run(only: Option<usize>, json: bool, csv: Option<PathBuf>, level: Level) 
     csv.map_or(Ok(()), |file| report::append(&file, &machine, &rows))
 }
 
-struct Bench {
-    daemon: Daemon,
+/// A daemon between two peers.
+pub struct Bench {
+    pub daemon: Daemon,
     /// How packets go.
-    way: String,
+    pub way: String,
     /// The daemon's socket.
     socket: String,
 }
 
 impl Bench {
     /// A daemon with two masters on one socket, cross-connected.
-    fn new(level: Level, fusion: bool) -> Result<Bench, String> {
+    pub fn new(level: Level, fusion: bool) -> Result<Bench, String> {
         let setup = Setup { level, fusion, buffers: 16_384, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         // Abstract names vanish with their owner; the daemon of the last row may not be gone yet.
@@ -110,7 +111,7 @@ impl Bench {
         self.daemon.advance(Duration::from_millis(1)).map_err(|error| error.to_string())
     }
     /// Connects the peers that send and receive.
-    fn peers(&mut self) -> Result<(Peer, Peer), String> {
+    pub fn peers(&mut self) -> Result<(Peer, Peer), String> {
         let (mut from, mut to) = (Peer::connect(&self.socket, 0)?, Peer::connect(&self.socket, 1)?);
         for _ in 0..2000 {
             self.advance()?;

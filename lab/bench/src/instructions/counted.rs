@@ -1,0 +1,87 @@
+//! What runs under callgrind: each path with warm tables, and one function whose instructions count. For each time that
+//! it runs, callgrind dumps what it has counted, and this program prints a line that says what it was.
+
+use std::hint::black_box;
+
+use quiver_engine::{Level, Worker};
+
+use super::callgrind::Count;
+use crate::graph::{self, FILL};
+use crate::{memif, path};
+
+/// Packets received at once: full vectors, and small ones, where what a turn costs by itself counts.
+const VECTORS: [usize; 2] = [8, 256];
+/// Paths that are left out: their tables are too large to be filled at callgrind's speed, and their packets take the same code.
+const LARGE: [&str; 2] = ["million", "thousand"];
+/// Fillings of 256 packets that are counted through memif.
+const FILLINGS: usize = 4;
+
+/// All that is counted, at one level.
+pub fn run(level: Level) -> Result<(), String> {
+    let is_large = |name: &str| LARGE.iter().any(|word| name.contains(word));
+    for path in path::all().iter().filter(|path| !is_large(path.name)) {
+        let mut bench = graph::Bench::new(path, level)?;
+        for fusion in [false, true] {
+            let Some(way) = bench.set_fusion(fusion)? else { continue };
+            for vector in VECTORS {
+                // What only the first packets do is no part of it.
+                bench.fill()?;
+                warm_turns(bench.worker(vector), FILL / vector);
+                bench.empty()?;
+                bench.fill()?;
+                counted_turns(bench.worker(vector), FILL / vector);
+                bench.empty()?;
+                say(path.name, &way, vector, FILL);
+            }
+        }
+    }
+    [false, true].into_iter().try_for_each(|fusion| through_memif(level, fusion))
+}
+
+/// A ring of 64-byte packets from one peer to another. Which stores pay is measured with a clock by the driver; but its first
+/// 16 batches go through the caches and the next 16 past them, whatever the clock says, so each kind has counts of its own. A
+/// filling is one batch of nodes, and two of a product, which carries packets by the burst.
+fn through_memif(level: Level, fusion: bool) -> Result<(), String> {
+    let mut bench = memif::Bench::new(level, fusion)?;
+    let (mut from, mut to) = bench.peers()?;
+    let (packets, past) = (256, if fusion { 10 } else { 20 });
+    for filling in 0..past + FILLINGS {
+        from.fill(64, packets)?;
+        let worker = &mut bench.daemon.workers()[0];
+        let path = match filling {
+            _ if filling >= past => Some("memif, past the caches"),
+            4..8 => Some("memif, through the caches"),
+            _ => None,
+        };
+        match path {
+            None => warm_turns(worker, 1),
+            Some(path) => {
+                counted_turns(worker, 1);
+                say(path, &bench.way, packets, packets);
+            }
+        }
+        match to.drain()? {
+            came if came == packets => {}
+            came => return Err(format!("{came} of {packets} packets came out; drops: {:?}", bench.daemon.drops())),
+        }
+    }
+    Ok(())
+}
+
+fn say(path: &str, way: &str, vector: usize, packets: usize) {
+    println!("{}", Count { path: path.into(), way: way.into(), vector: vector.to_string(), packets, instructions: 0 });
+}
+
+fn warm_turns(worker: &mut Worker, turns: usize) {
+    for _ in 0..turns {
+        black_box(worker.turn(0));
+    }
+}
+
+/// What is counted; callgrind finds the function by its name.
+#[inline(never)]
+fn counted_turns(worker: &mut Worker, turns: usize) {
+    for _ in 0..turns {
+        black_box(worker.turn(0));
+    }
+}
