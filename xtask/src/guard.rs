@@ -7,16 +7,19 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::{cargo, finish};
+use crate::{cargo, finish, times};
 
 /// All that is built: always together, for what one package asks of a crate is in the other's, too.
 const PACKAGES: [&str; 3] = ["quiverd", "quiver-disassemble", "quiver-bench"];
+
+/// The crates that products are compiled in.
+const HOLDERS: [&str; 3] = ["quiver-bridge", "quiver-ip", "quiver-vlan"];
 
 /// Builds, and looks into the machine code of the daemon's hot loops.
 pub fn disassemble(root: &Path) -> ExitCode {
     let Some((folder, compiler)) = built(root, "disassemble") else { return ExitCode::FAILURE };
     let mut check = Command::new(folder.join("quiver-disassemble"));
-    check.current_dir(root).arg(folder.join("quiverd")).arg("bench/loops.csv").arg(compiler);
+    check.current_dir(root).arg("check").arg(folder.join("quiverd")).arg("bench/loops.csv").arg(compiler);
     finish("disassemble", check)
 }
 
@@ -28,8 +31,42 @@ pub fn instructions(root: &Path) -> ExitCode {
     finish("instructions", count)
 }
 
+/// Builds the crates of the products anew, and looks how long that takes and what comes of it.
+pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
+    let folder = root.join("target/disassemble");
+    let mut clean = cargo(root);
+    clean.args(["clean", "--quiet", "--release"]).args(HOLDERS.map(|package| format!("--package={package}")));
+    if finish("bench", {
+        clean.arg("--target-dir").arg(&folder);
+        clean
+    }) != ExitCode::SUCCESS
+    {
+        return ExitCode::FAILURE;
+    }
+    let times = folder.join("times");
+    // Times of an earlier run would be taken for those of this one.
+    let _ = std::fs::remove_file(&times);
+    let Some((programs, compiler)) = timed(root, "bench", Some(&times)) else { return ExitCode::FAILURE };
+    let mut daemon = cargo(root);
+    daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);
+    if finish("bench", daemon) != ExitCode::SUCCESS {
+        return ExitCode::FAILURE;
+    }
+    let mut bench = Command::new(programs.join("quiver-bench"));
+    bench.current_dir(root).args(arguments).args(["--release", "target/release/quiverd", "--compiler", &compiler]);
+    finish("bench", {
+        bench.args(["--holders", &HOLDERS.join(",")]).arg("--times").arg(times);
+        bench
+    })
+}
+
 /// Where the built programs are, and the compiler that built them.
 fn built(root: &Path, task: &str) -> Option<(PathBuf, String)> {
+    timed(root, task, None)
+}
+
+/// The same, with a file that gets the time that each crate took.
+fn timed(root: &Path, task: &str, times: Option<&Path>) -> Option<(PathBuf, String)> {
     let folder = root.join("target/disassemble");
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" -Csymbol-mangling-version=v0");
@@ -37,6 +74,9 @@ fn built(root: &Path, task: &str) -> Option<(PathBuf, String)> {
     build.args(["build", "--release", "--quiet"]).args(PACKAGES.map(|package| format!("--package={package}")));
     build.args(["--config", "profile.release.package.\"*\".opt-level=0"]);
     build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags.trim());
+    if let (Some(times), Ok(this)) = (times, std::env::current_exe()) {
+        build.env("RUSTC_WRAPPER", this).env(times::FILE, times);
+    }
     let start = std::time::Instant::now();
     if finish(task, build) != ExitCode::SUCCESS {
         return None;

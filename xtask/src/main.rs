@@ -3,6 +3,7 @@
 mod check;
 mod guard;
 mod memory;
+mod times;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -47,6 +48,9 @@ enum Task {
 fn main() -> ExitCode {
     // xtask lives in a folder of the workspace's root.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the manifest is in a folder of the workspace");
+    if let Some(file) = std::env::var_os(times::FILE) {
+        return times::wrap(Path::new(&file));
+    }
     match Task::parse() {
         Task::Check => check::run(root),
         Task::Disassemble => guard::disassemble(root),
@@ -66,14 +70,18 @@ fn simulate(root: &Path, arguments: &[String]) -> ExitCode {
 
 /// Builds the benchmarks in release and runs them; only then this crate does not need all of Quiver to be built.
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
-    let mut command = cargo(root);
-    command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(arguments);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
-    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall"] {
+    let mut with_file = arguments.to_vec();
+    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "products"] {
         if given(what) && !given("--csv") {
-            command.args(["--csv", &format!("bench/{what}.csv")]);
+            with_file.extend(["--csv".into(), format!("bench/{what}.csv")]);
         }
     }
+    if given("products") {
+        return guard::products(root, &with_file);
+    }
+    let mut command = cargo(root);
+    command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(&with_file);
     if given("load") || given("api") || given("generator") {
         // They measure the program itself.
         let mut daemon = cargo(root);

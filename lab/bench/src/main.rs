@@ -10,6 +10,7 @@ mod load;
 mod machine;
 mod memif;
 mod path;
+mod products;
 mod quiverd;
 mod report;
 mod shape;
@@ -106,6 +107,24 @@ enum Bench {
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
     },
+    /// Instances of products, their size, and how long their crates take to be compiled
+    Products {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// The daemon as users get it
+        #[arg(long, value_name = "FILE")]
+        release: PathBuf,
+        /// How long each crate took
+        #[arg(long, value_name = "FILE")]
+        times: PathBuf,
+        /// The crates that products are compiled in
+        #[arg(long, value_name = "CRATE,...", value_delimiter = ',', required = true)]
+        holders: Vec<String>,
+        /// The compiler
+        #[arg(long, value_name = "VERSION")]
+        compiler: String,
+    },
     /// Instructions per packet under callgrind, beside those that were kept; `cargo xtask instructions` runs it
     Instructions {
         /// What was kept
@@ -150,6 +169,9 @@ fn main() -> ExitCode {
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
+            Bench::Products { csv, release, times, holders, compiler } => {
+                products::run((&times, &holders), &release, &compiler, csv.as_deref())
+            }
             Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
             Bench::Counted { isa } => instructions::run_counted(isa),
             Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),

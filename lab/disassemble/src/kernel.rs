@@ -32,6 +32,8 @@ impl Level {
 /// What a loop is made of.
 #[derive(Default)]
 pub struct Facts {
+    /// Functions that are this kernel at the level.
+    pub copies: usize,
     /// Bytes of the functions.
     pub bytes: usize,
     /// Instructions in loops.
@@ -51,12 +53,12 @@ pub type Problems = BTreeMap<String, u64>;
 pub fn check(binary: &Binary, kernel: &str, level: Level, cold: &BTreeSet<&str>) -> (Facts, Problems) {
     let wrapper = level.wrapper(kernel);
     let found = binary.functions().filter(|function| function.names.contains(&wrapper));
-    let (mut facts, mut problems, mut copies) = (Facts::default(), Problems::new(), 0);
+    let (mut facts, mut problems) = (Facts::default(), Problems::new());
     for function in found {
-        copies += 1;
+        facts.copies += 1;
         examine(binary, function, level, cold, &mut facts, &mut problems);
     }
-    if copies == 0 {
+    if facts.copies == 0 {
         problems.insert(format!("there is no function {wrapper}"), 0);
     }
     (facts, problems)

@@ -5,6 +5,7 @@
 mod binary;
 mod flow;
 mod kernel;
+mod sizes;
 mod tester;
 
 use std::collections::BTreeSet;
@@ -26,14 +27,18 @@ const RELAYED: &str = "relayed: ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [program, kept, compiler] = &*arguments else {
-        eprintln!(
-            "usage: quiver-disassemble FILE KEPT COMPILER; `cargo xtask disassemble` builds the daemon and gives them"
-        );
-        return ExitCode::FAILURE;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match *arguments {
+        ["check", program, kept, compiler] => tester()
+            .and_then(|()| daemon(Path::new(program)))
+            .and_then(|loops| settle(Path::new(kept), compiler, loops)),
+        ["sizes", program, release] => sizes::print(Path::new(program), Path::new(release)),
+        _ => {
+            Err("usage: quiver-disassemble check PROGRAM KEPT COMPILER, or sizes PROGRAM RELEASE; the task builds the \
+                  daemon and gives all that"
+                .into())
+        }
     };
-    let done =
-        tester().and_then(|()| daemon(Path::new(program))).and_then(|loops| settle(Path::new(kept), compiler, loops));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -21,7 +21,7 @@ struct Listing {
     chosen: fn(&rows::Row) -> bool,
 }
 
-const LISTINGS: [Listing; 7] = [
+const LISTINGS: [Listing; 8] = [
     Listing {
         name: "graph",
         file: "graph.csv",
@@ -55,6 +55,22 @@ const LISTINGS: [Listing; 7] = [
             ("date", "date"),
         ],
         chosen: |row| ["64", "512", "1518", "9000"].contains(&row.get("bytes")),
+    },
+    Listing {
+        name: "products",
+        file: "products.csv",
+        key: &["what", "level"],
+        columns: &[
+            ("what", "what"),
+            ("level", "instruction set"),
+            ("chains", "chains or stages"),
+            ("instances", "instances"),
+            ("bytes", "bytes"),
+            ("cpu_s", "CPU, s"),
+            ("revision", "revision"),
+            ("date", "date"),
+        ],
+        chosen: |_| true,
     },
     Listing {
         name: "tables",
