@@ -72,7 +72,7 @@ fn simulate(root: &Path, arguments: &[String]) -> ExitCode {
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut with_file = arguments.to_vec();
-    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "products"] {
+    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "workers", "products"] {
         if given(what) && !given("--csv") {
             with_file.extend(["--csv".into(), format!("bench/{what}.csv")]);
         }

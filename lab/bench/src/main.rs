@@ -16,6 +16,7 @@ mod report;
 mod shape;
 mod stall;
 mod tables;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -107,6 +108,15 @@ enum Bench {
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
     },
+    /// Ticks per packet where two workers share packets: a queue each, hand-off, software RSS
+    Workers {
+        /// Append the rows to this file; none are written without it
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+        /// The instruction set; the best one if none is named
+        #[arg(long, value_name = "baseline|avx2|avx512")]
+        isa: Option<Level>,
+    },
     /// Instances of products, their size, and how long their crates take to be compiled
     Products {
         /// Append the rows to this file; none are written without it
@@ -169,6 +179,7 @@ fn main() -> ExitCode {
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
             Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
+            Bench::Workers { csv, isa } => workers::run(csv.as_deref(), isa.unwrap_or_else(Level::best)),
             Bench::Products { csv, release, times, holders, compiler } => {
                 products::run((&times, &holders), &release, &compiler, csv.as_deref())
             }

@@ -38,7 +38,7 @@ pub struct Path {
 }
 
 /// Sets the destination of an IPv4 packet behind an Ethernet header, which may have a tag.
-fn send_to(packet: &mut [u8], to: Ipv4Addr) {
+pub fn send_to(packet: &mut [u8], to: Ipv4Addr) {
     let at = if packet[12..14] == [0x81, 0] { 18 } else { 14 };
     let header = &mut packet[at..at + 20];
     header[16..].copy_from_slice(&to.octets());

@@ -21,7 +21,7 @@ struct Listing {
     chosen: fn(&rows::Row) -> bool,
 }
 
-const LISTINGS: [Listing; 8] = [
+const LISTINGS: [Listing; 9] = [
     Listing {
         name: "graph",
         file: "graph.csv",
@@ -67,6 +67,25 @@ const LISTINGS: [Listing; 8] = [
             ("instances", "instances"),
             ("bytes", "bytes"),
             ("cpu_s", "CPU, s"),
+            ("revision", "revision"),
+            ("date", "date"),
+        ],
+        chosen: |_| true,
+    },
+    Listing {
+        name: "workers",
+        file: "workers.csv",
+        key: &["path", "case", "way"],
+        columns: &[
+            ("path", "path"),
+            ("case", "case"),
+            ("way", "way"),
+            ("workers", "workers"),
+            ("ticks_0", "ticks, worker 0"),
+            ("ticks_1", "worker 1"),
+            ("mpps", "Mpps"),
+            ("round_trip_before", "round trip before"),
+            ("round_trip_after", "and after"),
             ("revision", "revision"),
             ("date", "date"),
         ],

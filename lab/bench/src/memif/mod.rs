@@ -229,7 +229,7 @@ pub fn pin(core: usize) {
 }
 
 /// Ticks that a word takes from one core to the other and back: the median of many.
-fn round_trip() -> u64 {
+pub fn round_trip() -> u64 {
     const TIMES: u64 = 20_000;
     let word = AtomicU64::new(0);
     let mut trips = vec![];
