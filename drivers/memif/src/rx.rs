@@ -282,6 +282,12 @@ fn take_in_place(
     most: usize,
     ip: Option<MacAddress>,
 ) -> Result<(), Broken> {
+    let mut most = most;
+    if ip.is_none() {
+        // What comes in one piece, as far as that goes, and then what does not.
+        let mut burst = lent.burst(cx.pool, frame, cx.interface);
+        most -= receiver.exchange(most, |slot, length| burst.receive(slot, length).map(place))?;
+    }
     receiver.receive(most)?;
     let (mut at, end) = (0, receiver.burst().len());
     while at < end {

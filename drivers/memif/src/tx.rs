@@ -51,7 +51,12 @@ impl TxRing {
         let TxRing { transmitter, lent: Some(lent), parts, .. } = self else { return Ok(0) };
         transmitter.reclaim()?.for_each(|slot| lent.give_back(slot, cx.pool));
         let mut done = 0;
-        for i in 0..batch.len() {
+        if !is_ip && !batch.may_have(Flags::CHAINED) {
+            let count = batch.len();
+            let keep = |i, slot| lent.keep(slot, cx.pool, batch, i).map(place).unwrap_or_default();
+            done = transmitter.send_parts(count, keep);
+        }
+        for i in done..batch.len() {
             parts.clear();
             parts.extend(batch.spans(cx.pool, i).map(place));
             if is_ip {
@@ -63,7 +68,9 @@ impl TxRing {
             }
             match if parts.is_empty() { Sent::TooLong } else { transmitter.send_in_place(parts) } {
                 // All of a packet comes back with its last part.
-                Sent::Yes => lent.keep(transmitter.last_slot(), cx.pool, batch, i),
+                Sent::Yes => {
+                    lent.keep(transmitter.last_slot(), cx.pool, batch, i);
+                }
                 Sent::Full => break,
                 Sent::TooLong => cx.refuse(batch.length(i)),
             }

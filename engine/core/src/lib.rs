@@ -36,7 +36,7 @@ pub mod trace;
 pub mod tx;
 pub mod worker;
 
-pub use buffer::{Backing, Buffers, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
+pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row, Traffic};
 pub use dataplane::{Dataplane, DataplaneError, Injected, InterfaceCounters, Parts, PlacementError, Settings};
 pub use frame::{Frame, RawColumns, VECTOR};

@@ -98,6 +98,9 @@ enum Bench {
         /// Only packets of this length
         #[arg(long)]
         bytes: Option<usize>,
+        /// Only with the daemon's interfaces in this role
+        #[arg(long)]
+        role: Option<memif::Role>,
         /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
@@ -154,6 +157,8 @@ enum Bench {
     /// The other process of `bench memif`
     #[command(hide = true)]
     MemifPeer {
+        /// The daemon's role
+        role: memif::Role,
         /// The daemon's socket
         socket: String,
         /// Bytes of the packets
@@ -178,14 +183,16 @@ fn main() -> ExitCode {
             Bench::Document => document::write(Path::new(".")),
             Bench::Control { csv } => control::run(csv.as_deref()),
             Bench::Api { csv } => api::run(csv.as_deref()),
-            Bench::Memif { bytes, json, csv, isa } => memif::run(bytes, json, csv, isa.unwrap_or_else(Level::best)),
+            Bench::Memif { bytes, role, json, csv, isa } => {
+                memif::run(bytes, role, json, csv, isa.unwrap_or_else(Level::best))
+            }
             Bench::Workers { csv, isa } => workers::run(csv.as_deref(), isa.unwrap_or_else(Level::best)),
             Bench::Products { csv, release, times, holders, compiler } => {
                 products::run((&times, &holders), &release, &compiler, csv.as_deref())
             }
             Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
             Bench::Counted { isa } => instructions::run_counted(isa),
-            Bench::MemifPeer { socket, bytes, core } => memif::run_peer(&socket, bytes, core),
+            Bench::MemifPeer { role, socket, bytes, core } => memif::run_peer(role, &socket, bytes, core),
         },
     };
     match done {

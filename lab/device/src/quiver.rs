@@ -7,7 +7,7 @@ use std::time::Duration;
 use quiver_client::Client;
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
-use quiver_suite::field::{Feature, Function, Pace, Scale, Word as _};
+use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
 use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ use crate::{Busy, Device, Error, Job, MTU, Measure, Port, Usage, cores, ring_siz
 
 /// What errors call it.
 const QUIVER: &str = "quiver";
+/// Packet buffers for each worker where they are shared: both rings of two interfaces, and some on their way.
+const BUFFERS: usize = 16_384;
 /// How long it may take to answer its first command.
 const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How long any other command may take: two million routes are some seconds' work.
@@ -58,6 +60,11 @@ impl Quiver {
         let mut command = Process::command(job, &program, &cores::others(job));
         command.arg("--socket").arg(&socket.there).arg("--api-socket").arg(&api.there).args(["--log-level", "warn"]);
         command.arg("--workers").arg(job.cpus.len().to_string()).arg("--cores").arg(cores::list(&job.cpus));
+        if job.case.buffers == Buffers::ZeroCopy {
+            // All that there may ever be are made at once, since pages that are shared cannot be added.
+            let buffers = BUFFERS * job.cpus.len().max(1);
+            command.arg("--share-buffers").arg("--buffers-limit").arg(buffers.to_string());
+        }
         let process = Process::start(QUIVER, job, &mut command, &[&socket, &api])?;
         let traffic = job.traffic();
         let wires = wires(job, &traffic);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write, pipe};
 use std::time::{Duration, Instant};
 
+use quiver_suite::field::Buffers;
+
 use crate::packet_sockets::{LOST_UNKNOWN, PacketSockets, RING_FULL};
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
@@ -39,10 +41,11 @@ impl Testpmd {
     pub fn start(job: &Job<'_>) -> Result<Testpmd, Error> {
         let program = program(job, "dpdk-testpmd", "let root run `apt-get install dpdk-dev`")?;
         let ring = ring_size(job.case.frame).trailing_zeros();
+        let zero_copy = if job.case.buffers == Buffers::ZeroCopy { "yes" } else { "no" };
         let devices = [0, 1].map(|at| match &job.ports[at] {
             Port::Memif { socket, id } => {
                 let socket = socket.display();
-                format!("--vdev=net_memif{at},role=client,id={id},socket={socket},socket-abstract=no,rsize={ring},bsize=2048")
+                format!("--vdev=net_memif{at},role=client,id={id},socket={socket},socket-abstract=no,rsize={ring},bsize=2048,zero-copy={zero_copy}")
             }
             Port::Host { name, .. } => format!("--vdev=net_af_packet{at},iface={name},qpairs={}", job.cpus.len()),
             Port::Tap { name, .. } => format!("--vdev=net_tap{at},iface={name}"),
@@ -51,7 +54,17 @@ impl Testpmd {
         let others = cores::list(&cores::others(job));
         let places = job.cpus.iter().enumerate().map(|(number, core)| format!(",{}@{core}", number + 1));
         let places = format!("0@({others}){}", places.collect::<String>());
-        let of_device = ["--no-huge", "-m", MEMORY, "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", &places];
+        let of_device = [
+            "--no-huge",
+            "-m",
+            MEMORY,
+            "--no-pci",
+            "--no-shconf",
+            "--no-telemetry",
+            "--single-file-segments",
+            "--lcores",
+            &places,
+        ];
         let queues = job.cpus.len();
         // Frames of several buffers are chains for memif, whatever its MTU says.
         let of_program = [

@@ -6,7 +6,9 @@ use quiver_testbed::Topology;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
+use crate::field::{
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+};
 
 /// One measurement, in all that it consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +27,8 @@ pub struct Case {
     pub device: Device,
     /// How it is joined to the generator.
     pub driver: Driver,
+    /// Where its packets lie.
+    pub buffers: Buffers,
     /// The size of frames.
     pub frame: Frame,
     /// On how many cores the device works.
@@ -60,12 +64,13 @@ impl Case {
         let shape = self.shape_word().map(|word| format!("-{word}")).unwrap_or_default();
         let feature = self.feature_word().map(|word| format!("-{word}")).unwrap_or_default();
         let device = if self.device == Device::Quiver { String::new() } else { format!("-{}", self.device.word()) };
+        let buffers = if self.buffers == Buffers::Copied { String::new() } else { format!("-{}", self.buffers.word()) };
         let pace = if self.pace == Pace::Own { String::new() } else { format!("-{}", self.pace.word()) };
         let load = self.load.map(|load| format!("-{load}")).unwrap_or_default();
         let window = self.window.map(|window| format!("-{window}")).unwrap_or_default();
         let (driver, encap, search) = (self.driver_word(), self.encap_word(), self.search.word());
         let (topology, function) = (self.topology().prefix(), self.function_word());
-        format!("{topology}{driver}-{encap}-{function}{shape}{feature}{device}{pace}{load}{window}-{search}")
+        format!("{topology}{driver}-{encap}-{function}{shape}{feature}{device}{buffers}{pace}{load}{window}-{search}")
     }
 
     /// `64b-1c-<suite>`.
@@ -96,6 +101,9 @@ impl Case {
         tags.extend(self.shape_word().map(upper));
         tags.extend(self.feature_word().map(upper));
         tags.push(upper(self.device.word()));
+        if self.buffers != Buffers::Copied {
+            tags.push(upper(self.buffers.word()));
+        }
         if self.pace != Pace::Own {
             tags.push(upper(self.pace.word()));
         }
@@ -169,6 +177,7 @@ impl Serialize for Case {
         map.serialize_entry("feature", &self.feature)?;
         map.serialize_entry("device", &self.device)?;
         map.serialize_entry("driver", self.driver_word())?;
+        map.serialize_entry("buffers", &self.buffers)?;
         map.serialize_entry("frame", &self.frame.to_string())?;
         map.serialize_entry("cores", &self.cores)?;
         map.serialize_entry("pace", &self.pace)?;
@@ -271,6 +280,7 @@ mod tests {
         feature: Feature::RouteCounters,
         device: Device::Vpp,
         driver: Driver::Memif,
+        buffers: Buffers::Copied,
         frame: Frame::Bytes(64),
         cores: 1,
         pace: Pace::Own,
@@ -291,6 +301,9 @@ mod tests {
         }
         let bgp = Case { shape: Shape::Bgp, search: Search::ClosedLoop, window: Some(Window(8)), ..CASE };
         assert_eq!(bgp.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-bgp-routecount-vpp-w8-closedloop");
+        let shared = Case { buffers: Buffers::ZeroCopy, pace: Pace::Polling, ..CASE };
+        assert_eq!(shared.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-zerocopy-polling-ndrpdr");
+        assert!(shared.tags().contains(&"ZEROCOPY".to_owned()));
         assert!(["BGP", "W8"].iter().all(|tag| bgp.tags().contains(&(*tag).to_owned())), "{:?}", bgp.tags());
         let bridge = Case {
             function: Function::Bridge,

@@ -69,6 +69,15 @@ words! {
 }
 
 words! {
+    /// Where memif's packets lie in the device.
+    Buffers, "buffers":
+    /// They are copied from and to memory of the link.
+    Copied = "copied",
+    /// The device's packet buffers are memory of the link.
+    ZeroCopy = "zerocopy",
+}
+
+words! {
     /// The headers in front of the payload's.
     Encap, "encap":
     /// None but Ethernet.

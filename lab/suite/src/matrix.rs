@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use quiver_control::config::{Data, Entry, Malformed, Node, read_yaml};
 use quiver_control::serde_json::Value;
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
+use crate::field::{
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+};
 use crate::rules::contradiction;
 use crate::{Case, Position};
 
@@ -18,7 +20,7 @@ const CASES_MAX: usize = 100_000;
 const MEMORY_GIB: u16 = 1;
 
 /// The fields of a suite.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "function",
     "scale",
     "shape",
@@ -26,6 +28,7 @@ const FIELDS: [&str; 14] = [
     "feature",
     "device",
     "driver",
+    "buffers",
     "frame",
     "cores",
     "pace",
@@ -65,6 +68,7 @@ struct Matrix {
     features: Vec<Placed<Feature>>,
     devices: Vec<Placed<Device>>,
     drivers: Vec<Placed<Driver>>,
+    buffers: Vec<Placed<Buffers>>,
     frames: Vec<Placed<Frame>>,
     cores: Vec<Placed<u16>>,
     paces: Vec<Placed<Pace>>,
@@ -164,6 +168,7 @@ impl Reader<'_> {
             features: self.words(entries, Some(Feature::None)),
             devices: self.words(entries, Some(Device::Quiver)),
             drivers: self.words(entries, None),
+            buffers: self.words(entries, Some(Buffers::Copied)),
             frames: self.values(entries, "frame", None, "'imix' or 64 to 9000 bytes", Frame::parse),
             cores: self.values(entries, "cores", Some(1), "a number from 1 to 256", |word| number(word, CORES_MAX)),
             paces: self.words(entries, Some(Pace::Own)),
@@ -280,7 +285,7 @@ fn number(word: &str, max: u16) -> Option<u16> {
 }
 
 impl Matrix {
-    fn lengths(&self) -> [usize; 13] {
+    fn lengths(&self) -> [usize; 14] {
         [
             self.functions.len(),
             self.scales.len(),
@@ -289,6 +294,7 @@ impl Matrix {
             self.features.len(),
             self.devices.len(),
             self.drivers.len(),
+            self.buffers.len(),
             self.paces.len(),
             self.searches.len(),
             self.loads.len(),
@@ -304,19 +310,20 @@ impl Matrix {
     }
 
     /// A case by its number, and where its fields stand; the last field changes first.
-    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 13]) {
+    fn case(&self, point: usize) -> (Case, [(&'static str, Position); 14]) {
         let mut rest = point;
-        let mut at = [0; 13];
+        let mut at = [0; 14];
         for (at, length) in at.iter_mut().zip(self.lengths()).rev() {
             *at = rest % length;
             rest /= length;
         }
-        let [function, scale, shape, encap, feature, device, driver, pace, search, load, window, frame, cores] = at;
+        let [function, scale, shape, encap, feature, device, driver, buffers, pace, search, load, window, frame, cores] =
+            at;
         let (function, scale, shape) = (self.functions[function], self.scales[scale], self.shapes[shape]);
         let (encap, window) = (self.encaps[encap], self.windows[window]);
         let (feature, device, driver) = (self.features[feature], self.devices[device], self.drivers[driver]);
         let (pace, search, load) = (self.paces[pace], self.searches[search], self.loads[load]);
-        let (frame, cores) = (self.frames[frame], self.cores[cores]);
+        let (buffers, frame, cores) = (self.buffers[buffers], self.frames[frame], self.cores[cores]);
         let case = Case {
             function: function.value,
             scale: scale.value,
@@ -325,6 +332,7 @@ impl Matrix {
             feature: feature.value,
             device: device.value,
             driver: driver.value,
+            buffers: buffers.value,
             frame: frame.value,
             cores: cores.value,
             pace: pace.value,
@@ -342,6 +350,7 @@ impl Matrix {
             (Feature::FIELD, feature.at),
             (Device::FIELD, device.at),
             (Driver::FIELD, driver.at),
+            (Buffers::FIELD, buffers.at),
             (Pace::FIELD, pace.at),
             (Search::FIELD, search.at),
             ("load", load.at),
@@ -444,7 +453,7 @@ mod tests {
             (
                 &GOOD.replace("cores", "core"),
                 "a.yaml:5:5: 'core' is no field of a suite; fields are function, scale, \
-                shape, encap, feature, device, driver, frame, cores, pace, search, load, window, memory-gib",
+                shape, encap, feature, device, driver, buffers, frame, cores, pace, search, load, window, memory-gib",
             ),
             (
                 &GOOD.replace("    search: mrr\n", ""),

@@ -1,6 +1,8 @@
 //! What cannot be measured together.
 
-use crate::field::{Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word};
+use crate::field::{
+    Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
+};
 use crate::{Case, bgp};
 
 /// Two fields that contradict each other.
@@ -19,7 +21,21 @@ pub struct Contradiction {
 /// The first contradiction of a case.
 pub fn contradiction(case: &Case) -> Option<Contradiction> {
     let Case {
-        function, scale, shape, encap, feature, device, driver, frame, cores, pace, search, load, window, ..
+        function,
+        scale,
+        shape,
+        encap,
+        feature,
+        device,
+        driver,
+        buffers,
+        frame,
+        cores,
+        pace,
+        search,
+        load,
+        window,
+        ..
     } = *case;
     let clash = |field: &'static str, value: &str, other: &'static str, by: &str, remedy| {
         Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
@@ -31,6 +47,10 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         }
         (Device::Testpmd, Driver::Pg) => return with_driver("testpmd is joined by 'memif', 'tap' or 'veth'"),
         _ => {}
+    }
+    if buffers == Buffers::ZeroCopy && driver != Driver::Memif {
+        let remedy = "only memif can do without a copy: 'copied', or driver 'memif'";
+        return clash(Buffers::FIELD, buffers.word(), Driver::FIELD, driver.word(), remedy);
     }
     let with_function = |remedy| clash(Function::FIELD, function.word(), Device::FIELD, device.word(), remedy);
     match (device, function) {

@@ -195,6 +195,42 @@ impl Receiver {
         self.taken = taken as u16;
         Ok(taken)
     }
+    /// Of a slave whose packets are taken where they are: shows `take` packets of one buffer each by their place in the
+    /// ring and their length, `most` at most, up to the first that is none or that `take` gives nothing for, or up to the
+    /// ring's end. What it gives is posted instead, and the packet's buffer is the caller's. Returns how many it took.
+    #[inline(always)]
+    pub fn exchange(
+        &mut self,
+        most: usize,
+        mut take: impl FnMut(usize, u32) -> Option<Place>,
+    ) -> Result<usize, Broken> {
+        self.release();
+        let waiting = usize::from(self.waiting()?).min(most);
+        if waiting == 0 {
+            return Ok(0);
+        }
+        if self.ring.regions().is_lost() {
+            return Err(Broken::Lost);
+        }
+        let Kind::Slave { posted, places } = &mut self.kind else { return Ok(0) };
+        let first = self.ring.slot(self.next);
+        let own = places.get_mut(first..).unwrap_or_default();
+        let mut taken = 0;
+        for (i, (cell, place)) in self.ring.stretch(self.next, waiting).iter().zip(own).enumerate() {
+            let described = bounded(cell, Some(place));
+            if described.has_next | (described.length == 0) {
+                break;
+            }
+            let Some(other) = take(first + i, described.length) else { break };
+            *place = other;
+            // All buffers are posted when none is taken, so the one behind the last is in the place of the first.
+            empty(other).store(cell);
+            taken += 1;
+        }
+        (self.next, *posted) = (self.next.wrapping_add(taken), posted.wrapping_add(taken));
+        self.ring.set_head(*posted);
+        Ok(taken.into())
+    }
     /// Copies a fragment's bytes; `to` is as long as they are. False if they do not lie where they may.
     #[inline(always)]
     #[must_use]

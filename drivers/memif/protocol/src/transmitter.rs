@@ -235,6 +235,17 @@ impl Transmitter {
         }
         Sent::Yes
     }
+    /// The same for packets of one part each, `count` at most, as many as there is room for. `place` is told the number of
+    /// each, and its place in the ring. Returns how many.
+    #[inline(always)]
+    pub fn send_parts(&mut self, count: usize, mut place: impl FnMut(usize, usize) -> Place) -> usize {
+        let n = self.free.min(u16::try_from(count).unwrap_or(u16::MAX));
+        for i in 0..n {
+            let place = place(i.into(), self.ring.slot(self.next));
+            self.fill(place, place.length as usize, false);
+        }
+        n.into()
+    }
     /// Of a slave: the places in the ring that the master has given back since the last call, the oldest first. They may
     /// be filled now, and others may not, even if the master gives them back meanwhile: what is in them is still lent. So
     /// this takes the place of [`Transmitter::begin`] where packets are sent in place.

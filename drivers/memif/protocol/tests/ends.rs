@@ -3,7 +3,9 @@
 mod pair;
 
 use pair::{Pair, pair};
-use quiver_memif_protocol::receiver::{Place, Whole, packets};
+use quiver_memif_protocol::link::ring_bytes;
+use quiver_memif_protocol::receiver::{Fragment, Place, Whole, packets};
+use quiver_memif_protocol::ring::Descriptor;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
 
@@ -226,4 +228,70 @@ fn only_places_that_came_back_are_filled_again() {
     assert_eq!(lender.send_in_place(&[place]), Sent::Full);
     lender.publish();
     assert!(lender.reclaim().expect("honest").eq(10..30));
+}
+
+/// A slave takes packets where they are, posts empty buffers instead, and sends the packets on from where they are.
+#[test]
+fn packets_are_exchanged_for_empty_buffers() {
+    const LENGTHS: [usize; 5] = [60, 61, 100, 62, 64];
+    let Pair { mut master, slave } = pair(1, 1, 3, 64);
+    let place = |at: u16| Place { region: 0, offset: 2 * ring_bytes(3) as u32 + 64 * u32::from(at), length: 64 };
+    let mut rx = Receiver::slave(slave.link.receive[0].ring.clone(), place);
+    let mut tx = Transmitter::slave(slave.link.transmit[0].ring.clone(), |_| Place::default());
+    rx.start();
+    let (mut posted, mut spare): (Vec<_>, Vec<_>) = ((0..8).map(place).collect(), (8..16).map(place).collect());
+    let mut sent = [Place::default(); 8];
+    for round in 0..20 {
+        let bytes = |length: usize| vec![round * 5 + length as u8; length];
+        master.tx[0].begin().expect("honest");
+        for length in LENGTHS {
+            let packet = bytes(length);
+            assert_eq!(master.tx[0].send(length, [&packet[..]].into_iter()), Ok(Sent::Yes));
+        }
+        master.tx[0].publish();
+        let mut ours: Vec<Place> = vec![];
+        let mut exchange = |rx: &mut Receiver, ours: &mut Vec<Place>| {
+            let take = |slot: usize, length| {
+                let other = spare.pop()?;
+                ours.push(Place { length, ..std::mem::replace(&mut posted[slot], other) });
+                Some(other)
+            };
+            rx.exchange(8, take).expect("honest")
+        };
+        // At the ring's end it stops, too.
+        while exchange(&mut rx, &mut ours) > 0 {}
+        assert_eq!(ours.len(), 2, "the third one has two parts");
+        assert_eq!(rx.receive(1).expect("honest").len(), 2);
+        rx.release();
+        while exchange(&mut rx, &mut ours) > 0 {}
+        assert_eq!(ours.len(), 4);
+        for slot in tx.reclaim().expect("honest") {
+            spare.push(Place { length: 64, ..sent[slot] });
+        }
+        let count = tx.send_parts(ours.len(), |i, slot| {
+            sent[slot] = ours[i];
+            ours[i]
+        });
+        assert_eq!(count, 4);
+        tx.publish();
+        let came = master.rx[0].receive(8).expect("honest").to_vec();
+        let read = |part: &Fragment| {
+            let mut bytes = vec![0; part.place.length as usize];
+            assert!(master.rx[0].read(part, &mut bytes));
+            bytes
+        };
+        assert!(came.iter().map(read).eq([60, 61, 62, 64].map(bytes)));
+        master.rx[0].release();
+    }
+    assert_eq!(tx.reclaim().expect("honest").count(), 4);
+    assert_eq!(tx.send_parts(9, |_, _| place(0)), 8, "no more than there is room for");
+    master.tx[0].begin().expect("honest");
+    assert_eq!(master.tx[0].send(60, [&[0; 60][..]].into_iter()), Ok(Sent::Yes));
+    master.tx[0].publish();
+    assert_eq!(rx.exchange(8, |_, _| None), Ok(0), "nothing is given for it");
+    assert_eq!(rx.waiting(), Ok(1));
+    // A length that its buffer has not is no packet.
+    let lie = Descriptor { has_next: false, region: 0, length: 65, offset: 0 };
+    (0..8).for_each(|slot| rx.ring().set_descriptor(slot, lie));
+    assert_eq!(rx.exchange(8, |_, _| Some(place(0))), Ok(0));
 }

@@ -83,14 +83,21 @@ impl Lent {
         frame.push_raw(first, rx);
         true
     }
-    /// Takes packet `i` out of a batch and holds it in a slot, whose earlier packet is taken back.
-    #[inline]
-    pub fn keep(&mut self, slot: usize, pool: &mut Pool, batch: &mut Batch, i: usize) {
+    /// Begins to receive packets of one buffer each, which costs less than [`Lent::receive`].
+    #[inline(always)]
+    pub fn burst<'a>(&'a mut self, pool: &'a mut Pool, frame: &'a mut Frame, rx: u16) -> Burst<'a> {
         self.home.check(pool);
-        if let Some(raw) = batch.take_raw(pool, i) {
-            self.give_back(slot, pool);
-            self.slots[slot] = raw;
-        }
+        Burst { slots: &mut self.slots, home: &self.home, pool, frame, rx }
+    }
+    /// Takes packet `i` out of a batch and holds it in a slot, whose earlier packet is taken back. Says where its first part
+    /// lies; None, and nothing changed, if it was taken out before.
+    #[inline(always)]
+    pub fn keep(&mut self, slot: usize, pool: &mut Pool, batch: &mut Batch, i: usize) -> Option<Span> {
+        self.home.check(pool);
+        let raw = batch.take_raw(pool, i)?;
+        self.give_back(slot, pool);
+        self.slots[slot] = raw;
+        Some(pool.first_span(raw))
     }
     /// Takes back what is in a slot.
     #[inline]
@@ -101,6 +108,31 @@ impl Lent {
         }
     }
 }
+
+/// Packets that are received where they are, one after the other; see [`Lent::burst`].
+pub struct Burst<'a> {
+    slots: &'a mut [Raw],
+    home: &'a Buffers,
+    pool: &'a mut Pool,
+    frame: &'a mut Frame,
+    rx: u16,
+}
+impl Burst<'_> {
+    /// Makes a packet of the first `length` bytes of a slot's buffer, and appends it to the frame. Returns the empty buffer that
+    /// is lent in its place; None, and nothing changed, where [`Lent::receive`] would say no.
+    #[inline(always)]
+    pub fn receive(&mut self, slot: usize, length: u32) -> Option<Span> {
+        let held = self.slots.get_mut(slot).filter(|raw| raw.buffer != END && length as usize <= SEGMENT_MAX)?;
+        if self.frame.room() == 0 {
+            return None;
+        }
+        let new = self.pool.allocate()?;
+        let old = std::mem::replace(held, Raw { buffer: new, ..NOTHING });
+        self.frame.push_raw(Raw { length, ..old }, self.rx);
+        Some(empty(self.home, new))
+    }
+}
+
 fn empty(home: &Buffers, id: u32) -> Span {
     Span { offset: home.offset(id, HEADROOM), length: SEGMENT_MAX as u32 }
 }

@@ -12,7 +12,7 @@ mod memory;
 mod packet;
 mod pool;
 
-pub use lent::{Lent, Span};
+pub use lent::{Burst, Lent, Span};
 pub use memory::{Backing, DATA, HEADROOM, Offload, SEGMENT_MAX, STRIDE};
 pub(crate) use packet::Raw;
 pub use packet::{Flags, Packet, Scatter};

@@ -400,6 +400,12 @@ impl Pool {
             Some(super::Span { offset, length: range.len() as u32 })
         })
     }
+    /// Where the first part of a packet lies there; of one buffer, all of it.
+    #[inline(always)]
+    pub(super) fn first_span(&self, raw: Raw) -> super::Span {
+        let range = self.range(raw);
+        super::Span { offset: raw.buffer as u64 * STRIDE as u64 + range.start as u64, length: range.len() as u32 }
+    }
     pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
         raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
     }

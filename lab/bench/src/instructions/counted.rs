@@ -42,7 +42,7 @@ pub fn run(level: Level) -> Result<(), String> {
 /// 16 batches go through the caches and the next 16 past them, whatever the clock says, so each kind has counts of its own. A
 /// filling is one batch of nodes, and two of a product, which carries packets by the burst.
 fn through_memif(level: Level, fusion: bool) -> Result<(), String> {
-    let mut bench = memif::Bench::new(level, fusion)?;
+    let mut bench = memif::Bench::new(level, fusion, memif::Role::Master)?;
     let (mut from, mut to) = bench.peers()?;
     let (packets, past) = (256, if fusion { 10 } else { 20 });
     for filling in 0..past + FILLINGS {

@@ -21,8 +21,32 @@ use serde::Serialize;
 
 use crate::graph::{cpu, reading};
 use crate::machine::Machine;
-use peer::Peer;
+use clap::ValueEnum;
 pub use peer::run as run_peer;
+use peer::{Peer, socket_of};
+
+/// What the daemon's interfaces are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Role {
+    /// Masters: packets are copied, to and from memory of the peers.
+    Master,
+    /// Slaves: packets are copied, to and from memory of the daemon.
+    Slave,
+    /// Slaves that let their peers use the daemon's packet buffers.
+    Shared,
+}
+impl Role {
+    const ALL: [Role; 3] = [Role::Master, Role::Slave, Role::Shared];
+
+    /// What rows call a placement of daemon and peers. Rows without a word for the role are of masters.
+    fn placement(self, between: &str) -> String {
+        match self {
+            Role::Master => between.to_owned(),
+            Role::Slave => format!("{between}; slaves"),
+            Role::Shared => format!("{between}; slaves without copies"),
+        }
+    }
+}
 
 /// Bytes of the packets.
 const SIZES: [usize; 8] = [64, 128, 256, 512, 1024, 1518, 4096, 9000];
@@ -40,8 +64,8 @@ const CORES: [usize; 2] = [0, 1];
 /// A row of the result. Ticks are those of the time stamp counter.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// `one process` or `two processes`.
-    pub placement: &'static str,
+    /// `one process` or `two processes`, and in which role the daemon is.
+    pub placement: String,
     /// Bytes of the packets.
     pub bytes: usize,
     /// `nodes`, or the name of the product.
@@ -54,15 +78,24 @@ pub struct Row {
     pub round_trip: Option<(u64, u64)>,
 }
 
-/// Measures everything, or one length only, prints it, and appends it to a file.
-pub fn run(only: Option<usize>, json: bool, csv: Option<PathBuf>, level: Level) -> Result<(), String> {
+/// Measures everything, or one length or role only, prints it, and appends it to a file.
+pub fn run(
+    only: Option<usize>,
+    role: Option<Role>,
+    json: bool,
+    csv: Option<PathBuf>,
+    level: Level,
+) -> Result<(), String> {
+    let roles = role.map_or(Role::ALL.to_vec(), |role| vec![role]);
     let sizes: Vec<_> = only.map_or(SIZES.to_vec(), |bytes| vec![bytes]);
     // Asked for first: later this thread stays on one core.
     let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
-    let (mut rows, backing) = in_one_process(&sizes, level)?;
-    for bytes in sizes.into_iter().filter(|_| has_cores) {
-        eprintln!("two processes, {bytes} bytes ...");
-        rows.push(between_processes(level, bytes)?);
+    let cases: Vec<_> = roles.into_iter().flat_map(|role| sizes.iter().map(move |&bytes| (role, bytes))).collect();
+    let (mut rows, backing) = in_one_process(&cases, level)?;
+    for (role, bytes) in cases.into_iter().filter(|_| has_cores) {
+        let placement = role.placement("two processes");
+        eprintln!("{placement}, {bytes} bytes ...");
+        rows.push(between_processes(placement, level, role, bytes)?);
     }
     let machine = Machine::here(backing, level);
     match json {
@@ -77,34 +110,41 @@ pub struct Bench {
     pub daemon: Daemon,
     /// How packets go.
     pub way: String,
-    /// The daemon's socket.
+    /// The daemon's socket, or what its peers' begin with.
     socket: String,
+    role: Role,
 }
 
 impl Bench {
-    /// A daemon with two masters on one socket, cross-connected.
-    pub fn new(level: Level, fusion: bool) -> Result<Bench, String> {
-        let setup = Setup { level, fusion, buffers: 16_384, ..Setup::default() };
+    /// A daemon with two interfaces of a role, cross-connected.
+    pub fn new(level: Level, fusion: bool, role: Role) -> Result<Bench, String> {
+        let setup = Setup { level, fusion, buffers: 16_384, share_buffers: role == Role::Shared, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         // Abstract names vanish with their owner; the daemon of the last row may not be gone yet.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let socket = format!("abstract:quiver-bench-{}-{number}", std::process::id());
-        for line in [
-            &format!("create memif socket id 1 filename {socket}"),
-            "create interface memif id 0 socket-id 1 master",
-            "create interface memif id 1 socket-id 1 master",
-            "set interface l2 xconnect memif1/0 memif1/1",
-            "set interface l2 xconnect memif1/1 memif1/0",
-            "set interface state memif1/0 up",
-            "set interface state memif1/1 up",
-        ] {
+        let word = if role == Role::Master { "master" } else { "slave" };
+        let second = if role == Role::Master { 1 } else { 2 };
+        let mut lines = vec![];
+        for id in 0..second {
+            lines.push(format!("create memif socket id {} filename {}", id + 1, socket_of(role, &socket, id)));
+        }
+        lines.extend([
+            format!("create interface memif id 0 socket-id 1 {word} ring-size 2048"),
+            format!("create interface memif id 1 socket-id {second} {word} ring-size 2048"),
+            format!("set interface l2 xconnect memif1/0 memif{second}/1"),
+            format!("set interface l2 xconnect memif{second}/1 memif1/0"),
+            "set interface state memif1/0 up".to_owned(),
+            format!("set interface state memif{second}/1 up"),
+        ]);
+        for line in &lines {
             daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
         }
         let product =
             daemon.control().room::<Dataplane>().queues().first().and_then(|queue| queue.product.clone().ok());
         let way = product.map_or("nodes".to_owned(), |name| format!("fused: {name}"));
-        Ok(Bench { daemon, way, socket })
+        Ok(Bench { daemon, way, socket, role })
     }
     /// Lets time pass for the control task.
     fn advance(&mut self) -> Result<(), String> {
@@ -112,10 +152,12 @@ impl Bench {
     }
     /// Connects the peers that send and receive.
     pub fn peers(&mut self) -> Result<(Peer, Peer), String> {
-        let (mut from, mut to) = (Peer::connect(&self.socket, 0)?, Peer::connect(&self.socket, 1)?);
+        let peer = |id| Peer::join(self.role, &self.socket, id);
+        let (mut from, mut to) = (peer(0)?, peer(1)?);
         for _ in 0..2000 {
             self.advance()?;
-            if from.poll()? & to.poll()? {
+            // A slave posts its buffers when it has heard that it is connected.
+            if from.poll()? & to.poll()? & from.has_room()? {
                 return Ok((from, to));
             }
         }
@@ -144,10 +186,10 @@ impl Bench {
 }
 
 /// All lengths and ways, which take turns window by window: where the machine is slow for a while, it is so for all.
-fn in_one_process(sizes: &[usize], level: Level) -> Result<(Vec<Row>, Backing), String> {
+fn in_one_process(cases: &[(Role, usize)], level: Level) -> Result<(Vec<Row>, Backing), String> {
     let (mut benches, mut backing) = (vec![], Backing::Plain);
-    for (bytes, fusion) in sizes.iter().flat_map(|&bytes| [(bytes, false), (bytes, true)]) {
-        let mut bench = Bench::new(level, fusion)?;
+    for (&(role, bytes), fusion) in cases.iter().flat_map(|case| [(case, false), (case, true)]) {
+        let mut bench = Bench::new(level, fusion, role)?;
         backing = bench.daemon.control().room::<Dataplane>().buffers().backing();
         let peers = bench.peers()?;
         benches.push((bench, peers, bytes, vec![]));
@@ -160,18 +202,13 @@ fn in_one_process(sizes: &[usize], level: Level) -> Result<(Vec<Row>, Backing), 
             windows.push(bench.window(peers, *bytes)?);
         }
     }
-    let rows =
-        benches.into_iter().map(|(bench, _, bytes, windows)| row("one process", bytes, bench.way, windows, None));
+    let rows = benches
+        .into_iter()
+        .map(|(bench, _, bytes, windows)| row(bench.role.placement("one process"), bytes, bench.way, windows, None));
     Ok((rows.collect(), backing))
 }
 
-fn row(
-    placement: &'static str,
-    bytes: usize,
-    way: String,
-    mut windows: Vec<f64>,
-    round_trip: Option<(u64, u64)>,
-) -> Row {
+fn row(placement: String, bytes: usize, way: String, mut windows: Vec<f64>, round_trip: Option<(u64, u64)>) -> Row {
     windows.sort_by(f64::total_cmp);
     Row { placement, bytes, way, ticks: windows[windows.len() / 2], least: windows[0], round_trip }
 }
@@ -185,19 +222,22 @@ impl Drop for Running {
     }
 }
 
-fn between_processes(level: Level, bytes: usize) -> Result<Row, String> {
+fn between_processes(placement: String, level: Level, role: Role, bytes: usize) -> Result<Row, String> {
     pin(CORES[0]);
     let before = round_trip();
-    let mut bench = Bench::new(level, true)?;
+    let mut bench = Bench::new(level, true, role)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut peer = Command::new(this);
-    peer.args(["memif-peer", &bench.socket, &bytes.to_string(), &CORES[1].to_string()]);
+    let word = role.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    peer.args(["memif-peer", &word, &bench.socket, &bytes.to_string(), &CORES[1].to_string()]);
     let _peer = Running(peer.spawn().map_err(|error| format!("the peer cannot start: {error}"))?);
     let start = Instant::now();
     while bench.daemon.workers()[0].counters().busy_turns.get() < 100 {
         if start.elapsed() > Duration::from_secs(60) {
             return Err("the peer sends nothing".into());
         }
+        // The daemon's clock is ours to move: where it ran ahead of the peer's, it would give the peer up.
+        std::thread::sleep(Duration::from_millis(1));
         bench.advance()?;
     }
     let worker = &mut bench.daemon.workers()[0];
@@ -218,7 +258,7 @@ fn between_processes(level: Level, bytes: usize) -> Result<Row, String> {
     if windows.is_empty() {
         return Err("nothing was forwarded".into());
     }
-    Ok(row("two processes", bytes, way, windows, Some((before, round_trip()))))
+    Ok(row(placement, bytes, way, windows, Some((before, round_trip()))))
 }
 
 /// Keeps this thread on a core; where that is not allowed, the figures say so by their spread.

@@ -1,26 +1,38 @@
-//! What sends and receives at the other end: slaves without an engine.
+//! What sends and receives at the other end: slaves or masters without an engine.
 
+use quiver_memif_protocol::message::Init;
 use quiver_memif_protocol::receiver::packets;
 use quiver_memif_protocol::transmitter::Sent;
 use quiver_memif_protocol::{
-    Channel, Established, Handshake, Mode, Progress, Receiver, Refusal, Request, Secret, Storage, Transmitter,
+    Channel, Established, Handshake, Listener, Mode, Progress, Receiver, Refusal, Request, Secret, Storage, Terms,
+    Transmitter,
 };
 
-use super::pin;
+use super::{Role, pin};
 
 /// Descriptors in a ring, as a power of two: room for a filling of the longest packets.
 const LOG2_RING: u8 = 11;
 
-/// One slave with a ring in each direction.
+/// One end with a ring in each direction.
 pub struct Peer {
-    handshake: Handshake,
+    control: Control,
     ends: Option<(Receiver, Transmitter)>,
+}
+enum Control {
+    /// A master to which nobody has connected yet.
+    Listens(Listener),
+    Connected(Handshake),
 }
 
 impl Peer {
-    /// Connects to a socket for the interface of this number.
-    pub fn connect(socket: &str, id: u32) -> Result<Peer, String> {
-        let address = socket.parse().map_err(|error| format!("{socket}: {error}"))?;
+    /// Joins the daemon's interface of this number, which has that role, at a socket.
+    pub fn join(role: Role, socket: &str, id: u32) -> Result<Peer, String> {
+        let address = socket_of(role, socket, id);
+        let address = address.parse().map_err(|error| format!("{address}: {error}"))?;
+        if role != Role::Master {
+            let listener = Listener::bind(&address).map_err(|error| error.to_string())?;
+            return Ok(Peer { control: Control::Listens(listener), ends: None });
+        }
         let channel = Channel::connect(&address).map_err(|error| error.to_string())?;
         let request = Request {
             id,
@@ -34,14 +46,17 @@ impl Peer {
         };
         let storage = Storage { buffer: 2048, shared: None };
         let handshake = Handshake::slave(channel.ok_or("nobody listens")?, request, storage);
-        Ok(Peer { handshake, ends: None })
+        Ok(Peer { control: Control::Connected(handshake), ends: None })
     }
-    /// Takes what the master has said. Whether packets may pass.
+    /// Takes what the other end has said. Whether packets may pass.
     pub fn poll(&mut self) -> Result<bool, String> {
+        if let Control::Listens(listener) = &self.control {
+            let Some(channel) = listener.accept().map_err(|error| error.to_string())? else { return Ok(false) };
+            self.control = Control::Connected(Handshake::master(channel, "bench").map_err(|error| error.to_string())?);
+        }
+        let Control::Connected(handshake) = &mut self.control else { return Ok(false) };
         loop {
-            // A slave is asked for nothing.
-            let progress = self.handshake.advance(|_| Err(Refusal::UnknownId)).map_err(|end| end.to_string())?;
-            match progress {
+            match handshake.advance(admit).map_err(|end| end.to_string())? {
                 Progress::Quiet => break,
                 Progress::Answered => {}
                 Progress::Established(established) => {
@@ -56,6 +71,10 @@ impl Peer {
             }
         }
         Ok(self.ends.is_some())
+    }
+    /// Whether there is room for a packet.
+    pub fn has_room(&mut self) -> Result<bool, String> {
+        self.ends.as_mut().map_or(Ok(false), |(_, tx)| Ok(tx.begin().map_err(|broken| broken.to_string())? > 0))
     }
     /// Sends up to `count` packets of this length; returns how many there was room for.
     fn send(&mut self, bytes: usize, count: usize) -> Result<usize, String> {
@@ -101,11 +120,21 @@ impl Peer {
     }
 }
 
+/// A master takes everybody.
+fn admit(_: &Init) -> Result<Terms, Refusal> {
+    Ok(Terms { mode: Mode::Ethernet, secret: Secret::NONE, interface: "peer".into() })
+}
+
+/// Where the daemon's interface of this number meets its peer. Peers that are masters listen each for themselves.
+pub fn socket_of(role: Role, socket: &str, id: u32) -> String {
+    if role == Role::Master { socket.to_owned() } else { format!("{socket}-{id}") }
+}
+
 /// The process at the other end: sends by interface 0 as fast as it can, and takes what comes by interface 1, until the
 /// daemon closes the connection.
-pub fn run(socket: &str, bytes: usize, core: usize) -> Result<(), String> {
+pub fn run(role: Role, socket: &str, bytes: usize, core: usize) -> Result<(), String> {
     pin(core);
-    let (mut from, mut to) = (Peer::connect(socket, 0)?, Peer::connect(socket, 1)?);
+    let (mut from, mut to) = (Peer::join(role, socket, 0)?, Peer::join(role, socket, 1)?);
     let mut turns = 0u32;
     loop {
         // Control messages are rare.

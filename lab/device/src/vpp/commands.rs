@@ -1,6 +1,6 @@
 //! What VPP is told, as its users type it.
 
-use quiver_suite::field::{Function, Pace, Word as _};
+use quiver_suite::field::{Buffers, Function, Pace, Word as _};
 use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
 
 use crate::{Job, MTU, Port, ring_size, routes};
@@ -73,12 +73,13 @@ fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interf
     match &job.ports[at] {
         Port::Memif { socket, id } => {
             let (number, queues, rings) = (job.socket_number(at), job.cpus.len(), ring_size(job.case.frame));
+            let copies = if job.case.buffers == Buffers::ZeroCopy { "" } else { "no-zero-copy" };
             if number == at + 1 {
                 commands.push(format!("create memif socket id {number} filename {}", socket.display()));
             }
             commands.push(format!(
                 "create interface memif id {id} socket-id {number} slave ring-size {rings} buffer-size 2048 rx-queues \
-                 {queues} tx-queues {queues} hw-addr {}",
+                 {queues} tx-queues {queues} {copies} hw-addr {}",
                 side.gateway
             ));
         }
