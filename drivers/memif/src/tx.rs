@@ -56,7 +56,8 @@ impl TxRing {
             let keep = |i, slot| lent.keep(slot, cx.pool, batch, i).map(place).unwrap_or_default();
             done = transmitter.send_parts(count, keep);
         }
-        for i in done..batch.len() {
+        while done < batch.len() {
+            let i = done;
             parts.clear();
             parts.extend(batch.spans(cx.pool, i).map(place));
             if is_ip {

@@ -155,7 +155,7 @@ mod tests {
     fn two_devices_cost_the_mean_and_use_the_sum() {
         let usage = |spent, packets| Usage {
             cpu: Duration::from_secs(1),
-            busy: Some(Busy { measure: Measure::ThreadTicks, spent, packets }),
+            busy: Some(Busy { measure: Measure::ThreadTicks, spent, off_core: None, packets }),
         };
         let both = together(usage(100.0, 10), usage(300.0, 10));
         assert_eq!((both.cpu, both.busy), (Duration::from_secs(2), usage(400.0, 20).busy));

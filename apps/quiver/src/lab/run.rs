@@ -22,6 +22,11 @@ use super::keep::{self, Keep, Kept};
 use super::{LabError, lacking, select, testbed, within};
 use crate::show;
 
+/// What devices in turns are compared by: the figure of the search, such as a rate; and the ticks that a packet costs the
+/// device, if both count them, which mean more than a rate that the generator limits.
+const COMPARED: [&str; 2] = ["figure", TICKS];
+/// The unit of what packets cost, where that is known so well.
+const TICKS: &str = "ticks";
 /// How sure the interval of a ratio is.
 const CONFIDENCE: f64 = 0.95;
 /// Where there is no terminal, progress is told so often.
@@ -186,8 +191,8 @@ struct Runner {
 }
 
 impl Runner {
-    /// Runs a case, keeps its document, and tells the number that it is compared by.
-    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Option<f64> {
+    /// Runs a case, keeps its document, and tells the numbers that it is compared by.
+    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> [Option<f64>; COMPARED.len()] {
         let name = case.name();
         display.begin(&name);
         let is_quiver = case.device == Device::Quiver;
@@ -198,12 +203,12 @@ impl Runner {
                 Ok(document) => document,
                 Err(Error::Interrupted) => {
                     summary.is_interrupted = true;
-                    return None;
+                    return [None; _];
                 }
                 Err(error) => {
                     display.say(&format!("{name}: skipped: {error}"));
                     *summary.skipped.entry(error.to_string()).or_default() += 1;
-                    return None;
+                    return [None; _];
                 }
             };
         let place = match self.keep.write(&document) {
@@ -224,7 +229,8 @@ impl Runner {
             "figure": headline.map(|(name, value, unit)| json!({"name": name, "value": value, "unit": unit})),
             "document": place,
         }));
-        headline.map(|(_, value, _)| value)
+        let ticks = cost(&document).filter(|(_, unit)| *unit == TICKS).map(|(cost, _)| cost);
+        [headline.map(|(_, value, _)| value), ticks]
     }
 
     /// Runs the devices of each group in turns, and compares them.
@@ -238,7 +244,7 @@ impl Runner {
         for group in groups {
             let mut rounds = Vec::new();
             for round in 0..times {
-                let mut found = vec![None; group.len()];
+                let mut found = vec![[None; COMPARED.len()]; group.len()];
                 let mut places: Vec<usize> = (0..group.len()).collect();
                 if order(seed, round)[0] == Side::Current {
                     places.reverse();
@@ -252,7 +258,14 @@ impl Runner {
                 }
                 rounds.push(found);
             }
-            for Comparison { device, with, ratio } in compare(group, &rounds, confidence) {
+            let columns = COMPARED.iter().enumerate().flat_map(|(at, what)| {
+                let column = |round: &Vec<[Option<f64>; COMPARED.len()]>| round.iter().map(|found| found[at]).collect();
+                let rounds: Vec<Vec<Option<f64>>> = rounds.iter().map(column).collect();
+                let comparisons = compare(group, &rounds, confidence).into_iter();
+                let known = comparisons.filter(|comparison| *what != TICKS || comparison.ratio.is_ok());
+                known.map(move |comparison| (*what, comparison))
+            });
+            for (what, Comparison { device, with, ratio }) in columns {
                 let (name, device, with) = (group[0].name(), device.word(), with.word());
                 let (text, value) = match ratio {
                     Ok(ratio) => {
@@ -263,14 +276,22 @@ impl Runner {
                     }
                     Err(error) => (error.to_string(), Value::from(error.to_string())),
                 };
-                display.say(&format!("{name}: {device} by {with}: {text}"));
+                display.say(&format!("{name}: {what}, {device} by {with}: {text}"));
                 summary.ratios.push(json!({
-                    "case": name, "device": device, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
+                    "case": name, "of": what, "device": device, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
                 }));
             }
         }
         display.end();
     }
+}
+
+/// What a packet of the last trial cost, and in what.
+fn cost(document: &Document) -> Option<(f64, &'static str)> {
+    let trials = &document.quiver.as_ref()?.trials;
+    let busy = serde_json::to_value(trials.iter().rev().find_map(|trial| trial.busy.as_ref())?).ok()?;
+    let ticks = busy["ticks_per_packet"].as_f64().map(|ticks| (ticks, TICKS));
+    ticks.or_else(|| Some((busy["nanoseconds_per_packet"].as_f64()?, "ns of CPU")))
 }
 
 /// What a document found, in a line.
@@ -281,14 +302,7 @@ fn told(document: &Document) -> String {
     let figures = document.quiver.as_ref().map_or(&[][..], |extension| &extension.figures);
     let shares = figures.iter().any(|figure| figure.name == OVERSUBSCRIBED);
     let limited = if shares { format!(", oversubscribed{limited}") } else { limited };
-    let cost = trials.iter().rev().find_map(|trial| trial.busy.as_ref());
-    let cost = cost.and_then(|busy| serde_json::to_value(busy).ok()).map(|busy| {
-        let (ticks, time) = (busy["ticks_per_packet"].as_f64(), busy["nanoseconds_per_packet"].as_f64());
-        match ticks {
-            Some(ticks) => format!(", {ticks:.0} ticks a packet"),
-            None => time.map_or(String::new(), |time| format!(", {time:.0} ns of CPU a packet")),
-        }
-    });
+    let cost = cost(document).map(|(cost, unit)| format!(", {cost:.0} {unit} a packet"));
     let found = match headline(document) {
         Some((name, value, unit)) if value >= 1e6 => format!("{name} {:.3} M{unit}", value / 1e6),
         Some((name, value, unit)) if value < 100.0 => format!("{name} {value:.3} {unit}"),

@@ -227,3 +227,25 @@ fn what_cannot_run_is_told() {
         assert!(!command(folder.path()).args(wrong).output().unwrap().status.success(), "{wrong:?}");
     }
 }
+
+/// The figure of each pair of devices is compared; ticks only where both count them, which the kernel does not.
+#[test]
+fn devices_take_turns_and_are_compared() {
+    let Some(_cores) = cores() else { return };
+    if let Rights::None(remedy) = rights() {
+        println!("left out: no network namespaces: {remedy}");
+        return;
+    }
+    let (folder, suites) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let suite =
+        "suites:\n  - function: l2bd\n    device: [quiver, linux]\n    driver: veth\n    frame: 256\n    search: mrr\n";
+    std::fs::write(suites.path().join("turns.yaml"), suite).unwrap();
+    let arguments =
+        ["--short", "--interleave", "2", "--seed", "1", "256b AND l2bdbase AND drv_veth AND mrr", "--suites"];
+    let output = command(folder.path()).args(arguments).arg(suites.path()).output().unwrap();
+    let (summary, said) = (summary(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert_eq!(summary["cases"].as_array().map(Vec::len), Some(4), "{said}");
+    let ratios = summary["ratios"].as_array().expect("ratios");
+    let told: Vec<_> = ratios.iter().map(|ratio| [&ratio["of"], &ratio["device"], &ratio["with"]]).collect();
+    assert_eq!(told, [["figure", "quiver", "linux"]], "{said}");
+}
