@@ -29,7 +29,9 @@ const COMPARED: [&str; 2] = ["figure", TICKS];
 const TICKS: &str = "ticks";
 /// How sure the interval of a ratio is.
 const CONFIDENCE: f64 = 0.95;
-/// Where there is no terminal, progress is told so often.
+/// Where there is no terminal, progress is told first after this time, so that a search is seen to have begun,
+const TOLD_AFTER: Duration = Duration::from_secs(1);
+/// and then so often.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Measure cases: generator, device and search of each; a JSON document of each in a folder or an object store
@@ -355,7 +357,8 @@ impl Summary {
 /// What is going on: a bar on a terminal, lines elsewhere.
 struct Display {
     bar: Option<ProgressBar>,
-    last: std::cell::Cell<Instant>,
+    /// When progress is to be told next.
+    due: std::cell::Cell<Instant>,
 }
 
 impl Display {
@@ -369,11 +372,11 @@ impl Display {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Display { bar, last: std::cell::Cell::new(Instant::now()) }
+        Display { bar, due: std::cell::Cell::new(Instant::now()) }
     }
 
     fn begin(&self, name: &str) {
-        self.last.set(Instant::now());
+        self.due.set(Instant::now() + TOLD_AFTER);
         match &self.bar {
             Some(bar) => bar.set_message(format!("{name}: starting")),
             None => show::say(format_args!("{name} ...")),
@@ -397,8 +400,8 @@ impl Display {
         let line = format!("{name}: {} trials{bounds}{to_go}", progress.trials);
         match &self.bar {
             Some(bar) => bar.set_message(line),
-            None if self.last.get().elapsed() >= TOLD_EVERY => {
-                self.last.set(Instant::now());
+            None if self.due.get() <= Instant::now() => {
+                self.due.set(Instant::now() + TOLD_EVERY);
                 show::say(line);
             }
             None => {}

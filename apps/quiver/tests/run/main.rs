@@ -240,8 +240,7 @@ fn devices_take_turns_and_are_compared() {
     let suite =
         "suites:\n  - function: l2bd\n    device: [quiver, linux]\n    driver: veth\n    frame: 256\n    search: mrr\n";
     std::fs::write(suites.path().join("turns.yaml"), suite).unwrap();
-    let arguments =
-        ["--short", "--interleave", "2", "--seed", "1", "256b AND l2bdbase AND drv_veth AND mrr", "--suites"];
+    let arguments = ["--interleave", "2", "--seed", "1", "256b AND l2bdbase AND drv_veth AND mrr", "--suites"];
     let output = command(folder.path()).args(arguments).arg(suites.path()).output().unwrap();
     let (summary, said) = (summary(&output), String::from_utf8_lossy(&output.stderr).into_owned());
     assert_eq!(summary["cases"].as_array().map(Vec::len), Some(4), "{said}");

@@ -77,11 +77,25 @@ fn check(document: &Document, hosts: &[&str]) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The document of a case. Where others keep a device off its core for longer than the generator waits for what is late, it
+/// runs again, twice at most.
+fn measured(bed: &Bed, form: &Form, expression: &str) -> Result<Document, Failed> {
+    let mut runs = 0;
+    loop {
+        let (mut documents, said) = bed.run(form, expression)?;
+        let document = documents.pop().filter(|_| documents.is_empty()).ok_or(said)?;
+        runs += 1;
+        let trials = document.quiver.as_ref().map_or(&[][..], |extension| &extension.trials);
+        if runs == 3 || !trials.iter().any(|trial| trial.losses.contains_key("unnamed")) {
+            return Ok(document);
+        }
+    }
+}
+
 fn two_nodes(bed: &Bed) -> Result<(), Failed> {
     let before = bed.interfaces()?;
-    let (documents, said) = bed.run(&Form::TWO, "quiver AND eth AND l2xcbase AND 64b AND 1c AND mrr")?;
-    let [document] = &documents[..] else { return Err(said.into()) };
-    check(document, &["tg", "dut1"])?;
+    let document = measured(bed, &Form::TWO, "quiver AND eth AND l2xcbase AND 64b AND 1c AND mrr")?;
+    check(&document, &["tg", "dut1"])?;
     assert_eq!(document.test_name_long, "64b-1c-2n1l-af-packet-eth-l2xcbase-mrr");
     assert!(document.tags.contains(&"2_NODE_SINGLE_LINK_TOPO".to_owned()), "{:?}", document.tags);
     bed.is_clean()?;
@@ -91,9 +105,8 @@ fn two_nodes(bed: &Bed) -> Result<(), Failed> {
 
 fn three_nodes(bed: &Bed) -> Result<(), Failed> {
     let before = bed.interfaces()?;
-    let (documents, said) = bed.run(&Form::THREE, "quiver AND eth AND ip4base AND 64b AND 1c AND mrr")?;
-    let [document] = &documents[..] else { return Err(said.into()) };
-    check(document, &["tg", "dut1", "dut2"])?;
+    let document = measured(bed, &Form::THREE, "quiver AND eth AND ip4base AND 64b AND 1c AND mrr")?;
+    check(&document, &["tg", "dut1", "dut2"])?;
     assert_eq!(document.test_name_long, "64b-1c-af-packet-ethip4-ip4base-mrr");
     let extension = document.quiver.as_ref().ok_or("what the lab adds")?;
     let second = extension.counters_after.get("quiver dut2").ok_or("the second device's counters")?;
