@@ -5,6 +5,10 @@
 //! the worker takes naps of fixed length instead, whatever comes meanwhile, and finds a vector at the end of each. If so much
 //! comes that a nap would have to be very short, it takes none. It goes back only after the load has halved: hysteresis, so
 //! that a steady load has a steady pace.
+//!
+//! A peer that waits for what we send is another matter: each rest delays the next packets. Where vectors come one soon after
+//! the other, the worker waits for the next one awake. And where naps have made the load itself much less, it takes none for
+//! a while, and waits awake, too.
 
 use crate::frame::VECTOR;
 use crate::rx::RxMode;
@@ -30,6 +34,15 @@ const NAP_PACKETS: u64 = 512;
 const FULL: u64 = 64;
 /// Bytes that count like a packet.
 const BYTES_EACH: u64 = 2048;
+/// Nanoseconds without naps once they have made the load less: the first time, and at most.
+const WARY: u64 = 100_000_000;
+const WARY_MAX: u64 = 1_000_000_000;
+/// Windows of naps that have done no harm.
+const STEADY: u32 = 50;
+/// A sleep shorter than this cost more than to stay awake would have, and the sender had to wake the worker.
+const SHORT: u64 = 50_000;
+/// Packets of a turn, on average, that are a vector to wait for.
+const VECTORS: u64 = 16;
 /// The share of the CPU, as one in so many, above which waking up for each packet is too dear.
 const SHARE: u64 = 4;
 
@@ -68,8 +81,9 @@ pub(crate) enum Step {
 enum Rest {
     /// It sleeps when there is nothing.
     Sleep,
-    /// It naps after each turn that was not full. The load at which that began, in packets of a window.
-    Naps { since: u64, length: u64 },
+    /// It naps after each turn that was not full. The load at which that began, in packets of a window, and for how many windows
+    /// it has.
+    Naps { since: u64, length: u64, windows: u32 },
 }
 
 /// The pace of one worker.
@@ -77,6 +91,14 @@ enum Rest {
 pub(crate) struct Pace {
     rest: Rest,
     idle: u32,
+    /// When the last turn was that brought anything.
+    done: u64,
+    /// Whether the last sleep was short, and whether turns brought vectors in the last window.
+    was_short: bool,
+    vectors: bool,
+    /// Until when it takes no naps, and for how long the next time that they do harm.
+    wary_until: u64,
+    wary: u64,
     /// When the window began, and the thread's CPU time then, in nanoseconds.
     window: u64,
     cpu: u64,
@@ -88,7 +110,28 @@ pub(crate) struct Pace {
 impl Pace {
     /// Sleeps at first. Times are in nanoseconds.
     pub fn new(now: u64, cpu: u64) -> Pace {
-        Pace { rest: Rest::Sleep, idle: 0, window: now, cpu, packets: 0, weight: 0, turns: 0 }
+        Pace {
+            rest: Rest::Sleep,
+            idle: 0,
+            done: now,
+            was_short: false,
+            vectors: false,
+            wary_until: 0,
+            wary: WARY,
+            window: now,
+            cpu,
+            packets: 0,
+            weight: 0,
+            turns: 0,
+        }
+    }
+    /// Notes a sleep that has ended.
+    pub fn slept(&mut self, length: u64) {
+        self.was_short = length < SHORT;
+    }
+    /// Whether the next packets are worth waiting for.
+    fn is_patient(&self, now: u64) -> bool {
+        self.was_short && (self.vectors || now < self.wary_until) && now.saturating_sub(self.done) < SHORT
     }
     /// What comes after a turn; `mode` is the most eager one of the worker's queues. `cpu` reads the thread's CPU clock,
     /// which costs a system call; it is asked for once in a window.
@@ -104,6 +147,9 @@ impl Pace {
         }
         let idle = turn.packets == 0 && !turn.busy;
         self.idle = if idle { self.idle + 1 } else { 0 };
+        if !idle {
+            self.done = now;
+        }
         match (mode, self.rest) {
             (RxMode::Polling, _) => Step::Turn,
             (RxMode::Interrupt, _) if idle => Step::Sleep,
@@ -111,7 +157,7 @@ impl Pace {
             (RxMode::Adaptive, Rest::Naps { length, .. }) if turn.has_all() && !turn.busy && length >= NAP_MIN => {
                 Step::Nap(length)
             }
-            (RxMode::Adaptive, Rest::Sleep) if self.idle > IDLE_TURNS => {
+            (RxMode::Adaptive, Rest::Sleep) if self.idle > IDLE_TURNS && !self.is_patient(now) => {
                 // One empty turn after waking is enough to sleep again: the bell rang for somebody else.
                 self.idle = IDLE_TURNS / 2;
                 Step::Sleep
@@ -125,13 +171,25 @@ impl Pace {
         // By windows of the nominal length, since a sleep makes one longer.
         let load = (u128::from(self.packets) * u128::from(WINDOW) / u128::from(elapsed)) as u64;
         let small = self.weight < FULL / 4 * self.turns;
+        self.vectors = self.turns > 0 && self.packets >= VECTORS * self.turns;
         // A nap that finds less than half a packet costs more than waking up for each, whatever made one window dear.
         let gathers = 2 * NAP_MAX * load >= WINDOW;
         self.rest = match self.rest {
-            Rest::Sleep if small && gathers && used > elapsed / SHARE => {
-                Rest::Naps { since: load, length: length(load) }
+            Rest::Sleep if small && gathers && used > elapsed / SHARE && now >= self.wary_until => {
+                Rest::Naps { since: load, length: length(load), windows: 0 }
             }
-            Rest::Naps { since, .. } if load >= since.div_ceil(2).max(1) => Rest::Naps { since, length: length(load) },
+            Rest::Naps { since, windows, .. } if load >= since.div_ceil(2).max(1) => {
+                if windows > STEADY {
+                    self.wary = WARY;
+                }
+                Rest::Naps { since, length: length(load), windows: windows.saturating_add(1) }
+            }
+            // The first naps, and so much less: whoever sends waits for us.
+            Rest::Naps { windows: 0, .. } => {
+                (self.wary_until, self.wary) = (now + self.wary, (2 * self.wary).min(WARY_MAX));
+                self.was_short = true;
+                Rest::Sleep
+            }
             _ => Rest::Sleep,
         };
         (self.window, self.cpu, self.packets, self.weight, self.turns) = (now, cpu, 0, 0, 0);
@@ -162,8 +220,9 @@ mod tests {
                 Step::Turn => {}
                 Step::Nap(length) => (now, cpu, naps) = (now + length + 20_000, cpu + 20_000, naps + 1),
                 Step::Sleep => {
-                    let next = ((seen + 1) * 1_000_000_000).checked_div(rate).unwrap_or(end);
+                    let (next, since) = (((seen + 1) * 1_000_000_000).checked_div(rate).unwrap_or(end), now);
                     (now, cpu, sleeps) = (now.max(next) + 20_000, cpu + 20_000, sleeps + 1);
+                    pace.slept(now - since);
                 }
             }
         }
@@ -220,6 +279,51 @@ mod tests {
         assert!(naps > 5800 && sleeps == 0, "{naps} naps, {sleeps} sleeps");
         let [naps, sleeps, ..] = live(&mut pace, &mut clock, 5000, RxMode::Adaptive, 3 * SECONDS);
         assert!(naps < 50 && sleeps > 4900, "{naps} naps, {sleeps} sleeps");
+    }
+
+    /// A peer sends a vector when it has had the last one for so long; returns vectors and sleeps of a second.
+    fn in_turns(pace: &mut Pace, start: u64, after: u64, packets: usize) -> [u64; 2] {
+        let (mut now, mut due, [mut vectors, mut sleeps]) = (start, start, [0; 2]);
+        while now < start + SECONDS {
+            let is_here = now >= due;
+            let packets = if is_here { packets } else { 0 };
+            now += 100 + 30 * packets as u64;
+            if is_here {
+                (due, vectors) = (now + after, vectors + 1);
+            }
+            let turn = Turn { packets, bytes: packets as u64 * 64, busy: false };
+            match pace.after(turn, RxMode::Adaptive, now, || now / 2) {
+                Step::Turn => {}
+                Step::Nap(length) => now += length + 20_000,
+                Step::Sleep => {
+                    let since = now;
+                    (now, sleeps) = (now.max(due) + 20_000, sleeps + 1);
+                    pace.slept(now - since);
+                }
+            }
+        }
+        [vectors, sleeps]
+    }
+
+    #[test]
+    fn a_vector_that_comes_soon_is_waited_for_awake() {
+        let mut pace = Pace::new(0, 0);
+        let [vectors, sleeps] = in_turns(&mut pace, 0, 10_000, 200);
+        assert!(vectors > 60_000 && sleeps < 200, "{vectors} vectors, {sleeps} sleeps");
+        let [vectors, sleeps] = in_turns(&mut pace, SECONDS, 200_000, 200);
+        assert!(sleeps + 2 > vectors, "{vectors} vectors, {sleeps} sleeps: it is not worth while");
+    }
+
+    #[test]
+    fn naps_that_a_peer_waits_for_are_soon_given_up() {
+        let mut pace = Pace::new(0, 0);
+        let [vectors, sleeps] = in_turns(&mut pace, 0, 5_000, 4);
+        assert!(vectors > 150_000 && sleeps < 2000, "{vectors} vectors, {sleeps} sleeps");
+        // Then many come that nobody waits for.
+        let mut clock = (SECONDS, SECONDS / 2);
+        live(&mut pace, &mut clock, 300_000, RxMode::Adaptive, 2 * SECONDS + SECONDS / 2);
+        let [naps, ..] = live(&mut pace, &mut clock, 300_000, RxMode::Adaptive, 3 * SECONDS);
+        assert!(naps > 2900, "{naps}");
     }
 
     #[test]

@@ -146,7 +146,10 @@ pub fn run(mut worker: Worker, system: &mut impl System) -> Worker {
                 system.nap(length);
                 worker.online();
             }
-            Step::Sleep => sleep(&mut worker, system),
+            Step::Sleep => {
+                sleep(&mut worker, system);
+                pace.slept(system.now().saturating_sub(now));
+            }
         }
     }
     worker.offline();
