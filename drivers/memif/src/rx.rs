@@ -208,7 +208,7 @@ impl Kernel for Load<'_> {
         let Load { receiver, relay, most, waits } = self;
         let mut filling = relay.fill();
         let push = |packet: Whole<'_>| filling.push(packet.length, |to| packet.read_lines(to));
-        *waits = receiver.receive_whole(most.min(RELAY), push).and_then(|_| Ok(receiver.waiting()? > 0));
+        *waits = receiver.receive_whole(most.min(RELAY), push).map(|taken| taken.others);
     }
 }
 
@@ -225,9 +225,11 @@ fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: us
         };
         packet.length <= PACKET_MAX && frame.push_filled(cx.pool, packet.length, cx.interface, fill)
     })?;
-    receiver.receive(most - whole)?;
-    for packet in packets(receiver.burst()) {
-        gather(receiver, packet, cx, frame, &[]);
+    if whole.others {
+        receiver.receive(most - whole.packets)?;
+        for packet in packets(receiver.burst()) {
+            gather(receiver, packet, cx, frame, &[]);
+        }
     }
     receiver.release();
     Ok(())
@@ -286,7 +288,11 @@ fn take_in_place(
     if ip.is_none() {
         // What comes in one piece, as far as that goes, and then what does not.
         let mut burst = lent.burst(cx.pool, frame, cx.interface);
-        most -= receiver.exchange(most, |slot, length| burst.receive(slot, length).map(place))?;
+        let taken = receiver.exchange(most, |slot, length| burst.receive(slot, length).map(place))?;
+        if !taken.others {
+            return Ok(());
+        }
+        most -= taken.packets;
     }
     receiver.receive(most)?;
     let (mut at, end) = (0, receiver.burst().len());

@@ -49,7 +49,11 @@ impl TxRing {
     /// Lends packets to the master, which reads them where they are, and takes back those that it has read.
     fn send_in_place(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
         let TxRing { transmitter, lent: Some(lent), parts, .. } = self else { return Ok(0) };
-        transmitter.reclaim()?.for_each(|slot| lent.give_back(slot, cx.pool));
+        // Packets of several parts need room for all of them.
+        let parts_at_most = if batch.may_have(Flags::CHAINED) { usize::MAX } else { batch.len() };
+        if transmitter.is_to_reclaim(parts_at_most) {
+            transmitter.reclaim()?.for_each(|slot| lent.give_back(slot, cx.pool));
+        }
         let mut done = 0;
         if !is_ip && !batch.may_have(Flags::CHAINED) {
             let count = batch.len();
@@ -102,6 +106,7 @@ impl TxRing {
             });
         }
         self.send_burst(|transmitter| {
+            transmitter.begin()?;
             let (mut done, mut lines) = (0, 0);
             for i in 0..batch.len() {
                 let length = batch.length(i) as usize;
@@ -140,7 +145,6 @@ impl TxRing {
     ) -> Result<usize, Broken> {
         let TxRing { transmitter, chooser, .. } = self;
         transmitter.set_store(chooser.begin());
-        transmitter.begin()?;
         let (done, lines) = send(transmitter)?;
         let wants_interrupt = transmitter.publish();
         chooser.end(done, lines);

@@ -44,6 +44,15 @@ pub struct Fragment {
     pub is_valid: bool,
 }
 
+/// What a look at the ring gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+    /// Packets that were taken.
+    pub packets: usize,
+    /// Whether others waited behind them.
+    pub others: bool,
+}
+
 /// A packet that waits, in one buffer.
 #[derive(Clone, Copy)]
 pub struct Whole<'r> {
@@ -171,19 +180,19 @@ impl Receiver {
         &self.burst[..usize::from(self.taken)]
     }
     /// Shows `take` packets of one buffer each, `most` at most, up to the first that is none or that `take` refuses, or up
-    /// to the ring's end, where it begins anew; returns how many it took. They stay ours until [`Receiver::release`], as in
-    /// [`Receiver::receive`], but are no burst.
+    /// to the ring's end, where it begins anew. They stay ours until [`Receiver::release`], as in [`Receiver::receive`], but
+    /// are no burst.
     #[inline(always)]
-    pub fn receive_whole(&mut self, most: usize, mut take: impl FnMut(Whole<'_>) -> bool) -> Result<usize, Broken> {
+    pub fn receive_whole(&mut self, most: usize, mut take: impl FnMut(Whole<'_>) -> bool) -> Result<Taken, Broken> {
         self.release();
-        let waiting = usize::from(self.waiting()?).min(most);
-        if waiting == 0 {
-            return Ok(0);
+        let waiting = usize::from(self.waiting()?);
+        if waiting.min(most) == 0 {
+            return Ok(Taken { packets: 0, others: waiting > 0 });
         }
         if self.ring.regions().is_lost() {
             return Err(Broken::Lost);
         }
-        let (regions, cells) = (self.ring.regions(), self.ring.stretch(self.next, waiting));
+        let (regions, cells) = (self.ring.regions(), self.ring.stretch(self.next, waiting.min(most)));
         // What differs by role is looked at once.
         let taken = match &self.kind {
             Kind::Master => whole(regions, cells, &mut take, |_, cell| Descriptor::load(cell)),
@@ -193,30 +202,32 @@ impl Receiver {
             }
         };
         self.taken = taken as u16;
-        Ok(taken)
+        Ok(Taken { packets: taken, others: waiting > taken })
     }
     /// Of a slave whose packets are taken where they are: shows `take` packets of one buffer each by their place in the
     /// ring and their length, `most` at most, up to the first that is none or that `take` gives nothing for, or up to the
-    /// ring's end. What it gives is posted instead, and the packet's buffer is the caller's. Returns how many it took.
+    /// ring's end. What it gives is posted instead, and the packet's buffer is the caller's.
     #[inline(always)]
     pub fn exchange(
         &mut self,
         most: usize,
         mut take: impl FnMut(usize, u32) -> Option<Place>,
-    ) -> Result<usize, Broken> {
+    ) -> Result<Taken, Broken> {
         self.release();
-        let waiting = usize::from(self.waiting()?).min(most);
-        if waiting == 0 {
-            return Ok(0);
+        let waiting = usize::from(self.waiting()?);
+        if waiting.min(most) == 0 {
+            return Ok(Taken { packets: 0, others: waiting > 0 });
         }
         if self.ring.regions().is_lost() {
             return Err(Broken::Lost);
         }
-        let Kind::Slave { posted, places } = &mut self.kind else { return Ok(0) };
+        let Kind::Slave { posted, places } = &mut self.kind else {
+            return Ok(Taken { packets: 0, others: true });
+        };
         let first = self.ring.slot(self.next);
         let own = places.get_mut(first..).unwrap_or_default();
         let mut taken = 0;
-        for (i, (cell, place)) in self.ring.stretch(self.next, waiting).iter().zip(own).enumerate() {
+        for (i, (cell, place)) in self.ring.stretch(self.next, waiting.min(most)).iter().zip(own).enumerate() {
             let described = bounded(cell, Some(place));
             if described.has_next | (described.length == 0) {
                 break;
@@ -229,7 +240,7 @@ impl Receiver {
         }
         (self.next, *posted) = (self.next.wrapping_add(taken), posted.wrapping_add(taken));
         self.ring.set_head(*posted);
-        Ok(taken.into())
+        Ok(Taken { packets: taken.into(), others: waiting > taken.into() })
     }
     /// Copies a fragment's bytes; `to` is as long as they are. False if they do not lie where they may.
     #[inline(always)]

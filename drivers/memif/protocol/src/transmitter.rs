@@ -51,6 +51,11 @@ impl Payload for &[u8] {
     }
 }
 
+/// After so many packets that were sent in place, those that are back are taken back.
+///
+/// PERF: a look at the peer's index is dear; the fewer buffers are lent, the more of them are in the caches.
+const RECLAIMED: u16 = 64;
+
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
@@ -69,6 +74,8 @@ pub struct Transmitter {
     next: u16,
     /// Descriptors from there on that may be filled, as far as we know.
     free: u16,
+    /// What `next` was when a slave last looked what it has back.
+    looked: u16,
     kind: Kind,
     store: Store,
     has_streamed: bool,
@@ -95,7 +102,7 @@ impl Transmitter {
         Transmitter::new(ring, Kind::Slave { places, oldest: 0 })
     }
     fn new(ring: Ring, kind: Kind) -> Transmitter {
-        Transmitter { ring, next: 0, free: 0, kind, store: Store::Plain, has_streamed: false }
+        Transmitter { ring, next: 0, free: 0, looked: 0, kind, store: Store::Plain, has_streamed: false }
     }
     /// Which end it is.
     pub fn role(&self) -> Role {
@@ -109,7 +116,10 @@ impl Transmitter {
     pub fn set_store(&mut self, store: Store) {
         self.store = store;
     }
-    /// Looks how many descriptors may be filled; for a burst, once is enough.
+    /// Looks how many descriptors may be filled. Those that are known of stay so: [`Transmitter::send_all`] looks itself when
+    /// they are used up, the others do not.
+    ///
+    /// PERF: the peer writes its index all the time, so a look at it costs some 250 ticks.
     #[inline]
     pub fn begin(&mut self) -> Result<u16, Broken> {
         let size = self.ring.size();
@@ -139,7 +149,7 @@ impl Transmitter {
         }
         self.send_chain(length, segments)
     }
-    /// Puts packets into the ring, one after the other, until there is no room; returns how many were dealt with and how
+    /// Puts packets into the ring, one after the other, until there is no room now; returns how many were dealt with and how
     /// many lines were written. Those that need more buffers than the ring has are handed to `refuse`.
     #[inline(always)]
     pub fn send_all<P: Payload>(
@@ -160,7 +170,11 @@ impl Transmitter {
         mut refuse: impl FnMut(P),
     ) -> Result<(usize, u64), Broken> {
         self.has_streamed |= STREAM;
-        let (mut done, mut lines) = (0, 0);
+        let (mut done, mut lines, mut has_looked) = (0, 0, false);
+        if self.free == 0 {
+            has_looked = true;
+            self.begin()?;
+        }
         loop {
             let (ring, room) = (&self.ring, (self.next, self.free));
             let run = match &self.kind {
@@ -173,8 +187,18 @@ impl Transmitter {
             };
             (self.next, self.free) = (self.next.wrapping_add(run.packets), self.free - run.packets);
             (done, lines) = (done + usize::from(run.packets), lines + run.lines);
-            let Some(odd) = run.odd else { return Ok((done, lines)) };
-            match self.send_slowly(odd.bytes())? {
+            let Some(odd) = run.odd else {
+                if self.free > 0 || std::mem::replace(&mut has_looked, true) || self.begin()? == 0 {
+                    return Ok((done, lines));
+                }
+                continue;
+            };
+            let mut sent = self.send_slowly(odd.bytes())?;
+            if sent != Sent::Yes && !std::mem::replace(&mut has_looked, true) {
+                self.begin()?;
+                sent = self.send_slowly(odd.bytes())?;
+            }
+            match sent {
                 Sent::Yes => lines += odd.bytes().len().div_ceil(LINE) as u64,
                 Sent::Full => return Ok((done, lines)),
                 Sent::TooLong => refuse(odd),
@@ -246,11 +270,17 @@ impl Transmitter {
         }
         n.into()
     }
+    /// Whether it is time for [`Transmitter::reclaim`], where so many are to be sent in place: there may be no room else, or
+    /// enough have been sent since.
+    pub fn is_to_reclaim(&self, count: usize) -> bool {
+        usize::from(self.free) < count || self.next.wrapping_sub(self.looked) >= RECLAIMED
+    }
     /// Of a slave: the places in the ring that the master has given back since the last call, the oldest first. They may
     /// be filled now, and others may not, even if the master gives them back meanwhile: what is in them is still lent. So
     /// this takes the place of [`Transmitter::begin`] where packets are sent in place.
     pub fn reclaim(&mut self) -> Result<impl Iterator<Item = usize> + use<>, Broken> {
         let (next, tail, ring) = (self.next, self.ring.tail(), &self.ring);
+        self.looked = next;
         let (mut from, mut count) = (0, 0);
         if let Kind::Slave { oldest, .. } = &mut self.kind {
             count = ring.distance(*oldest, tail, next.wrapping_sub(*oldest).min(ring.size()))?;

@@ -4,7 +4,7 @@ mod pair;
 
 use pair::{Pair, pair};
 use quiver_memif_protocol::link::ring_bytes;
-use quiver_memif_protocol::receiver::{Fragment, Place, Whole, packets};
+use quiver_memif_protocol::receiver::{Fragment, Place, Taken, Whole, packets};
 use quiver_memif_protocol::ring::Descriptor;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
@@ -75,7 +75,7 @@ fn receive_lines(rx: &mut Receiver, most: usize) -> Vec<(Vec<[u8; 64]>, usize)> 
         got.push((lines, packet.length));
         true
     };
-    if rx.receive_whole(most, take).expect("honest") > 0 {
+    if rx.receive_whole(most, take).expect("honest").packets > 0 {
         return got;
     }
     // At the front is a packet of several buffers, or none.
@@ -256,7 +256,7 @@ fn packets_are_exchanged_for_empty_buffers() {
                 ours.push(Place { length, ..std::mem::replace(&mut posted[slot], other) });
                 Some(other)
             };
-            rx.exchange(8, take).expect("honest")
+            rx.exchange(8, take).expect("honest").packets
         };
         // At the ring's end it stops, too.
         while exchange(&mut rx, &mut ours) > 0 {}
@@ -288,10 +288,34 @@ fn packets_are_exchanged_for_empty_buffers() {
     master.tx[0].begin().expect("honest");
     assert_eq!(master.tx[0].send(60, [&[0; 60][..]].into_iter()), Ok(Sent::Yes));
     master.tx[0].publish();
-    assert_eq!(rx.exchange(8, |_, _| None), Ok(0), "nothing is given for it");
+    let none = Ok(Taken { packets: 0, others: true });
+    assert_eq!(rx.exchange(8, |_, _| None), none, "nothing is given for it");
     assert_eq!(rx.waiting(), Ok(1));
     // A length that its buffer has not is no packet.
     let lie = Descriptor { has_next: false, region: 0, length: 65, offset: 0 };
     (0..8).for_each(|slot| rx.ring().set_descriptor(slot, lie));
-    assert_eq!(rx.exchange(8, |_, _| Some(place(0))), Ok(0));
+    assert_eq!(rx.exchange(8, |_, _| Some(place(0))), none);
+}
+
+#[test]
+fn what_is_sent_is_looked_for_room_only_when_none_is_known() {
+    let Pair { mut master, mut slave, .. } = pair(1, 1, 4, 2048);
+    let (tx, rx) = (&mut slave.tx[0], &mut master.rx[0]);
+    let send = |tx: &mut Transmitter, count: usize| {
+        let (sent, _) = tx.send_all(std::iter::repeat_n(&[7; 60][..], count), |_| panic!("it fits")).expect("honest");
+        tx.publish();
+        sent
+    };
+    let take = |rx: &mut Receiver, most| rx.receive_whole(most, |_| true).expect("honest");
+    assert_eq!(send(tx, 20), 16, "a ring of 16");
+    assert_eq!(take(rx, 10), Taken { packets: 10, others: true });
+    rx.release();
+    assert_eq!(send(tx, 4), 4);
+    // Of the ten places, six are known of; in the midst of a burst it looks for others.
+    assert_eq!(take(rx, 6), Taken { packets: 6, others: true });
+    rx.release();
+    assert_eq!(send(tx, 20), 12);
+    // The last ones are at the ring's front again.
+    let taken: usize = (0..3).map(|_| take(rx, 16).packets).sum();
+    assert_eq!((taken, take(rx, 16)), (16, Taken::default()));
 }

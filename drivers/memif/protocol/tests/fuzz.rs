@@ -160,7 +160,7 @@ fn turn(end: &mut End, packet: &[u8]) {
             let _ = packet.read_lines(&mut lines);
             packet.read_from(0, &mut lines.as_flattened_mut()[..packet.length.min(1 << 20)])
         });
-        assert!(whole.is_err() || whole.is_ok_and(|packets| packets <= 32));
+        assert!(whole.is_err() || whole.is_ok_and(|taken| taken.packets <= 32));
         rx.release();
     }
     for tx in &mut end.tx {
