@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use quiver_engine::buffer::SEGMENT_MAX;
 use quiver_engine::channel::{Doorbell, Outbox};
 use quiver_engine::thread::FineClock;
 use quiver_engine::{Frame, RxContext};
@@ -108,21 +109,21 @@ impl Generator {
         while made < most {
             let number = self.sent + made;
             let moment = timing.map(|timing| timing.moment(cx.now));
-            let bytes = match &mut self.packets {
+            let is_made = match &mut self.packets {
                 Packets::Made(template) => {
                     let (slot, run) = (self.slot, self.run);
                     let tag = match moment.filter(|_| self.has_stamps).map(Stamp::new) {
                         None => Tag { slot, run, number }.to_bytes(),
                         Some(stamp) => StampedTag { slot: slot as u8, run, number: number as u32, stamp }.to_bytes(),
                     };
-                    template.packet(number, tag)
+                    make(template, number, tag, cx, frame)
                 }
                 Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
-                    Some(packet) => packet,
+                    Some(packet) => frame.push_bytes(cx.pool, packet, cx.interface),
                     None => break,
                 },
             };
-            if !frame.push_bytes(cx.pool, bytes, cx.interface) {
+            if !is_made {
                 // The packet is made when there is a buffer; it is late, not lost.
                 cx.lose(Next::NoBuffer, 1);
                 break;
@@ -156,6 +157,19 @@ impl Generator {
             None => 0,
         }
     }
+}
+
+/// Adds packet `number` to the frame. False if there is no buffer for it.
+#[inline]
+fn make(template: &mut Template, number: u64, tag: [u8; Tag::LENGTH], cx: &mut RxContext, frame: &mut Frame) -> bool {
+    let length = template.size(number);
+    if length <= SEGMENT_MAX {
+        return frame.push_filled(cx.pool, length, cx.interface, |packet| {
+            template.fill(number, tag, packet);
+            true
+        });
+    }
+    frame.push_bytes(cx.pool, template.long(number, tag), cx.interface)
 }
 
 /// Nanoseconds between two looks at a window that is full.

@@ -147,12 +147,13 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         let capturing = Arc::new(AtomicBool::new(room.captures.all()));
         let board: &Arc<Scoreboard> = room.streams.board();
         let name: Arc<str> = generator.name.as_str().into();
+        let workers = dataplane.workers();
         let sink = |worker| -> Box<dyn TxQueue> {
             let to_control = room.to_control.clone();
-            Box::new(Sink::new(name.clone(), mode, capturing.clone(), to_control, board.clone(), worker))
+            Box::new(Sink::new(name.clone(), mode, capturing.clone(), to_control, board.clone(), (worker, workers)))
         };
         let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers(), header(mode, mac)))];
-        let tx = (0..dataplane.workers()).map(sink).collect();
+        let tx = (0..workers).map(sink).collect();
         (Queues { input: room.input, rx, tx }, capturing)
     };
     let new = NewInterface {

@@ -106,6 +106,8 @@ pub struct Sink {
     /// The worker whose queue it is.
     worker: usize,
     trackers: Vec<Tracker>,
+    /// Whose scores have yet to be told: a bit for each.
+    untold: u32,
     kept: Option<PacketRing>,
 }
 
@@ -116,11 +118,11 @@ impl Sink {
         capturing: Arc<AtomicBool>,
         to_control: Outbox<Sent>,
         board: Arc<Scoreboard>,
-        worker: usize,
+        (worker, workers): (usize, usize),
     ) -> Sink {
         let header = header(mode, MacAddress::ZERO).len();
-        let trackers = vec![Tracker::default(); STREAMS_MAX];
-        Sink { name, header, capturing, to_control, board, worker, trackers, kept: None }
+        let trackers = vec![Tracker::new(workers == 1); STREAMS_MAX];
+        Sink { name, header, capturing, to_control, board, worker, trackers, untold: 0, kept: None }
     }
     /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
     pub fn keep(&mut self, ring: Option<PacketRing>) {
@@ -130,18 +132,30 @@ impl Sink {
     pub fn kept(&mut self) -> Option<&mut PacketRing> {
         self.kept.as_mut()
     }
-    /// Counts the packet that ends with these bytes, if a stream's tag is among them.
+    /// Notes the packet that ends with these bytes, if a stream's tag is among them.
     #[inline]
     fn note(&mut self, bytes: &[u8], now: u64) {
         if let Some(tag) = Tag::of(bytes) {
             let slot = usize::from(tag.slot);
             if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
                 tracker.note(tag, score);
+                self.untold |= 1 << slot;
             }
         } else if let Some(tag) = StampedTag::of(bytes) {
             let (slot, receipt) = (usize::from(tag.slot), Receipt { worker: self.worker, now });
             if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
                 tracker.note_stamped(tag, score, receipt);
+                self.untold |= 1 << slot;
+            }
+        }
+    }
+    /// Tells the scores of the streams that packets of a batch were of.
+    fn tell(&mut self) {
+        while self.untold != 0 {
+            let slot = self.untold.trailing_zeros() as usize;
+            self.untold &= self.untold - 1;
+            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
+                tracker.tell(score);
             }
         }
     }
@@ -173,6 +187,7 @@ impl TxQueue for Sink {
                 self.to_control.send(Sent { interface: self.name.clone(), time: cx.now, bytes });
             }
         }
+        self.tell();
         batch.len()
     }
 }

@@ -1,5 +1,6 @@
 //! The bytes of a stream's packets: made once, and changed where packets differ.
 
+use quiver_engine::buffer::SEGMENT_MAX;
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{EtherType, IpProtocol};
 
@@ -15,10 +16,10 @@ const VXLAN_HAS_NUMBER: u8 = 0x08;
 /// What stands in an IPv6 header if nothing that IPv6 knows is behind it (RFC 8200, section 4.7).
 const NO_NEXT_HEADER: u8 = 59;
 
-/// A packet made once, in which only fields that vary are written.
+/// A packet made once, of which only fields that vary are written into each copy.
 pub(crate) struct Template {
     bytes: Vec<u8>,
-    fields: Vec<(usize, usize, Sequence)>,
+    fields: Vec<Field>,
     sizes: Sequence,
     /// Packets in a row whose fields are the same.
     repeat: u64,
@@ -27,6 +28,8 @@ pub(crate) struct Template {
     tunnel: Option<Header>,
     /// The size of the last packet; zero before the first.
     size: usize,
+    /// Room for a packet, if the longest one needs several buffers.
+    room: Vec<u8>,
 }
 
 /// A header of IPv4, with UDP behind it, or of IPv6.
@@ -39,16 +42,57 @@ struct Header {
     sum: Sum,
 }
 
-/// Fields that are being gathered: place, length, values.
+/// A field: place, length, values.
+struct Field {
+    at: usize,
+    length: usize,
+    values: Sequence,
+    /// The last packet, and the place of its value in a range.
+    last: (u64, u64),
+}
+
+impl Field {
+    /// Writes the value of packet `number`.
+    #[inline]
+    fn write(&mut self, number: u64, bytes: &mut [u8]) {
+        let value = match &self.values {
+            Sequence::Range { first, count } => {
+                // PERF: a division costs more than all else here, and packets come one after the other.
+                let (last, place) = self.last;
+                let place = match number.wrapping_sub(last) {
+                    0 => place,
+                    1 if place + 1 < *count => place + 1,
+                    1 => 0,
+                    _ => number % count,
+                };
+                self.last = (number, place);
+                first + place
+            }
+            other => other.at(number),
+        };
+        let value = value.to_be_bytes();
+        let Some(field) = bytes.get_mut(self.at..self.at + self.length) else { return };
+        // A length that is known costs no call.
+        match self.length {
+            2 => field.copy_from_slice(&value[6..]),
+            4 => field.copy_from_slice(&value[4..]),
+            6 => field.copy_from_slice(&value[2..]),
+            length => field.copy_from_slice(&value[8 - length..]),
+        }
+    }
+}
+
+/// Fields that are being gathered.
 struct Fields {
-    list: Vec<(usize, usize, Sequence)>,
+    list: Vec<Field>,
     seed: u64,
 }
 
 impl Fields {
     fn add<T: Value>(&mut self, at: usize, length: usize, values: &Values<T>) {
         // Fields are told apart, so that two random ones do not go together.
-        self.list.push((at, length, values.sequence(self.seed ^ (at as u64) << 48)));
+        let values = values.sequence(self.seed ^ (at as u64) << 48);
+        self.list.push(Field { at, length, values, last: (0, 0) });
     }
 }
 
@@ -111,52 +155,60 @@ impl Template {
             header: header(ip, layout.is_ip6),
             tunnel: layout.tunnel.map(|at| header(at, false)),
             size: 0,
+            room: if longest > SEGMENT_MAX { vec![0; longest] } else { vec![] },
         };
-        template.write(0);
-        template.fields.retain(|(.., sequence)| !sequence.is_constant());
-        let Template { fields, header, tunnel, .. } = &mut template;
+        let Template { bytes, fields, header, tunnel, .. } = &mut template;
+        fields.iter_mut().for_each(|field| field.write(0, bytes));
+        fields.retain(|field| !field.values.is_constant());
         for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
-            header.varies = fields.iter().any(|(at, ..)| (header.at..header.at + IP4).contains(at));
+            header.varies = fields.iter().any(|field| (header.at..header.at + IP4).contains(&field.at));
         }
         template
     }
-    /// Writes the fields of packet `number` that vary.
-    fn write(&mut self, number: u64) {
-        let number = if self.repeat == 1 { number } else { number / self.repeat };
-        for (at, length, sequence) in &self.fields {
-            let value = sequence.at(number).to_be_bytes();
-            self.bytes[*at..at + length].copy_from_slice(&value[8 - length..]);
-        }
-    }
-    /// Packet `number` of the stream, with this tag at its end. Its UDP checksums are zero, which says that there is none (RFC
-    /// 768; of VXLAN, RFC 7348, section 4.1).
+    /// The size of packet `number` of the stream, which is filled in next.
     #[inline]
-    pub fn packet(&mut self, number: u64, tag: [u8; Tag::LENGTH]) -> &[u8] {
-        let size = (self.sizes.at(number) as usize).min(self.bytes.len());
-        let is_resized = self.size != size;
-        if is_resized {
-            self.resize(size);
+    pub fn size(&mut self, number: u64) -> usize {
+        if self.size == 0 || !self.sizes.is_constant() {
+            let size = (self.sizes.at(number) as usize).min(self.bytes.len());
+            if size != self.size {
+                self.resize(size);
+            }
         }
-        if !self.fields.is_empty() {
-            self.write(number);
-        }
-        if is_resized || self.header.varies {
-            self.header.sum_up(&mut self.bytes);
-        }
-        if let Some(tunnel) = self.tunnel.as_ref().filter(|tunnel| is_resized || tunnel.varies) {
-            tunnel.sum_up(&mut self.bytes);
-        }
-        self.bytes[size - Tag::LENGTH..size].copy_from_slice(&tag);
-        &self.bytes[..size]
+        self.size
     }
-    /// Fills in the lengths of a packet of another size, and takes the tag of the last one away.
+    /// Fills in packet `number`, with this tag at its end. Its UDP checksums are zero, which says that there is none (RFC
+    /// 768; of VXLAN, RFC 7348, section 4.1).
+    ///
+    /// PERF: what varies is written into the copy: a copy of what has just been written in pieces would wait for the stores.
+    #[inline]
+    pub fn fill(&mut self, number: u64, tag: [u8; Tag::LENGTH], packet: &mut [u8]) {
+        let Some(bytes) = self.bytes.get(..packet.len()) else { return };
+        packet.copy_from_slice(bytes);
+        if !self.fields.is_empty() {
+            let number = if self.repeat == 1 { number } else { number / self.repeat };
+            self.fields.iter_mut().for_each(|field| field.write(number, packet));
+        }
+        for header in [Some(&self.header), self.tunnel.as_ref()].into_iter().flatten().filter(|header| header.varies) {
+            header.sum_up(packet);
+        }
+        if let Some(end) = packet.last_chunk_mut() {
+            *end = tag;
+        }
+    }
+    /// Packet `number`, which does not fit into one buffer.
+    pub fn long(&mut self, number: u64, tag: [u8; Tag::LENGTH]) -> &[u8] {
+        let mut room = std::mem::take(&mut self.room);
+        let length = self.size.min(room.len());
+        self.fill(number, tag, &mut room[..length]);
+        self.room = room;
+        &self.room[..length]
+    }
+    /// Writes the lengths of packets of another size.
     fn resize(&mut self, size: usize) {
         let Template { bytes, header, tunnel, .. } = self;
         for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
             header.resize(bytes, size);
-        }
-        if let Some(tag) = self.size.checked_sub(Tag::LENGTH) {
-            self.bytes[tag..self.size].fill(0);
+            header.sum_up(bytes);
         }
         self.size = size;
     }
@@ -179,7 +231,8 @@ impl Header {
     /// Fills in the checksum of IPv4.
     #[inline]
     fn sum_up(&self, bytes: &mut [u8]) {
-        let Some(header) = bytes[self.at..].first_chunk_mut::<IP4>().filter(|_| !self.is_ip6) else { return };
+        let header = bytes.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut::<IP4>);
+        let Some(header) = header.filter(|_| !self.is_ip6) else { return };
         let mut sum = self.sum;
         for at in [12, 14, 16, 18] {
             sum = sum.add_word(u16::from_be_bytes([header[at], header[at + 1]]));
