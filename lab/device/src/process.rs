@@ -15,7 +15,7 @@ use quiver_testbed::{Running, Stay};
 
 use crate::packet_sockets::PacketSockets;
 use crate::waiting::waited;
-use crate::{Error, Job, Socket};
+use crate::{Error, Job, Site, Socket};
 
 /// How often a waiting loop looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -50,7 +50,6 @@ enum Where {
 
 /// Says which process it is, and becomes the program.
 const ANNOUNCED: &str = r#"echo "process $$."; exec "$@""#;
-
 /// Whether something that is waited for has come.
 pub enum Progress {
     /// Yes.
@@ -67,28 +66,11 @@ impl Process {
         command: &mut Command,
         sockets: &[&Socket],
     ) -> Result<Process, Error> {
-        let Some(site) = job.site else {
-            let program = Program::start_with_log(command, job.folder.join(format!("{device}.log")))?;
-            return Ok(Process { device, program: Where::Here(program) });
+        let program = match job.site {
+            Some(site) => there(device, site, &["sh", "-c", ANNOUNCED, "sh"], command, sockets)?,
+            None => here(device, job, command)?,
         };
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words = words.map(|word| word.to_string_lossy().into_owned());
-        let command = quiver_testbed::Command::new("sh").args(["-c", ANNOUNCED, "sh"]).args(words);
-        let shell = site.shell();
-        let mut running = if site.is_away() {
-            let text = |path: &Path| path.to_string_lossy().into_owned();
-            let sockets: Vec<_> = sockets.iter().map(|socket| (socket.here.clone(), text(&socket.there))).collect();
-            shell.start_forwarding(&command, &sockets)?
-        } else {
-            shell.start(&command)?
-        };
-        running.wait_for(".\n", STARTED_WITHIN)?;
-        let output = running.output();
-        let id = output.split(['.', ' ']).nth(1).and_then(|word| word.parse().ok());
-        let foreign =
-            || Error::Foreign { device, command: ANNOUNCED.into(), lacking: "a process".into(), answer: output };
-        let id = id.ok_or_else(foreign)?;
-        Ok(Process { device, program: Where::There { running, stay: site.stay().clone(), id } })
+        Ok(Process { device, program })
     }
 
     /// A command that runs `program` on these cores, in the namespace of the job's ports if they have one.
@@ -134,6 +116,7 @@ impl Process {
     fn here(&self) -> Result<u32, String> {
         match &self.program {
             Where::Here(program) => Ok(program.id()),
+            Where::There { stay, id, .. } if !stay.shell().is_away() => Ok(*id),
             Where::There { .. } => Err("it runs on another host".to_owned()),
         }
     }
@@ -160,12 +143,13 @@ impl Process {
 
     /// The end of what it has said.
     pub fn said(&self) -> String {
-        let output = self.output();
-        let text = output.trim();
-        let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));
-        match &text[begin.unwrap_or(0)..] {
-            "" => "nothing".to_owned(),
-            end => end.to_owned(),
+        end_of(&self.output())
+    }
+
+    fn last_said(&self) -> String {
+        match &self.program {
+            Where::Here(program) => end_of(&program.output()),
+            Where::There { running, .. } => end_of(&running.last_output()),
         }
     }
 
@@ -213,7 +197,7 @@ impl Process {
     /// An error if it has ended.
     pub fn check(&mut self) -> Result<(), Error> {
         match self.ended()? {
-            Some(status) => Err(Error::Ended { device: self.device, status, said: self.said() }),
+            Some(status) => Err(Error::Ended { device: self.device, status, said: self.last_said() }),
             None => Ok(()),
         }
     }
@@ -258,6 +242,47 @@ impl Process {
             std::thread::sleep(LOOK_EVERY);
         }
         Ok(())
+    }
+}
+
+fn here(device: &str, job: &Job<'_>, command: &mut Command) -> Result<Where, Error> {
+    Ok(Where::Here(Program::start_with_log(command, job.folder.join(format!("{device}.log")))?))
+}
+
+/// On a host, by `announced`, which says which process it is.
+fn there(
+    device: &'static str,
+    site: &Site,
+    announced: &[&str],
+    command: &Command,
+    sockets: &[&Socket],
+) -> Result<Where, Error> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = announced.iter().map(|word| (*word).into()).chain(words.map(|word| word.to_string_lossy()));
+    let mut words = words.map(std::borrow::Cow::into_owned);
+    let command = quiver_testbed::Command::new(words.next().unwrap_or_default()).args(words);
+    let shell = site.shell();
+    let mut running = if site.is_away() {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let sockets: Vec<_> = sockets.iter().map(|socket| (socket.here.clone(), text(&socket.there))).collect();
+        shell.start_forwarding(&command, &sockets)?
+    } else {
+        shell.start(&command)?
+    };
+    running.wait_for(".\n", STARTED_WITHIN)?;
+    let output = running.output();
+    let id = output.split(['.', ' ']).nth(1).and_then(|word| word.parse().ok());
+    let foreign = || Error::Foreign { device, command: ANNOUNCED.into(), lacking: "a process".into(), answer: output };
+    Ok(Where::There { id: id.ok_or_else(foreign)?, running, stay: site.stay().clone() })
+}
+
+/// The end of what was said.
+fn end_of(output: &str) -> String {
+    let text = output.trim();
+    let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));
+    match &text[begin.unwrap_or(0)..] {
+        "" => "nothing".to_owned(),
+        end => end.to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quiver_suite::field::{Device, Word as _};
 use quiver_testbed::{Command, Host, Shell, Stay};
 use serde_json::Value;
 
@@ -117,6 +118,15 @@ impl Site {
         Ok(link)
     }
 
+    /// Whether who is logged in may do what a device takes there: only of a quiverd, that has it by itself, the rights can be less.
+    pub(crate) fn admits(&self, device: Device) -> Result<(), Error> {
+        if device == Device::Quiver || self.facts.user == "0" {
+            return Ok(());
+        }
+        let what = format!("user {} has no right to have {} take its interfaces", self.facts.user, device.word());
+        Err(Error::Site { host: self.name.clone(), what, remedy: "log in as root".to_owned() })
+    }
+
     /// What a short script writes there.
     ///
     /// # Errors
@@ -222,6 +232,12 @@ mod tests {
             error.contains("user 1000 has no right to take interface lo of port 'left'; log in as root"),
             "{error}"
         );
+        site.programs.insert("quiverd".into(), "/opt/quiverd".into());
+        assert_eq!(loopback(&site), Ok(()));
+        assert!(site.admits(Device::Quiver).is_ok());
+        let error = site.admits(Device::Linux).expect_err("not root").to_string();
+        assert_eq!(error, "localhost: user 1000 has no right to have linux take its interfaces; log in as root");
+        site.programs.clear();
         site.facts.interfaces[0]["flags"] = serde_json::json!([]);
         let error = loopback(&site).expect_err("down");
         assert!(error.ends_with("lo of port 'left' is down; run `ip link set lo up` there"), "{error}");

@@ -56,6 +56,11 @@ impl Running {
         self.output.now() + &self.errors.now()
     }
 
+    /// The same of a command that has ended: all that it still had to say.
+    pub fn last_output(&self) -> String {
+        self.output.whole() + &self.errors.whole()
+    }
+
     /// Its exit status, if it has ended.
     ///
     /// # Errors
@@ -72,7 +77,7 @@ impl Running {
         self.wait(&format!("saying {text:?}"), limit, |running| running.output().contains(text))?;
         // It may have said so with its last breath.
         match self.ended()? {
-            Some(status) if !(self.output.whole() + &self.errors.whole()).contains(text) => Err(self.failed(status)),
+            Some(status) if !self.last_output().contains(text) => Err(self.failed(status)),
             _ => Ok(()),
         }
     }

@@ -16,6 +16,11 @@ const WITHIN: Duration = Duration::from_secs(60);
 const SSH: &str = "/run/ssh";
 const TEMPORARY: &str = "/run/temporary";
 
+/// Tells what a run could change on a host: also what only a new `/sys` shows of a namespace.
+const STATE: &str = "mount -t sysfs sysfs /sys
+ip -oneline address show; ip -oneline link show; ip rule show; ip route show table all; ip neighbor show nud permanent
+grep . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv4/conf/*/rp_filter /sys/class/net/*/queues/rx-*/rps_cpus";
+
 /// The hosts.
 pub struct Bed {
     tg: Namespace,
@@ -172,11 +177,16 @@ impl Bed {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// What the devices' hosts have of interfaces, with addresses of both kinds and settings.
-    pub fn interfaces(&self) -> Result<Vec<String>, Failed> {
+    /// The first device's host.
+    pub fn first(&self) -> &Namespace {
+        &self.devices[0]
+    }
+
+    /// What the devices' hosts have of interfaces, addresses, routes and settings.
+    pub fn state(&self) -> Result<Vec<String>, Failed> {
         let mut all = Vec::new();
         for device in &self.devices {
-            let shown = device.ip("-oneline address show")? + &device.ip("-oneline link show")?;
+            let shown = run(device.command("unshare").args(["--mount", "sh", "-ec", STATE]))?;
             // Whether the other end is there, the kernel tells some time later.
             let is_of_moment = |word: &&str| !word.starts_with('<') && !["UP", "DOWN", "LOWERLAYERDOWN"].contains(word);
             all.extend(shown.lines().map(|line| line.split(' ').filter(is_of_moment).collect::<Vec<_>>().join(" ")));
@@ -192,7 +202,7 @@ impl Bed {
 }
 
 fn is_of_run(line: &str) -> bool {
-    ["quiverd", "quiver-lab", "lab run", "ControlPath"].iter().any(|part| line.contains(part))
+    ["quiverd", "quiver-lab", "lab run", "ControlPath", "kernel as a device"].iter().any(|part| line.contains(part))
 }
 
 pub fn documents(folder: &Path) -> Vec<Document> {

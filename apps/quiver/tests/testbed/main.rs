@@ -3,6 +3,7 @@
 
 mod bed;
 mod ends;
+mod peers;
 
 use std::process::ExitCode;
 
@@ -18,12 +19,15 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // They share hosts and cores.
     arguments.test_threads = Some(1);
-    let trials: [(&str, Shown); 6] = [
+    let trials: [(&str, Shown); 9] = [
         ("a_device_behind_ssh_is_measured_as_one_here", two_nodes),
         ("two_devices_in_a_row_route_what_they_send_each_other", three_nodes),
+        ("the_kernel_of_a_host_is_measured_and_left_as_it_was", peers::kernel),
+        ("two_kernels_in_a_row_route_what_they_send_each_other", peers::kernels),
         ("hosts_that_cannot_be_measured_on_are_named", bad_hosts),
         ("a_run_that_is_interrupted_leaves_its_hosts_clean", ends::interrupted),
         ("a_run_that_is_killed_leaves_its_hosts_clean", ends::killed),
+        ("a_kernel_is_as_it_was_after_a_run_that_is_killed", ends::killed_kernel),
         ("a_connection_that_breaks_fails_its_case_and_leaves_nothing", ends::cut),
     ];
     let bed = if arguments.list { Err("only listed".to_owned()) } else { start() };
@@ -53,7 +57,7 @@ fn start() -> Result<Bed, String> {
 }
 
 /// Checks what every document of a good run has.
-fn check(document: &Document, hosts: &[&str]) -> Result<(), Failed> {
+fn check(document: &Document, hosts: &[&str], device: &str, counter: &str) -> Result<(), Failed> {
     let said = format!("{document:#?}");
     assert!(document.passed, "{}", document.message);
     assert_eq!(document.hosts, hosts);
@@ -72,8 +76,11 @@ fn check(document: &Document, hosts: &[&str]) -> Result<(), Failed> {
     for part in ["device: dut1, Linux ", "link: tg.left (g1) to dut1.east (e1)", "not measured: energy"] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let after = extension.counters_after.get("quiver").ok_or("the device's counters")?;
-    assert!(after.get("host-e1 rx").is_some_and(|count| *count > 0), "{after:?}");
+    for name in std::iter::once(device.to_owned()).chain(hosts.get(2).map(|host| format!("{device} {host}"))) {
+        let after = extension.counters_after.get(&name).ok_or("the device's counters")?;
+        assert!(after.get(counter).is_some_and(|count| *count > 0), "{name}: {after:?}");
+        assert!(extension.versions.contains_key(&name), "{:?}", extension.versions);
+    }
     Ok(())
 }
 
@@ -93,27 +100,23 @@ fn measured(bed: &Bed, form: &Form, expression: &str) -> Result<Document, Failed
 }
 
 fn two_nodes(bed: &Bed) -> Result<(), Failed> {
-    let before = bed.interfaces()?;
+    let before = bed.state()?;
     let document = measured(bed, &Form::TWO, "quiver AND eth AND l2xcbase AND 64b AND 1c AND mrr")?;
-    check(&document, &["tg", "dut1"])?;
+    check(&document, &["tg", "dut1"], "quiver", "host-e1 rx")?;
     assert_eq!(document.test_name_long, "64b-1c-2n1l-af-packet-eth-l2xcbase-mrr");
     assert!(document.tags.contains(&"2_NODE_SINGLE_LINK_TOPO".to_owned()), "{:?}", document.tags);
     bed.is_clean()?;
-    assert_eq!(bed.interfaces()?, before);
+    assert_eq!(bed.state()?, before);
     Ok(())
 }
 
 fn three_nodes(bed: &Bed) -> Result<(), Failed> {
-    let before = bed.interfaces()?;
+    let before = bed.state()?;
     let document = measured(bed, &Form::THREE, "quiver AND eth AND ip4base AND 64b AND 1c AND mrr")?;
-    check(&document, &["tg", "dut1", "dut2"])?;
+    check(&document, &["tg", "dut1", "dut2"], "quiver", "host-e1 rx")?;
     assert_eq!(document.test_name_long, "64b-1c-af-packet-ethip4-ip4base-mrr");
-    let extension = document.quiver.as_ref().ok_or("what the lab adds")?;
-    let second = extension.counters_after.get("quiver dut2").ok_or("the second device's counters")?;
-    assert!(second.get("host-e1 rx").is_some_and(|count| *count > 0), "{second:?}");
-    assert!(extension.versions.contains_key("quiver dut2"), "{:?}", extension.versions);
     bed.is_clean()?;
-    assert_eq!(bed.interfaces()?, before);
+    assert_eq!(bed.state()?, before);
     Ok(())
 }
 

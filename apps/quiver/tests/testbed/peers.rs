@@ -1,0 +1,41 @@
+//! Devices other than Quiver on the ports of other hosts, which they leave as they were.
+
+use libtest_mimic::Failed;
+
+use crate::bed::{Bed, Form};
+use crate::{check, measured};
+
+pub fn kernel(bed: &Bed) -> Result<(), Failed> {
+    let before = bed.state()?;
+    for (case, name) in [
+        ("l2bdbase", "64b-1c-2n1l-af-packet-eth-l2bdbasemaclrn-linux-mrr"),
+        ("ip4base", "64b-1c-2n1l-af-packet-ethip4-ip4base-linux-mrr"),
+    ] {
+        let document = measured(bed, &Form::TWO, &format!("linux AND eth AND {case} AND 64b AND mrr"))?;
+        check(&document, &["tg", "dut1"], "linux", "e1 rx packets")?;
+        assert_eq!(document.test_name_long, name);
+        bed.is_clean()?;
+        assert_eq!(bed.state()?, before);
+    }
+    // What somebody else has made there is left to them, and what was done before it was met is undone.
+    bed.first().ip("link add quiver-br type bridge")?;
+    let taken = bed.state()?;
+    let said = bed.refused(&Form::TWO.file(), "linux AND eth AND l2bdbase AND 64b AND mrr")?;
+    assert!(said.contains("dut1: linux refuses `ip link add quiver-br type bridge"), "{said}");
+    assert!(said.contains("File exists"), "{said}");
+    bed.is_clean()?;
+    assert_eq!(bed.state()?, taken);
+    bed.first().ip("link delete quiver-br")?;
+    assert_eq!(bed.state()?, before);
+    Ok(())
+}
+
+pub fn kernels(bed: &Bed) -> Result<(), Failed> {
+    let before = bed.state()?;
+    let document = measured(bed, &Form::THREE, "linux AND eth AND ip4base AND 64b AND mrr")?;
+    check(&document, &["tg", "dut1", "dut2"], "linux", "e1 rx packets")?;
+    assert_eq!(document.test_name_long, "64b-1c-af-packet-ethip4-ip4base-linux-mrr");
+    bed.is_clean()?;
+    assert_eq!(bed.state()?, before);
+    Ok(())
+}
