@@ -1,7 +1,7 @@
 //! What a device's system is asked by: this machine, a namespace of it, or a host of a testbed.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,14 @@ impl Ground {
             }
             Ground::Here { namespace: None, .. } => Ok(run(Command::new("sh").args(["-c", script]))?),
             Ground::There { stay, .. } => Ok(stay.ask(script, ANSWER_WITHIN)?),
+        }
+    }
+
+    /// Where its files lie there.
+    pub fn folder(&self) -> &Path {
+        match self {
+            Ground::Here { folder, .. } => folder,
+            Ground::There { stay, .. } => Path::new(stay.folder()),
         }
     }
 

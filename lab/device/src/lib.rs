@@ -12,6 +12,7 @@ mod cores;
 mod error;
 mod ground;
 mod growth;
+mod keeper;
 mod linux;
 mod packet_sockets;
 mod process;
@@ -132,7 +133,7 @@ pub trait Device: Send {
 /// # Errors
 /// Its program is missing or ends, it refuses a command, or cannot do what the job says.
 pub fn start(job: &Job<'_>) -> Result<Box<dyn Device>, Error> {
-    if let (Some(_), field::Device::Testpmd | field::Device::Vpp) = (job.site, job.case.device) {
+    if let (Some(_), field::Device::Vpp) = (job.site, job.case.device) {
         let what = format!("{} on the ports of a testbed", job.case.device.word());
         return Err(Error::impossible(job, what, "measure another device there"));
     }

@@ -1,6 +1,6 @@
 //! A device's process: its output in a file, its CPU time, its end.
 
-use std::io;
+use std::io::{self, PipeWriter, Write, pipe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub const RESIDENT: &str = "resident memory";
 pub struct Process {
     device: &'static str,
     program: Where,
+    input: Option<Input>,
 }
 
 /// Where it runs, and what is known of it.
@@ -48,8 +49,19 @@ enum Where {
     },
 }
 
+/// How it is told something.
+enum Input {
+    Pipe(PipeWriter),
+    /// On its host, by the shell that is there.
+    Fifo(String),
+}
+
 /// Says which process it is, and becomes the program.
 const ANNOUNCED: &str = r#"echo "process $$."; exec "$@""#;
+/// The same of one that is told something by a pipe with a name. It holds both ends, so that it does not wait for anybody, and
+/// nobody for it.
+const LISTENING: &str = r#"mkfifo "$1" && fifo=$1 && shift && echo "process $$." && exec "$@" <>"$fifo" 2>&1"#;
+
 /// Whether something that is waited for has come.
 pub enum Progress {
     /// Yes.
@@ -70,7 +82,22 @@ impl Process {
             Some(site) => there(device, site, &["sh", "-c", ANNOUNCED, "sh"], command, sockets)?,
             None => here(device, job, command)?,
         };
-        Ok(Process { device, program })
+        Ok(Process { device, program, input: None })
+    }
+
+    /// Starts a command that is told something from time to time, as [`Process::tell`] does.
+    pub fn start_listening(device: &'static str, job: &Job<'_>, command: &mut Command) -> Result<Process, Error> {
+        let (program, input) = match job.site {
+            Some(site) => {
+                let fifo = site.file("input").to_string_lossy().into_owned();
+                (there(device, site, &["sh", "-c", LISTENING, "sh", &fifo], command, &[])?, Input::Fifo(fifo))
+            }
+            None => {
+                let (reader, input) = pipe().map_err(Error::file("its input"))?;
+                (here(device, job, command.stdin(reader))?, Input::Pipe(input))
+            }
+        };
+        Ok(Process { device, program, input: Some(input) })
     }
 
     /// A command that runs `program` on these cores, in the namespace of the job's ports if they have one.
@@ -100,6 +127,19 @@ impl Process {
                 Ok(Duration::from_nanos(each.sum()))
             }
         }
+    }
+
+    /// Writes a line to its input.
+    pub fn tell(&mut self, line: &str) -> Result<(), Error> {
+        let told = match (&mut self.input, &self.program) {
+            (Some(Input::Pipe(pipe)), _) => writeln!(pipe, "{line}").and_then(|()| pipe.flush()),
+            (Some(Input::Fifo(path)), Where::There { stay, .. }) => {
+                let told = stay.ask(&format!("echo '{line}' 1<>'{path}'"), STARTED_WITHIN);
+                told.map(drop).map_err(io::Error::other)
+            }
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        };
+        told.map_err(|error| self.silent(line, error))
     }
 
     /// How long those of its threads whose name `is_worker` takes were kept off their cores; or why that is not known.
@@ -158,6 +198,22 @@ impl Process {
         match &self.program {
             Where::Here(program) => program.output(),
             Where::There { running, .. } => running.output(),
+        }
+    }
+
+    /// How many bytes it has said so far.
+    pub fn written(&self) -> usize {
+        match &self.program {
+            Where::Here(program) => program.output().len(),
+            Where::There { running, .. } => running.written(),
+        }
+    }
+
+    /// What it has said since it had said so many bytes.
+    pub fn output_since(&self, written: usize) -> String {
+        match &self.program {
+            Where::Here(program) => program.output().get(written..).unwrap_or_default().to_owned(),
+            Where::There { running, .. } => running.output_since(written),
         }
     }
 

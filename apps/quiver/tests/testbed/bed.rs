@@ -188,8 +188,12 @@ impl Bed {
         for device in &self.devices {
             let shown = run(device.command("unshare").args(["--mount", "sh", "-ec", STATE]))?;
             // Whether the other end is there, the kernel tells some time later.
-            let is_of_moment = |word: &&str| !word.starts_with('<') && !["UP", "DOWN", "LOWERLAYERDOWN"].contains(word);
-            all.extend(shown.lines().map(|line| line.split(' ').filter(is_of_moment).collect::<Vec<_>>().join(" ")));
+            let lasting = |word| match word {
+                "UP" | "DOWN" | "LOWERLAYERDOWN" => None,
+                flags if flags.starts_with('<') => flags.contains("PROMISC").then_some("PROMISC"),
+                other => Some(other),
+            };
+            all.extend(shown.lines().map(|line| line.split(' ').filter_map(lasting).collect::<Vec<_>>().join(" ")));
         }
         Ok(all)
     }
@@ -202,7 +206,9 @@ impl Bed {
 }
 
 fn is_of_run(line: &str) -> bool {
-    ["quiverd", "quiver-lab", "lab run", "ControlPath", "kernel as a device"].iter().any(|part| line.contains(part))
+    ["quiverd", "quiver-lab", "lab run", "ControlPath", "keeper of what", "net_af_packet"]
+        .iter()
+        .any(|part| line.contains(part))
 }
 
 pub fn documents(folder: &Path) -> Vec<Document> {

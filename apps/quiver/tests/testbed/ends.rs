@@ -13,6 +13,7 @@ use crate::bed::{Bed, Form, documents, line, processes, wait};
 
 /// With CSIT's goals it takes many minutes.
 const LONG: &str = "quiver AND l2xcbase AND eth AND 64b AND 1c AND ndrpdr";
+const LONG_OF_TESTPMD: &str = "testpmd AND eth AND 64b AND 1c AND ndrpdr";
 const LONG_OF_KERNEL: &str = "linux AND ip4base AND eth AND 64b AND ndrpdr";
 
 /// A run in the midst of its trials.
@@ -79,11 +80,20 @@ pub fn killed(bed: &Bed) -> Result<(), Failed> {
     bed.is_clean()
 }
 
-/// What a kernel was told is undone by a process there.
 pub fn killed_kernel(bed: &Bed) -> Result<(), Failed> {
+    undone(bed, LONG_OF_KERNEL, "198.18.2.2 dev w1")
+}
+
+pub fn killed_testpmd(bed: &Bed) -> Result<(), Failed> {
+    undone(bed, LONG_OF_TESTPMD, "w1@if")
+}
+
+/// What shows on a host while it is measured is undone by a process there.
+fn undone(bed: &Bed, case: &str, sign: &str) -> Result<(), Failed> {
     let before = bed.state()?;
-    let is_routed = || bed.state().is_ok_and(|state| state.iter().any(|line| line.contains("198.18.2.2 dev w1")));
-    let mut run = Run::start(bed, LONG_OF_KERNEL, is_routed)?;
+    let is_there =
+        || bed.state().is_ok_and(|state| state.iter().any(|line| line.contains(sign) && !before.contains(line)));
+    let mut run = Run::start(bed, case, is_there)?;
     run.child.kill()?;
     assert!(!run.end()?);
     bed.is_clean()?;

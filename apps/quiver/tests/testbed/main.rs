@@ -9,25 +9,30 @@ use std::process::ExitCode;
 
 use bed::{Bed, Form};
 use libtest_mimic::{Arguments, Failed, Trial};
-use quiver_netns::{Rights, enter_handling_signals, rights};
+use quiver_netns::{Rights, enter_handling_signals, find, rights};
 use quiver_result::Document;
 
 /// What shows on a bed.
 type Shown = fn(&Bed) -> Result<(), Failed>;
 
+/// Whose trials need a program that others have made.
+const PROGRAMS: [(&str, &str); 1] = [("testpmd_", "dpdk-testpmd")];
+
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // They share hosts and cores.
     arguments.test_threads = Some(1);
-    let trials: [(&str, Shown); 9] = [
+    let trials: [(&str, Shown); 11] = [
         ("a_device_behind_ssh_is_measured_as_one_here", two_nodes),
         ("two_devices_in_a_row_route_what_they_send_each_other", three_nodes),
         ("the_kernel_of_a_host_is_measured_and_left_as_it_was", peers::kernel),
         ("two_kernels_in_a_row_route_what_they_send_each_other", peers::kernels),
+        ("testpmd_of_a_host_is_measured_there", peers::testpmd),
         ("hosts_that_cannot_be_measured_on_are_named", bad_hosts),
         ("a_run_that_is_interrupted_leaves_its_hosts_clean", ends::interrupted),
         ("a_run_that_is_killed_leaves_its_hosts_clean", ends::killed),
         ("a_kernel_is_as_it_was_after_a_run_that_is_killed", ends::killed_kernel),
+        ("testpmd_leaves_ports_as_they_were_after_a_run_that_is_killed", ends::killed_testpmd),
         ("a_connection_that_breaks_fails_its_case_and_leaves_nothing", ends::cut),
     ];
     let bed = if arguments.list { Err("only listed".to_owned()) } else { start() };
@@ -39,7 +44,12 @@ fn main() -> ExitCode {
     let bed: Option<&'static Bed> = bed.ok().map(|bed| &*Box::leak(Box::new(bed)));
     let trial = |(name, shown): (&str, Shown)| {
         let run = move || bed.map_or(Ok(()), shown);
-        Trial::test(name, run).with_ignored_flag(is_ignored)
+        // Which is not there cannot be measured.
+        let lacks = PROGRAMS.iter().find(|(of, program)| name.starts_with(of) && find(program).is_none());
+        if let Some((_, program)) = lacks {
+            eprintln!("{name} is left out: no program {program} in PATH");
+        }
+        Trial::test(name, run).with_ignored_flag(is_ignored || lacks.is_some())
     };
     libtest_mimic::run(&arguments, trials.into_iter().map(trial).collect()).exit_code()
 }

@@ -39,3 +39,20 @@ pub fn kernels(bed: &Bed) -> Result<(), Failed> {
     assert_eq!(bed.state()?, before);
     Ok(())
 }
+
+pub fn testpmd(bed: &Bed) -> Result<(), Failed> {
+    let before = bed.state()?;
+    let document = measured(bed, &Form::TWO, "testpmd AND eth AND l2xcbase AND 64b AND 1c AND mrr")?;
+    assert_eq!(document.test_name_long, "64b-1c-2n1l-af-packet-eth-l2xcbase-testpmd-mrr");
+    check(&document, &["tg", "dut1"], "testpmd", "port 0 RX-packets")?;
+    bed.is_clean()?;
+    assert_eq!(bed.state()?, before);
+    let missing =
+        Form::TWO.file().replacen("ssh-config", "programs: {dpdk-testpmd: /nonexistent/testpmd}, ssh-config", 1);
+    let said = bed.refused(&missing, "testpmd AND eth AND l2xcbase AND 64b AND 1c AND mrr")?;
+    assert!(
+        said.contains("dut1: there is no program /nonexistent/testpmd; let root run `apt-get install dpdk-dev`"),
+        "{said}"
+    );
+    Ok(())
+}

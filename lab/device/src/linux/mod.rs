@@ -5,7 +5,7 @@
 //! is the softirq time of these: receiving, bridging or routing, sending, and, where the port is a veth, handing over to the
 //! socket at its other end. The kernel counts that by sampling, in steps of some milliseconds.
 //!
-//! All that it is told is undone by one process (`kernel.sh`), which is beside it as long as it is measured.
+//! All that it is told is told, and undone, by a [`Keeper`].
 
 mod plan;
 mod statistics;
@@ -17,19 +17,12 @@ use serde_json::Value;
 
 use crate::ground::Ground;
 use crate::growth::Growth;
-use crate::process::{Process, Progress};
-use crate::{Busy, Device, Error, Job, Measure, Port, Usage, cores};
+use crate::keeper::Keeper;
+use crate::{Busy, Device, Error, Job, Measure, Port, Usage};
 use plan::Plan;
 
 /// What errors call it.
 const LINUX: &str = "linux";
-/// Does the steps of a plan, and undoes them.
-const KERNEL: &str = include_str!("kernel.sh");
-/// What it says behind the last one, and in front of one that was not done.
-const CONFIGURED: &str = "configured.\n";
-const REFUSED: &str = "refused: ";
-/// How long that may take: two million routes are some seconds' work.
-const CONFIGURED_WITHIN: Duration = Duration::from_secs(120);
 /// What `ip` says of a kind of link that the kernel does not have.
 const NO_KIND: &str = "Unknown device type";
 /// What its ports are asked by.
@@ -40,8 +33,7 @@ const UPLINK: usize = 1;
 /// The kernel, configured.
 pub struct Linux {
     ground: Ground,
-    /// What undoes it all when it ends.
-    process: Option<Process>,
+    keeper: Keeper,
     ports: [String; 2],
     cpus: Vec<usize>,
     version: String,
@@ -66,17 +58,11 @@ impl Linux {
             let path = ground.write(&format!("routes{at}"), &batch)?;
             lines += &format!("routes '{}'\n", path.display());
         }
-        let script = format!("{KERNEL}{lines}hold\n");
-        let mut command = Process::command(job, "unshare".as_ref(), &cores::others(job));
-        let mut process = Process::start(LINUX, job, command.args(["--mount", "sh", "-c", &script]), &[])?;
-        let done = process.wait_until("its configuration", CONFIGURED_WITHIN, |process| {
-            let output = process.output();
-            Ok(if output.contains(CONFIGURED) { Progress::Done } else { Progress::NotYet(output) })
-        });
-        done.map_err(|error| refused(job, error))?;
+        let keeper = Keeper::start(LINUX, job, &["unshare", "--mount", "sh"], &lines);
+        let keeper = keeper.map_err(|error| without_vlans(job, error))?;
         let growth = Growth::new(LINUX, &traffic);
-        let (process, cpus) = (Some(process), job.cpus.clone());
-        Ok(Linux { ground, process, ports, cpus, version, configuration, plan, growth })
+        let cpus = job.cpus.clone();
+        Ok(Linux { ground, keeper, ports, cpus, version, configuration, plan, growth })
     }
 
     /// What `ip` says of its ports, with their counters.
@@ -87,27 +73,16 @@ impl Linux {
         let [first, second] = self.ports.each_ref().map(find);
         first.zip(second).map(<[Value; 2]>::from).ok_or_else(foreign)
     }
-
-    /// An error if what undoes it has ended: somebody has, or the connection is lost.
-    fn check(&mut self) -> Result<(), Error> {
-        self.process.as_mut().map_or(Ok(()), Process::check)
-    }
 }
 
-/// Why the kernel did not do a step, where that is known.
-fn refused(job: &Job<'_>, error: Error) -> Error {
-    let Error::Ended { said, .. } = &error else { return error };
-    if said.contains(NO_KIND) && said.contains("type vlan") {
-        let what = "a VLAN tag without the kernel's module 8021q";
-        return Error::impossible(job, what, "let root run `modprobe 8021q`");
-    }
-    match said.split_once(REFUSED) {
-        Some((answer, command)) => Error::Refused {
-            device: LINUX,
-            command: command.trim().to_owned(),
-            answer: answer.lines().last().unwrap_or_default().to_owned(),
-        },
-        None => error,
+/// Tags need a module, which the kernel may not have.
+fn without_vlans(job: &Job<'_>, error: Error) -> Error {
+    match &error {
+        Error::Refused { command, answer, .. } if command.contains("type vlan") && answer.contains(NO_KIND) => {
+            let what = "a VLAN tag without the kernel's module 8021q";
+            Error::impossible(job, what, "let root run `modprobe 8021q`")
+        }
+        _ => error,
     }
 }
 
@@ -123,7 +98,7 @@ impl Device for Linux {
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
         let start = Instant::now();
         loop {
-            self.check()?;
+            self.keeper.check()?;
             let links = self.links(&self.ground.ask(LINKS)?)?;
             if links.iter().all(|link| link["operstate"] == "UP" || link["operstate"] == "UNKNOWN") {
                 return Ok(());
@@ -138,7 +113,7 @@ impl Device for Linux {
     }
 
     fn usage(&mut self) -> Result<Usage, Error> {
-        self.check()?;
+        self.keeper.check()?;
         // One question: on a host it may have to wait for a core each time.
         let answer = self.ground.ask(&format!("cat /proc/stat && {LINKS}"))?;
         let (stat, links) = answer.split_once("\n[").unwrap_or((&answer, ""));
@@ -151,7 +126,7 @@ impl Device for Linux {
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
-        self.check()?;
+        self.keeper.check()?;
         let answer = self.ground.ask(&format!("cat /proc/net/snmp && {LINKS}"))?;
         let (snmp, links) = answer.split_once("\n[").unwrap_or((&answer, ""));
         let mut counters = statistics::ip_drops(snmp);
@@ -172,15 +147,8 @@ impl Device for Linux {
         self.ground.ask(&format!("ip -batch '{}'", path.display())).map(drop)
     }
 
-    fn stop(mut self: Box<Self>) -> Result<(), Error> {
-        self.process.take().map_or(Ok(()), Process::stop)
-    }
-}
-
-impl Drop for Linux {
-    fn drop(&mut self) {
-        // Where it has ended by itself, it has undone everything.
-        let _ = self.process.take().map(Process::stop);
+    fn stop(self: Box<Self>) -> Result<(), Error> {
+        self.keeper.stop()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel is told: steps of `kernel.sh`, and routes.
+//! What the kernel is told: steps of `keeper.sh`, and routes.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -34,6 +34,7 @@ impl Plan {
     /// Of a case between two ports.
     pub fn of(job: &Job<'_>, ports: &[String; 2], traffic: &Traffic) -> Plan {
         let mut plan = Plan { steps: Vec::new(), parts: ports.clone(), table: String::new() };
+        plan.does("renew_sys".to_owned());
         for port in ports {
             plan.does(format!("steer {port} {}", mask(&job.cpus)));
         }

@@ -1,5 +1,5 @@
-# The kernel as a device: its plan follows, a step a line, and all of it is undone, the latest step first, when this is asked to end
-# (TERM). So its guard asks it, also when the connection is lost. A step is whole: what has ended while it was done, ends behind it.
+# The keeper of what a device changes: a plan follows, a step a line, and all of it is undone, the latest step first, when this is
+# asked to end (TERM). So its guard asks it, also when the connection is lost. A step is whole: who asks meanwhile is heard behind it.
 exec 2>&1
 undo=
 ended=
@@ -53,6 +53,12 @@ station() {
     step "ip link set dev $1 address $old" ip link set dev "$1" address "$2"
 }
 
+# An interface takes what is for others, too.
+promiscuous() {
+    ip -oneline link show dev "$1" | grep -q '[<,]PROMISC[,>]' && return
+    step "ip link set dev $1 promisc off" ip link set dev "$1" promisc on
+}
+
 # A table of routes for what comes by the test's ports: the host's own way to anywhere, and so the connection, stays as it is.
 table() {
     if [ -n "$(ip route show table "$1" 2>/dev/null)" ]; then
@@ -61,6 +67,11 @@ table() {
         end 1
     fi
     step "ip route flush table $1" ip route add unreachable default metric 4294967295 table "$1"
+}
+
+# What /sys shows are the interfaces of the namespace in which it was mounted.
+renew_sys() {
+    step '' mount -t sysfs sysfs /sys
 }
 
 # Many routes: undone with their table or their port's address, so this need not be whole.
@@ -76,13 +87,10 @@ routes() {
 hold() {
     trap 'end 0' TERM
     [ -z "$ended" ] || end 0
-    echo configured.
+    echo kept.
     while :; do
         sleep 3600 &
         sleeping=$!
         wait
     done
 }
-
-# What /sys shows are the interfaces of the namespace in which it was mounted.
-mount -t sysfs sysfs /sys || { echo "refused: mount -t sysfs sysfs /sys"; exit 1; }
