@@ -155,8 +155,8 @@ impl Bed {
     }
 
     /// Runs a case to its good end.
-    pub fn run(&self, form: &Form, case: &str) -> Result<(Vec<Document>, String), Failed> {
-        let (output, documents, said) = self.measure(&form.file(), case)?;
+    pub fn run(&self, text: &str, case: &str) -> Result<(Vec<Document>, String), Failed> {
+        let (output, documents, said) = self.measure(text, case)?;
         match output.status.success() {
             true => Ok((documents, said)),
             false => Err(format!("{said}\n{:?}", documents.first().map(|document| &document.message)).into()),
@@ -201,8 +201,14 @@ impl Bed {
     /// Waits until nothing of a run is left on any host.
     pub fn is_clean(&self) -> Result<(), Failed> {
         wait("the end of all processes", || !processes().any(|id| is_of_run(&line(id))))?;
-        wait("the end of all files", || fs::read_dir(TEMPORARY).is_ok_and(|mut folder| folder.next().is_none()))
+        wait("the end of all memory that is shared", || !names("/dev/shm").any(|name| name.starts_with("quiver-lab")))?;
+        wait("the end of all files", || names(TEMPORARY).next().is_none())
     }
+}
+
+/// What is in a folder.
+fn names(folder: &str) -> impl Iterator<Item = String> {
+    fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 fn is_of_run(line: &str) -> bool {
