@@ -10,7 +10,9 @@
 
 mod cores;
 mod error;
+mod ground;
 mod growth;
+mod keeper;
 mod linux;
 mod packet_sockets;
 mod process;
@@ -27,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quiver_netns::Namespace;
-use quiver_suite::field::{self, Frame, Word as _};
+use quiver_suite::field::{self, Frame};
 use quiver_suite::{Case, Traffic};
 
 pub use error::Error;
@@ -131,9 +133,8 @@ pub trait Device: Send {
 /// # Errors
 /// Its program is missing or ends, it refuses a command, or cannot do what the job says.
 pub fn start(job: &Job<'_>) -> Result<Box<dyn Device>, Error> {
-    if let (Some(_), field::Device::Testpmd | field::Device::Vpp | field::Device::Linux) = (job.site, job.case.device) {
-        let what = format!("{} on the ports of a testbed", job.case.device.word());
-        return Err(Error::impossible(job, what, "measure another device there"));
+    if let Some(site) = job.site {
+        site.admits(job.case.device)?;
     }
     match job.case.device {
         field::Device::Quiver => Ok(Box::new(quiver::Quiver::start(job)?)),

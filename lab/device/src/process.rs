@@ -1,6 +1,6 @@
 //! A device's process: its output in a file, its CPU time, its end.
 
-use std::io;
+use std::io::{self, PipeWriter, Write, pipe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use quiver_testbed::{Running, Stay};
 
 use crate::packet_sockets::PacketSockets;
 use crate::waiting::waited;
-use crate::{Error, Job, Socket};
+use crate::{Error, Job, Site, Socket};
 
 /// How often a waiting loop looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -35,6 +35,7 @@ pub const RESIDENT: &str = "resident memory";
 pub struct Process {
     device: &'static str,
     program: Where,
+    input: Option<Input>,
 }
 
 /// Where it runs, and what is known of it.
@@ -48,8 +49,18 @@ enum Where {
     },
 }
 
+/// How it is told something.
+enum Input {
+    Pipe(PipeWriter),
+    /// On its host, by the shell that is there.
+    Fifo(String),
+}
+
 /// Says which process it is, and becomes the program.
 const ANNOUNCED: &str = r#"echo "process $$."; exec "$@""#;
+/// The same of one that is told something by a pipe with a name. It holds both ends, so that it does not wait for anybody, and
+/// nobody for it.
+const LISTENING: &str = r#"mkfifo "$1" && fifo=$1 && shift && echo "process $$." && exec "$@" <>"$fifo" 2>&1"#;
 
 /// Whether something that is waited for has come.
 pub enum Progress {
@@ -67,28 +78,26 @@ impl Process {
         command: &mut Command,
         sockets: &[&Socket],
     ) -> Result<Process, Error> {
-        let Some(site) = job.site else {
-            let program = Program::start_with_log(command, job.folder.join(format!("{device}.log")))?;
-            return Ok(Process { device, program: Where::Here(program) });
+        let program = match job.site {
+            Some(site) => there(device, site, &["sh", "-c", ANNOUNCED, "sh"], command, sockets)?,
+            None => here(device, job, command)?,
         };
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words = words.map(|word| word.to_string_lossy().into_owned());
-        let command = quiver_testbed::Command::new("sh").args(["-c", ANNOUNCED, "sh"]).args(words);
-        let shell = site.shell();
-        let mut running = if site.is_away() {
-            let text = |path: &Path| path.to_string_lossy().into_owned();
-            let sockets: Vec<_> = sockets.iter().map(|socket| (socket.here.clone(), text(&socket.there))).collect();
-            shell.start_forwarding(&command, &sockets)?
-        } else {
-            shell.start(&command)?
+        Ok(Process { device, program, input: None })
+    }
+
+    /// Starts a command that is told something from time to time, as [`Process::tell`] does.
+    pub fn start_listening(device: &'static str, job: &Job<'_>, command: &mut Command) -> Result<Process, Error> {
+        let (program, input) = match job.site {
+            Some(site) => {
+                let fifo = site.file("input").to_string_lossy().into_owned();
+                (there(device, site, &["sh", "-c", LISTENING, "sh", &fifo], command, &[])?, Input::Fifo(fifo))
+            }
+            None => {
+                let (reader, input) = pipe().map_err(Error::file("its input"))?;
+                (here(device, job, command.stdin(reader))?, Input::Pipe(input))
+            }
         };
-        running.wait_for(".\n", STARTED_WITHIN)?;
-        let output = running.output();
-        let id = output.split(['.', ' ']).nth(1).and_then(|word| word.parse().ok());
-        let foreign =
-            || Error::Foreign { device, command: ANNOUNCED.into(), lacking: "a process".into(), answer: output };
-        let id = id.ok_or_else(foreign)?;
-        Ok(Process { device, program: Where::There { running, stay: site.stay().clone(), id } })
+        Ok(Process { device, program, input: Some(input) })
     }
 
     /// A command that runs `program` on these cores, in the namespace of the job's ports if they have one.
@@ -120,6 +129,19 @@ impl Process {
         }
     }
 
+    /// Writes a line to its input.
+    pub fn tell(&mut self, line: &str) -> Result<(), Error> {
+        let told = match (&mut self.input, &self.program) {
+            (Some(Input::Pipe(pipe)), _) => writeln!(pipe, "{line}").and_then(|()| pipe.flush()),
+            (Some(Input::Fifo(path)), Where::There { stay, .. }) => {
+                let told = stay.ask(&format!("echo '{line}' 1<>'{path}'"), STARTED_WITHIN);
+                told.map(drop).map_err(io::Error::other)
+            }
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        };
+        told.map_err(|error| self.silent(line, error))
+    }
+
     /// How long those of its threads whose name `is_worker` takes were kept off their cores; or why that is not known.
     pub fn waited(&self, is_worker: impl Fn(&str) -> bool) -> Result<Duration, String> {
         waited(self.here()?, is_worker)
@@ -134,6 +156,7 @@ impl Process {
     fn here(&self) -> Result<u32, String> {
         match &self.program {
             Where::Here(program) => Ok(program.id()),
+            Where::There { stay, id, .. } if !stay.shell().is_away() => Ok(*id),
             Where::There { .. } => Err("it runs on another host".to_owned()),
         }
     }
@@ -160,12 +183,13 @@ impl Process {
 
     /// The end of what it has said.
     pub fn said(&self) -> String {
-        let output = self.output();
-        let text = output.trim();
-        let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));
-        match &text[begin.unwrap_or(0)..] {
-            "" => "nothing".to_owned(),
-            end => end.to_owned(),
+        end_of(&self.output())
+    }
+
+    fn last_said(&self) -> String {
+        match &self.program {
+            Where::Here(program) => end_of(&program.output()),
+            Where::There { running, .. } => end_of(&running.last_output()),
         }
     }
 
@@ -174,6 +198,22 @@ impl Process {
         match &self.program {
             Where::Here(program) => program.output(),
             Where::There { running, .. } => running.output(),
+        }
+    }
+
+    /// How many bytes it has said so far.
+    pub fn written(&self) -> usize {
+        match &self.program {
+            Where::Here(program) => program.output().len(),
+            Where::There { running, .. } => running.written(),
+        }
+    }
+
+    /// What it has said since it had said so many bytes.
+    pub fn output_since(&self, written: usize) -> String {
+        match &self.program {
+            Where::Here(program) => program.output().get(written..).unwrap_or_default().to_owned(),
+            Where::There { running, .. } => running.output_since(written),
         }
     }
 
@@ -213,7 +253,7 @@ impl Process {
     /// An error if it has ended.
     pub fn check(&mut self) -> Result<(), Error> {
         match self.ended()? {
-            Some(status) => Err(Error::Ended { device: self.device, status, said: self.said() }),
+            Some(status) => Err(Error::Ended { device: self.device, status, said: self.last_said() }),
             None => Ok(()),
         }
     }
@@ -258,6 +298,47 @@ impl Process {
             std::thread::sleep(LOOK_EVERY);
         }
         Ok(())
+    }
+}
+
+fn here(device: &str, job: &Job<'_>, command: &mut Command) -> Result<Where, Error> {
+    Ok(Where::Here(Program::start_with_log(command, job.folder.join(format!("{device}.log")))?))
+}
+
+/// On a host, by `announced`, which says which process it is.
+fn there(
+    device: &'static str,
+    site: &Site,
+    announced: &[&str],
+    command: &Command,
+    sockets: &[&Socket],
+) -> Result<Where, Error> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = announced.iter().map(|word| (*word).into()).chain(words.map(|word| word.to_string_lossy()));
+    let mut words = words.map(std::borrow::Cow::into_owned);
+    let command = quiver_testbed::Command::new(words.next().unwrap_or_default()).args(words);
+    let shell = site.shell();
+    let mut running = if site.is_away() {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let sockets: Vec<_> = sockets.iter().map(|socket| (socket.here.clone(), text(&socket.there))).collect();
+        shell.start_forwarding(&command, &sockets)?
+    } else {
+        shell.start(&command)?
+    };
+    running.wait_for(".\n", STARTED_WITHIN)?;
+    let output = running.output();
+    let id = output.split(['.', ' ']).nth(1).and_then(|word| word.parse().ok());
+    let foreign = || Error::Foreign { device, command: ANNOUNCED.into(), lacking: "a process".into(), answer: output };
+    Ok(Where::There { id: id.ok_or_else(foreign)?, running, stay: site.stay().clone() })
+}
+
+/// The end of what was said.
+fn end_of(output: &str) -> String {
+    let text = output.trim();
+    let begin = (text.len().saturating_sub(SAID)..=text.len()).find(|at| text.is_char_boundary(*at));
+    match &text[begin.unwrap_or(0)..] {
+        "" => "nothing".to_owned(),
+        end => end.to_owned(),
     }
 }
 

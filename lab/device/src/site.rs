@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quiver_suite::field::{Device, Word as _};
 use quiver_testbed::{Command, Host, Shell, Stay};
 use serde_json::Value;
 
@@ -117,6 +118,15 @@ impl Site {
         Ok(link)
     }
 
+    /// Whether who is logged in may do what a device takes there: only of a quiverd, that has it by itself, the rights can be less.
+    pub(crate) fn admits(&self, device: Device) -> Result<(), Error> {
+        if device == Device::Quiver || self.facts.user == "0" {
+            return Ok(());
+        }
+        let what = format!("user {} has no right to have {} take its interfaces", self.facts.user, device.word());
+        Err(Error::Site { host: self.name.clone(), what, remedy: "log in as root".to_owned() })
+    }
+
     /// What a short script writes there.
     ///
     /// # Errors
@@ -131,18 +141,36 @@ impl Site {
         Path::new(self.stay.folder()).join(format!("{number}-{name}"))
     }
 
+    /// The path of a program there, by its path or by its name in `PATH`; or nothing.
+    fn path(&self, program: &Path) -> Result<Option<PathBuf>, Error> {
+        // Administrators' programs are not on everybody's path.
+        let script =
+            r#"PATH=$PATH:/usr/sbin:/sbin; case $1 in */*) [ -x "$1" ] && echo "$1";; *) command -v "$1";; esac"#;
+        let look = Command::new("sh").args(["-c", script, "look"]).arg(program.to_string_lossy());
+        match self.shell().run(&look, ANSWER_WITHIN) {
+            Ok(said) => Ok(Some(said.output.trim().into())),
+            Err(quiver_testbed::ShellError::Failed { .. }) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// A program that the testbed names there, or that is in the host's `PATH`. `remedy` is for one that is not.
+    pub(crate) fn found(&self, name: &str, remedy: &str) -> Result<PathBuf, Error> {
+        let named = self.programs.get(name).map_or_else(|| Path::new(name), PathBuf::as_path);
+        self.path(named)?.ok_or_else(|| Error::Site {
+            host: self.name.clone(),
+            what: format!("there is no program {}", named.display()),
+            remedy: format!("{remedy} there, or name it below 'programs': {{{name}: PATH}}"),
+        })
+    }
+
     /// A program that the testbed names there, or else the one from here, which is copied once.
     pub(crate) fn brought(&self, name: &str, here: Result<PathBuf, Error>) -> Result<PathBuf, Error> {
         let missing = |what: String, remedy: String| Error::Site { host: self.name.clone(), what, remedy };
         if let Some(path) = self.programs.get(name) {
-            let test = Command::new("test").arg("-x").arg(path.to_string_lossy());
             let remedy = "build it, or leave it out below 'programs': then it is copied from here";
             let what = || format!("there is no program {}", path.display());
-            return match self.shell().run(&test, ANSWER_WITHIN) {
-                Ok(_) => Ok(path.clone()),
-                Err(quiver_testbed::ShellError::Failed { .. }) => Err(missing(what(), remedy.to_owned())),
-                Err(other) => Err(other.into()),
-            };
+            return self.path(path)?.ok_or_else(|| missing(what(), remedy.to_owned()));
         }
         let here = here?;
         if !self.is_away() {
@@ -222,6 +250,12 @@ mod tests {
             error.contains("user 1000 has no right to take interface lo of port 'left'; log in as root"),
             "{error}"
         );
+        site.programs.insert("quiverd".into(), "/opt/quiverd".into());
+        assert_eq!(loopback(&site), Ok(()));
+        assert!(site.admits(Device::Quiver).is_ok());
+        let error = site.admits(Device::Linux).expect_err("not root").to_string();
+        assert_eq!(error, "localhost: user 1000 has no right to have linux take its interfaces; log in as root");
+        site.programs.clear();
         site.facts.interfaces[0]["flags"] = serde_json::json!([]);
         let error = loopback(&site).expect_err("down");
         assert!(error.ends_with("lo of port 'left' is down; run `ip link set lo up` there"), "{error}");

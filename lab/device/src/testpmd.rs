@@ -1,11 +1,13 @@
 //! DPDK's testpmd: Debian's program, without huge pages and PCI, spoken to at its standard input.
 
 use std::collections::BTreeMap;
-use std::io::{PipeWriter, Write, pipe};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use quiver_suite::field::Buffers;
 
+use crate::ground::Ground;
+use crate::keeper::Keeper;
 use crate::packet_sockets::{LOST_UNKNOWN, PacketSockets, RING_FULL};
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
@@ -25,7 +27,8 @@ const BUFFERS: u32 = 1 << 15;
 /// A running testpmd.
 pub struct Testpmd {
     process: Process,
-    input: PipeWriter,
+    /// On a host, what its ports were: it leaves them promiscuous.
+    keeper: Option<Keeper>,
     workers: usize,
     version: String,
     configuration: String,
@@ -39,7 +42,12 @@ pub struct Testpmd {
 impl Testpmd {
     /// Starts one that passes frames on as they are, and begins when both of its ports are connected.
     pub fn start(job: &Job<'_>) -> Result<Testpmd, Error> {
-        let program = program(job, "dpdk-testpmd", "let root run `apt-get install dpdk-dev`")?;
+        let (name, remedy) = ("dpdk-testpmd", "let root run `apt-get install dpdk-dev`");
+        let program = match job.site {
+            Some(site) => site.found(name, remedy)?,
+            None => program(job, name, remedy)?,
+        };
+        let ground = Ground::of(job);
         let ring = ring_size(job.case.frame).trailing_zeros();
         let zero_copy = if job.case.buffers == Buffers::ZeroCopy { "yes" } else { "no" };
         let devices = [0, 1].map(|at| match &job.ports[at] {
@@ -77,16 +85,20 @@ impl Testpmd {
             format!("--rxq={queues}"),
             format!("--txq={queues}"),
         ];
+        let mut command = Process::command(job, "env".as_ref(), &cores::all(job));
+        command.arg(format!("RUNTIME_DIRECTORY={}", ground.folder().display()));
         // Its output is a file, to which it would write only now and then.
-        let mut command = Process::command(job, "stdbuf".as_ref(), &cores::all(job));
-        command.arg("--output=L").arg(&program).args(of_device).args(&devices).arg("--").args(&of_program);
-        let (reader, input) = pipe().map_err(Error::file("its input"))?;
-        command.env("RUNTIME_DIRECTORY", job.folder).stdin(reader);
+        command.args(["stdbuf", "--output=L"]).arg(&program);
+        command.args(of_device).args(&devices).arg("--").args(&of_program);
         let configuration = [of_device.join(" "), devices.join(" "), "--".into(), of_program.join(" ")].join(" ");
-        let process = Process::start(TESTPMD, job, &mut command, &[])?;
+        let names =
+            job.ports.iter().filter_map(|port| if let Port::Host { name, .. } = port { Some(name) } else { None });
+        let plan = names.map(|name| format!("promiscuous {name}\n")).collect::<String>();
+        let keeper = job.site.map(|_| Keeper::start("testpmd-ports", job, &["sh"], &plan)).transpose()?;
+        let process = Process::start_listening(TESTPMD, job, &mut command)?;
         let mut testpmd = Testpmd {
             process,
-            input,
+            keeper,
             workers: queues,
             version: String::new(),
             configuration,
@@ -96,7 +108,7 @@ impl Testpmd {
         };
         testpmd.prompt(0)?;
         // Its package is all that it tells of its version.
-        testpmd.version = version(&program);
+        testpmd.version = version(&ground, &program);
         if let Err(why) = testpmd.waited() {
             testpmd.configuration = format!("{}\n# time off the core is not taken out: {why}", testpmd.configuration);
         }
@@ -110,9 +122,8 @@ impl Testpmd {
 
     /// Gives a command, and returns its answer.
     fn ask(&mut self, line: &str) -> Result<String, Error> {
-        let before = self.process.output().len();
-        let written = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
-        written.map_err(|error| self.process.silent(line, error))?;
+        let before = self.process.written();
+        self.process.tell(line)?;
         let answer = self.prompt(before)?;
         let refusals = ["Command not found", "Bad arguments", "Ambiguous command"];
         if refusals.iter().any(|refusal| answer.contains(refusal)) {
@@ -126,8 +137,7 @@ impl Testpmd {
     fn prompt(&mut self, from: usize) -> Result<String, Error> {
         let mut said = String::new();
         self.process.wait_until("its prompt", ANSWER_WITHIN, |process| {
-            let output = process.output();
-            said = output.get(from..).unwrap_or_default().to_owned();
+            said = process.output_since(from);
             Ok(if said.ends_with(PROMPT) { Progress::Done } else { Progress::NotYet(process.said()) })
         })?;
         said.truncate(said.len() - PROMPT.len());
@@ -199,7 +209,8 @@ impl Device for Testpmd {
 
     fn stop(mut self: Box<Self>) -> Result<(), Error> {
         self.ask("stop")?;
-        self.process.stop()
+        self.process.stop()?;
+        self.keeper.map_or(Ok(()), Keeper::stop)
     }
 }
 
@@ -238,11 +249,9 @@ fn counters(answer: &str) -> BTreeMap<String, u64> {
 }
 
 /// That of its package, or nothing but its path.
-fn version(program: &std::path::Path) -> String {
-    let mut query = std::process::Command::new("dpkg-query");
-    query.args(["--show", "--showformat=${Version}", "dpdk-dev"]);
-    match quiver_netns::run(&mut query) {
-        Ok(version) if !version.is_empty() => format!("DPDK {version}"),
+fn version(ground: &Ground, program: &Path) -> String {
+    match ground.ask("dpkg-query --show --showformat='${Version}' dpdk-dev 2>/dev/null") {
+        Ok(version) if !version.trim().is_empty() => format!("DPDK {}", version.trim()),
         _ => program.display().to_string(),
     }
 }

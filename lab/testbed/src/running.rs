@@ -56,6 +56,21 @@ impl Running {
         self.output.now() + &self.errors.now()
     }
 
+    /// The same of a command that has ended: all that it still had to say.
+    pub fn last_output(&self) -> String {
+        self.output.whole() + &self.errors.whole()
+    }
+
+    /// How many bytes it has written to standard output so far.
+    pub fn written(&self) -> usize {
+        self.output.length()
+    }
+
+    /// What it has written to standard output since it had written so many bytes; of much, the end.
+    pub fn output_since(&self, written: usize) -> String {
+        self.output.since(written)
+    }
+
     /// Its exit status, if it has ended.
     ///
     /// # Errors
@@ -72,7 +87,7 @@ impl Running {
         self.wait(&format!("saying {text:?}"), limit, |running| running.output().contains(text))?;
         // It may have said so with its last breath.
         match self.ended()? {
-            Some(status) if !(self.output.whole() + &self.errors.whole()).contains(text) => Err(self.failed(status)),
+            Some(status) if !self.last_output().contains(text) => Err(self.failed(status)),
             _ => Ok(()),
         }
     }
@@ -135,6 +150,8 @@ struct Heard(Arc<Mutex<Text>>);
 #[derive(Debug, Default)]
 struct Text {
     bytes: Vec<u8>,
+    /// Bytes in front of these that are not kept.
+    forgotten: usize,
     is_over: bool,
 }
 
@@ -150,6 +167,7 @@ impl Heard {
                 text.bytes.extend(&some[..length]);
                 let surplus = text.bytes.len().saturating_sub(OUTPUT_MAX);
                 text.bytes.drain(..surplus);
+                text.forgotten += surplus;
                 text.is_over = length == 0;
                 if text.is_over {
                     return;
@@ -160,7 +178,18 @@ impl Heard {
     }
 
     fn now(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes).into_owned()
+        self.since(0)
+    }
+
+    fn since(&self, written: usize) -> String {
+        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = written.saturating_sub(text.forgotten).min(text.bytes.len());
+        String::from_utf8_lossy(&text.bytes[begin..]).into_owned()
+    }
+
+    fn length(&self) -> usize {
+        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        text.forgotten + text.bytes.len()
     }
 
     /// All of a command that has ended. What it started may have got away from its session and keep the pipe open, so this
@@ -172,5 +201,20 @@ impl Heard {
             thread::sleep(LOOK_EVERY);
         }
         self.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_since_is_found_behind_what_is_forgotten() {
+        let (lines, text) = (OUTPUT_MAX / 8 + 2, "line...\n");
+        let heard = Heard::of(io::Cursor::new(text.repeat(lines)));
+        let whole = heard.whole();
+        assert_eq!((whole.len(), heard.length()), (OUTPUT_MAX, text.len() * lines));
+        assert_eq!(heard.since(heard.length() - text.len()), text);
+        assert_eq!((heard.since(heard.length()), heard.since(0)), (String::new(), whole));
     }
 }

@@ -16,6 +16,11 @@ const WITHIN: Duration = Duration::from_secs(60);
 const SSH: &str = "/run/ssh";
 const TEMPORARY: &str = "/run/temporary";
 
+/// Tells what a run could change on a host: also what only a new `/sys` shows of a namespace.
+const STATE: &str = "mount -t sysfs sysfs /sys
+ip -oneline address show; ip -oneline link show; ip rule show; ip route show table all; ip neighbor show nud permanent
+grep . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv4/conf/*/rp_filter /sys/class/net/*/queues/rx-*/rps_cpus";
+
 /// The hosts.
 pub struct Bed {
     tg: Namespace,
@@ -150,8 +155,8 @@ impl Bed {
     }
 
     /// Runs a case to its good end.
-    pub fn run(&self, form: &Form, case: &str) -> Result<(Vec<Document>, String), Failed> {
-        let (output, documents, said) = self.measure(&form.file(), case)?;
+    pub fn run(&self, text: &str, case: &str) -> Result<(Vec<Document>, String), Failed> {
+        let (output, documents, said) = self.measure(text, case)?;
         match output.status.success() {
             true => Ok((documents, said)),
             false => Err(format!("{said}\n{:?}", documents.first().map(|document| &document.message)).into()),
@@ -172,14 +177,23 @@ impl Bed {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// What the devices' hosts have of interfaces, with addresses of both kinds and settings.
-    pub fn interfaces(&self) -> Result<Vec<String>, Failed> {
+    /// The first device's host.
+    pub fn first(&self) -> &Namespace {
+        &self.devices[0]
+    }
+
+    /// What the devices' hosts have of interfaces, addresses, routes and settings.
+    pub fn state(&self) -> Result<Vec<String>, Failed> {
         let mut all = Vec::new();
         for device in &self.devices {
-            let shown = device.ip("-oneline address show")? + &device.ip("-oneline link show")?;
+            let shown = run(device.command("unshare").args(["--mount", "sh", "-ec", STATE]))?;
             // Whether the other end is there, the kernel tells some time later.
-            let is_of_moment = |word: &&str| !word.starts_with('<') && !["UP", "DOWN", "LOWERLAYERDOWN"].contains(word);
-            all.extend(shown.lines().map(|line| line.split(' ').filter(is_of_moment).collect::<Vec<_>>().join(" ")));
+            let lasting = |word| match word {
+                "UP" | "DOWN" | "LOWERLAYERDOWN" => None,
+                flags if flags.starts_with('<') => flags.contains("PROMISC").then_some("PROMISC"),
+                other => Some(other),
+            };
+            all.extend(shown.lines().map(|line| line.split(' ').filter_map(lasting).collect::<Vec<_>>().join(" ")));
         }
         Ok(all)
     }
@@ -187,12 +201,20 @@ impl Bed {
     /// Waits until nothing of a run is left on any host.
     pub fn is_clean(&self) -> Result<(), Failed> {
         wait("the end of all processes", || !processes().any(|id| is_of_run(&line(id))))?;
-        wait("the end of all files", || fs::read_dir(TEMPORARY).is_ok_and(|mut folder| folder.next().is_none()))
+        wait("the end of all memory that is shared", || !names("/dev/shm").any(|name| name.starts_with("quiver-lab")))?;
+        wait("the end of all files", || names(TEMPORARY).next().is_none())
     }
 }
 
+/// What is in a folder.
+fn names(folder: &str) -> impl Iterator<Item = String> {
+    fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
 fn is_of_run(line: &str) -> bool {
-    ["quiverd", "quiver-lab", "lab run", "ControlPath"].iter().any(|part| line.contains(part))
+    ["quiverd", "quiver-lab", "lab run", "ControlPath", "keeper of what", "net_af_packet"]
+        .iter()
+        .any(|part| line.contains(part))
 }
 
 pub fn documents(folder: &Path) -> Vec<Document> {

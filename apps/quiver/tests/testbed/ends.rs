@@ -13,6 +13,8 @@ use crate::bed::{Bed, Form, documents, line, processes, wait};
 
 /// With CSIT's goals it takes many minutes.
 const LONG: &str = "quiver AND l2xcbase AND eth AND 64b AND 1c AND ndrpdr";
+const LONG_OF_TESTPMD: &str = "testpmd AND eth AND 64b AND 1c AND ndrpdr";
+const LONG_OF_KERNEL: &str = "linux AND ip4base AND eth AND 64b AND ndrpdr";
 
 /// A run in the midst of its trials.
 struct Run {
@@ -21,17 +23,22 @@ struct Run {
 }
 
 impl Run {
-    fn start(bed: &Bed) -> Result<Run, Failed> {
+    fn start(bed: &Bed, case: &str, is_there: impl Fn() -> bool) -> Result<Run, Failed> {
         let folder = tempfile::tempdir()?;
         let results = folder.path().join("results");
         let results = results.to_str().ok_or("a path")?;
         let mut command =
-            bed.command(folder.path(), "run", &Form::TWO.ready(), &["--trial", "0.1", "--results", results, LONG]);
+            bed.command(folder.path(), "run", &Form::TWO.ready(), &["--trial", "0.1", "--results", results, case]);
         let said = fs::File::create(folder.path().join("said"))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn()?;
         let run = Run { child, folder };
-        wait("the device", || processes().map(line).any(|line| line.contains("quiverd") && line.contains("-cli")))?;
+        wait("the device", is_there)?;
         Ok(run)
+    }
+
+    fn of_quiver(bed: &Bed) -> Result<Run, Failed> {
+        let is_device = |line: String| line.contains("quiverd") && line.contains("-cli");
+        Run::start(bed, LONG, || processes().map(line).any(is_device))
     }
 
     fn said(&self) -> String {
@@ -57,7 +64,7 @@ impl Drop for Run {
 }
 
 pub fn interrupted(bed: &Bed) -> Result<(), Failed> {
-    let mut run = Run::start(bed)?;
+    let mut run = Run::of_quiver(bed)?;
     kill(Pid::from_raw(run.child.id() as i32), Signal::SIGINT)?;
     assert!(!run.end()?);
     let (documents, said) = (documents(&run.results()), run.said());
@@ -67,15 +74,36 @@ pub fn interrupted(bed: &Bed) -> Result<(), Failed> {
 }
 
 pub fn killed(bed: &Bed) -> Result<(), Failed> {
-    let mut run = Run::start(bed)?;
+    let mut run = Run::of_quiver(bed)?;
     run.child.kill()?;
     assert!(!run.end()?);
     bed.is_clean()
 }
 
+pub fn killed_kernel(bed: &Bed) -> Result<(), Failed> {
+    undone(bed, LONG_OF_KERNEL, "198.18.2.2 dev w1")
+}
+
+pub fn killed_testpmd(bed: &Bed) -> Result<(), Failed> {
+    undone(bed, LONG_OF_TESTPMD, "w1@if")
+}
+
+/// What shows on a host while it is measured is undone by a process there.
+fn undone(bed: &Bed, case: &str, sign: &str) -> Result<(), Failed> {
+    let before = bed.state()?;
+    let is_there =
+        || bed.state().is_ok_and(|state| state.iter().any(|line| line.contains(sign) && !before.contains(line)));
+    let mut run = Run::start(bed, case, is_there)?;
+    run.child.kill()?;
+    assert!(!run.end()?);
+    bed.is_clean()?;
+    assert_eq!(bed.state()?, before);
+    Ok(())
+}
+
 /// The device's own connection, while trials run.
 pub fn cut(bed: &Bed) -> Result<(), Failed> {
-    let mut run = Run::start(bed)?;
+    let mut run = Run::of_quiver(bed)?;
     let is_device = |line: &str| line.starts_with("ssh ") && line.contains("ExitOnForwardFailure");
     let ssh = processes().find(|id| is_device(&line(*id))).ok_or("the device's connection")?;
     kill(Pid::from_raw(ssh), Signal::SIGKILL)?;

@@ -6,7 +6,6 @@ mod startup;
 mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +15,9 @@ use quiver_compat::{Message, Retval};
 use quiver_suite::Side;
 use quiver_suite::field::Pace;
 
+use crate::ground::Ground;
 use crate::growth::Growth;
+use crate::keeper::Keeper;
 use crate::packet_sockets::{LOST_UNKNOWN, PacketSockets, RING_FULL};
 use crate::process::{Process, Progress, RESIDENT, program};
 use crate::waiting::OffCore;
@@ -50,7 +51,8 @@ struct CliInbandReply {
 pub struct Vpp {
     client: Client,
     process: Process,
-    shared: Shared,
+    // Ends behind it.
+    keeper: Keeper,
     version: String,
     configuration: String,
     growth: Growth,
@@ -92,15 +94,19 @@ impl Vpp {
             let remedy = "each of VPP's workers wants one of its own";
             return Err(Error::impossible(job, "more workers of VPP than cores", remedy));
         }
-        let remedy = "install FD.io's package vpp, or name the program";
-        let program = program(job, "vpp", remedy)?;
-        let (conf, api) = (job.folder.join("startup.conf"), job.folder.join("api.sock"));
-        let startup = startup::conf(job, &api);
-        fs::write(&conf, &startup).map_err(Error::file(&conf))?;
+        let program = match job.site {
+            Some(site) => site.found("vpp", "install FD.io's package vpp")?,
+            None => program(job, "vpp", "install FD.io's package vpp, or name the program")?,
+        };
+        let (ground, api) = (Ground::of(job), job.socket("api.sock"));
+        let startup = startup::conf(job, &ground, &api.there)?;
+        let conf = ground.write("startup.conf", &startup)?;
         let mut command = Process::command(job, &program, &cores::all(job));
-        let shared = Shared(startup::prefix(job.folder));
-        let mut process = Process::start(VPP, job, command.arg("-c").arg(&conf), &[])?;
-        let client = connect(&mut process, &api)?;
+        // Its files in shared memory it leaves there.
+        let files = ["global_vm", "vpe-api"].map(|file| format!("/dev/shm/{}-{file}", startup::prefix(&ground)));
+        let keeper = Keeper::start("vpp-files", job, &["sh"], &format!("step 'rm -f {}' :\n", files.join(" ")))?;
+        let mut process = Process::start(VPP, job, command.arg("-c").arg(&conf), &[&api])?;
+        let client = connect(&mut process, &api.here)?;
         let traffic = job.traffic();
         let interfaces = commands::interfaces(job, &traffic);
         let commands = commands::all(job, &traffic, &interfaces);
@@ -108,7 +114,7 @@ impl Vpp {
         let mut vpp = Vpp {
             client,
             process,
-            shared,
+            keeper,
             version: String::new(),
             configuration: format!("{startup}\n{}", commands.join("\n")),
             growth: Growth::new(VPP, &traffic),
@@ -255,10 +261,11 @@ impl Device for Vpp {
     }
 
     fn stop(self: Box<Self>) -> Result<(), Error> {
-        let Vpp { process, shared, .. } = *self;
+        let Vpp { client, process, keeper, .. } = *self;
+        // ssh ends when nobody speaks by it any more.
+        drop(client);
         process.stop()?;
-        drop(shared);
-        Ok(())
+        keeper.stop()
     }
 }
 
@@ -266,18 +273,6 @@ impl Device for Vpp {
 fn clock(answer: &str) -> Option<f64> {
     let number = answer.split("clocks/sec ").nth(1)?;
     number[..number.find([',', '\n']).unwrap_or(number.len())].trim().parse().ok()
-}
-
-/// What the names of its files in shared memory begin with; they are removed with this, which is when it is gone.
-struct Shared(String);
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        for file in ["global_vm", "vpe-api"] {
-            // It is not there if VPP did not get so far.
-            let _ = fs::remove_file(format!("/dev/shm/{}-{file}", self.0));
-        }
-    }
 }
 
 /// Connects to its API, which is there some time after the process.

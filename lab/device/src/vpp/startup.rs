@@ -1,11 +1,11 @@
 //! VPP's `startup.conf`: everything in the job's folder, and memory in huge pages where there are enough.
 
-use std::fs;
 use std::path::Path;
 
 use quiver_suite::field::{Function, Scale};
 
-use crate::{Job, cores};
+use crate::ground::Ground;
+use crate::{Error, Job, cores};
 
 /// Buffers, of 2,048 bytes beside their headers. As a slave VPP lends them to the rings.
 const BUFFERS: u64 = 65_536;
@@ -17,10 +17,10 @@ const BUCKETS: u32 = 65_536;
 const STATIONS: u32 = 4 * BUCKETS;
 
 /// The whole file.
-pub fn conf(job: &Job<'_>, api: &Path) -> String {
-    let folder = job.folder.display();
+pub fn conf(job: &Job<'_>, ground: &Ground, api: &Path) -> Result<String, Error> {
+    let (log, statistics) = (ground.file("vpp-commands.log"), ground.file("stats.sock"));
     let heap = heap(job);
-    let (buffer_pages, heap_pages) = pages(free_huge_pages(), heap);
+    let (buffer_pages, heap_pages) = pages(free_huge_pages(ground)?, heap);
     let main = cores::others(job).first().copied().unwrap_or(0);
     // Where there is but one core, its main thread forwards.
     let workers = match job.cpus.contains(&main) {
@@ -33,11 +33,11 @@ pub fn conf(job: &Job<'_>, api: &Path) -> String {
         }
         _ => String::new(),
     };
-    format!(
-        "unix {{ nodaemon nosyslog nocolor runtime-dir {folder} log {folder}/vpp-commands.log }}
+    Ok(format!(
+        "unix {{ nodaemon nosyslog nocolor runtime-dir {} log {} }}
 api-segment {{ prefix {} }}
 socksvr {{ socket-name {} }}
-statseg {{ socket-name {folder}/stats.sock size {}M }}
+statseg {{ socket-name {} size {}M }}
 cpu {{ main-core {main}{workers} }}
 memory {{ main-heap-size {}M main-heap-page-size {heap_pages} }}
 buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
@@ -47,18 +47,21 @@ buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
   plugin af_packet_plugin.so {{ enable }}
 }}
 ",
-        prefix(job.folder),
+        ground.folder().display(),
+        log.display(),
+        prefix(ground),
         api.display(),
+        statistics.display(),
         // Each route is counted twice by each thread: where there is no room for that, VPP ends.
         heap >> 22,
         heap >> 20
-    )
+    ))
 }
 
 /// What the names of its files in `/dev/shm` begin with: the only ones of it outside of the folder.
-pub fn prefix(folder: &Path) -> String {
+pub fn prefix(ground: &Ground) -> String {
     let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    format!("quiver-lab{}", folder.display().to_string().chars().map(word).collect::<String>())
+    format!("quiver-lab{}", ground.file("vpp").display().to_string().chars().map(word).collect::<String>())
 }
 
 /// Bytes of its heap: some gigabytes for millions of routes.
@@ -78,9 +81,10 @@ fn pages(free: u64, heap: u64) -> (&'static str, &'static str) {
     (word(free >= of_buffers), word(free >= of_buffers + heap.div_ceil(HUGE_PAGE)))
 }
 
-fn free_huge_pages() -> u64 {
-    let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
-    free.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+fn free_huge_pages(ground: &Ground) -> Result<u64, Error> {
+    // Not every kernel has any.
+    let free = ground.ask("cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages 2>/dev/null || echo 0")?;
+    Ok(free.trim().parse().unwrap_or(0))
 }
 
 #[cfg(test)]
