@@ -233,17 +233,20 @@ fn a_bundle_that_is_still_open_is_not_overtaken() {
 }
 
 /// Stands for the machine under the second worker's thread, whose turns take all the time there is; the first worker hands
-/// two packets over after every so many turns of the second.
+/// two packets over in the time of every so many turns, whatever the second does meanwhile.
 struct Feeder<'a> {
     dataplane: &'a Dataplane,
     first: Worker,
-    every: u32,
+    every: u64,
+    due: u64,
     turns: u32,
     now: u64,
 }
+/// Nanoseconds of a turn.
+const TURN: u64 = 10_000;
 impl thread::System for Feeder<'_> {
     fn now(&mut self) -> u64 {
-        self.now += 10_000;
+        self.now += TURN;
         self.now
     }
     fn cpu_time(&mut self) -> u64 {
@@ -251,8 +254,9 @@ impl thread::System for Feeder<'_> {
     }
     fn turned(&mut self, _: &Worker, _: usize) {
         self.turns += 1;
-        if self.turns.is_multiple_of(self.every) {
+        while self.due <= self.now {
             self.first.turn(self.now);
+            self.due += self.every * TURN;
         }
         if self.turns == 5000 {
             self.dataplane.stop();
@@ -263,12 +267,12 @@ impl thread::System for Feeder<'_> {
     }
 }
 /// How often a worker naps to which such packets are handed.
-fn naps(every: u32, length: usize) -> u64 {
+fn naps(every: u64, length: usize) -> u64 {
     let mut bench = bench_with(2, Flows { end: u64::MAX, length, ..Flows::default() });
     bench.change(Some(|_| 1));
     let [mut first, second] = <[Worker; 2]>::try_from(std::mem::take(&mut bench.workers)).ok().expect("two");
     first.vector = 2;
-    let mut feeder = Feeder { dataplane: &bench.dataplane, first, every, turns: 0, now: 0 };
+    let mut feeder = Feeder { dataplane: &bench.dataplane, first, every, due: 0, turns: 0, now: 0 };
     let second = thread::run(second, &mut feeder);
     let first = feeder.first;
     bench.workers = vec![first, second];
