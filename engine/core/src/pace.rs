@@ -7,8 +7,8 @@
 //! that a steady load has a steady pace.
 //!
 //! A peer that waits for what we send is another matter: each rest delays the next packets. Where vectors come one soon after
-//! the other, the worker waits for the next one awake. And where naps have made the load itself much less, it takes none for
-//! a while, and waits awake, too.
+//! the other, the worker waits for the next one awake. And where naps make the load itself much less, and it comes back without
+//! them, the worker takes none for a while, and waits awake, too.
 
 use crate::frame::VECTOR;
 use crate::rx::RxMode;
@@ -96,6 +96,8 @@ pub(crate) struct Pace {
     /// Whether the last sleep was short, and whether turns brought vectors in the last window.
     was_short: bool,
     vectors: bool,
+    /// The load before naps that may have made it less.
+    before_naps: Option<u64>,
     /// Until when it takes no naps, and for how long the next time that they do harm.
     wary_until: u64,
     wary: u64,
@@ -116,6 +118,7 @@ impl Pace {
             done: now,
             was_short: false,
             vectors: false,
+            before_naps: None,
             wary_until: 0,
             wary: WARY,
             window: now,
@@ -174,6 +177,12 @@ impl Pace {
         self.vectors = self.turns > 0 && self.packets >= VECTORS * self.turns;
         // A nap that finds less than half a packet costs more than waking up for each, whatever made one window dear.
         let gathers = 2 * NAP_MAX * load >= WINDOW;
+        // It was naps if the load is back without them; else it is another load.
+        let before = self.before_naps.take();
+        if before.is_some_and(|before| 2 * load >= before) {
+            (self.wary_until, self.wary) = (now + self.wary, (2 * self.wary).min(WARY_MAX));
+            self.was_short = true;
+        }
         self.rest = match self.rest {
             Rest::Sleep if small && gathers && used > elapsed / SHARE && now >= self.wary_until => {
                 Rest::Naps { since: load, length: length(load), windows: 0 }
@@ -184,13 +193,11 @@ impl Pace {
                 }
                 Rest::Naps { since, length: length(load), windows: windows.saturating_add(1) }
             }
-            // The first naps, and so much less: whoever sends waits for us.
-            Rest::Naps { windows: 0, .. } => {
-                (self.wary_until, self.wary) = (now + self.wary, (2 * self.wary).min(WARY_MAX));
-                self.was_short = true;
+            Rest::Naps { since, windows, .. } => {
+                self.before_naps = (windows == 0 && load < since / 4).then_some(since);
                 Rest::Sleep
             }
-            _ => Rest::Sleep,
+            Rest::Sleep => Rest::Sleep,
         };
         (self.window, self.cpu, self.packets, self.weight, self.turns) = (now, cpu, 0, 0, 0);
     }
