@@ -37,6 +37,16 @@ impl Keeper {
         self.0.as_mut().map_or(Ok(()), Process::check)
     }
 
+    /// Waits until `look` says that what was done has come about. Errors of `look` end it, and so does its own end.
+    pub fn wait_until(
+        &mut self,
+        awaited: &str,
+        within: Duration,
+        mut look: impl FnMut() -> Result<Progress, Error>,
+    ) -> Result<(), Error> {
+        self.0.as_mut().map_or(Ok(()), |process| process.wait_until(awaited, within, |_| look()))
+    }
+
     /// Has all undone.
     pub fn stop(mut self) -> Result<(), Error> {
         self.0.take().map_or(Ok(()), Process::stop)

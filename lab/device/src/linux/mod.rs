@@ -11,13 +11,14 @@ mod plan;
 mod statistics;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::ground::Ground;
 use crate::growth::Growth;
 use crate::keeper::Keeper;
+use crate::process::Progress;
 use crate::{Busy, Device, Error, Job, Measure, Port, Usage};
 use plan::Plan;
 
@@ -64,15 +65,15 @@ impl Linux {
         let cpus = job.cpus.clone();
         Ok(Linux { ground, keeper, ports, cpus, version, configuration, plan, growth })
     }
+}
 
-    /// What `ip` says of its ports, with their counters.
-    fn links(&self, answer: &str) -> Result<[Value; 2], Error> {
-        let foreign = || foreign(LINKS, "its ports", answer);
-        let links: Vec<Value> = serde_json::from_str(answer).map_err(|_| foreign())?;
-        let find = |port: &String| links.iter().find(|link| link["ifname"] == port.as_str()).cloned();
-        let [first, second] = self.ports.each_ref().map(find);
-        first.zip(second).map(<[Value; 2]>::from).ok_or_else(foreign)
-    }
+/// What `ip` says of its ports, with their counters.
+fn links(ports: &[String; 2], answer: &str) -> Result<[Value; 2], Error> {
+    let foreign = || foreign(LINKS, "its ports", answer);
+    let links: Vec<Value> = serde_json::from_str(answer).map_err(|_| foreign())?;
+    let find = |port: &String| links.iter().find(|link| link["ifname"] == port.as_str()).cloned();
+    let [first, second] = ports.each_ref().map(find);
+    first.zip(second).map(<[Value; 2]>::from).ok_or_else(foreign)
 }
 
 /// Tags need a module, which the kernel may not have.
@@ -96,30 +97,22 @@ impl Device for Linux {
     }
 
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
-        let start = Instant::now();
-        loop {
-            self.keeper.check()?;
-            let links = self.links(&self.ground.ask(LINKS)?)?;
-            if links.iter().all(|link| link["operstate"] == "UP" || link["operstate"] == "UNKNOWN") {
-                return Ok(());
-            }
-            if start.elapsed() > within {
-                let (awaited, seconds) = ("the link of both ports".to_owned(), within.as_secs());
-                let said = Value::from(links.to_vec()).to_string();
-                return Err(Error::NotReady { device: LINUX, awaited, seconds, said });
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let Linux { ground, keeper, ports, .. } = self;
+        keeper.wait_until("the link of both ports", within, || {
+            let links = links(ports, &ground.ask(LINKS)?)?;
+            let is_up = links.iter().all(|link| link["operstate"] == "UP" || link["operstate"] == "UNKNOWN");
+            Ok(if is_up { Progress::Done } else { Progress::NotYet(Value::from(links.to_vec()).to_string()) })
+        })
     }
 
     fn usage(&mut self) -> Result<Usage, Error> {
         self.keeper.check()?;
         // One question: on a host it may have to wait for a core each time.
         let answer = self.ground.ask(&format!("cat /proc/stat && {LINKS}"))?;
-        let (stat, links) = answer.split_once("\n[").unwrap_or((&answer, ""));
+        let (stat, listed) = answer.split_once("\n[").unwrap_or((&answer, ""));
         let cpu = statistics::softirq(stat, &self.cpus);
         let cpu = cpu.ok_or_else(|| foreign("/proc/stat", "softirq time of the device's cores", stat))?;
-        let links = self.links(&format!("[{links}"))?;
+        let links = links(&self.ports, &format!("[{listed}"))?;
         let packets = links.iter().filter_map(|link| link["stats64"]["rx"]["packets"].as_u64()).sum();
         let busy = Busy { measure: Measure::CpuTime, spent: cpu.as_nanos() as f64, off_core: None, packets };
         Ok(Usage { cpu, busy: Some(busy) })
@@ -128,9 +121,9 @@ impl Device for Linux {
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Error> {
         self.keeper.check()?;
         let answer = self.ground.ask(&format!("cat /proc/net/snmp && {LINKS}"))?;
-        let (snmp, links) = answer.split_once("\n[").unwrap_or((&answer, ""));
+        let (snmp, listed) = answer.split_once("\n[").unwrap_or((&answer, ""));
         let mut counters = statistics::ip_drops(snmp);
-        for (port, link) in self.ports.iter().zip(self.links(&format!("[{links}"))?) {
+        for (port, link) in self.ports.iter().zip(links(&self.ports, &format!("[{listed}"))?) {
             for direction in ["rx", "tx"] {
                 for (name, count) in link["stats64"][direction].as_object().into_iter().flatten() {
                     counters.extend(count.as_u64().map(|count| (format!("{port} {direction} {name}"), count)));
