@@ -10,7 +10,7 @@ use quiver_wire::{EtherType, MacAddress};
 
 use crate::generator::Generator;
 use crate::interface::{PgMode, header};
-use crate::sequence::{Receipt, STREAMS_MAX, Scoreboard, Tracker};
+use crate::sequence::{Receipt, STREAMS_MAX, Score, Scoreboard, Tracker};
 use crate::tag::{StampedTag, Tag, last_of_parts};
 
 arcs! {
@@ -132,29 +132,35 @@ impl Sink {
     pub fn kept(&mut self) -> Option<&mut PacketRing> {
         self.kept.as_mut()
     }
+    /// What packets of the stream in a slot are counted by.
+    #[inline]
+    fn count(&mut self, slot: usize) -> Option<(&Score, &mut Tracker)> {
+        Some((self.board.scores.get(slot)?, self.trackers.get_mut(slot)?))
+    }
     /// Notes the packet that ends with these bytes, if a stream's tag is among them.
     #[inline]
     fn note(&mut self, bytes: &[u8], now: u64) {
-        if let Some(tag) = Tag::of(bytes) {
+        let slot = if let Some(tag) = Tag::of(bytes) {
             let slot = usize::from(tag.slot);
-            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
-                tracker.note(tag, score);
-                self.untold |= 1 << slot;
-            }
+            let Some((score, tracker)) = self.count(slot) else { return };
+            tracker.note(tag, score);
+            slot
         } else if let Some(tag) = StampedTag::of(bytes) {
             let (slot, receipt) = (usize::from(tag.slot), Receipt { worker: self.worker, now });
-            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
-                tracker.note_stamped(tag, score, receipt);
-                self.untold |= 1 << slot;
-            }
-        }
+            let Some((score, tracker)) = self.count(slot) else { return };
+            tracker.note_stamped(tag, score, receipt);
+            slot
+        } else {
+            return;
+        };
+        self.untold |= 1 << slot;
     }
     /// Tells the scores of the streams that packets of a batch were of.
     fn tell(&mut self) {
         while self.untold != 0 {
             let slot = self.untold.trailing_zeros() as usize;
             self.untold &= self.untold - 1;
-            if let (Some(score), Some(tracker)) = (self.board.scores.get(slot), self.trackers.get_mut(slot)) {
+            if let Some((score, tracker)) = self.count(slot) {
                 tracker.tell(score);
             }
         }
