@@ -6,15 +6,14 @@ use std::sync::Arc;
 use quiver_control::Time;
 use quiver_engine::{Buffers, Lent};
 use quiver_memif_protocol::layout::Layout;
-use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::{
-    Channel, ChannelError, End, Established, Handshake, Interrupt, Link, Queue, Receiver, Refusal, Request, Role,
-    Storage, Transmitter, Waker,
+    Channel, ChannelError, End, Established, Handshake, Interrupt, Link, Places, Queue, Receiver, Refusal, Request,
+    Role, Storage, Transmitter, Waker,
 };
 
 use crate::config::MemifQueues;
 use crate::room::{Attached, ConnectionId, Port};
-use crate::rx::{LentBuffers, RxRing, RxRings, place};
+use crate::rx::{BUFFERS, LentBuffers, RxRing, RxRings, place};
 use crate::tx::{SharedRing, TxRing};
 
 /// What we tell peers that we are.
@@ -130,12 +129,14 @@ fn lend(
         let mut lent = Lent::new(queue.ring.size().into(), buffers);
         let spans: Option<Vec<_>> = (0..usize::from(queue.ring.size())).map(|slot| lent.lend(slot)).collect();
         let spans = spans.ok_or_else(|| memory("there are too few packet buffers for the rings"))?;
-        let receiver = Receiver::slave(queue.ring.clone(), |slot| place(spans[usize::from(slot)]));
+        let length = spans.first().map_or(0, |span| span.length);
+        let offset = |slot| place(spans[usize::from(slot)]).offset;
+        let receiver = Receiver::slave(queue.ring.clone(), Places::of(&queue.ring, BUFFERS, length, offset));
         rx.push(RxRing { receiver, interrupt: queue.interrupt.clone(), lent: Some(LentBuffers::new(lent)) });
     }
     let tx = link.transmit.iter().map(|queue| {
         let lent = Lent::new(queue.ring.size().into(), buffers);
-        let transmitter = Transmitter::slave(queue.ring.clone(), |_| Place::default());
+        let transmitter = Transmitter::slave(queue.ring.clone(), Places::none());
         TxRing::new(transmitter, waker.clone(), queue.interrupt.clone(), Some(lent))
     });
     Ok((rx, tx.collect()))

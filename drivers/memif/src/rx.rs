@@ -8,8 +8,8 @@ use quiver_engine::buffer::Span;
 use quiver_engine::isa::{Isa, Kernel};
 use quiver_engine::relay::BURST as RELAY;
 use quiver_engine::{Frame, Lent, Relay, RxContext, RxQueue, Source, arcs};
-use quiver_memif_protocol::receiver::{Fragment, Place, Whole, packets};
-use quiver_memif_protocol::{Broken, Interrupt, Receiver};
+use quiver_memif_protocol::receiver::{Fragment, Whole, packets};
+use quiver_memif_protocol::{Broken, Interrupt, Place, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -288,7 +288,8 @@ fn take_in_place(
     if ip.is_none() {
         // What comes in one piece, as far as that goes, and then what does not.
         let mut burst = lent.burst(cx.pool, frame, cx.interface);
-        let taken = receiver.exchange(most, |slot, length| burst.receive(slot, length).map(place))?;
+        let taken =
+            receiver.exchange(most, |slot, length| burst.receive(slot, length).map(|span| place(span).offset))?;
         if !taken.others {
             return Ok(());
         }
@@ -319,7 +320,7 @@ fn take_in_place(
                 frame.bytes_mut(cx.pool, row)[..EthernetHeader::LENGTH].copy_from_slice(header.as_bytes());
                 tell_version(cx, frame, row);
             }
-            replaced.drain(..).for_each(|(slot, span)| receiver.replace(slot, place(span)));
+            replaced.drain(..).for_each(|(slot, span)| receiver.replace(slot, place(span).offset));
         } else {
             cx.lose(Next::Truncated, 1);
         }

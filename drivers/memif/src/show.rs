@@ -108,7 +108,11 @@ fn rings(port: &Port) -> Table {
         let is_s2m = (direction == "tx") == (link.link.role == Role::Slave);
         let store = link.senders.get(index).filter(|_| direction == "tx").and_then(|ring| {
             // A worker that is sending right now is not disturbed.
-            ring.try_lock().ok().map(|ring| if ring.store() == Store::Streaming { "past caches" } else { "plain" })
+            ring.try_lock().ok().map(|ring| match ring.store() {
+                Store::Plain => "plain",
+                Store::Claimed => "claimed ahead",
+                Store::Streaming => "past caches",
+            })
         });
         table.row([
             Cell::from(format!("{direction} {index}")),

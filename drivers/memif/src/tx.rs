@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use quiver_engine::isa::{Isa, Kernel};
 use quiver_engine::relay::Carried;
 use quiver_engine::{Batch, Flags, Lent, Relayed, Sink, TxContext, TxQueue};
-use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
-use quiver_memif_protocol::{Broken, Store, Transmitter, Waker};
+use quiver_memif_protocol::{Broken, Place, Store, Transmitter, Waker};
 use quiver_wire::{EthernetHeader, Header};
 
 use crate::handover::Holder;

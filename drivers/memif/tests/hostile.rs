@@ -132,7 +132,7 @@ fn packets_that_find_no_buffer_are_dropped_by_name() {
     let ring = &memory.link.transmit[0].ring;
     // Two packets of 64 KB, each some thirty of the daemon's buffers.
     for index in 0..64 {
-        let offset = memory.layout.buffer(true, 0, index).offset;
+        let offset = memory.layout.buffer_offset(true, 0, index);
         let has_next = index % 32 != 31;
         let descriptor = Descriptor { has_next, region: 0, length: 2048, offset };
         ring.set_descriptor(index, descriptor);

@@ -48,7 +48,8 @@ pub trait Sink {
 pub struct Relay {
     /// What sources and sinks run on.
     pub level: Level,
-    slots: Vec<Slot>,
+    /// PERF: an array, so that no look into it asks how long it is.
+    slots: Box<[Slot; BURST]>,
     /// Where packets begin in their slots.
     offset: [u32; BURST],
     length: [u32; BURST],
@@ -61,7 +62,8 @@ pub struct Relay {
 
 impl Relay {
     pub(crate) fn new(level: Level) -> Relay {
-        let slots = (0..BURST).map(|_| Slot([0; HEADROOM + SLOT + 2 * LINE])).collect();
+        let slots: Box<[Slot]> = (0..BURST).map(|_| Slot([0; HEADROOM + SLOT + 2 * LINE])).collect();
+        let Ok(slots) = slots.try_into() else { unreachable!("there are BURST of them") };
         Relay { level, slots, offset: [0; BURST], length: [0; BURST], received: [0; BURST], len: 0, through: 0 }
     }
     pub(crate) fn clear(&mut self) {
@@ -81,7 +83,7 @@ impl Relay {
     pub fn fill(&mut self) -> Filling<'_> {
         let Relay { slots, length, len, offset, received, .. } = self;
         *len = 0;
-        Filling { slots: slots.iter_mut(), at: 0, length, len, offset, received }
+        Filling { slots, at: 0, room: BURST, length, len, offset, received }
     }
     /// Packets from the front that are dealt with, and their bytes as they came.
     pub(crate) fn through(&self) -> (usize, u64) {
@@ -153,8 +155,10 @@ impl Relay {
 
 /// A relay that is being filled. What was pushed is in it when this is dropped.
 pub struct Filling<'r> {
-    slots: std::slice::IterMut<'r, Slot>,
+    slots: &'r mut [Slot; BURST],
     at: usize,
+    /// Packets that may be in it at most.
+    room: usize,
     length: &'r mut [u32; BURST],
     len: &'r mut usize,
     offset: &'r mut [u32; BURST],
@@ -165,19 +169,21 @@ impl Filling<'_> {
     /// and nothing appended, if there is no room for it or `fill` says so.
     #[inline(always)]
     pub fn push(&mut self, length: usize, fill: impl FnOnce(&mut [[u8; LINE]]) -> bool) -> bool {
-        let Some(noted) = self.length.get_mut(self.at).filter(|_| length <= SLOT) else { return false };
-        let Some(Slot(slot)) = self.slots.next() else { return false };
-        let to = &mut slot[HEADROOM..];
+        if self.at >= self.room || length > SLOT {
+            return false;
+        }
+        let i = self.at & (BURST - 1);
+        let to = &mut self.slots[i].0[HEADROOM..];
         if !fill(&mut to.as_chunks_mut().0[..length.div_ceil(LINE)]) {
             // Nothing is pushed behind a hole.
-            self.slots = Default::default();
+            self.room = self.at;
             return false;
         }
         // Sinks copy whole lines, too: nobody's bytes of before may go with this packet.
         if let Some(behind) = to[length..].first_chunk_mut() {
             *behind = [0; LINE];
         }
-        *noted = length as u32;
+        self.length[i] = length as u32;
         self.at += 1;
         true
     }
@@ -219,7 +225,7 @@ impl<'r> Relayed<'r> {
         self.rows.iter().map(move |row| {
             let i = usize::from(*row) & (BURST - 1);
             let (at, length) = (self.relay.offset[i] as usize, self.relay.length[i] as usize);
-            let bytes = self.relay.slots[i].0.get(at..at + length.next_multiple_of(LINE)).unwrap_or_default();
+            let bytes = self.relay.slots[i].0.get(at..at + length.div_ceil(LINE) * LINE).unwrap_or_default();
             Carried { lines: bytes.as_chunks().0, length }
         })
     }

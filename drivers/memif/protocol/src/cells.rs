@@ -4,7 +4,7 @@
 use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::region::{LINE, Regions, stream_line};
+use crate::region::{LINE, Regions, claim_line, stream_line};
 
 /// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
 /// access stays inside, whatever is asked for.
@@ -64,6 +64,12 @@ impl Cells {
         // aligned line. Others that look at it meanwhile see old or new words; they are told of it after a fence.
         unsafe { stream_line(&line, self.head.add(128 + 16 * index)) };
         true
+    }
+    /// Takes the line of a cell from the core that wrote or read it last, to be written to; the index wraps around.
+    #[inline(always)]
+    pub fn claim(&self, index: u16) {
+        // SAFETY: a cell lies inside the mapping.
+        unsafe { claim_line(self.cell(index).as_ptr().cast_mut().cast()) };
     }
     /// All of them, each of two halves.
     #[inline(always)]

@@ -8,8 +8,10 @@ use crate::Role;
 use crate::interrupt::Interrupt;
 use crate::link::{Link, LinkError, Offer, RingOffer, ring_bytes};
 use crate::message::Mode;
-use crate::receiver::{Place, Receiver};
+use crate::places::Places;
+use crate::receiver::Receiver;
 use crate::region::{Region, RegionError, Regions};
+use crate::ring::Ring;
 use crate::slave::Agreed;
 use crate::transmitter::Transmitter;
 
@@ -90,11 +92,14 @@ impl Layout {
     pub fn ring(&self, is_s2m: bool, index: usize) -> u32 {
         (self.number(is_s2m, index) * self.ring_stride()) as u32
     }
-    /// The buffer of a ring's descriptor.
-    pub fn buffer(&self, is_s2m: bool, index: usize, descriptor: u16) -> Place {
+    /// Where the buffer of a ring's descriptor begins in region 0.
+    pub fn buffer_offset(&self, is_s2m: bool, index: usize, descriptor: u16) -> u32 {
         let buffers = (self.number(is_s2m, index) << self.log2_ring_size) + usize::from(descriptor);
-        let offset = self.rings() * self.ring_stride() + buffers * self.stride;
-        Place { region: 0, offset: offset as u32, length: self.buffer }
+        (self.rings() * self.ring_stride() + buffers * self.stride) as u32
+    }
+    /// The buffers of a ring's descriptors.
+    pub fn places(&self, is_s2m: bool, index: usize, ring: &Ring) -> Places {
+        Places::of(ring, 0, self.buffer, |descriptor| self.buffer_offset(is_s2m, index, descriptor))
     }
 }
 
@@ -126,7 +131,7 @@ impl SlaveMemory {
         let regions = Arc::new(Regions::new(regions));
         let ring = |is_s2m, index| {
             let (offset, log2_size) = (layout.ring(is_s2m, index), layout.log2_ring_size);
-            if let Some(ring) = crate::Ring::at(&regions, 0, offset, log2_size) {
+            if let Some(ring) = Ring::at(&regions, 0, offset, log2_size) {
                 ring.initialise();
             }
             Ok(RingOffer { region: 0, offset, log2_size, interrupt: Interrupt::make()? })
@@ -145,7 +150,7 @@ impl Link<Arc<OwnedFd>> {
     /// The receiving ends of all rings; `layout` is that of a slave whose buffers are in region 0.
     pub fn receivers(&self, layout: Option<&Layout>) -> Vec<Receiver> {
         let end = |(index, queue): (usize, &crate::Queue<_>)| match layout {
-            Some(layout) => Receiver::slave(queue.ring.clone(), |descriptor| layout.buffer(false, index, descriptor)),
+            Some(layout) => Receiver::slave(queue.ring.clone(), layout.places(false, index, &queue.ring)),
             None => Receiver::master(queue.ring.clone()),
         };
         self.receive.iter().enumerate().map(end).collect()
@@ -153,7 +158,7 @@ impl Link<Arc<OwnedFd>> {
     /// The sending ends of all rings; `layout` as for [`Link::receivers`].
     pub fn transmitters(&self, layout: Option<&Layout>) -> Vec<Transmitter> {
         let end = |(index, queue): (usize, &crate::Queue<_>)| match layout {
-            Some(layout) => Transmitter::slave(queue.ring.clone(), |descriptor| layout.buffer(true, index, descriptor)),
+            Some(layout) => Transmitter::slave(queue.ring.clone(), layout.places(true, index, &queue.ring)),
             None => Transmitter::master(queue.ring.clone()),
         };
         self.transmit.iter().enumerate().map(end).collect()
@@ -178,9 +183,9 @@ mod tests {
                 let ring = layout.ring(is_s2m, index) as usize;
                 spans.push(ring..ring + ring_bytes(4));
                 for descriptor in 0..16 {
-                    let place = layout.buffer(is_s2m, index, descriptor);
-                    assert_eq!((place.offset as usize % 64, place.length), (0, 2048));
-                    spans.push(place.offset as usize..place.offset as usize + 2048);
+                    let offset = layout.buffer_offset(is_s2m, index, descriptor) as usize;
+                    assert_eq!(offset % 64, 0);
+                    spans.push(offset..offset + 2048);
                 }
             }
         }

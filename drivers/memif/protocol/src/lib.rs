@@ -6,7 +6,8 @@
 //! - [`channel`]: the control channel over a real socket; [`address`]: its name. [`handshake`]: all of these together, a
 //!   connection from the greeting to mapped rings.
 //! - [`region`]: shared memory, and what becomes of it when a peer truncates it; [`guard`] survives that.
-//! - [`ring`]: a ring of descriptors; [`receiver`] and [`transmitter`] move packets through it, in either role.
+//! - [`ring`]: a ring of descriptors; [`receiver`] and [`transmitter`] move packets through it, in either role;
+//!   [`places`]: the buffers of a slave.
 //! - [`interrupt`]: eventfds; [`waker`]: writing to one that a hostile peer shares.
 //! - [`layout`]: where a slave puts its rings and slots.
 
@@ -21,6 +22,7 @@ pub mod layout;
 pub mod link;
 pub mod master;
 pub mod message;
+pub mod places;
 pub mod receiver;
 pub mod refusal;
 pub mod region;
@@ -36,6 +38,7 @@ pub use interrupt::Interrupt;
 pub use link::{Link, LinkError, Offer, Queue, RingOffer};
 pub use master::{Master, Terms};
 pub use message::{Message, Mode, Secret};
+pub use places::{Place, Places};
 pub use receiver::{Fragment, Receiver};
 pub use refusal::Refusal;
 pub use region::{Region, RegionError, Regions, Store};

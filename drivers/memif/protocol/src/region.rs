@@ -46,9 +46,16 @@ pub enum RegionError {
 pub enum Store {
     /// Into our caches: best where the reader runs on the same core, or reads long after.
     Plain,
+    /// The same, and the first line of each packet is taken from the core that had it last some packets ahead
+    /// ([`View::claim`]).
+    Claimed,
     /// Past our caches, in whole lines, where the processor can: best where the reader runs on another core, whose
     /// caches would have to give each line up first. [`fence_streams`] has to come before the reader is told.
     Streaming,
+}
+impl Store {
+    /// Every way.
+    pub const ALL: [Store; 3] = [Store::Plain, Store::Claimed, Store::Streaming];
 }
 
 /// One mapped region.
@@ -204,7 +211,7 @@ impl View<'_> {
             // SAFETY: inside the mapping as was just checked, and aligned where it matters: mappings begin at pages.
             unsafe {
                 match store {
-                    Store::Plain => copy_line(line.as_ptr(), self.base.add(at)),
+                    Store::Plain | Store::Claimed => copy_line(line.as_ptr(), self.base.add(at)),
                     Store::Streaming => stream_line(line, self.base.add(at)),
                 }
             }
@@ -237,6 +244,14 @@ impl View<'_> {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: every x86-64 processor has the instruction, which has no effect but on caches; inside the mapping.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.base.add(offset).cast()) };
+        }
+    }
+    /// Takes the line at `offset`, if there is one, from the core that wrote or read it last, to be written to.
+    #[inline(always)]
+    pub fn claim(&self, offset: usize) {
+        if offset < self.length {
+            // SAFETY: inside the mapping.
+            unsafe { claim_line(self.base.add(offset)) };
         }
     }
 }
@@ -323,6 +338,24 @@ pub(crate) unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
         copy_line(from.as_ptr(), to)
     };
 }
+/// Takes a line from the core that wrote or read it last, to be written to.
+///
+/// PERF: a store to a line that another core has read waits until it has given it up, and all stores behind it wait, too.
+///
+/// # Safety
+/// `at` is mapped.
+#[inline(always)]
+pub(crate) unsafe fn claim_line(at: *mut u8) {
+    // By its name, since the intrinsic is a plain prefetch where the compiler is not told that the processor has this one;
+    // those that have it not do nothing (Intel SDM, volume 2, PREFETCHW; it is in the first x86-64 processors of AMD).
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it has no effect but on caches.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at.addr(), options(nomem, nostack, preserves_flags))
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
 /// Makes what was streamed visible before anything that is stored from now on.
 #[inline(always)]
 pub fn fence_streams() {
@@ -396,7 +429,7 @@ mod tests {
         assert!(!region.write(9999, &[1, 2]) && !region.write(usize::MAX, &[1]) && !region.read(10_000, &mut [0]));
         assert!(!region.stream(1, &[1]) && !region.stream(9984, &[1]), "a line must lie inside whole");
         let mut lines = [[0; LINE]; 3];
-        for store in [Store::Plain, Store::Streaming] {
+        for store in Store::ALL {
             assert!(region.write_lines(128, &[[7; LINE], [8; LINE], [9; LINE]], store));
             fence_streams();
             assert!(other.read_lines(128, &mut lines));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::cells::{AtomicU64, Cells, Ordering, fence};
-use crate::region::Regions;
+use crate::region::{LINE, Regions};
 
 /// Bytes in front of a ring's descriptors.
 pub const HEAD_LENGTH: usize = 128;
@@ -60,6 +60,11 @@ impl Descriptor {
             length: (first >> 32) as u32,
             offset: second as u32,
         }
+    }
+    /// Where its bytes begin, alone.
+    #[inline(always)]
+    pub(crate) fn load_offset([_, second]: &Cell) -> u32 {
+        second.load(Ordering::Relaxed) as u32
     }
     /// Writes it.
     #[inline(always)]
@@ -173,6 +178,13 @@ impl Ring {
     #[inline(always)]
     pub fn set_descriptor(&self, index: u16, descriptor: Descriptor) {
         descriptor.store(self.cells.cell(index));
+    }
+    /// Takes the lines of descriptors from the peer's core, to be written to: `n` from an index on, which wraps around.
+    #[inline(always)]
+    pub(crate) fn claim(&self, index: u16, n: usize) {
+        for i in (0..n).step_by(LINE / size_of::<Cell>()) {
+            self.cells.claim(index.wrapping_add(i as u16));
+        }
     }
     /// Writes four descriptors past the caches, the first at a multiple of four; the index wraps around. False, and
     /// nothing written, if they are no line of the caches.

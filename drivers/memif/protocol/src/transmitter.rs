@@ -3,53 +3,14 @@
 //! A slave fills buffers of its own and moves the head. A master fills the buffers that the slave has posted, and moves
 //! the tail. What lies in them is never read; descriptors are read only by a master, which learns places from them.
 
+mod burst;
+
+pub use burst::{Lines, Payload};
+
 use crate::Role;
-use crate::receiver::Place;
-use crate::region::{LINE, Store, View, fence_streams};
-use crate::ring::{Broken, Cell, Descriptor, Ring};
-
-/// A packet in whole lines.
-#[derive(Clone, Copy)]
-pub struct Lines<'a> {
-    /// Its bytes, and zeros behind them that fill up the last line.
-    pub lines: &'a [[u8; LINE]],
-    /// Its bytes.
-    pub length: usize,
-}
-
-/// A packet in one piece.
-pub trait Payload: Copy {
-    /// Its bytes.
-    fn bytes(&self) -> &[u8];
-    /// Copies them into a buffer. False, and nothing that a reader may see copied, if that cannot be.
-    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool;
-}
-impl Payload for Lines<'_> {
-    #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        self.lines.as_flattened().get(..self.length).unwrap_or_default()
-    }
-    #[inline(always)]
-    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool {
-        let fits = self.lines.len() * LINE <= place.length as usize;
-        fits && region.write_lines(place.offset as usize, self.lines, store)
-    }
-}
-impl Payload for &[u8] {
-    #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-    #[inline(always)]
-    fn write(&self, region: View<'_>, place: Place, store: Store) -> bool {
-        let (offset, room) = (place.offset as usize, place.length as usize);
-        match store {
-            Store::Plain => self.len() <= room && region.write(offset, self),
-            // Lines that are filled up must not reach beyond the buffer.
-            Store::Streaming => self.len().next_multiple_of(LINE) <= room && region.stream(offset, self),
-        }
-    }
-}
+use crate::places::{Place, Places};
+use crate::region::{Store, fence_streams};
+use crate::ring::{Broken, Descriptor, Ring};
 
 /// After so many packets that were sent in place, those that are back are taken back.
 ///
@@ -85,7 +46,7 @@ enum Kind {
     Master,
     Slave {
         /// The buffer of each descriptor; none where packets are sent from where they are.
-        places: Box<[Place]>,
+        places: Places,
         /// The first descriptor that the master has not given back, as far as was looked.
         oldest: u16,
     },
@@ -97,8 +58,7 @@ impl Transmitter {
         Transmitter::new(ring, Kind::Master)
     }
     /// A slave's end with a buffer for each descriptor.
-    pub fn slave(ring: Ring, place: impl FnMut(u16) -> Place) -> Transmitter {
-        let places = (0..ring.size()).map(place).collect();
+    pub fn slave(ring: Ring, places: Places) -> Transmitter {
         Transmitter::new(ring, Kind::Slave { places, oldest: 0 })
     }
     fn new(ring: Ring, kind: Kind) -> Transmitter {
@@ -149,69 +109,7 @@ impl Transmitter {
         }
         self.send_chain(length, segments)
     }
-    /// Puts packets into the ring, one after the other, until there is no room now; returns how many were dealt with and how
-    /// many lines were written. Those that need more buffers than the ring has are handed to `refuse`.
-    #[inline(always)]
-    pub fn send_all<P: Payload>(
-        &mut self,
-        packets: impl Iterator<Item = P>,
-        refuse: impl FnMut(P),
-    ) -> Result<(usize, u64), Broken> {
-        // What differs by kind is looked at once.
-        match self.store {
-            Store::Plain => self.send_all_by::<false, P>(packets, refuse),
-            Store::Streaming => self.send_all_by::<true, P>(packets, refuse),
-        }
-    }
-    #[inline(always)]
-    fn send_all_by<const STREAM: bool, P: Payload>(
-        &mut self,
-        mut packets: impl Iterator<Item = P>,
-        mut refuse: impl FnMut(P),
-    ) -> Result<(usize, u64), Broken> {
-        self.has_streamed |= STREAM;
-        let (mut done, mut lines, mut has_looked) = (0, 0, false);
-        if self.free == 0 {
-            has_looked = true;
-            self.begin()?;
-        }
-        loop {
-            let (ring, room) = (&self.ring, (self.next, self.free));
-            let run = match &self.kind {
-                Kind::Master => {
-                    put::<STREAM, P>(ring, room, &mut packets, |_, cell| Some(Place::of(Descriptor::load(cell))))
-                }
-                Kind::Slave { places, .. } => {
-                    put::<STREAM, P>(ring, room, &mut packets, |slot, _| places.get(slot).copied())
-                }
-            };
-            (self.next, self.free) = (self.next.wrapping_add(run.packets), self.free - run.packets);
-            (done, lines) = (done + usize::from(run.packets), lines + run.lines);
-            let Some(odd) = run.odd else {
-                if self.free > 0 || std::mem::replace(&mut has_looked, true) || self.begin()? == 0 {
-                    return Ok((done, lines));
-                }
-                continue;
-            };
-            let mut sent = self.send_slowly(odd.bytes())?;
-            if sent != Sent::Yes && !std::mem::replace(&mut has_looked, true) {
-                self.begin()?;
-                sent = self.send_slowly(odd.bytes())?;
-            }
-            match sent {
-                Sent::Yes => lines += odd.bytes().len().div_ceil(LINE) as u64,
-                Sent::Full => return Ok((done, lines)),
-                Sent::TooLong => refuse(odd),
-            }
-            done += 1;
-        }
-    }
-    #[cold]
-    #[inline(never)]
-    fn send_slowly(&mut self, bytes: &[u8]) -> Result<Sent, Broken> {
-        self.send(bytes.len(), std::iter::once(bytes))
-    }
-    /// The same for packets of several parts, or of more than one buffer.
+    /// Puts a packet of several parts, or of more than one buffer, into the ring.
     fn send_chain<'a>(&mut self, length: usize, mut segments: impl Iterator<Item = &'a [u8]>) -> Result<Sent, Broken> {
         // All of it, or nothing: the peer may have posted buffers of any length, so they are added up first.
         let (mut needed, mut room) = (0, 0);
@@ -299,7 +197,7 @@ impl Transmitter {
     #[inline(always)]
     fn place(&self, index: u16) -> Result<Place, Broken> {
         match &self.kind {
-            Kind::Slave { places, .. } => Ok(places[usize::from(index) & (places.len() - 1)]),
+            Kind::Slave { places, .. } => Ok(places.get(index)),
             Kind::Master => Ok(Place::of(self.ring.descriptor(index))),
         }
     }
@@ -338,78 +236,5 @@ impl Transmitter {
             Kind::Slave { .. } => self.ring.set_head(self.next),
         }
         self.ring.wants_interrupt()
-    }
-}
-
-/// Packets put into a ring, one buffer each.
-struct Run<P> {
-    packets: u16,
-    lines: u64,
-    /// The packet behind them, which needs more than one buffer, or one that begins with no line.
-    odd: Option<P>,
-}
-
-/// Puts packets into the ring from an index on, so many at most, up to one that is odd.
-#[inline(always)]
-fn put<const STREAM: bool, P: Payload>(
-    ring: &Ring,
-    (next, free): (u16, u16),
-    packets: &mut impl Iterator<Item = P>,
-    place: impl Fn(usize, &Cell) -> Option<Place>,
-) -> Run<P> {
-    let (cells, regions) = (ring.cells(), ring.regions());
-    let store = if STREAM { Store::Streaming } else { Store::Plain };
-    // Buffers lie in one region, mostly.
-    let (mut number, mut region) = (0, regions.get(0));
-    // Past the caches, descriptors are written by the line.
-    let mut four = [Descriptor::default(); 4];
-    let mut run = Run { packets: 0, lines: 0, odd: None };
-    while run.packets < free
-        && let Some(packet) = packets.next()
-    {
-        let index = next.wrapping_add(run.packets);
-        let slot = usize::from(index) & (cells.len() - 1);
-        let is_put = cells.get(slot).is_some_and(|cell| {
-            let Some(place) = place(slot, cell) else { return false };
-            if place.region != number {
-                (number, region) = (place.region, regions.get(place.region));
-            }
-            if !region.is_some_and(|region| packet.write(region, place, store)) {
-                return false;
-            }
-            let (Place { region, offset, .. }, length) = (place, packet.bytes().len() as u32);
-            let descriptor = Descriptor { has_next: false, region, length, offset };
-            if STREAM {
-                four[usize::from(index & 3)] = descriptor
-            } else {
-                descriptor.store(cell)
-            }
-            true
-        });
-        if !is_put {
-            run.odd = Some(packet);
-            break;
-        }
-        (run.packets, run.lines) = (run.packets + 1, run.lines + packet.bytes().len().div_ceil(LINE) as u64);
-        if STREAM && index & 3 == 3 {
-            note(ring, index.wrapping_add(1), run.packets.min(4), &four);
-        }
-    }
-    let end = next.wrapping_add(run.packets);
-    if STREAM {
-        note(ring, end, run.packets.min(end & 3), &four);
-    }
-    run
-}
-/// Writes the last `n` descriptors before an index, of one group of four.
-#[inline(always)]
-fn note(ring: &Ring, end: u16, n: u16, four: &[Descriptor; 4]) {
-    let from = end.wrapping_sub(n);
-    if n == 4 && ring.stream_descriptors(from, four) {
-        return;
-    }
-    for i in 0..n {
-        let index = from.wrapping_add(i);
-        ring.set_descriptor(index, four[usize::from(index & 3)]);
     }
 }

@@ -4,10 +4,10 @@ mod pair;
 
 use pair::{Pair, pair};
 use quiver_memif_protocol::link::ring_bytes;
-use quiver_memif_protocol::receiver::{Fragment, Place, Taken, Whole, packets};
+use quiver_memif_protocol::receiver::{Fragment, Taken, Whole, packets};
 use quiver_memif_protocol::ring::Descriptor;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
-use quiver_memif_protocol::{Broken, Interrupt, Receiver, Store, Transmitter};
+use quiver_memif_protocol::{Broken, Interrupt, Place, Places, Receiver, Store, Transmitter};
 
 /// Sends packets of these lengths and receives them at the other end.
 fn pass(tx: &mut Transmitter, rx: &mut Receiver, lengths: &[usize], seed: u8) {
@@ -39,7 +39,7 @@ fn pass(tx: &mut Transmitter, rx: &mut Receiver, lengths: &[usize], seed: u8) {
 
 #[test]
 fn packets_of_all_lengths_pass_both_ways_round_and_round() {
-    for store in [Store::Plain, Store::Streaming] {
+    for store in Store::ALL {
         let Pair { mut master, mut slave, .. } = pair(1, 1, 6, 2048);
         master.tx[0].set_store(store);
         slave.tx[0].set_store(store);
@@ -99,7 +99,7 @@ fn packets_in_one_piece_pass_among_long_ones() {
     for round in 0..2000 {
         let (from, to) = if round % 2 == 0 { (&mut master, &mut slave) } else { (&mut slave, &mut master) };
         let (tx, rx) = (&mut from.tx[0], &mut to.rx[0]);
-        tx.set_store(if random.bool() { Store::Plain } else { Store::Streaming });
+        tx.set_store(Store::ALL[random.usize(..Store::ALL.len())]);
         let count = random.usize(0..40);
         let packets: Vec<_> = (0..count)
             .map(|_| {
@@ -236,8 +236,9 @@ fn packets_are_exchanged_for_empty_buffers() {
     const LENGTHS: [usize; 5] = [60, 61, 100, 62, 64];
     let Pair { mut master, slave } = pair(1, 1, 3, 64);
     let place = |at: u16| Place { region: 0, offset: 2 * ring_bytes(3) as u32 + 64 * u32::from(at), length: 64 };
-    let mut rx = Receiver::slave(slave.link.receive[0].ring.clone(), place);
-    let mut tx = Transmitter::slave(slave.link.transmit[0].ring.clone(), |_| Place::default());
+    let ring = &slave.link.receive[0].ring;
+    let mut rx = Receiver::slave(ring.clone(), Places::of(ring, 0, 64, |at| place(at).offset));
+    let mut tx = Transmitter::slave(slave.link.transmit[0].ring.clone(), Places::none());
     rx.start();
     let (mut posted, mut spare): (Vec<_>, Vec<_>) = ((0..8).map(place).collect(), (8..16).map(place).collect());
     let mut sent = [Place::default(); 8];
@@ -254,7 +255,7 @@ fn packets_are_exchanged_for_empty_buffers() {
             let take = |slot: usize, length| {
                 let other = spare.pop()?;
                 ours.push(Place { length, ..std::mem::replace(&mut posted[slot], other) });
-                Some(other)
+                Some(other.offset)
             };
             rx.exchange(8, take).expect("honest").packets
         };
@@ -294,7 +295,7 @@ fn packets_are_exchanged_for_empty_buffers() {
     // A length that its buffer has not is no packet.
     let lie = Descriptor { has_next: false, region: 0, length: 65, offset: 0 };
     (0..8).for_each(|slot| rx.ring().set_descriptor(slot, lie));
-    assert_eq!(rx.exchange(8, |_, _| Some(place(0))), none);
+    assert_eq!(rx.exchange(8, |_, _| Some(place(0).offset)), none);
 }
 
 #[test]

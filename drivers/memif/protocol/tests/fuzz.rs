@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use pair::{End, Pair, pair};
 use quiver_memif_protocol::link::{Offer, ring_bytes};
 use quiver_memif_protocol::message::{AddRegion, AddRing, Disconnect, Hello, Init, Message};
-use quiver_memif_protocol::receiver::{BURST, Place, packets};
+use quiver_memif_protocol::receiver::{BURST, packets};
 use quiver_memif_protocol::slave::Step;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
-use quiver_memif_protocol::{Master, Mode, Request, Role, Secret, Slave, Store, Terms, master};
+use quiver_memif_protocol::{Master, Mode, Place, Request, Role, Secret, Slave, Store, Terms, master};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Any bytes are a message or an error, and a message is written as it was read, up to what lies behind its fields.
@@ -216,7 +216,7 @@ impl Drop for Stop<'_> {
 /// The same with a peer that writes all the time, from another thread.
 #[test]
 fn a_peer_that_never_stops_writing() {
-    for store in [Store::Plain, Store::Streaming] {
+    for store in Store::ALL {
         let Pair { mut master, mut slave } = pair(1, 1, 4, 256);
         for end in [&mut master, &mut slave] {
             end.tx[0].set_store(store);

@@ -8,9 +8,8 @@
 use std::sync::{Arc, OnceLock};
 
 use loom::thread;
-use quiver_memif_protocol::receiver::Place;
 use quiver_memif_protocol::transmitter::Sent;
-use quiver_memif_protocol::{Receiver, Region, Regions, Ring, Transmitter};
+use quiver_memif_protocol::{Places, Receiver, Region, Regions, Ring, Transmitter};
 
 /// Descriptors in the ring, as a power of two, and packets that go through it: the indices go round.
 const LOG2: u8 = 1;
@@ -67,8 +66,8 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
 fn what_a_slave_sends_arrives_whole_and_in_order() {
     model(|| {
         let ring = ring();
-        let place = |slot: u16| Place { region: 0, offset: u32::from(slot) * 64, length: 64 };
-        let (slave, master) = (Transmitter::slave(ring.clone(), place), Receiver::master(ring));
+        let places = Places::of(&ring, 0, 64, |slot| u32::from(slot) * 64);
+        let (slave, master) = (Transmitter::slave(ring.clone(), places), Receiver::master(ring));
         let sender = thread::spawn(move || send(slave));
         take(master, 1);
         sender.join().expect("no panic");
@@ -79,8 +78,8 @@ fn what_a_slave_sends_arrives_whole_and_in_order() {
 fn what_a_master_sends_arrives_whole_and_in_order() {
     model(|| {
         let ring = ring();
-        let place = |slot: u16| Place { region: 0, offset: u32::from(slot) * 64, length: 64 };
-        let (mut slave, master) = (Receiver::slave(ring.clone(), place), Transmitter::master(ring));
+        let places = Places::of(&ring, 0, 64, |slot| u32::from(slot) * 64);
+        let (mut slave, master) = (Receiver::slave(ring.clone(), places), Transmitter::master(ring));
         slave.start();
         let sender = thread::spawn(move || send(master));
         take(slave, 1);
@@ -93,8 +92,8 @@ fn who_falls_asleep_has_seen_the_packet_or_is_woken() {
     model(|| {
         let ring = ring();
         ring.set_interrupt(false);
-        let place = |_| Place { region: 0, offset: 0, length: 64 };
-        let (mut slave, master) = (Transmitter::slave(ring.clone(), place), Receiver::master(ring));
+        let places = Places::of(&ring, 0, 64, |_| 0);
+        let (mut slave, master) = (Transmitter::slave(ring.clone(), places), Receiver::master(ring));
         let sender = thread::spawn(move || {
             slave.begin().expect("an honest peer");
             assert_eq!(slave.send(1, std::iter::once(&[0][..])), Ok(Sent::Yes));

@@ -39,20 +39,18 @@ pub fn run(level: Level) -> Result<(), String> {
 }
 
 /// A ring of 64-byte packets from one peer to another. Which stores pay is measured with a clock by the driver; but its first
-/// 16 batches go through the caches and the next 16 past them, whatever the clock says, so each kind has counts of its own. A
-/// filling is one batch of nodes, and two of a product, which carries packets by the burst.
+/// 16 batches go through the caches, the next 16 with lines claimed ahead, and 16 more past them, whatever the clock says, so
+/// each kind has counts of its own. A filling is one batch of nodes, and two of a product, which carries packets by the burst.
 fn through_memif(level: Level, fusion: bool) -> Result<(), String> {
     let mut bench = memif::Bench::new(level, fusion, memif::Role::Master)?;
     let (mut from, mut to) = bench.peers()?;
-    let (packets, past) = (256, if fusion { 10 } else { 20 });
-    for filling in 0..past + FILLINGS {
+    let (packets, batches) = (256, if fusion { 2 } else { 1 });
+    for filling in 0..48 / batches {
         from.fill(64, packets)?;
         let worker = &mut bench.daemon.workers()[0];
-        let path = match filling {
-            _ if filling >= past => Some("memif, past the caches"),
-            4..8 => Some("memif, through the caches"),
-            _ => None,
-        };
+        let (way, batch) = (filling * batches / 16, filling * batches % 16);
+        let ways = ["memif, through the caches", "memif, claimed ahead", "memif, past the caches"];
+        let path = ways.get(way).filter(|_| (4..4 + FILLINGS * batches).contains(&batch));
         match path {
             None => warm_turns(worker, 1),
             Some(path) => {
