@@ -2,7 +2,7 @@
 //!
 //! - [`epoch`]: when may memory be freed that a worker might still be reading (QSBR).
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
-//! - [`lpm`]: longest prefix match for IPv4; [`routes`]: its control side, the ordered set of routes.
+//! - [`lpm`], [`lpm6`]: longest prefix match for IPv4 and IPv6; [`routes`]: their control side, the ordered set of routes.
 //! - [`prefixes`]: a map of prefixes, near those that they belong with.
 //! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
@@ -15,6 +15,7 @@ mod sync;
 pub mod epoch;
 pub mod hash;
 pub mod lpm;
+pub mod lpm6;
 pub mod paged;
 pub mod pool;
 pub mod prefixes;
@@ -26,6 +27,7 @@ pub mod spsc;
 pub use epoch::{Domain, Guard, Reader};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
+pub use lpm6::{Lpm6, Lpm6Config, Lpm6View, Lpm6Writer};
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;

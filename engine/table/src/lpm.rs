@@ -13,23 +13,25 @@
 //! table *before* a lookup can meet a leaf too new for it; reading the other table again then finds it, for
 //! the lookup acquires what the writer did before.
 #![allow(unsafe_code)]
-use crate::epoch::{Domain, Guard};
+use crate::epoch::Guard;
 use crate::memory::{Cells, prefetch};
-use crate::simulation::seam;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-mod blocks;
-mod root;
+pub(crate) mod blocks;
+mod error;
+pub(crate) mod root;
+mod shared;
 mod writer;
 
-pub use writer::{LpmError, LpmWriter};
+pub use error::LpmError;
+pub(crate) use shared::Shared;
+pub use writer::LpmWriter;
 
 /// Set in a word that is the number of a block.
-const BLOCK: u32 = 1 << 31;
+pub(crate) const BLOCK: u32 = 1 << 31;
 
 /// The shape and the limit of a table.
 #[derive(Clone, Copy, Debug)]
@@ -96,22 +98,9 @@ impl Table {
     }
 }
 
-/// A table that outlives its handles until the readers of views have passed: these do not borrow a handle.
-struct Shared {
-    table: ManuallyDrop<Table>,
-    domain: Domain,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: nothing uses the field after this, and its own drop does nothing.
-        self.domain.retire(unsafe { ManuallyDrop::take(&mut self.table) });
-    }
-}
-
 /// The readers' side of a table, for workers: cheap to clone.
 #[derive(Clone)]
-pub struct Lpm(Arc<Shared>);
+pub struct Lpm(Arc<Shared<Table>>);
 
 impl Lpm {
     /// The table as hot loops want it; take it once per frame.
@@ -120,9 +109,7 @@ impl Lpm {
     /// If the guard is of another domain than the table, which is a mistake in the program's wiring.
     #[inline(always)]
     pub fn view<'g>(&self, guard: Guard<'g>) -> LpmView<'g> {
-        assert!(guard.domain().is(&self.0.domain), "the guard belongs to another domain than the table");
-        seam("table viewed");
-        self.0.table.view()
+        self.0.table_under(guard).view()
     }
 
     /// The leaf of the longest prefix that contains the address; zero if there is none.
@@ -134,13 +121,13 @@ impl Lpm {
     /// [`LpmView::prefetch`] for those who hold no guard: it is only a hint.
     #[inline(always)]
     pub fn prefetch(&self, address: u32) {
-        self.0.table.view().prefetch(address);
+        self.0.table().view().prefetch(address);
     }
 
     /// [`LpmView::prefetch_root`] for those who hold no guard.
     #[inline(always)]
     pub fn prefetch_root(&self, address: u32) {
-        self.0.table.view().prefetch_root(address);
+        self.0.table().view().prefetch_root(address);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 const HUGE_PAGE: usize = 2 << 20;
 /// Where the system's pages are larger, what is given back in smaller ones stays.
@@ -16,9 +16,11 @@ const SMALL_PAGE: usize = 4 << 10;
 ///
 /// # Safety
 /// All-zero bytes are a valid value, and the type needs no drop. Its alignment is at most a page's.
-pub(crate) unsafe trait Cell: Sync + 'static {}
+pub(crate) unsafe trait Cell: Send + Sync + 'static {}
 // SAFETY: an atomic has the layout of its integer.
 unsafe impl Cell for AtomicU32 {}
+// SAFETY: the same.
+unsafe impl Cell for AtomicU64 {}
 
 /// An array of cells that begin as zero.
 pub(crate) struct Cells<T: Cell> {

@@ -55,7 +55,7 @@ impl<A: Address, V> PrefixMap<A, V> {
         if self.len >= SPLIT && self.split.is_none() {
             let mut split: Box<[Tree<A, V>]> = (0..1 << SHORT).map(|_| BTreeMap::new()).collect();
             for ((prefix, length), value) in std::mem::take(&mut self.rest) {
-                let tree = if length < SHORT { &mut self.rest } else { &mut split[prefix.leading_16()] };
+                let tree = if length < SHORT { &mut self.rest } else { &mut split[prefix.leading(SHORT)] };
                 tree.insert((prefix, length), value);
             }
             self.split = Some(split);
@@ -116,7 +116,7 @@ impl<A: Address, V> PrefixMap<A, V> {
         let bounds = (length < A::BITS).then(|| (prefix, length + 1)..=(last, A::BITS));
         let rest = bounds.clone().filter(|_| self.split.is_none() || length + 1 < SHORT);
         let split = bounds.into_iter().flat_map(move |bounds: RangeInclusive<(A, u8)>| {
-            let trees = self.split.iter().flat_map(move |split| &split[prefix.leading_16()..=last.leading_16()]);
+            let trees = self.split.iter().flat_map(move |split| &split[prefix.leading(SHORT)..=last.leading(SHORT)]);
             trees.flat_map(move |tree| tree.range(bounds.clone()))
         });
         let rest = rest.into_iter().flat_map(|bounds| self.rest.range(bounds));
@@ -142,14 +142,14 @@ impl<A: Address, V> PrefixMap<A, V> {
 
     fn tree(&self, prefix: A, length: u8) -> &Tree<A, V> {
         match &self.split {
-            Some(split) if length >= SHORT => &split[prefix.leading_16()],
+            Some(split) if length >= SHORT => &split[prefix.leading(SHORT)],
             _ => &self.rest,
         }
     }
 
     fn tree_mut(&mut self, prefix: A, length: u8) -> &mut Tree<A, V> {
         match &mut self.split {
-            Some(split) if length >= SHORT => &mut split[prefix.leading_16()],
+            Some(split) if length >= SHORT => &mut split[prefix.leading(SHORT)],
             _ => &mut self.rest,
         }
     }

@@ -17,8 +17,8 @@ pub trait Address: Copy + Ord + std::fmt::Debug {
     fn next(self) -> Option<Self>;
     /// The address before it, unless it is the first of all.
     fn previous(self) -> Option<Self>;
-    /// Its first 16 bits.
-    fn leading_16(self) -> usize;
+    /// Its first so many bits, at most 32.
+    fn leading(self, bits: u8) -> usize;
 }
 
 macro_rules! address {
@@ -43,8 +43,8 @@ macro_rules! address {
                 self.checked_sub(1)
             }
             #[inline]
-            fn leading_16(self) -> usize {
-                (self >> (<$type>::BITS - 16)) as usize
+            fn leading(self, bits: u8) -> usize {
+                self.checked_shr(<$type>::BITS - u32::from(bits)).unwrap_or(0) as usize
             }
         }
         impl Address for $address {
@@ -67,8 +67,8 @@ macro_rules! address {
                 self.to_bits().previous().map(Self::from)
             }
             #[inline]
-            fn leading_16(self) -> usize {
-                self.to_bits().leading_16()
+            fn leading(self, bits: u8) -> usize {
+                self.to_bits().leading(bits)
             }
         }
     };

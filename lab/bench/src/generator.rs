@@ -8,6 +8,7 @@ use comfy_table::{Table, presets};
 use quiver_engine::{Backing, Level};
 use quiver_generator::daemon::{Daemon, Start, built};
 use quiver_generator::{Generator, Link, Outcome, Sending, Setup, Streams, Watch, cores};
+use quiver_stop::Stop;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -56,7 +57,16 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
 fn setup(folder: &TempDir, core: usize, links: [Link; 2]) -> Result<Generator, quiver_generator::Error> {
     let (program, place) = (built("quiverd")?, folder.path().to_owned());
     let control = cores::allowed();
-    Generator::start(&Setup { program, folder: place, core, control, namespace: None, links, mtu: 9000 })
+    Generator::start(&Setup {
+        program,
+        folder: place,
+        core,
+        control,
+        namespace: None,
+        links,
+        mtu: 9000,
+        stop: Stop::default(),
+    })
 }
 
 fn folder() -> Result<TempDir, quiver_generator::Error> {
@@ -101,6 +111,7 @@ fn into_memif(frame: &str, core: usize, other: usize) -> Result<f64, quiver_gene
         workers: &workers,
         control: &control,
         namespace: None,
+        stop: &Stop::default(),
     };
     let mut sink = Daemon::start(&start)?;
     let mut lines = vec![format!("create memif socket id 1 filename {}", socket.display())];

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use quiver_control::protocol::Response;
+use quiver_stop::Stop;
 use tempfile::TempDir;
 
 /// How long quiverd may take to answer.
@@ -98,7 +99,7 @@ impl Quiverd {
     }
     /// Asks a command, and returns its answer as JSON.
     fn ask(&self, line: &str) -> Result<serde_json::Value, String> {
-        let answer = quiver_daemon::ask(&self.folder().join("cli"), line, READY_WITHIN);
+        let answer = quiver_daemon::ask(&self.folder().join("cli"), line, Stop::default().wait(READY_WITHIN));
         match answer.map_err(|error| format!("quiverd does not answer: {error}"))? {
             Response::Done(answer) => Ok(answer.json),
             other => Err(format!("`{line}`: {other:?}")),

@@ -1,22 +1,25 @@
-//! Which blocks of an LPM table are in use, and which memory is theirs.
+//! Which blocks of an LPM table's memory are in use, and by which nodes.
+//!
+//! Nodes have few sizes. A page of memory has nodes of one size; when the last of them has gone, it may have others.
 use crate::epoch::Domain;
-use crate::memory::Cells;
+use crate::memory::{Cell, Cells};
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Gives out block numbers, and takes them back once no reader can be inside.
-pub(super) struct Blocks {
-    pool: Arc<Pool>,
+/// Gives out nodes, by the number of their first block, and takes them back once no reader can be inside.
+pub(crate) struct Blocks<T: Cell> {
+    pool: Arc<Pool<T>>,
     domain: Domain,
     in_use: u32,
 }
 
 /// The numbers with their memory, which readers of the table hold, too. The lock is between the writer and whoever
 /// reclaims the domain, which in a daemon is one thread.
-struct Pool {
-    words: Arc<Cells<AtomicU32>>,
+struct Pool<T: Cell> {
+    cells: Arc<Cells<T>>,
+    /// Cells of a block.
+    block_cells: usize,
     pages: Mutex<Pages>,
 }
 
@@ -26,73 +29,110 @@ struct Pages {
     blocks: u32,
     /// The last block that may be given out.
     max: u32,
-    /// Free blocks of each page that ever had one in use.
-    free: Vec<Vec<u32>>,
-    /// Pages with free blocks. The first is taken, so that the last ones become empty.
-    with_free: BTreeSet<u32>,
-    /// Pages with blocks in use, or with memory although they have none.
-    real: u32,
+    /// Blocks of a node of each size.
+    sizes: &'static [u32],
+    /// Each page that ever had a node.
+    pages: Vec<Page>,
+    /// For each size, its pages that have room. The first is taken, so that the last ones become empty.
+    with_room: Vec<BTreeSet<u32>>,
+    /// Pages that have no nodes and no memory, and so no size.
+    blank: BTreeSet<u32>,
     /// The page that became empty last. It keeps its memory until another does, so that a route that comes and goes
     /// does not cost a page each time.
     idle: Option<u32>,
 }
 
-/// A block that no word refers to any more.
-struct Unlinked {
-    block: u32,
-    pool: Arc<Pool>,
+#[derive(Default)]
+struct Page {
+    /// Which of the sizes its nodes have.
+    size: usize,
+    /// Nodes in use. Block 0 counts as one, so its page keeps its memory.
+    used: u32,
+    /// Nodes that were ever given out; those behind them follow in the order of addresses.
+    begun: u32,
+    /// Nodes that came back, by their first block.
+    free: Vec<u32>,
 }
 
-impl Drop for Unlinked {
+/// A node that no word refers to any more.
+struct Unlinked<T: Cell> {
+    block: u32,
+    pool: Arc<Pool<T>>,
+}
+
+impl<T: Cell> Drop for Unlinked<T> {
     fn drop(&mut self) {
         if let Some(empty) = self.pool.pages().put_back(self.block) {
-            self.pool.words.discard(empty as usize);
+            self.pool.cells.discard(empty as usize);
         }
     }
 }
 
-impl Pool {
+impl<T: Cell> Pool<T> {
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pages {
-    /// A free block of a page that has memory, or had.
-    fn take(&mut self) -> Option<u32> {
-        let page = *self.with_free.first()?;
-        let blocks = self.removable(page);
-        let free = &mut self.free[page as usize];
-        let (all, block) = (free.len() as u32 == blocks, free.pop()?);
-        if free.is_empty() {
-            self.with_free.remove(&page);
+    /// A free node of a page that has room for more of its size.
+    fn take(&mut self, size: usize) -> Option<u32> {
+        let number = *self.with_room[size].first()?;
+        let room = self.room(number, size);
+        let page = &mut self.pages[number as usize];
+        let block = page.free.pop().unwrap_or_else(|| {
+            page.begun += 1;
+            number * self.blocks + (page.begun - 1) * self.sizes[size]
+        });
+        page.used += 1;
+        if page.used == room {
+            self.with_room[size].remove(&number);
         }
-        if all {
-            self.real += u32::from(self.idle != Some(page));
-            self.idle = self.idle.filter(|idle| *idle != page);
-        }
+        self.idle = self.idle.filter(|idle| *idle != number);
         Some(block)
     }
 
-    /// Adds the next page. Block 0 is never given out.
-    fn add(&mut self) {
-        let page = self.free.len() as u32;
-        let first = page * self.blocks;
-        // The last is taken first, so this is the order of addresses.
-        self.free.push((first.max(1)..self.end(page)).rev().collect());
-        self.with_free.insert(page);
+    /// A page that may have nodes of this size from now on: one without memory, the next, or the idle one.
+    fn choose(&self, size: usize) -> Option<u32> {
+        let blank = self.blank.iter().copied().find(|page| self.room(*page, size) > 0);
+        let next = Some(self.pages.len() as u32).filter(|page| self.room(*page, size) > u32::from(*page == 0));
+        blank.or(next).or(self.idle.filter(|page| self.room(*page, size) > 0))
     }
 
-    /// Takes a block back; returns a page whose memory nobody needs any more.
+    /// Gives a page, whose memory is there, to nodes of this size.
+    fn assign(&mut self, number: u32, size: usize) {
+        // Block 0 is never given out.
+        let used = u32::from(number == 0);
+        let page = Page { size, used, begun: used, free: vec![] };
+        match self.pages.get_mut(number as usize) {
+            Some(old) => {
+                self.with_room[old.size].remove(&number);
+                *old = page;
+            }
+            None => self.pages.push(page),
+        }
+        self.blank.remove(&number);
+        self.with_room[size].insert(number);
+    }
+
+    /// Takes a node back; returns a page whose memory nobody needs any more.
     fn put_back(&mut self, block: u32) -> Option<u32> {
-        let page = block / self.blocks;
-        self.free[page as usize].push(block);
-        self.with_free.insert(page);
-        if (self.free[page as usize].len() as u32) < self.removable(page) {
+        let number = block / self.blocks;
+        let page = &mut self.pages[number as usize];
+        page.free.push(block);
+        page.used -= 1;
+        self.with_room[page.size].insert(number);
+        let kept = u32::from(number == 0);
+        if page.used > kept {
             return None;
         }
-        let unneeded = self.idle.replace(page)?;
-        self.real -= 1;
+        (page.begun, page.free) = (kept, vec![]);
+        if number == 0 {
+            return None;
+        }
+        let unneeded = self.idle.replace(number)?;
+        self.with_room[self.pages[unneeded as usize].size].remove(&unneeded);
+        self.blank.insert(unneeded);
         Some(unneeded)
     }
 
@@ -101,59 +141,87 @@ impl Pages {
         ((page + 1) * self.blocks).min(self.max + 1)
     }
 
-    /// How many blocks must be free for the page to be needed no more. The first one always is, for block 0 is there.
-    fn removable(&self, page: u32) -> u32 {
-        if page == 0 { u32::MAX } else { self.end(page) - page * self.blocks }
+    /// How many nodes of a size a page holds at most. There is none behind the last block.
+    fn room(&self, page: u32, size: usize) -> u32 {
+        self.end(page).saturating_sub(page * self.blocks) / self.sizes[size]
+    }
+
+    /// Pages with memory: all but the blank ones, and the first from the beginning.
+    fn real(&self) -> usize {
+        self.pages.len().max(1) - self.blank.len()
     }
 }
 
-impl Blocks {
-    pub(super) fn new(domain: &Domain, words: &Arc<Cells<AtomicU32>>, max: u32) -> Blocks {
-        let blocks = (words.page() / 256) as u32;
-        let pages = Pages { blocks, max, free: vec![], with_free: BTreeSet::new(), real: 1, idle: None };
-        let pool = Pool { words: Arc::clone(words), pages: Mutex::new(pages) };
+impl<T: Cell> Blocks<T> {
+    /// For nodes of these sizes, in blocks of so many cells; `max` is the last block.
+    pub(crate) fn new(
+        domain: &Domain,
+        cells: &Arc<Cells<T>>,
+        block_cells: usize,
+        sizes: &'static [u32],
+        max: u32,
+    ) -> Blocks<T> {
+        let pages = Pages {
+            blocks: (cells.page() / block_cells) as u32,
+            max,
+            sizes,
+            pages: vec![],
+            with_room: sizes.iter().map(|_| BTreeSet::new()).collect(),
+            blank: BTreeSet::new(),
+            idle: None,
+        };
+        let pool = Pool { cells: Arc::clone(cells), block_cells, pages: Mutex::new(pages) };
         Blocks { pool: Arc::new(pool), domain: domain.clone(), in_use: 0 }
     }
 
-    /// A block to fill and link, with unspecified contents; None at the limit.
-    pub(super) fn allocate(&mut self) -> io::Result<Option<u32>> {
-        let mut block = self.take()?;
+    /// The first block of a node to fill and link, with unspecified contents; None at the limit. `size` is an index of
+    /// the sizes.
+    pub(crate) fn allocate(&mut self, size: usize) -> io::Result<Option<u32>> {
+        let mut block = self.take(size)?;
         if block.is_none() {
             // Some may be waiting for readers that have passed by now.
             self.domain.reclaim();
-            block = self.take()?;
+            block = self.take(size)?;
         }
-        self.in_use += u32::from(block.is_some());
+        self.in_use += block.map_or(0, |_| self.pool.pages().sizes[size]);
         Ok(block)
     }
 
-    /// A free block, of a new page if need be.
-    fn take(&self) -> io::Result<Option<u32>> {
+    /// A free node, of another page if need be.
+    fn take(&self, size: usize) -> io::Result<Option<u32>> {
         let mut pages = self.pool.pages();
-        let next = pages.free.len() as u32;
-        if pages.with_free.is_empty() && next * pages.blocks <= pages.max {
-            self.pool.words.commit(pages.end(next) as usize * 256)?;
-            pages.add();
+        if pages.with_room[size].is_empty()
+            && let Some(page) = pages.choose(size)
+        {
+            self.pool.cells.commit(pages.end(page) as usize * self.pool.block_cells)?;
+            pages.assign(page, size);
         }
-        Ok(pages.take())
+        Ok(pages.take(size))
     }
 
-    /// Takes back a block that no word refers to any more.
-    pub(super) fn unlinked(&mut self, block: u32) {
-        self.in_use -= 1;
+    /// Takes back a node that no word refers to any more.
+    pub(crate) fn unlinked(&mut self, block: u32) {
+        let size = {
+            let pages = self.pool.pages();
+            pages.sizes[pages.pages[(block / pages.blocks) as usize].size]
+        };
+        self.in_use -= size;
         self.domain.retire(Unlinked { block, pool: Arc::clone(&self.pool) });
     }
 
-    pub(super) fn in_use(&self) -> u32 {
+    /// Blocks of linked nodes.
+    pub(crate) fn in_use(&self) -> u32 {
         self.in_use
     }
 
-    pub(super) fn max(&self) -> u32 {
+    pub(crate) fn max(&self) -> u32 {
         self.pool.pages().max
     }
 
-    /// Bytes of the pages that are real.
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.pool.pages().real as usize * self.pool.words.page_bytes()
+    /// Bytes of the pages that are real, and of the lists of what came back to them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let pages = self.pool.pages();
+        let lists: usize = pages.pages.iter().map(|page| page.free.capacity() * size_of::<u32>()).sum();
+        pages.real() * self.pool.cells.page_bytes() + lists
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 
 /// Counts the routes in each page of the root, and gives back pages without any: all their words are zero then. Readers
 /// may go on reading them, for they find zero before and after.
-pub(super) struct RootPages {
+pub(crate) struct RootPages {
     routes: Box<[u32]>,
     /// How many leading bits of an address choose the page.
     bits: u8,
@@ -18,21 +18,20 @@ pub(super) struct RootPages {
 }
 
 impl RootPages {
-    pub(super) fn new(root: &Cells<AtomicU32>, root_shift: u32) -> RootPages {
-        let pages = (1 << (32 - root_shift)) / root.page();
+    pub(crate) fn new(root: &Cells<AtomicU32>, root_bits: u8) -> RootPages {
+        let pages = (1 << root_bits) / root.page();
         let bits = pages.ilog2() as u8;
         RootPages { routes: vec![0; pages].into(), bits, page_bytes: root.page_bytes(), real: 0, idle: None }
     }
 
     /// The pages with words of a prefix. The default route has none.
-    fn of(&self, prefix: u32, length: u8) -> std::ops::Range<usize> {
-        let page = |address: u32| (u64::from(address) >> (32 - self.bits)) as usize;
+    fn of<A: Address>(&self, prefix: A, length: u8) -> std::ops::Range<usize> {
         let (first, last) = prefix.range(length);
-        if length == 0 { 0..0 } else { page(first)..page(last) + 1 }
+        if length == 0 { 0..0 } else { first.leading(self.bits)..last.leading(self.bits) + 1 }
     }
 
     /// Notes a new route.
-    pub(super) fn enter(&mut self, prefix: u32, length: u8) {
+    pub(crate) fn enter<A: Address>(&mut self, prefix: A, length: u8) {
         for page in self.of(prefix, length) {
             self.routes[page] += 1;
             if self.routes[page] == 1 {
@@ -44,7 +43,7 @@ impl RootPages {
     }
 
     /// Notes that a route has gone, and its words with it.
-    pub(super) fn leave(&mut self, root: &Cells<AtomicU32>, prefix: u32, length: u8) {
+    pub(crate) fn leave<A: Address>(&mut self, root: &Cells<AtomicU32>, prefix: A, length: u8) {
         for page in self.of(prefix, length) {
             self.routes[page] -= 1;
             if self.routes[page] == 0
@@ -57,14 +56,14 @@ impl RootPages {
     }
 
     /// Notes that words of a page were changed for an address, and are as they were.
-    pub(super) fn untouched(&mut self, root: &Cells<AtomicU32>, address: u32) {
-        for page in self.of(address, 32).filter(|page| self.routes[*page] == 0 && self.idle != Some(*page)) {
+    pub(crate) fn untouched<A: Address>(&mut self, root: &Cells<AtomicU32>, address: A) {
+        for page in self.of(address, A::BITS).filter(|page| self.routes[*page] == 0 && self.idle != Some(*page)) {
             root.discard(page);
         }
     }
 
     /// Bytes of the pages that are real.
-    pub(super) fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.real * self.page_bytes
     }
 }

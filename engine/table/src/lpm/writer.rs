@@ -1,61 +1,19 @@
 //! The writer of an LPM table: it keeps the words in step with the routes.
 use super::blocks::Blocks;
 use super::root::RootPages;
-use super::{BLOCK, Lpm, LpmConfig, Shared, Table};
+use super::{BLOCK, Lpm, LpmConfig, LpmError, Shared, Table};
 use crate::epoch::Domain;
 use crate::routes::{Address, Routes};
 use crate::simulation::seam;
-use std::mem::ManuallyDrop;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Why a table refused a route or could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum LpmError {
-    /// The prefix length is above 32.
-    #[error("route {prefix}/{length}: the prefix length of an IPv4 route is 0 to 32")]
-    Length {
-        /// The route's prefix.
-        prefix: Ipv4Addr,
-        /// The length that was asked for.
-        length: u8,
-    },
-    /// The leaf is zero, which means no route, or has bit 31 set.
-    #[error("route {prefix}/{length}: leaf {leaf:#x} is not between 1 and 0x7fffffff")]
-    Leaf {
-        /// The route's prefix.
-        prefix: Ipv4Addr,
-        /// The route's prefix length.
-        length: u8,
-        /// The leaf that was asked for.
-        leaf: u32,
-    },
-    /// The limit on blocks is reached.
-    #[error("route {prefix}/{length}: all {blocks_max} blocks for long prefixes are in use; raise blocks_max")]
-    Full {
-        /// The route's prefix.
-        prefix: Ipv4Addr,
-        /// The route's prefix length.
-        length: u8,
-        /// The table's limit.
-        blocks_max: u32,
-    },
-    /// The system gives no more memory.
-    #[error("forwarding table: no memory for {bytes} bytes ({source}); lower blocks_max or free memory")]
-    Memory {
-        /// How much was asked for.
-        bytes: usize,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-}
-
 /// The only writer of a table, on the control thread. Host bits of the prefixes given to it are ignored.
 pub struct LpmWriter {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Table>>,
     routes: Routes<u32>,
-    blocks: Blocks,
+    blocks: Blocks<AtomicU32>,
     root: RootPages,
 }
 
@@ -112,9 +70,9 @@ impl LpmWriter {
         })?;
         Ok(LpmWriter {
             routes: Routes::new(),
-            blocks: Blocks::new(domain, &table.blocks, config.blocks_max),
-            root: RootPages::new(&table.root, table.root_shift),
-            shared: Arc::new(Shared { table: ManuallyDrop::new(table), domain: domain.clone() }),
+            blocks: Blocks::new(domain, &table.blocks, 256, &[1], config.blocks_max),
+            root: RootPages::new(&table.root, config.root_bits),
+            shared: Arc::new(Shared::new(table, domain)),
         })
     }
 
@@ -125,7 +83,7 @@ impl LpmWriter {
 
     /// Adds a route or changes its leaf; returns the leaf it had. After an error nothing has changed.
     pub fn insert(&mut self, prefix: u32, length: u8, leaf: u32) -> Result<Option<u32>, LpmError> {
-        let name = Ipv4Addr::from(prefix);
+        let name = Ipv4Addr::from(prefix).into();
         if length > 32 {
             return Err(LpmError::Length { prefix: name, length });
         }
@@ -162,7 +120,7 @@ impl LpmWriter {
         let shorter = self.routes.longest_match(prefix, length).filter(|&(_, length, _)| length > 0);
         self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
         self.collapse(prefix, length);
-        self.root.leave(&self.shared.table.root, prefix, length);
+        self.root.leave(&self.shared.table().root, prefix, length);
         Some(old)
     }
 
@@ -208,28 +166,28 @@ impl LpmWriter {
     }
 
     fn table(&self) -> &Table {
-        &self.shared.table
+        self.shared.table()
     }
 
     /// Splits words until whole words stand for the prefix. Readers notice nothing: a new block says
     /// what the word said that it replaces.
     fn make_room(&mut self, prefix: u32, length: u8) -> Result<(), LpmError> {
-        let table = &*self.shared.table;
+        let table = self.shared.table();
         let mut level = Level::root(table);
         while level.length_max() < length {
             level = match level.below(table, prefix) {
                 Some((_, below)) => below,
                 None => {
-                    let block = match self.blocks.allocate() {
+                    let block = match self.blocks.allocate(0) {
                         Ok(Some(block)) => block,
                         refused => {
                             // Half a path is of no use, and nobody would find it to take it back.
                             self.collapse(prefix, length);
-                            self.root.untouched(&self.shared.table.root, prefix);
+                            self.root.untouched(&self.shared.table().root, prefix);
                             return Err(match refused {
                                 Err(source) => LpmError::Memory { bytes: 1024, source },
                                 _ => {
-                                    let (prefix, blocks_max) = (Ipv4Addr::from(prefix), self.blocks.max());
+                                    let (prefix, blocks_max) = (Ipv4Addr::from(prefix).into(), self.blocks.max());
                                     LpmError::Full { prefix, length, blocks_max }
                                 }
                             });
@@ -264,7 +222,7 @@ impl LpmWriter {
 
     /// Unlinks the blocks around a prefix in which no route is left that needs them.
     fn collapse(&mut self, prefix: u32, length: u8) {
-        let table = &*self.shared.table;
+        let table = self.shared.table();
         let mut path = Vec::new();
         let mut level = Level::root(table);
         while level.length_max() < length

@@ -1,5 +1,6 @@
 //! `bench tables`: routes and stations by the million, how fast they come and go, when workers see them, and the memory.
 
+mod ip6;
 mod routes;
 mod stations;
 
@@ -26,10 +27,11 @@ type Part = fn() -> Result<Vec<Row>, String>;
 
 /// Measures all of it, or one part, prints a table, and appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>, only: &str) -> Result<(), String> {
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("routes", routes::come_and_go),
         ("tables", routes::small_tables),
         ("visibility", routes::visibility),
+        ("ip6", ip6::come_and_go),
         ("stations", stations::measure),
     ];
     let mut rows = vec![];

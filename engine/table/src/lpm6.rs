@@ -1,0 +1,245 @@
+//! Longest prefix match for IPv6: a few loads for any prefix, read by workers while routes change.
+//!
+//! The first 23 bits of an address index a root of words, in a small table the first 14. A word is a leaf as in
+//! [`crate::lpm`], or the number of a node. A node has a key: the bits that an address must have to belong to it, however
+//! many there are between it and its parent. An address that has them goes on by the next 3 or 6 bits, which choose one
+//! of 8 or 64 words; for any other address the node has a word of its own, the fallback, which is the leaf of the shorter
+//! route there. A node of one word, a tail, is a route that is alone: what the address shares with it decides. So the
+//! number of loads depends on how many routes are near, and not on how long they are.
+//!
+//! A node for 3 bits takes one cache line, and a tail half of one. Nodes begin at multiples of 3 bits behind the root.
+//! Where half of the words of one lead to nodes for the next 3 bits, a node for 6 bits takes the place of all of them, as
+//! it needs no more memory; such a node begins at a multiple of 6 bits.
+//!
+//! Every word changes by one store, and keys never: a reader finds the leaf from before a change or the one from after
+//! it, for each address by itself. A node that goes down, below one that comes in between, is replaced by a copy. A node that falls out of use is given out again only after a grace period. What
+//! [`crate::lpm`] says of the default route, and of what a leaf stands for, holds here, too.
+#![allow(unsafe_code)]
+use crate::epoch::Guard;
+use crate::lpm::{BLOCK, Shared};
+use crate::memory::{Cells, prefetch};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+mod change;
+mod node;
+mod shape;
+mod writer;
+
+pub use writer::Lpm6Writer;
+
+/// Bits of an address that a node for few routes decides about.
+const STRIDE: u8 = 3;
+/// Cells of memory in a block, which is half a cache line.
+const BLOCK_CELLS: usize = 4;
+/// Where a node's words begin, in halves of cells: behind the key's four, and the shape.
+const WORDS: usize = 5;
+
+/// The shape and the limit of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Lpm6Config {
+    /// How many leading bits index the root: 23 or 14, so that a multiple of three is left.
+    root_bits: u8,
+    blocks_max: u32,
+}
+
+impl Lpm6Config {
+    /// For a table of many routes: 32 MB for the root, of which only what routes touch becomes real, and 1 GB for nodes.
+    pub const fn large() -> Lpm6Config {
+        Lpm6Config { root_bits: 23, blocks_max: 1 << 25 }
+    }
+
+    /// For a table of few routes: at most 64 KB for the root, and 8 MB for nodes.
+    pub const fn small() -> Lpm6Config {
+        Lpm6Config { root_bits: 14, blocks_max: 1 << 18 }
+    }
+
+    /// Sets the limit on blocks of 32 bytes. A route that is alone takes one, a node of eight words two, and one of 64 ten.
+    /// Pages of memory, of 2 MB or in a small table 4 KB, have nodes of one size each, and a table is full when none is left for
+    /// a size. More than 2³⁰ blocks are never given.
+    pub const fn with_blocks_max(self, blocks_max: u32) -> Lpm6Config {
+        let blocks_max = if blocks_max > 1 << 30 { 1 << 30 } else { blocks_max };
+        Lpm6Config { blocks_max, ..self }
+    }
+}
+
+struct Table {
+    root: Cells<AtomicU32>,
+    /// Nodes. Block 0 is never given out: lookups that need no node read it and discard the result.
+    blocks: Arc<Cells<AtomicU64>>,
+    /// The leaf of ::/0, or zero.
+    default: AtomicU32,
+    root_bits: u8,
+}
+
+impl Table {
+    fn new(config: Lpm6Config) -> std::io::Result<Table> {
+        let (root_words, huge_pages) = (1 << config.root_bits, config.root_bits == Lpm6Config::large().root_bits);
+        let table = Table {
+            root: Cells::reserve(root_words, huge_pages)?,
+            blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * BLOCK_CELLS, huge_pages)?),
+            default: AtomicU32::new(0),
+            root_bits: config.root_bits,
+        };
+        table.root.commit(root_words)?;
+        table.blocks.commit(BLOCK_CELLS)?;
+        Ok(table)
+    }
+
+    /// The caller sees to it that the table lives that long.
+    #[inline(always)]
+    fn view<'a>(&self) -> Lpm6View<'a> {
+        Lpm6View {
+            root: self.root.start(),
+            blocks: self.blocks.start(),
+            default: self.default.load(Ordering::Acquire),
+            root_shift: 64 - u32::from(self.root_bits),
+            table: PhantomData,
+        }
+    }
+}
+
+/// The readers' side of a table, for workers: cheap to clone.
+#[derive(Clone)]
+pub struct Lpm6(Arc<Shared<Table>>);
+
+impl Lpm6 {
+    /// The table as hot loops want it; take it once per frame.
+    ///
+    /// # Panics
+    /// If the guard is of another domain than the table, which is a mistake in the program's wiring.
+    #[inline(always)]
+    pub fn view<'g>(&self, guard: Guard<'g>) -> Lpm6View<'g> {
+        self.0.table_under(guard).view()
+    }
+
+    /// The leaf of the longest prefix that contains the address; zero if there is none.
+    #[inline(always)]
+    pub fn lookup(&self, guard: Guard<'_>, address: u128) -> u32 {
+        self.view(guard).lookup(address)
+    }
+
+    /// [`Lpm6View::prefetch`] for those who hold no guard: it is only a hint.
+    #[inline(always)]
+    pub fn prefetch(&self, address: u128) {
+        self.0.table().view().prefetch(address);
+    }
+
+    /// [`Lpm6View::prefetch_root`] for those who hold no guard.
+    #[inline(always)]
+    pub fn prefetch_root(&self, address: u128) {
+        self.0.table().view().prefetch_root(address);
+    }
+}
+
+/// A table in a worker's hands during a frame. It shows changes as they happen, but for the default route.
+#[derive(Clone, Copy)]
+pub struct Lpm6View<'g> {
+    root: NonNull<AtomicU32>,
+    blocks: NonNull<AtomicU64>,
+    default: u32,
+    /// How far to shift the first half of an address for its index in the root.
+    root_shift: u32,
+    table: PhantomData<&'g Table>,
+}
+
+impl Lpm6View<'_> {
+    /// The leaf of the longest prefix that contains the address; zero if there is none.
+    #[inline(always)]
+    pub fn lookup(&self, address: u128) -> u32 {
+        self.follow(self.root_word(address), address)
+    }
+
+    /// The leaf for an address, from a word on.
+    #[inline(always)]
+    fn follow(&self, mut word: u32, address: u128) -> u32 {
+        while word & BLOCK != 0 {
+            word = self.below(word & !BLOCK, address);
+        }
+        if word == 0 { self.default } else { word }
+    }
+
+    /// The leaves of several addresses at once. All loads of a level are under way together, and the only
+    /// branches are on whether any address needs the next level. For hot loops, with [`Lpm6View::prefetch`]
+    /// some way ahead.
+    #[inline(always)]
+    pub fn lookup_each<const N: usize>(&self, addresses: &[u128; N]) -> [u32; N] {
+        let mut words = [0; N];
+        let mut any = 0;
+        for lane in 0..N {
+            words[lane] = self.root_word(addresses[lane]);
+            any |= words[lane];
+        }
+        while any & BLOCK != 0 {
+            any = 0;
+            for lane in 0..N {
+                let word = words[lane];
+                // All ones for a node, else zero, so that leaves read block 0, which is always in cache.
+                let is_node = ((word as i32) >> 31) as u32;
+                let below = self.below(word & is_node & !BLOCK, addresses[lane]);
+                words[lane] = (below & is_node) | (word & !is_node);
+                any |= words[lane];
+                // The other lanes' turns come first: fetch meanwhile.
+                prefetch(self.node(words[lane]));
+            }
+        }
+        for lane in 0..N {
+            words[lane] = if words[lane] == 0 { self.default } else { words[lane] };
+        }
+        words
+    }
+
+    /// Fetches the first node that a lookup of this address will read, if any. It has to load the root's word, and waits
+    /// if that is cold; where it is, fetch the root's word even earlier.
+    #[inline(always)]
+    pub fn prefetch(&self, address: u128) {
+        let word = self.root_word(address);
+        if word & BLOCK != 0 {
+            prefetch(self.node(word));
+        }
+    }
+
+    /// Fetches the root's word for this address.
+    #[inline(always)]
+    pub fn prefetch_root(&self, address: u128) {
+        prefetch(self.root.as_ptr().wrapping_add(self.root_index(address)));
+    }
+
+    /// Where a word's node is; for a word that is a leaf it is anywhere.
+    #[inline(always)]
+    fn node(&self, word: u32) -> *const AtomicU64 {
+        self.blocks.as_ptr().wrapping_add((word & !BLOCK) as usize * BLOCK_CELLS)
+    }
+
+    #[inline(always)]
+    fn root_index(&self, address: u128) -> usize {
+        ((address >> 64) as u64 >> self.root_shift) as usize
+    }
+
+    #[inline(always)]
+    fn root_word(&self, address: u128) -> u32 {
+        // SAFETY: the root has 2^(64 - root_shift) committed words. The memory lives as long as the view:
+        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
+        unsafe { self.root.add(self.root_index(address)).as_ref() }.load(Ordering::Acquire)
+    }
+
+    /// A node's word for an address.
+    #[inline(always)]
+    fn below(&self, block: u32, address: u128) -> u32 {
+        let node = block as usize * BLOCK_CELLS;
+        let key = u128::from(self.cell(node)) << 64 | u128::from(self.cell(node + 1));
+        let half = WORDS + shape::index(self.cell(node + 2) as u32, key, address);
+        (self.cell(node + half / 2) >> (half % 2 * 32)) as u32
+    }
+
+    #[inline(always)]
+    fn cell(&self, index: usize) -> u64 {
+        // SAFETY: the writer stores only numbers of nodes in the table, whose cells are committed and have their key and
+        // shape before their number is in any word; no index of a word leads out of its node (`shape::index`). Block 0
+        // is committed from the start, and all zero, which is the shape of a node with nothing but a fallback. For the
+        // memory's life, see `root_word`.
+        unsafe { self.blocks.add(index).as_ref() }.load(Ordering::Acquire)
+    }
+}

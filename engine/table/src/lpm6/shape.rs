@@ -1,0 +1,49 @@
+//! A node's shape, in one word: how far to shift an address, and how many words there are to choose from.
+//!
+//! Bits 0 to 6 are the shift, bits 8 to 15 the number of words without the fallback. In bits 16 to 31 the writer counts the
+//! routes whose words these are.
+use super::STRIDE;
+
+/// Bits of the shift.
+const SHIFT: u32 = 0x7f;
+/// Where the number of words begins.
+const CHOICES: u32 = 8;
+/// Where the writer's count begins.
+pub(super) const COUNT: u32 = 16;
+
+/// The kinds of nodes, by the blocks that they take: tails, narrow and wide nodes.
+pub(super) const SIZES: &[u32] = &[1, 2, 10];
+
+/// A node without routes that decides about `stride` bits behind the first `start` ones.
+pub(super) fn new(start: u8, stride: u8) -> u32 {
+    u32::from(128 - start - stride) | 1 << (stride + CHOICES as u8)
+}
+
+/// How many words there are without the fallback, which follows them.
+#[inline(always)]
+pub(super) fn choices(shape: u32) -> usize {
+    (shape >> CHOICES & 0xff) as usize
+}
+
+/// How far to shift an address.
+#[inline(always)]
+pub(super) fn shift(shape: u32) -> u32 {
+    shape & SHIFT
+}
+
+/// Which of a node's words is for an address: the fallback if it does not have the key's bits. The key has zeros where
+/// the node decides, and behind.
+#[inline(always)]
+pub(super) fn index(shape: u32, key: u128, address: u128) -> usize {
+    ((address ^ key) >> shift(shape)).min(choices(shape) as u128) as usize
+}
+
+/// The index of its size.
+pub(super) fn size(shape: u32) -> usize {
+    (choices(shape).ilog2() / u32::from(STRIDE)) as usize
+}
+
+/// Cells of memory of a node.
+pub(super) fn cells(shape: u32) -> usize {
+    SIZES[size(shape)] as usize * super::BLOCK_CELLS
+}

@@ -1,0 +1,92 @@
+//! Waiting for a child process that is asked to end when the run is.
+
+use std::io;
+use std::process::{Child, Output};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::Stop;
+
+/// How often it is looked whether the run is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long a group has to end in good order.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Whom a child's end is asked of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The process, which ends in good order, in its own time.
+    Process,
+    /// Its group, which it leads: all that it has started. What is there after two seconds more is killed.
+    Group,
+}
+
+/// Waits for a child's end, and returns what it wrote to its pipes. Once the run is to end, it is asked to, once.
+///
+/// # Errors
+/// Its pipes cannot be read.
+pub fn output_of(child: Child, asked: Asked, stop: &Stop) -> io::Result<Output> {
+    let (id, has_ended) = (child.id().cast_signed(), AtomicBool::new(false));
+    let whom = Pid::from_raw(if asked == Asked::Group { -id } else { id });
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut asked_at: Option<Instant> = None;
+            while !has_ended.load(Relaxed) {
+                match asked_at {
+                    // A group that is not there yet will be; a child that is gone has ended at the next look.
+                    None if stop.is_set() && kill(whom, Signal::SIGTERM).is_ok() => {
+                        // Whoever stands still, as after a look at a terminal that is not theirs, hears nothing.
+                        let _ = kill(whom, Signal::SIGCONT);
+                        asked_at = Some(Instant::now());
+                    }
+                    Some(at) if asked == Asked::Group && at.elapsed() >= GRACE => {
+                        let _ = kill(whom, Signal::SIGKILL);
+                        return;
+                    }
+                    _ => {}
+                }
+                thread::sleep(LOOK_EVERY);
+            }
+        });
+        let output = child.wait_with_output();
+        has_ended.store(true, Relaxed);
+        output
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn started(line: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdout(Stdio::piped()).process_group(0);
+        command.spawn().expect("a shell")
+    }
+
+    #[test]
+    fn what_a_child_says_is_returned() {
+        let output = output_of(started("echo done; exit 3"), Asked::Group, &Stop::default()).expect("pipes");
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b"done\n"[..]));
+    }
+
+    /// Neither a process that ignores the signal nor one that stands still, and holds the pipe, is waited for without end.
+    #[test]
+    fn a_group_ends_whatever_is_in_it() {
+        for line in ["trap '' TERM; sleep 1000 & wait; wait", "sleep 1000 & kill -STOP $!; wait", "kill -STOP $$"] {
+            let stop = Stop::default();
+            stop.flag().store(true, Relaxed);
+            let begun = Instant::now();
+            let output = output_of(started(line), Asked::Group, &stop).expect("pipes");
+            assert!(output.status.signal().is_some(), "{line}: {}", output.status);
+            assert!(begun.elapsed() < Duration::from_secs(100), "{line}");
+        }
+    }
+}
