@@ -2,6 +2,7 @@
 
 mod bisect;
 mod compare;
+mod display;
 mod export;
 mod gate;
 mod judge;
@@ -10,16 +11,19 @@ mod measured;
 mod run;
 mod send;
 mod testbed;
+mod told;
 mod within;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::{env, fs, io, thread};
 
+use nix::sys::utsname::uname;
 use nix::unistd::{AccessFlags, access};
 use quiver_compare::GitError;
-use quiver_store::UrlError;
-use quiver_suite::{Case, Lack, Machine, Selection, SelectionError, SuiteError};
+use quiver_store::{Unlisted, UrlError};
+use quiver_suite::{Case, Lack, Machine, Part, Selection, SelectionError, SuiteError};
 use quiver_testbed::Testbed;
 use serde_json::Value;
 
@@ -87,6 +91,8 @@ enum LabError {
     #[error(transparent)]
     Url(#[from] UrlError),
     #[error(transparent)]
+    Unlisted(#[from] Unlisted),
+    #[error(transparent)]
     Keep(#[from] keep::KeepError),
     #[error(transparent)]
     Side(#[from] quiver_compare::SelectionError),
@@ -94,6 +100,12 @@ enum LabError {
     Build { path: PathBuf, error: io::Error },
     #[error("{text}: stored results are not compared with a build: name two of one kind")]
     Mixed { text: String },
+    #[error(
+        "the expression is empty: name cases by their tags, such as: ip4_routing AND 64b AND mrr; perftest are all"
+    )]
+    Empty,
+    #[error("{expression}: no case has such tags: `quiver lab list --json` has all cases with theirs")]
+    NoMatch { expression: String },
     #[error("{expression}: no case of Quiver that this machine can run: `quiver lab list` has them")]
     NoCase { expression: String },
     #[error("{0}")]
@@ -169,6 +181,9 @@ fn select(
     testbed: Option<&Testbed>,
 ) -> Result<(Vec<Case>, usize), LabError> {
     let words = expression.join(" ");
+    if !expression.is_empty() && words.trim().is_empty() {
+        return Err(LabError::Empty);
+    }
     let selection = (!words.is_empty()).then(|| Selection::parse(&words)).transpose()?;
     let mut cases = cases(suites)?;
     if let Some(topology) = testbed.and_then(testbed::ports) {
@@ -176,6 +191,9 @@ fn select(
     }
     let all = cases.len();
     cases.retain(|case| selection.as_ref().is_none_or(|selection| selection.matches(case)));
+    if cases.is_empty() {
+        return Err(LabError::NoMatch { expression: words });
+    }
     Ok((cases, all))
 }
 
@@ -184,7 +202,12 @@ fn lacking(case: &Case, testbed: Option<&Testbed>) -> Vec<Lack> {
     if let Some(testbed) = testbed {
         return testbed::lacking(case, testbed);
     }
-    case.needs().lacking(Machine { cores: cores(), memory_gib: memory_gib(), has_program: &has_program })
+    case.needs().lacking(Machine {
+        cores: cores(),
+        memory_gib: memory_gib(),
+        has_program: &has_program,
+        has_part: &has_part,
+    })
 }
 
 /// The built-in cases, and those of a folder.
@@ -233,4 +256,57 @@ fn memory_gib() -> u64 {
 fn has_program(name: &str) -> bool {
     let folders = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&folders).any(|folder| access(&folder.join(name), AccessFlags::X_OK).is_ok())
+}
+
+/// What this machine has beside programs, cores and memory.
+fn has_part(part: Part) -> bool {
+    match part {
+        Part::OwnPackets => false,
+        Part::VhostNet => access(Path::new("/dev/vhost-net"), AccessFlags::R_OK | AccessFlags::W_OK).is_ok(),
+        Part::Vlans => Path::new("/proc/net/vlan").exists() || has_module("8021q"),
+        Part::Namespaces => may_make_namespaces(),
+    }
+}
+
+/// Tried once: it starts a program.
+fn may_make_namespaces() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| !matches!(quiver_netns::rights(), quiver_netns::Rights::None(_)))
+}
+
+/// Whether the kernel has a module, or loads it when it is asked for what is in it.
+fn has_module(name: &str) -> bool {
+    let Ok(kernel) = uname() else { return false };
+    let folder = Path::new("/lib/modules").join(kernel.release());
+    Path::new("/sys/module").join(name).exists() || may_have(&folder, name)
+}
+
+/// Whether a kernel's folder of modules lists one. Where it cannot be read, as in most containers, nobody knows: whoever needs
+/// the module tells then.
+fn may_have(folder: &Path, name: &str) -> bool {
+    let lists = ["modules.dep", "modules.builtin"].map(|file| fs::read_to_string(folder.join(file)));
+    lists[0].is_err() || lists.iter().flatten().any(|list| is_listed(list, name))
+}
+
+/// Whether a module is in a list of files, `kernel/net/8021q/8021q.ko.zst: ...` (modules.dep(5)).
+fn is_listed(list: &str, name: &str) -> bool {
+    let file = |line: &str| Some(line.split(':').next()?.rsplit('/').next()?.split('.').next()? == name);
+    list.lines().any(|line| file(line) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_listed_by_their_files() {
+        let list = "kernel/net/802/mrp.ko.zst:\nkernel/net/8021q/8021q.ko.zst: kernel/net/802/mrp.ko.zst\n";
+        assert!(is_listed(list, "8021q") && is_listed("kernel/drivers/vhost/vhost_net.ko", "vhost_net"));
+        assert!(!is_listed(list, "8021") && !is_listed(list, "vhost_net") && !is_listed("", "8021q"));
+        assert!(!has_part(Part::OwnPackets));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(may_have(folder.path(), "8021q"), "nobody knows");
+        fs::write(folder.path().join("modules.dep"), list).unwrap();
+        assert!(may_have(folder.path(), "8021q") && !may_have(folder.path(), "vhost_net"));
+    }
 }

@@ -33,8 +33,26 @@ fn json_has_all_of_a_case() {
     let cases: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
     let [case] = cases.as_array().unwrap().as_slice() else { panic!("{cases}") };
     assert_eq!(case["name"], "64b-4c-1n1l-memif-ethip4-ip4scale2m-vpp-mrr");
-    assert_eq!(case["needs"], serde_json::json!({"program": "vpp", "cores": 5, "memory_gib": 4}));
+    assert_eq!(case["needs"], serde_json::json!({"program": "vpp", "cores": 5, "memory_gib": 4, "parts": []}));
     assert!(case["tags"].as_array().unwrap().contains(&"IP4FWD".into()) && case["lacks"].is_array(), "{case}");
+}
+
+/// `lab run` could not start any of these.
+#[test]
+fn what_no_machine_has_is_said_before_anything_runs() {
+    let why = "devices are not told yet to make their packets themselves: choose cases of another driver";
+    let said = list(&["quiver AND drv_pg"]);
+    let lines: Vec<_> = text(&said.stdout).lines().collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(why)), "{lines:?}");
+    assert!(text(&said.stderr).contains("memory for 0 of them"), "{}", text(&said.stderr));
+    let folder = tempfile::tempdir().unwrap();
+    let said = lab(folder.path(), &["run", "--short", "quiver AND drv_pg AND 64b AND 1c"]);
+    let [skipped, measured] = text(&said.stderr).lines().collect::<Vec<_>>()[..] else { panic!("{said:?}") };
+    assert!(
+        skipped.starts_with("skipped ") && skipped.ends_with(why) && measured == "0 measured, 0 failed",
+        "{said:?}"
+    );
+    assert!(!said.status.success());
 }
 
 #[test]
@@ -55,6 +73,17 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(!said.status.success());
     let expected = format!("{}:5:19: search 'soak' contradicts driver 'pg'", file.display());
     assert!(text(&said.stderr).contains(&expected), "{}", text(&said.stderr));
+    let folder = tempfile::tempdir().unwrap();
+    for (expression, error) in [
+        ("", "the expression is empty: name cases by their tags, such as: "),
+        ("  ", "the expression is empty"),
+        ("quiver AND testpmd", "quiver AND testpmd: no case has such tags: `quiver lab list --json` has all"),
+    ] {
+        for command in [&["list", expression][..], &["run", "--short", expression]] {
+            let said = lab(folder.path(), command);
+            assert!(said.status.code() == Some(1) && text(&said.stderr).contains(error), "{command:?}: {said:?}");
+        }
+    }
     let said = list(&["--suites", "/nowhere"]);
     assert!(text(&said.stderr).contains("/nowhere: "), "{}", text(&said.stderr));
 }
@@ -148,8 +177,9 @@ fn builds_are_gated_by_a_command() {
         let said = lab(folder, &arguments);
         assert!(said.status.code() == Some(2) && text(&said.stderr).contains(why), "{}", text(&said.stderr));
     }
-    let said = lab(folder, &["gate", "a", "b", "--measure", "echo 1", "--pairs", "3"]);
+    let said = lab(folder, &["gate", "a", "b", "--measure", "touch measured; echo 1", "--pairs", "3"]);
     assert!(said.status.code() == Some(2) && text(&said.stderr).contains("8 are the least"), "{said:?}");
+    assert!(!folder.join("measured").exists());
     std::fs::write(folder.join("a/quiverd"), "").unwrap();
     let said = lab(folder, &["gate", "a", "b"]);
     assert!(
@@ -158,22 +188,66 @@ fn builds_are_gated_by_a_command() {
     );
 }
 
+/// What git says, without the machine's own settings.
+fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
+    let author = ["-c", "user.name=Quiver", "-c", "user.email=quiver@example.com"];
+    let mut command = Command::new("git");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    let output = command.args(author).args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+/// A repository with a commit for each speed.
+fn repository(speeds: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
+    for (number, speed) in speeds.iter().enumerate() {
+        std::fs::write(folder.path().join("speed"), format!("{speed} {number}")).unwrap();
+        git(folder.path(), &["add", "speed"]);
+        git(folder.path(), &["commit", "--quiet", "-m", &format!("room: change {number}")]);
+    }
+    folder
+}
+
+/// Whatever came of it, the repository knows of no tree but its own.
+#[test]
+fn trees_of_commits_go_with_the_command() {
+    let folder = repository(&["1000", "970", "960"]);
+    let trees = || git(folder.path(), &["worktree", "list"]).lines().count();
+    let gate = ["gate", "main~1", "main", "--measure", "echo 1"];
+    let bisect = ["bisect", "main~2", "main", "--measure", "echo 1"];
+    // Too few pairs, which is known before anything is built.
+    let said = lab(folder.path(), &[&gate[..], &["--build", "true", "--pairs", "2"]].concat());
+    assert!(said.status.code() == Some(2) && text(&said.stderr).contains("8 are the least"), "{said:?}");
+    assert!(!folder.path().join("quiver-gate/builds").exists());
+    for (command, status) in [(&gate[..], 2), (&bisect[..], 1)] {
+        let said = lab(folder.path(), &[command, &["--build", "echo broken >&2; exit 3"]].concat());
+        assert_eq!((said.status.code(), trees()), (Some(status), 1), "{said:?}");
+        assert!(text(&said.stderr).contains("ended with exit status: 3: broken"), "{said:?}");
+    }
+    std::fs::remove_dir_all(folder.path().join("quiver-bisect")).unwrap();
+    for (command, state, status) in [(&gate[..], "quiver-gate", 2), (&bisect[..], "quiver-bisect", 1)] {
+        let mut ended = Command::new(env!("CARGO_BIN_EXE_quiver"));
+        ended.arg("lab").args(command).args(["--build", "touch begun; sleep 600"]).current_dir(folder.path());
+        let ended = ended.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let begun = folder.path().join(state).join("tree/begun");
+        while !begun.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let id = nix::unistd::Pid::from_raw(ended.id().cast_signed());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
+        let said = ended.wait_with_output().unwrap();
+        assert_eq!((said.status.code(), trees()), (Some(status), 1), "{said:?}");
+        assert!(text(&said.stderr).contains("was interrupted"), "{said:?}");
+    }
+    // What was interrupted says nothing of a commit.
+    assert!(!folder.path().join("quiver-bisect/state.json").exists());
+}
+
 #[test]
 fn commits_are_bisected_by_commands() {
-    let folder = tempfile::tempdir().unwrap();
-    let git = |arguments: &[&str]| {
-        let author = ["-c", "user.name=Quiver", "-c", "user.email=quiver@example.com"];
-        let mut command = Command::new("git");
-        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-        let output = command.args(author).args(arguments).current_dir(folder.path()).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    };
-    git(&["init", "--quiet", "--initial-branch=main"]);
-    for (number, speed) in ["1000", "1000", "1000", "970", "970"].iter().enumerate() {
-        std::fs::write(folder.path().join("speed"), format!("{speed} {number}")).unwrap();
-        git(&["add", "speed"]);
-        git(&["commit", "--quiet", "-m", &format!("room: change {number}")]);
-    }
+    let folder = repository(&["1000", "1000", "1000", "970", "970"]);
     // Nearly a thousandth of noise.
     let measure = "n=$(cat runs 2>/dev/null || echo 0); echo $((n + 1)) >runs; \
         echo $(($(cut -d' ' -f1 $QUIVER_BUILD/speed) * 1000 + n * 7 % 10 * 100))";
@@ -208,4 +282,65 @@ fn kept_documents_are_sent() {
     assert!(said.status.code() == Some(1) && text(&said.stderr).contains("1 sent, 1 are still in kept"), "{said:?}");
     let said = lab(folder, &["send", "gs://bucket"]);
     assert!(said.status.code() == Some(1) && text(&said.stderr).contains("must be s3://BUCKET"), "{said:?}");
+}
+
+#[test]
+fn a_place_that_is_not_there_is_no_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    record(&folder.join("results"), "old", 0, &[1e7]);
+    std::fs::write(folder.join("file"), "").unwrap();
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    let export = |place: &str| lab(folder, &["export", "--parquet", "lab.parquet", "--results", place]);
+    assert!(export("results").status.success());
+    let table = std::fs::read(folder.join("lab.parquet")).unwrap();
+    for place in ["nowhere", "file"] {
+        let error = format!("{place}: cannot be read: ");
+        let remedy = "; name a folder with results, or s3://BUCKET/PREFIX";
+        for (said, status) in [
+            (lab(folder, &["compare", "results", place]), 1),
+            (lab(folder, &["compare", "revision=old", "revision=new", "--results", place]), 1),
+            (lab(folder, &["gate", "results", place]), 2),
+            (lab(folder, &["send", "results", "--from", place]), 1),
+            (export(place), 1),
+        ] {
+            assert_eq!(said.status.code(), Some(status), "{said:?}");
+            assert!(text(&said.stderr).contains(&error) && text(&said.stderr).contains(remedy), "{said:?}");
+        }
+    }
+    // A folder without documents is one, but no reason to have a table without rows.
+    assert!(lab(folder, &["compare", "results", "empty"]).status.success());
+    let said = export("empty");
+    assert!(!said.status.success() && text(&said.stderr).contains("there is no document to export"), "{said:?}");
+    assert_eq!(std::fs::read(folder.join("lab.parquet")).unwrap(), table);
+    assert!(lab(folder, &["send", "results"]).status.success(), "nothing was kept yet");
+}
+
+/// Nothing is measured that could not be kept: below a file, and in folders that are full or may only be read.
+#[test]
+fn a_place_that_takes_nothing_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("file"), "").unwrap();
+    let case = "quiver AND l2xcbase AND eth AND drv_memif AND 64b AND 1c AND mrr";
+    let refused = |said: &Output, place: &str| {
+        let error = format!("nothing is measured: {place}: cannot be written: ");
+        let remedy = "; free that place, or name another with --results";
+        assert!(text(&said.stderr).contains(&error) && text(&said.stderr).contains(remedy), "{said:?}");
+        assert!(said.status.code() == Some(1) && !text(&said.stderr).contains(" ..."), "{said:?}");
+    };
+    refused(&lab(folder, &["run", "--short", "--results", "file/below", case]), "file/below");
+    std::fs::create_dir(folder.join("mounted")).unwrap();
+    for options in ["size=64k", "ro"] {
+        let script = format!("mount -t tmpfs -o {options} none mounted && echo mounted >&2 && exec \"$0\" \"$@\"");
+        let quiver = env!("CARGO_BIN_EXE_quiver");
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, quiver, "lab", "run", "--short"]);
+        let said = command.args(["--results", "mounted", case]).current_dir(folder).output().unwrap();
+        if !text(&said.stderr).starts_with("mounted\n") {
+            println!("left out: no namespace with a mount of its own: {}", text(&said.stderr));
+            return;
+        }
+        refused(&said, "mounted");
+    }
 }

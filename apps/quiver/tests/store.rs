@@ -96,7 +96,7 @@ fn refused(python: &Path) -> Result<(), Failed> {
         ("aws_secret_access_key", "secret"),
     ];
     let bucket = Bucket::with_settings("s3://lab/runs", &settings, Patience::default())?;
-    let found = Results::bucket(bucket, "s3://lab/runs", state.path()).read().collect::<Result<Vec<_>, _>>()?;
+    let found = Results::bucket(bucket, "s3://lab/runs", state.path()).read()?.collect::<Result<Vec<_>, _>>()?;
     assert!(matches!(&found[..], [only] if only.document == document), "{found:?}");
     Ok(())
 }

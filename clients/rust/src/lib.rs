@@ -32,6 +32,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use quiver_compat::api::FRAME;
 use quiver_compat::definition::Header;
@@ -44,6 +45,8 @@ use quiver_compat::{Message, Retval, Text};
 const UNDER_WAY: usize = 64;
 /// Bytes of a message at most: a daemon that says more has lost its way.
 const MESSAGE_MAX: usize = 64 << 20;
+/// How often a client that waits is asked whether it still does.
+const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
@@ -90,14 +93,26 @@ pub struct Client {
     context: u32,
     /// What came while something else was waited for.
     events: VecDeque<Received>,
+    /// Whether an answer is still waited for.
+    goes_on: Box<dyn FnMut() -> bool + Send>,
 }
 
 impl Client {
     /// Connects to a daemon, which will know this client by its name.
     pub fn connect(path: impl AsRef<Path>, name: &str) -> Result<Client, ClientError> {
+        Client::connect_while(path, name, || true)
+    }
+    /// The same of a client that waits for an answer only as long as `goes_on` says so, which it asks some times a second. Then
+    /// it is an error of the socket, [`io::ErrorKind::TimedOut`], and the connection of no more use.
+    pub fn connect_while(
+        path: impl AsRef<Path>,
+        name: &str,
+        goes_on: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Client, ClientError> {
         let stream = UnixStream::connect(path)?;
-        let (numbers, events) = (HashMap::new(), VecDeque::new());
-        let mut client = Client { stream, index: [0; 4], numbers, context: 0, events };
+        stream.set_read_timeout(Some(ASK_EVERY))?;
+        let (numbers, events, goes_on) = (HashMap::new(), VecDeque::new(), Box::new(goes_on));
+        let mut client = Client { stream, index: [0; 4], numbers, context: 0, events, goes_on };
         let mut hello = 0u32.to_be_bytes().to_vec();
         Text::<64>::from(name).put(&mut hello);
         client.write(SOCKCLNT_CREATE, &hello)?;
@@ -217,17 +232,34 @@ impl Client {
     }
     fn read(&mut self) -> Result<Received, ClientError> {
         let mut header = [0; FRAME];
-        self.stream.read_exact(&mut header)?;
+        self.fill(&mut header)?;
         let length = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
         if !(6..=MESSAGE_MAX).contains(&length) {
             let what = format!("a message of {length} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidData, what).into());
         }
         let mut number = [0; 2];
-        self.stream.read_exact(&mut number)?;
+        self.fill(&mut number)?;
         let mut bytes = vec![0; length - number.len()];
-        self.stream.read_exact(&mut bytes)?;
+        self.fill(&mut bytes)?;
         Ok((u16::from_be_bytes(number), bytes))
+    }
+    /// Reads as many bytes.
+    fn fill(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.stream.read(bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => bytes = &mut bytes[read..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !(self.goes_on)() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
     /// Reads until the one comes that is waited for; others are kept.
     fn until(&mut self, is_wanted: impl Fn(u16, &[u8]) -> bool) -> Result<Vec<u8>, ClientError> {

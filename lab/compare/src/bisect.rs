@@ -29,6 +29,9 @@ pub trait Commits {
     /// Why it is to be skipped: it does not build, say.
     fn build(&mut self, commit: &str) -> Result<(), Self::Error>;
 
+    /// Whether the user wants it to end: an error of a build then says nothing of the commit, whatever it looks like.
+    fn is_to_stop(&self) -> bool;
+
     /// Measures a commit that is ready, once.
     ///
     /// # Errors
@@ -196,13 +199,15 @@ impl Bisection {
     /// Measures until it is found. The plan is for both ends, and for what the search ends with.
     ///
     /// # Errors
-    /// The ends are not told apart or do not build, or a measurement fails.
+    /// The plan is too small, which is said before anything is built; the ends are not told apart or do not build, or a
+    /// measurement fails.
     pub fn run<C: Commits>(
         &mut self,
         commits: &mut C,
         plan: Plan,
         mut seen: impl FnMut(Event<'_>),
     ) -> Result<Found, BisectionError<C::Error>> {
+        plan.check(1).map_err(GateError::from)?;
         let mut bisect = Bisect::new(self.known.question.commits.clone(), Resolution::default())?;
         let mut compared = false;
         loop {
@@ -252,6 +257,9 @@ impl Bisection {
         }
         seen(Event::Measures { commit, remaining });
         let answer = match commits.build(commit) {
+            Err(error) if commits.is_to_stop() => {
+                return Err(BisectionError::Measure { commit: commit.to_owned(), error });
+            }
             Err(error) => Answer::Skipped(error.to_string()),
             Ok(()) => Answer::Samples(self.samples(commits, commit, seed)?),
         };

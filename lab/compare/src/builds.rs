@@ -1,7 +1,11 @@
 //! Builds of commits, in folders that stay.
 
-use std::fs;
+use std::cell::Cell;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use quiver_stop::Stop;
 
 use crate::{CommandError, Git, GitError, Script};
 
@@ -9,12 +13,16 @@ use crate::{CommandError, Git, GitError, Script};
 pub const CARGO: &str = "cargo build --release --locked --package quiverd --target-dir target \
     && cp target/release/quiverd \"$QUIVER_BUILD/quiverd\"";
 
-/// Commits of a repository, each built once.
-#[derive(Clone, Debug)]
+/// Commits of a repository, each built once, in a tree that goes with this value: after a failure, too, the user's repository
+/// knows nothing of it.
+#[derive(Debug)]
 pub struct Builds {
     git: Git,
     script: Script,
     state: PathBuf,
+    stop: Stop,
+    /// Whether the tree is this value's: what was there before is not taken away.
+    owns_tree: Cell<bool>,
 }
 
 /// Why there is no build of a commit.
@@ -32,15 +40,15 @@ pub enum BuildError {
         /// Which folder.
         path: PathBuf,
         /// What the system says.
-        error: std::io::Error,
+        error: io::Error,
     },
 }
 
 impl Builds {
     /// By a script that is run in the commit's tree, and puts what is measured into `$QUIVER_BUILD`. Tree and builds are kept
-    /// in `state`, a path from the root.
-    pub fn new(git: Git, script: Script, state: &Path) -> Builds {
-        Builds { git, script, state: state.to_owned() }
+    /// in `state`, a path from the root. A build ends when it is to `stop`.
+    pub fn new(git: Git, script: Script, state: &Path, stop: Stop) -> Builds {
+        Builds { git, script, state: state.to_owned(), stop, owns_tree: Cell::new(false) }
     }
 
     /// Where tree and builds are kept.
@@ -67,21 +75,30 @@ impl Builds {
             move |error| BuildError::Folder { path, error }
         };
         fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        if !self.tree().exists() {
+            self.owns_tree.set(true);
+        }
         self.git.check_out(&self.tree(), commit)?;
-        self.script.run(&self.tree(), ("QUIVER_BUILD", &folder))?;
+        self.script.run(&self.tree(), ("QUIVER_BUILD", &folder), &self.stop)?;
         fs::write(&done, "").map_err(failed(&done))?;
         Ok(folder)
     }
 
-    /// Takes the tree away, with what building left in it; the builds stay. Where all were there already, no tree was made.
-    ///
-    /// # Errors
-    /// As git says.
-    pub fn remove_tree(&self) -> Result<(), GitError> {
-        if self.tree().exists() { self.git.remove(&self.tree()) } else { Ok(()) }
-    }
-
     fn tree(&self) -> PathBuf {
         self.state.join("tree")
+    }
+}
+
+impl Drop for Builds {
+    /// Takes the tree away, with what building left in it; the builds stay. Where all were there already, no tree was made;
+    /// and one that was there before may be another command's.
+    fn drop(&mut self) {
+        if self.owns_tree.get()
+            && self.tree().exists()
+            && let Err(error) = self.git.remove(&self.tree())
+        {
+            // That nobody listens is no reason to panic.
+            let _ = writeln!(io::stderr(), "{}: the tree of commits is still there: {error}", self.tree().display());
+        }
     }
 }

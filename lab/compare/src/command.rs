@@ -3,6 +3,13 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use quiver_stop::{Asked, Stop, output_of};
+
+/// What a command is started by (util-linux): it goes with this program, by whatever death of it, and is a session of its own. So
+/// all of it can be ended; and what would ask at the terminal says that it cannot, where it would stand still in the background.
+const STARTER: &str = "setpriv";
+const BY: [&str; 6] = ["--pdeathsig", "KILL", "--", "setsid", "sh", "-c"];
+
 /// A line for `sh -c`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
@@ -29,6 +36,12 @@ pub enum CommandError {
         /// The end of what it said.
         said: String,
     },
+    /// The user has ended it.
+    #[error("`{script}` was interrupted")]
+    Interrupted {
+        /// Which.
+        script: String,
+    },
     /// It does not say a number.
     #[error("`{script}` says '{said}' last: the last line must be a number above zero, such as packets per second")]
     NoNumber {
@@ -40,15 +53,24 @@ pub enum CommandError {
 }
 
 impl Script {
-    /// Runs it in a folder, with one variable more, and returns what it writes to standard output.
+    /// Runs it in a folder, with one variable more, and returns what it writes to standard output. It is a session of its
+    /// own, with whatever it starts, all of which ends when it is to stop.
     ///
     /// # Errors
-    /// It cannot be started, or fails.
-    pub fn run(&self, folder: &Path, variable: (&str, &Path)) -> Result<String, CommandError> {
+    /// It cannot be started, fails, or is interrupted.
+    pub fn run(&self, folder: &Path, variable: (&str, &Path), stop: &Stop) -> Result<String, CommandError> {
         let script = self.0.clone();
-        let mut command = Command::new("sh");
-        command.args(["-c", &self.0]).current_dir(folder).env(variable.0, variable.1).stdin(Stdio::null());
-        let output = command.output().map_err(|error| CommandError::Start { script: script.clone(), error })?;
+        if stop.is_set() {
+            return Err(CommandError::Interrupted { script });
+        }
+        let mut command = Command::new(STARTER);
+        command.args(BY).arg(&self.0).current_dir(folder).env(variable.0, variable.1).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = command.spawn().and_then(|child| output_of(child, Asked::Group, stop));
+        let output = output.map_err(|error| CommandError::Start { script: script.clone(), error })?;
+        if stop.is_set() {
+            return Err(CommandError::Interrupted { script });
+        }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() {
             return Ok(text);
@@ -63,8 +85,8 @@ impl Script {
     ///
     /// # Errors
     /// As of [`Script::run`]; or it says no number above zero.
-    pub fn measure(&self, folder: &Path, variable: (&str, &Path)) -> Result<f64, CommandError> {
-        let text = self.run(folder, variable)?;
+    pub fn measure(&self, folder: &Path, variable: (&str, &Path), stop: &Stop) -> Result<f64, CommandError> {
+        let text = self.run(folder, variable, stop)?;
         let said = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         let number = said.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
         let said = said.chars().take(64).collect();

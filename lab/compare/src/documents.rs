@@ -3,33 +3,56 @@
 //! A document is one sample: its trials share whatever the machine did meanwhile. Where the documents of a test were written
 //! in turns, A B or B A, they are compared as pairs, and what the machine did to both cancels; else each with each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiver_result::{Document, Time};
-use quiver_suite::field::{Device, Word};
 use quiver_verdict::compare::{Confidence, Incomparable, Ratio, Side, paired, unpaired};
 use quiver_verdict::gate::{Gate, Judgement, Verdict};
 use quiver_verdict::median;
 
-use crate::Measure;
 use crate::measure::measures;
+use crate::{Across, Measure, Name};
 
 /// Two lots of documents against each other.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// A row for each measure of each test that both have, by their names.
+    /// A row for each measure of each test that both have of the same device and machine, by their names.
     pub rows: Vec<Row>,
-    /// Tests that only one of them has, and which.
-    pub alone: Vec<(Side, String)>,
+    /// Tests that only one of them has, or has so.
+    pub alone: Vec<Alone>,
     /// Failed tests, by side and message. They are in no row.
     pub failed: Vec<(Side, String, String)>,
+}
+
+impl Comparison {
+    /// What it says all together: a test that fails now, or is gone, was not seen to be as fast.
+    pub fn summary(&self) -> Summary {
+        let verdicts = self.rows.iter().map(|row| row.judgement.as_ref().ok().map(|judgement| judgement.verdict));
+        let failed = self.failed.iter().filter(|(side, ..)| *side == Side::Current).count();
+        // It is not gone where it was compared, though the parent has it of other machines or devices, too.
+        let is_compared = |test: &str| self.rows.iter().any(|row| row.name.test == test);
+        let gone = |alone: &&Alone| alone.side == Side::Parent && !is_compared(&alone.name.test);
+        let gone = self.alone.iter().filter(gone).count();
+        Summary::of(verdicts.chain(std::iter::repeat_n(None, failed + gone)))
+    }
+}
+
+/// What only one side has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alone {
+    /// Which.
+    pub side: Side,
+    /// The test, and whose it is.
+    pub name: Name,
+    /// Of which other devices and machines the other side has the same test. It is not compared with these.
+    pub elsewhere: BTreeSet<Name>,
 }
 
 /// One measure of one test.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The test's name, without the device's.
-    pub test: String,
+    /// The test, and whose it is.
+    pub name: Name,
     /// What is compared.
     pub measure: Measure,
     /// The median of either side, parent first.
@@ -69,18 +92,25 @@ impl Summary {
     }
 }
 
-/// Compares current with parent. The gate's direction is the measure's own; `smallest` is the share that matters.
-pub fn compare(parent: &[Document], current: &[Document], smallest: f64, confidence: Confidence) -> Comparison {
+/// Compares current with parent: what is equal in test, device and machine, but for what they are compared across. The gate's
+/// direction is the measure's own; `smallest` is the share that matters.
+pub fn compare(
+    parent: &[Document],
+    current: &[Document],
+    across: Across,
+    smallest: f64,
+    confidence: Confidence,
+) -> Comparison {
     let (mut comparison, mut samples) = (Comparison::default(), Samples::new());
     for (side, documents) in [(Side::Parent, parent), (Side::Current, current)] {
         for document in documents {
-            let test = name_of(document);
+            let name = Name::of(document, across);
             if !document.passed {
-                comparison.failed.push((side, test, document.message.clone()));
+                comparison.failed.push((side, name.test, document.message.clone()));
                 continue;
             }
             for (measure, value) in measures(document) {
-                samples.entry(test.clone()).or_default().entry(measure).or_default().push(Sample {
+                samples.entry(name.clone()).or_default().entry(measure).or_default().push(Sample {
                     at: document.start_time,
                     side,
                     value,
@@ -88,23 +118,30 @@ pub fn compare(parent: &[Document], current: &[Document], smallest: f64, confide
             }
         }
     }
-    for (test, measures) in samples {
-        let has = |side| measures.values().flatten().any(|sample| sample.side == side);
-        match (has(Side::Parent), has(Side::Current)) {
-            (true, false) => comparison.alone.push((Side::Parent, test)),
-            (false, true) => comparison.alone.push((Side::Current, test)),
-            _ => {
-                let rows = measures
-                    .into_iter()
-                    .filter_map(|(measure, samples)| row(test.clone(), measure, samples, smallest, confidence));
-                comparison.rows.extend(rows);
-            }
-        }
+    comparison.alone = alone(&samples);
+    for (name, measures) in samples {
+        let rows = measures
+            .into_iter()
+            .filter_map(|(measure, samples)| row(name.clone(), measure, samples, smallest, confidence));
+        comparison.rows.extend(rows);
     }
     comparison
 }
 
-type Samples = BTreeMap<String, BTreeMap<Measure, Vec<Sample>>>;
+type Samples = BTreeMap<Name, BTreeMap<Measure, Vec<Sample>>>;
+
+/// What only one side has, and of whom the other one has it.
+fn alone(samples: &Samples) -> Vec<Alone> {
+    let has = |name: &Name, side| samples[name].values().flatten().any(|sample| sample.side == side);
+    let of = |(name, side, other): (&Name, Side, Side)| {
+        let is_same = |own: &&Name| own.test == name.test && has(own, other);
+        let elsewhere = || samples.keys().filter(is_same).cloned().collect();
+        (has(name, side) && !has(name, other)).then(|| Alone { side, name: name.clone(), elsewhere: elsewhere() })
+    };
+    let sides = [(Side::Parent, Side::Current), (Side::Current, Side::Parent)];
+    let all = samples.keys().flat_map(|name| sides.map(|(side, other)| (name, side, other)));
+    all.filter_map(of).collect()
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -113,7 +150,7 @@ struct Sample {
     value: f64,
 }
 
-fn row(test: String, measure: Measure, mut samples: Vec<Sample>, smallest: f64, confidence: Confidence) -> Option<Row> {
+fn row(name: Name, measure: Measure, mut samples: Vec<Sample>, smallest: f64, confidence: Confidence) -> Option<Row> {
     samples.sort_by_key(|sample| sample.at);
     let of = |side| samples.iter().filter(|own| own.side == side).map(|own| own.value).collect::<Vec<f64>>();
     let (parent, current) = (of(Side::Parent), of(Side::Current));
@@ -126,7 +163,7 @@ fn row(test: String, measure: Measure, mut samples: Vec<Sample>, smallest: f64, 
     };
     let gate = Gate { better: measure.better(), smallest };
     Some(Row {
-        test,
+        name,
         medians,
         documents: (parent.len(), current.len()),
         is_paired: pairs.is_some(),
@@ -146,11 +183,4 @@ fn pairs(samples: &[Sample]) -> Option<Vec<(f64, f64)>> {
     };
     // One pair alone would be one by chance.
     (samples.len() > 2).then(|| samples.chunks(2).map(pair).collect()).flatten()
-}
-
-/// As suites call it, but for the device, so that peers are compared in the same test.
-fn name_of(document: &Document) -> String {
-    let words: Vec<&str> = Device::ALL.iter().map(|device| device.word()).collect();
-    let parts = document.test_name_long.split('-').filter(|part| !words.contains(part));
-    parts.collect::<Vec<_>>().join("-")
 }

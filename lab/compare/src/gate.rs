@@ -28,6 +28,17 @@ pub struct Plan {
     pub seed: u64,
 }
 
+impl Plan {
+    /// A verdict that cannot be had is not waited for: each of so many is drawn from the pairs, all with the confidence together.
+    ///
+    /// # Errors
+    /// There are too few pairs for that.
+    pub fn check(&self, verdicts: usize) -> Result<(), TooFewPairs> {
+        let needed = pairs_needed(self.confidence.shared_by(verdicts));
+        if self.pairs < needed { Err(TooFewPairs { pairs: self.pairs, needed }) } else { Ok(()) }
+    }
+}
+
 /// A plan that leads to no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pairs} pairs say nothing at this confidence: {needed} are the least")]
@@ -76,10 +87,7 @@ pub fn gate<B: Bench>(
     plan: Plan,
     mut seen: impl FnMut(usize, (f64, f64)),
 ) -> Result<Judgement, GateError<B::Error>> {
-    let needed = pairs_needed(plan.confidence);
-    if plan.pairs < needed {
-        return Err(TooFewPairs { pairs: plan.pairs, needed }.into());
-    }
+    plan.check(1)?;
     let mut pairs = Vec::with_capacity(plan.pairs);
     for pair in 0..plan.pairs {
         let mut both = (0.0, 0.0);

@@ -24,6 +24,12 @@ pub enum GitError {
         /// What it says.
         said: String,
     },
+    /// There is something else where commits are to be checked out.
+    #[error("{}: is no tree of this repository: name another folder, or move it away", path.display())]
+    Foreign {
+        /// What is there.
+        path: PathBuf,
+    },
     /// There is nothing between.
     #[error("{good} is not before {bad}: name a good commit, and a bad one that has it in its history")]
     Order {
@@ -74,9 +80,10 @@ impl Git {
     /// stays, so that the next build is short.
     ///
     /// # Errors
-    /// As git says.
+    /// As git says; or what is there is no tree of this repository.
     pub fn check_out(&self, tree: &Path, commit: &str) -> Result<(), GitError> {
         if tree.join(".git").exists() {
+            self.check_own(tree)?;
             return run(tree, ["checkout", "--quiet", "--force", "--detach", commit].map(OsStr::new)).map(drop);
         }
         // Of a tree whose folder was deleted, git still knows.
@@ -85,13 +92,31 @@ impl Git {
         run(&self.repository, words.into_iter().chain([tree.as_os_str(), OsStr::new(commit)])).map(drop)
     }
 
-    /// Takes the tree away.
+    /// Takes the tree away, and what the repository knows of it, even of one that was only half made.
     ///
     /// # Errors
-    /// As git says.
+    /// As git says; or it is no tree of this repository.
     pub fn remove(&self, tree: &Path) -> Result<(), GitError> {
-        let words = ["worktree", "remove", "--force"].map(OsStr::new);
-        run(&self.repository, words.into_iter().chain([tree.as_os_str()])).map(drop)
+        self.check_own(tree)?;
+        let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+        if run(&self.repository, words.into_iter().chain([tree.as_os_str()])).is_ok() {
+            return Ok(());
+        }
+        // What git does not take for a tree, it forgets when the folder is gone.
+        let _ = std::fs::remove_dir_all(tree);
+        self.run(["worktree", "prune"]).map(drop)
+    }
+
+    /// Whether a folder is a tree of this repository: those have a file that names where the repository keeps what it knows of
+    /// them (gitrepository-layout(5)).
+    fn check_own(&self, tree: &Path) -> Result<(), GitError> {
+        let repository = PathBuf::from(self.run(["rev-parse", "--path-format=absolute", "--git-common-dir"])?);
+        let names = std::fs::read_to_string(tree.join(".git")).unwrap_or_default();
+        let known = names.strip_prefix("gitdir: ").and_then(|path| tree.join(path.trim()).canonicalize().ok());
+        match (known, repository.canonicalize()) {
+            (Some(known), Ok(repository)) if known.starts_with(repository.join("worktrees")) => Ok(()),
+            _ => Err(GitError::Foreign { path: tree.to_owned() }),
+        }
     }
 
     fn run<const COUNT: usize>(&self, arguments: [&str; COUNT]) -> Result<String, GitError> {

@@ -9,11 +9,13 @@ mod documents;
 pub mod gate;
 mod git;
 mod measure;
+mod names;
 mod selection;
 
 pub use builds::{BuildError, Builds, CARGO};
 pub use command::{CommandError, Script};
-pub use documents::{Comparison, Row, Summary, compare};
+pub use documents::{Alone, Comparison, Row, Summary, compare};
 pub use git::{Git, GitError};
 pub use measure::{Measure, measures};
+pub use names::{Across, Name};
 pub use selection::{Selection, SelectionError};

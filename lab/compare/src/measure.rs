@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quiver_result::{Busy, Document, Outcome};
+use quiver_result::{Busy, Document, LIMITED, Outcome};
 use quiver_verdict::gate::Better;
 use quiver_verdict::median;
 
@@ -87,7 +87,8 @@ pub fn measures(document: &Document) -> Vec<(Measure, f64)> {
     // What a document has several times are the parts of another figure; and of the generator it says nothing of the device.
     let figures = &extension.figures;
     let counts = |name: &str| figures.iter().filter(|figure| figure.name == name).count();
-    let of_device = figures.iter().filter(|figure| counts(&figure.name) == 1 && !figure.name.starts_with("generator_"));
+    let is_of_generator = |name: &str| name == LIMITED || name.starts_with("generator_");
+    let of_device = figures.iter().filter(|figure| counts(&figure.name) == 1 && !is_of_generator(&figure.name));
     all.extend(of_device.map(|figure| (Measure::Figure(figure.name.clone(), figure.unit.clone()), figure.value.get())));
     all
 }

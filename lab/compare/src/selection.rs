@@ -4,6 +4,9 @@ use std::str::FromStr;
 
 use quiver_result::Document;
 
+/// The value of a key that selects all: what both sides say it of is compared across.
+const ANY: &str = "*";
+
 /// One side: `results/old`, `revision=0275013`, `s3://bucket/lab,device=vpp,machine=perf1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -11,9 +14,9 @@ pub struct Selection {
     pub place: Option<String>,
     /// Part of the device's version.
     pub revision: Option<String>,
-    /// The kind of device: `quiver`, `vpp`, in any case of letters.
+    /// The kind of device: `quiver`, `vpp`, in any case of letters; `*` is any.
     pub device: Option<String>,
-    /// One of the hosts.
+    /// One of the hosts; `*` is any.
     pub machine: Option<String>,
 }
 
@@ -68,7 +71,9 @@ impl FromStr for Selection {
 impl Selection {
     /// Whether a document is of this side.
     pub fn matches(&self, document: &Document) -> bool {
-        let is = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
+        let is = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| {
+            wanted.as_deref().is_none_or(|wanted| wanted == ANY || is(wanted))
+        };
         is(&self.revision, &|revision| document.dut_version.contains(revision))
             && is(&self.device, &|device| document.dut_type.eq_ignore_ascii_case(device))
             && is(&self.machine, &|machine| document.hosts.iter().any(|host| host == machine))

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use quiver_compare::bisect::{Bisection, BisectionError, Commits, Event, Found, Question};
 use quiver_compare::gate::Plan;
-use quiver_compare::{CommandError, Git, Script};
+use quiver_compare::{Builds, CommandError, Git, Script};
+use quiver_stop::Stop;
 use quiver_verdict::compare::Confidence;
 use quiver_verdict::gate::{Better, Gate, Verdict};
 
@@ -45,6 +46,8 @@ struct Scripted {
     measured: usize,
     /// Then it fails, as if it were interrupted.
     measured_max: usize,
+    /// Whether the user ends it.
+    is_to_stop: bool,
     /// What is left of the machine's speed after each measurement.
     cooling: f64,
 }
@@ -61,6 +64,7 @@ impl Scripted {
             measure: Script(measure.into()),
             measured: 0,
             measured_max: usize::MAX,
+            is_to_stop: false,
             cooling: 1.0,
         }
     }
@@ -69,20 +73,26 @@ impl Scripted {
 impl Commits for Scripted {
     type Error = CommandError;
 
+    fn is_to_stop(&self) -> bool {
+        self.is_to_stop
+    }
+
     fn build(&mut self, commit: &str) -> Result<(), CommandError> {
         let (tree, build) = (self.state.join("tree"), self.state.join(commit));
         self.git.check_out(&tree, commit).unwrap();
         fs::create_dir_all(&build).unwrap();
-        self.build.run(&tree, ("QUIVER_BUILD", &build)).map(drop)
+        self.build.run(&tree, ("QUIVER_BUILD", &build), &Stop::default()).map(drop)
     }
 
     fn measure(&mut self, commit: &str) -> Result<f64, CommandError> {
         if self.measured == self.measured_max {
-            return Script("echo interrupted >&2; exit 1".into()).measure(&self.state, ("QUIVER_BUILD", &self.state));
+            let failing = Script("echo interrupted >&2; exit 1".into());
+            return failing.measure(&self.state, ("QUIVER_BUILD", &self.state), &Stop::default());
         }
         self.measured += 1;
         let left = self.cooling.powi(self.measured as i32);
-        Ok(left * self.measure.measure(&self.state, ("QUIVER_BUILD", &self.state.join(commit)))?)
+        let (build, stop) = (self.state.join(commit), Stop::default());
+        Ok(left * self.measure.measure(&self.state, ("QUIVER_BUILD", &build), &stop)?)
     }
 }
 
@@ -173,9 +183,59 @@ fn commits_that_do_not_build_are_skipped_and_named() {
 }
 
 #[test]
+fn who_ends_a_build_says_nothing_of_its_commit() {
+    let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (git, commits) = repository(folder.path(), &["1000", "broken", "970"]);
+    let mut scripted = Scripted { is_to_stop: true, ..Scripted::new(&git, state.path()) };
+    scripted.build.0.insert_str(0, "test \"$(cat speed)\" != 1000 || exit 9; ");
+    let (found, events) = bisected(&mut scripted, &commits);
+    assert!(matches!(found, Err(BisectionError::Measure { ref commit, .. }) if *commit == commits[0]), "{found:?}");
+    assert_eq!(events, ["measures 0"]);
+    assert!(!state.path().join("state.json").exists());
+    git.remove(&state.path().join("tree")).unwrap();
+}
+
+#[test]
+fn only_trees_that_were_made_here_are_touched() {
+    let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (git, commits) = repository(folder.path(), &["1000", "970"]);
+    let tree = state.path().join("tree");
+    let make = |build: &str| {
+        Builds::new(git.clone(), Script(build.into()), state.path(), Stop::default()).make(&commits[0]).map(drop)
+    };
+    // A folder of the user's, and then a repository of theirs.
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("precious"), "").unwrap();
+    make("true").unwrap_err();
+    assert!(tree.join("precious").exists());
+    let said = git.remove(&tree).unwrap_err().to_string();
+    assert!(tree.join("precious").exists() && said.ends_with("name another folder, or move it away"), "{said}");
+    repository(&tree, &["1", "2"]);
+    fs::write(tree.join("speed"), "not committed").unwrap();
+    let said = make("true").unwrap_err().to_string();
+    assert!(said.contains("is no tree of this repository") && git.remove(&tree).is_err(), "{said}");
+    assert_eq!(fs::read_to_string(tree.join("speed")).unwrap(), "not committed");
+    fs::remove_dir_all(&tree).unwrap();
+    // One that another command has made is used, and stays; one's own goes.
+    git.check_out(&tree, &commits[1]).unwrap();
+    make("false").unwrap_err();
+    assert!(tree.join("speed").exists());
+    git.remove(&tree).unwrap();
+    make("test \"$(cat speed)\" = 1000").unwrap();
+    assert!(!tree.exists());
+}
+
+#[test]
 fn what_cannot_be_bisected_is_refused() {
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (git, commits) = repository(folder.path(), &["1000", "1000", "1000"]);
+    // Too few pairs, which is known before anything is built.
+    let question = Question { commits: commits.clone(), samples: 8, method: vec![] };
+    let mut bisection = Bisection::open::<CommandError>(&state.path().join("state.json"), question).unwrap();
+    let said = bisection.run(&mut Scripted::new(&git, state.path()), Plan { pairs: 2, ..PLAN }, |event| {
+        panic!("{event:?}");
+    });
+    assert!(said.unwrap_err().to_string().contains("8 are the least"));
     let (found, events) = bisected(&mut Scripted::new(&git, state.path()), &commits);
     let error = found.unwrap_err();
     assert!(matches!(&error, BisectionError::NotApart(_)), "{error}");
@@ -197,7 +257,9 @@ fn what_cannot_be_bisected_is_refused() {
 
 #[test]
 fn measures_say_a_number() {
-    let measure = |script: &str| Script(script.into()).measure(Path::new("/"), ("QUIVER_BUILD", Path::new("/tmp")));
+    let stop = Stop::default();
+    let measure =
+        |script: &str| Script(script.into()).measure(Path::new("/"), ("QUIVER_BUILD", Path::new("/tmp")), &stop);
     assert_eq!(measure("echo some words; echo 1.5e7; echo").unwrap(), 1.5e7);
     for (script, said) in [
         ("echo 3 Mpps", "`echo 3 Mpps` says '3 Mpps' last: the last line must be a number above zero"),

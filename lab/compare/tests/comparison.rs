@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use fastrand::Rng;
 use quiver_compare::gate::{Bench, GateError, Plan, gate};
-use quiver_compare::{Comparison, Measure, Selection, Summary, compare};
+use quiver_compare::{Across, Alone, Comparison, Measure, Name, Selection, Summary, compare};
 use quiver_result::Document;
 use quiver_verdict::compare::{Confidence, Side};
 use quiver_verdict::gate::{Better, Gate, Verdict};
@@ -107,6 +107,23 @@ fn mrr(pps: f64) -> Value {
     json!({ "type": "mrr", "receive_rate": { "rate": rate } })
 }
 
+#[test]
+fn what_the_generator_is_counted_for_is_no_measure() {
+    let mut document = document(0, "quiver", "1", mrr(1e7));
+    let named = |name: &str| json!({ "name": name, "value": 1.0, "unit": "pps" });
+    let machine =
+        json!({ "architecture": "any", "processor": "any", "cores": 2, "memory_bytes": 1, "kernel": "Linux" });
+    let extension = json!({
+        "version": 1, "machine": machine, "versions": {}, "configuration": {}, "counters_before": {},
+        "counters_after": {}, "trials": [],
+        "figures": [named("generator_ceiling"), named(quiver_result::LIMITED), named("carried")],
+    });
+    document.quiver = Some(serde_json::from_value(extension).unwrap());
+    let one = [document];
+    let measures: Vec<_> = compared(&one, &one).rows.iter().map(|row| row.measure.to_string()).collect();
+    assert_eq!(measures, ["MRR, pps", "carried, pps"]);
+}
+
 /// As many documents of both sides, in turns or one side behind the other.
 fn recorded(slower: f64, in_turns: bool) -> (Vec<Document>, Vec<Document>) {
     let mut simulated = Simulated::new(1, slower);
@@ -138,7 +155,7 @@ fn recorded(slower: f64, in_turns: bool) -> (Vec<Document>, Vec<Document>) {
 }
 
 fn compared(parent: &[Document], current: &[Document]) -> Comparison {
-    compare(parent, current, 0.01, Confidence::HIGH)
+    compare(parent, current, Across::default(), 0.01, Confidence::HIGH)
 }
 
 #[test]
@@ -147,7 +164,7 @@ fn documents_are_compared_test_by_test() {
         let (parent, current) = recorded(slower, true);
         let comparison = compared(&parent, &current);
         let [row] = comparison.rows.as_slice() else { panic!("{comparison:?}") };
-        assert_eq!((row.test.as_str(), &row.measure), ("64b-1c-1n1l-memif-ethip4-ip4base-mrr", &Measure::Mrr));
+        assert_eq!((row.name.test.as_str(), &row.measure), ("64b-1c-1n1l-memif-ethip4-ip4base-mrr", &Measure::Mrr));
         assert_eq!((row.documents, row.is_paired), ((20, 20), true));
         assert_eq!(row.judgement.as_ref().unwrap().verdict, verdict, "{row:?}");
     }
@@ -170,10 +187,22 @@ fn peers_are_compared_in_the_same_test() {
         let selection: Selection = text.parse().unwrap();
         documents.iter().filter(|document| selection.matches(document)).cloned().collect::<Vec<_>>()
     };
-    let comparison = compared(&side("device=VPP"), &side("device=quiver,machine=perf1"));
+    let both = |one: &str, other: &str| {
+        let across = Across::of(&one.parse().unwrap(), &other.parse().unwrap());
+        compare(&side(one), &side(other), across, 0.01, Confidence::HIGH)
+    };
+    let comparison = both("device=VPP", "device=quiver,machine=perf1");
     let [row] = comparison.rows.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((&row.name.device, row.name.machine.as_deref()), (&None, Some("perf1")));
     assert!((row.judgement.as_ref().unwrap().ratio.estimate - 3.0).abs() < 1e-4 && row.is_paired, "{row:?}");
     assert!(side("machine=perf2").is_empty() && side("revision=26").len() == 10);
+    assert_eq!((side("device=*").len(), side("device=*,machine=perf1").len()), (20, 20));
+    // Who names no device on one side compares none with another.
+    let comparison = both("device=vpp", "machine=perf1");
+    let [row] = comparison.rows.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((row.name.device.as_deref(), row.documents), (Some("vpp"), (10, 10)));
+    let [Alone { side: Side::Current, name, elsewhere }] = &comparison.alone[..] else { panic!("{comparison:?}") };
+    assert_eq!((name.to_string().as_str(), name.keys(elsewhere).as_str()), ("quiver on perf1", "device="));
 }
 
 #[test]
@@ -190,9 +219,55 @@ fn what_has_no_counterpart_is_told() {
     let comparison = compared(&[document(0, "quiver", "1", mrr(1e7))], &[zero]);
     assert!(comparison.rows[0].judgement.as_ref().unwrap_err().to_string().contains("above zero"));
     let comparison = compared(&[document(0, "quiver", "1", ndrpdr.clone())], &[]);
-    assert_eq!(comparison.alone, [(Side::Parent, "64b-1c-1n1l-memif-ethip4-ip4base-mrr".into())]);
+    let name = Name {
+        test: "64b-1c-1n1l-memif-ethip4-ip4base-mrr".into(),
+        device: Some("quiver".into()),
+        machine: Some("perf1".into()),
+    };
+    assert_eq!(comparison.alone, [Alone { side: Side::Parent, name, elsewhere: Default::default() }]);
     let one = [document(0, "quiver", "1", ndrpdr)];
     let rows = compared(&one, &one).rows;
     assert_eq!(rows.iter().map(|row| row.measure.to_string()).collect::<Vec<_>>(), ["NDR, pps", "PDR, pps"]);
     assert_eq!(rows[0].judgement.as_ref().unwrap().verdict, Verdict::Undecided);
+}
+
+/// The same document of another machine: of its hosts, its processor, or the links of its testbed.
+fn moved(document: Document, host: &str, processor: &str, link: &str) -> Document {
+    let mut value = serde_json::to_value(&document).unwrap();
+    value["hosts"] = json!([host]);
+    value["quiver"] = json!({
+        "version": 1, "machine": { "architecture": "x86_64", "processor": processor, "cores": 2, "memory_bytes": 1_u64 << 33,
+            "kernel": "Linux 6.12.0" },
+        "versions": {}, "configuration": { "testbed": link }, "counters_before": {}, "counters_after": {}, "figures": [],
+        "trials": [],
+    });
+    Document::parse(value.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn machines_and_testbeds_are_never_mixed() {
+    let bed = |host, processor, link| -> Vec<Document> {
+        (0..10).map(|at| moved(document(at, "quiver", "1", mrr(1e7 + at as f64)), host, processor, link)).collect()
+    };
+    let here = bed("perf1", "EPYC", "link: a to b\n");
+    for there in [
+        bed("perf2", "EPYC", "link: a to b\n"),
+        bed("perf1", "Xeon", "link: a to b\n"),
+        bed("perf1", "EPYC", "link: a to c\n"),
+    ] {
+        let comparison = compared(&here, &there);
+        let [Alone { name, elsewhere, .. }, other] = &comparison.alone[..] else { panic!("{comparison:?}") };
+        assert!(comparison.rows.is_empty() && name.keys(elsewhere) == "machine=", "{comparison:?}");
+        assert_eq!((elsewhere.first(), other.elsewhere.first()), (Some(&other.name), Some(name)));
+        // Where one side has both, only what the other one has is compared.
+        let both: Vec<Document> = here.iter().chain(&there).cloned().collect();
+        let comparison = compared(&here, &both);
+        let [row] = comparison.rows.as_slice() else { panic!("{comparison:?}") };
+        assert_eq!((row.documents, &row.name), ((10, 10), name));
+        // A test is gone only if it is compared nowhere.
+        assert_eq!(compared(&both, &here).summary(), Summary::Passes);
+        assert_eq!(compared(&here, &there).summary(), Summary::Undecided);
+        let across = Across { machines: true, ..Across::default() };
+        assert_eq!(compare(&here, &there, across, 0.01, Confidence::HIGH).rows[0].documents, (10, 10));
+    }
 }

@@ -4,26 +4,32 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use quiver_control::protocol::{Request, Response};
+use quiver_stop::Wait;
 
 /// Gives a command, as users type it, at a command socket, and returns the end of the answer, in JSON.
 ///
 /// # Errors
-/// Nobody is there, it hangs up, it says nothing for so long, or something that is no answer.
-pub fn ask(socket: &Path, line: &str, within: Duration) -> io::Result<Response> {
+/// Nobody is there, it hangs up, it has not answered when the wait is over, or with something that is no answer.
+pub fn ask(socket: &Path, line: &str, mut wait: Wait) -> io::Result<Response> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(within))?;
     let request = Request::Command { line: line.into(), json: true };
     writeln!(stream, "{}", serde_json::to_string(&request)?)?;
     let mut lines = BufReader::new(stream);
     loop {
-        let mut answer = String::new();
-        if lines.read_line(&mut answer)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
+        let mut answer = Vec::new();
+        // What has come of a line stays in it when the rest is waited for.
+        while !answer.ends_with(b"\n") {
+            lines.get_ref().set_read_timeout(Some(wait.turn()))?;
+            match lines.read_until(b'\n', &mut answer) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up")),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !wait.is_over() => {}
+                Err(error) => return Err(error),
+            }
         }
-        match serde_json::from_str(&answer)? {
+        match serde_json::from_slice(&answer)? {
             Response::Part(_) => {}
             end => return Ok(end),
         }
@@ -59,8 +65,14 @@ pub fn resident_of(status: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
+    use std::sync::atomic::Ordering;
+    use std::time::{Duration, Instant};
+
+    use quiver_stop::Stop;
 
     use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
 
     /// A socket at which somebody answers one command like this.
     fn answered(answer: &'static str) -> io::Result<Response> {
@@ -72,7 +84,7 @@ mod tests {
             BufReader::new(&stream).read_line(&mut line)?;
             stream.write_all(answer.as_bytes()).map(|()| line)
         });
-        let said = ask(&path, "show version", Duration::from_secs(20));
+        let said = ask(&path, "show version", Stop::default().wait(LIMIT));
         std::fs::remove_file(&path)?;
         let line = server.join().expect("no panic")?;
         assert!(line.contains("show version") && line.ends_with('\n'), "{line}");
@@ -83,8 +95,30 @@ mod tests {
     fn whoever_hangs_up_or_speaks_something_else_is_named() {
         assert_eq!(answered("").expect_err("nothing").kind(), io::ErrorKind::UnexpectedEof);
         assert_eq!(answered("hello\n").expect_err("no JSON").kind(), io::ErrorKind::InvalidData);
-        let nobody = ask(Path::new("/nonexistent/cli"), "show version", Duration::from_secs(20));
+        let nobody = ask(Path::new("/nonexistent/cli"), "show version", Stop::default().wait(LIMIT));
         assert_eq!(nobody.expect_err("nobody").kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Somebody takes commands and says nothing, or half a line.
+    #[test]
+    fn who_hangs_is_not_waited_for_when_the_run_is_to_end() {
+        for said in ["", "{"] {
+            let path = std::env::temp_dir().join(format!("quiver-hangs-{}-{}", std::process::id(), said.len()));
+            let listener = UnixListener::bind(&path).expect("a socket");
+            let stop = Stop::default();
+            let asked = std::thread::scope(|scope| {
+                let asked = scope.spawn(|| ask(&path, "show version", stop.wait(LIMIT)));
+                let (mut stream, _) = listener.accept().expect("somebody asks");
+                stream.write_all(said.as_bytes()).expect("it listens");
+                stop.flag().store(true, Ordering::Relaxed);
+                let set = Instant::now();
+                let asked = asked.join().expect("no panic");
+                assert!(set.elapsed() < LIMIT / 2, "{:?}", set.elapsed());
+                asked
+            });
+            std::fs::remove_file(&path).expect("it is there");
+            assert_eq!(asked.expect_err("no answer").kind(), io::ErrorKind::WouldBlock);
+        }
     }
 
     #[test]

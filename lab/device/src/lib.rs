@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quiver_netns::Namespace;
+use quiver_stop::Stop;
 use quiver_suite::field::{self, Frame};
 use quiver_suite::{Case, Traffic};
 
@@ -52,6 +53,8 @@ pub struct Job<'run> {
     pub site: Option<&'run Site>,
     /// Its place in a row of devices that packets pass one after the other, from 0, and how many these are.
     pub place: (usize, usize),
+    /// Whose flag ends every wait for it.
+    pub stop: &'run Stop,
 }
 
 /// One of a device's two ends.

@@ -4,13 +4,14 @@ use std::io::{self, PipeWriter, Write, pipe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
-use quiver_client::ClientError;
+use quiver_client::{Client, ClientError};
 use quiver_netns::{Program, find};
+use quiver_stop::{Stop, Wait};
 use quiver_testbed::{Running, Stay};
 
 use crate::packet_sockets::PacketSockets;
@@ -36,6 +37,7 @@ pub struct Process {
     device: &'static str,
     program: Where,
     input: Option<Input>,
+    stop: Stop,
 }
 
 /// Where it runs, and what is known of it.
@@ -82,7 +84,7 @@ impl Process {
             Some(site) => there(device, site, &["sh", "-c", ANNOUNCED, "sh"], command, sockets)?,
             None => here(device, job, command)?,
         };
-        Ok(Process { device, program, input: None })
+        Ok(Process { device, program, input: None, stop: job.stop.clone() })
     }
 
     /// Starts a command that is told something from time to time, as [`Process::tell`] does.
@@ -97,7 +99,7 @@ impl Process {
                 (here(device, job, command.stdin(reader))?, Input::Pipe(input))
             }
         };
-        Ok(Process { device, program, input: Some(input) })
+        Ok(Process { device, program, input: Some(input), stop: job.stop.clone() })
     }
 
     /// A command that runs `program` on these cores, in the namespace of the job's ports if they have one.
@@ -227,10 +229,10 @@ impl Process {
     /// Why it does not answer: it has ended, or what the system says.
     pub fn silent(&mut self, command: &str, error: io::Error) -> Error {
         // Who dies closes its sockets some time before it is known to be dead.
-        let start = Instant::now();
+        let mut wait = self.wait(DYING);
         let mut checked = self.check();
-        while checked.is_ok() && start.elapsed() < DYING {
-            std::thread::sleep(LOOK_EVERY);
+        while checked.is_ok() && !wait.is_over() {
+            wait.sleep(LOOK_EVERY);
             checked = self.check();
         }
         match checked {
@@ -250,12 +252,28 @@ impl Process {
         }
     }
 
+    /// A client of its binary API, for which answers may take as long as they do until the run is to end.
+    pub fn client(&self, api: &Path) -> Result<Client, ClientError> {
+        let mut wait = self.wait(Duration::MAX);
+        Client::connect_while(api, "quiver-lab", move || !wait.is_over())
+    }
+
     /// An error if it has ended.
     pub fn check(&mut self) -> Result<(), Error> {
         match self.ended()? {
             Some(status) => Err(Error::Ended { device: self.device, status, said: self.last_said() }),
             None => Ok(()),
         }
+    }
+
+    /// A wait for something of it, of so long at most.
+    pub fn wait(&self, limit: Duration) -> Wait {
+        self.stop.wait(limit)
+    }
+
+    /// Why it is not waited for any longer.
+    pub fn not_ready(&self, awaited: &str, wait: &Wait, said: String) -> Error {
+        Error::NotReady { device: self.device, awaited: awaited.to_owned(), seconds: wait.limit().as_secs(), said }
     }
 
     /// Waits until `look` says that it is done. Errors of `look` end it.
@@ -265,15 +283,14 @@ impl Process {
         within: Duration,
         mut look: impl FnMut(&mut Process) -> Result<Progress, Error>,
     ) -> Result<(), Error> {
-        let start = Instant::now();
+        let mut wait = self.wait(within);
         loop {
             self.check()?;
             let Progress::NotYet(said) = look(self)? else { return Ok(()) };
-            if start.elapsed() > within {
-                let (awaited, seconds) = (awaited.to_owned(), within.as_secs());
-                return Err(Error::NotReady { device: self.device, awaited, seconds, said });
+            if wait.is_over() {
+                return Err(self.not_ready(awaited, &wait, said));
             }
-            std::thread::sleep(LOOK_EVERY);
+            wait.sleep(LOOK_EVERY);
         }
     }
 
@@ -289,13 +306,12 @@ impl Process {
         };
         let id = Pid::from_raw(program.id() as i32);
         kill(id, Signal::SIGTERM).map_err(|errno| self.silent("SIGTERM", errno.into()))?;
-        let start = Instant::now();
+        let mut wait = self.wait(ENDED_WITHIN);
         while self.ended()?.is_none() {
-            if start.elapsed() > ENDED_WITHIN {
-                let (awaited, seconds) = ("its end".to_owned(), ENDED_WITHIN.as_secs());
-                return Err(Error::NotReady { device: self.device, awaited, seconds, said: self.said() });
+            if wait.is_over() {
+                return Err(self.not_ready("its end", &wait, self.said()));
             }
-            std::thread::sleep(LOOK_EVERY);
+            wait.sleep(LOOK_EVERY);
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quiver_client::Client;
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
 use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
@@ -79,8 +78,8 @@ impl Quiver {
             uplink: wires[1].ends().to_owned(),
         };
         let socket = quiver.socket.clone();
-        quiver.process.wait_until("an answer", FIRST_ANSWER_WITHIN, |_| {
-            Ok(match ask(&socket, "show version", FIRST_ANSWER_WITHIN) {
+        quiver.process.wait_until("an answer", FIRST_ANSWER_WITHIN, |process| {
+            Ok(match ask(&socket, "show version", process.wait(FIRST_ANSWER_WITHIN)) {
                 Ok(_) => Progress::Done,
                 Err(error) => Progress::NotYet(error.to_string()),
             })
@@ -102,8 +101,8 @@ impl Quiver {
         let index = names.iter().position(|name| name == interface);
         let index =
             index.ok_or_else(|| foreign("show statistics segment /if/names", interface, format!("{names:?}")))?;
-        let added = Client::connect(api, "quiver-lab")
-            .and_then(|mut client| routes::add(&mut client, &side.routes, table, index as u32));
+        let added =
+            self.process.client(api).and_then(|mut client| routes::add(&mut client, &side.routes, table, index as u32));
         added.map_err(|error| self.process.refused(&line, error))?;
         self.configuration = format!("{}\n{line}", self.configuration);
         Ok(())
@@ -111,7 +110,7 @@ impl Quiver {
 
     /// Gives a command, as users type it, and returns its answer as JSON.
     fn ask(&mut self, line: &str) -> Result<Value, Error> {
-        match ask(&self.socket, line, ANSWER_WITHIN) {
+        match ask(&self.socket, line, self.process.wait(ANSWER_WITHIN)) {
             Ok(Response::Done(answer)) => Ok(answer.json),
             Ok(Response::Error(refusal)) => {
                 Err(Error::Refused { device: QUIVER, command: line.to_owned(), answer: refusal.what })
@@ -145,7 +144,8 @@ impl Device for Quiver {
         let socket = self.socket.clone();
         self.process.wait_until("the connection of its ports", within, |process| {
             let line = "show memif";
-            let answer = ask(&socket, line, ANSWER_WITHIN).map_err(|error| process.silent(line, error))?;
+            let answer =
+                ask(&socket, line, process.wait(ANSWER_WITHIN)).map_err(|error| process.silent(line, error))?;
             let Response::Done(answer) = answer else { return Err(foreign(line, "a table", format!("{answer:?}"))) };
             let all = answer.json.as_array().is_some_and(|rows| rows.iter().all(|row| row["state"] == "connected"));
             Ok(if all { Progress::Done } else { Progress::NotYet(answer.json.to_string()) })

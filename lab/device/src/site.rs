@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quiver_stop::Stop;
 use quiver_suite::field::{Device, Word as _};
 use quiver_testbed::{Command, Host, Shell, Stay};
 use serde_json::Value;
@@ -42,12 +43,13 @@ struct Facts {
 }
 
 impl Site {
-    /// Goes to a host. `socket` is a path here at which the connection can be had, and that is free.
+    /// Goes to a host. `socket` is a path here at which the connection can be had, and that is free; the flag of
+    /// `stop` ends every wait for it.
     ///
     /// # Errors
     /// The host is not reached, or lacks what every device needs.
-    pub fn open(host: &Host, socket: &Path) -> Result<Site, Error> {
-        let stay = Arc::new(Stay::begin(&host.shell(), socket)?);
+    pub fn open(host: &Host, socket: &Path, stop: &Stop) -> Result<Site, Error> {
+        let stay = Arc::new(Stay::begin(&host.shell().heeding(stop), socket)?);
         let said = stay.shell().run(&Command::new("sh").args(["-ec", FACTS]), ANSWER_WITHIN)?.output;
         let foreign = || Error::Site {
             host: host.name.clone(),
@@ -236,7 +238,7 @@ mod tests {
         let testbed = quiver_testbed::Testbed::here(&[], None);
         let folder = tempfile::tempdir().expect("a folder");
         let host = testbed.host(testbed.generator.host);
-        let site = Site::open(host, &folder.path().join("ssh")).expect("this machine");
+        let site = Site::open(host, &folder.path().join("ssh"), &Stop::default()).expect("this machine");
         assert!(!site.is_away() && !site.cores().is_empty() && site.kernel().starts_with("Linux "));
         let error = site.interface("left", "no-such-port").expect_err("no such interface").to_string();
         assert!(error.starts_with("localhost: there is no interface no-such-port for port 'left'; its"), "{error}");

@@ -155,7 +155,7 @@ impl Device for Testpmd {
     }
 
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
-        let start = Instant::now();
+        let mut wait = self.process.wait(within);
         loop {
             let line = "show port summary all";
             let answer = self.ask(line)?;
@@ -164,11 +164,10 @@ impl Device for Testpmd {
             if ports.filter(|line| line.split_whitespace().any(|word| word == "up")).count() == 2 {
                 break;
             }
-            if start.elapsed() > within {
-                let (awaited, seconds) = ("the link of both ports".to_owned(), within.as_secs());
-                return Err(Error::NotReady { device: TESTPMD, awaited, seconds, said: answer });
+            if wait.is_over() {
+                return Err(self.process.not_ready("the link of both ports", &wait, answer));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            wait.sleep(Duration::from_millis(20));
         }
         match self.process.packet_sockets() {
             Ok(sockets) => self.sockets = sockets,

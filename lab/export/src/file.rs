@@ -38,6 +38,12 @@ pub enum ExportError {
         /// Why.
         error: io::Error,
     },
+    /// There is nothing to write, and a table of no rows is not what anybody wants in place of the one that is there.
+    #[error("{path}: not written: there is no document to export; name the place that has some by --results")]
+    Nothing {
+        /// Which.
+        path: PathBuf,
+    },
     /// The library says no.
     #[error("{path}: cannot be written: {error}")]
     Parquet {
@@ -82,9 +88,12 @@ impl Export {
     /// Ends the file and puts it in its place; the answer is how many rows it has.
     ///
     /// # Errors
-    /// It cannot be written. What stood there before still does.
+    /// It cannot be written, or there is nothing to write. What stood there before still does.
     pub fn finish(mut self) -> Result<usize, ExportError> {
         self.flush()?;
+        if self.rows == 0 {
+            return Err(ExportError::Nothing { path: self.path });
+        }
         let Export { path, writer, rows, .. } = self;
         let file = writer.into_inner().map_err(|error| ExportError::Parquet { path: path.clone(), error })?;
         let done = file.as_file().sync_all().and_then(|()| file.persist(&path).map_err(|error| error.error));

@@ -206,7 +206,12 @@ fn whole() -> Result<(), Failed> {
     drop(export);
     assert_eq!(std::fs::read(&path)?, b"older");
     assert_eq!(std::fs::read_dir(folder.path())?.count(), 1, "nothing stays behind");
-    assert_eq!(Export::new(&path)?.finish()?, 0);
+    let error = Export::new(&path)?.finish().err().ok_or("there is nothing to export")?;
+    assert!(error.to_string().ends_with("no document to export; name the place that has some by --results"), "{error}");
+    assert_eq!(std::fs::read(&path)?, b"older");
+    let mut export = Export::new(&path)?;
+    export.add(document(1))?;
+    assert_eq!(export.finish()?, 1);
     assert!(std::fs::read(&path)?.starts_with(b"PAR1"));
     let error = Export::new(&folder.path().join("no/lab.parquet")).err().ok_or("there is no such folder")?;
     assert!(error.to_string().contains("no/lab.parquet: cannot be written"), "{error}");

@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
 use quiver_netns::Namespace;
+use quiver_stop::{Stop, Wait};
 use serde_json::Value;
 
 use crate::Error;
@@ -34,6 +35,8 @@ pub struct Start<'run> {
     pub control: &'run [usize],
     /// The network namespace that it lives in, if not this process's.
     pub namespace: Option<&'run Namespace>,
+    /// Whose flag ends every wait for it.
+    pub stop: &'run Stop,
 }
 
 /// A running quiverd; killed when this value is dropped.
@@ -42,6 +45,7 @@ pub struct Daemon {
     child: Child,
     socket: PathBuf,
     log: PathBuf,
+    stop: Stop,
 }
 
 impl Daemon {
@@ -69,12 +73,12 @@ impl Daemon {
         // Threads begin where the one that starts them runs; workers then go to their own cores.
         let spawned = cores::within(start.control, || command.spawn());
         let child = spawned.map_err(|error| Error::Start { program: start.program.to_owned(), error })?;
-        let mut daemon = Daemon { name: start.name.to_owned(), child, socket, log };
-        let begun = Instant::now();
+        let mut daemon = Daemon { name: start.name.to_owned(), child, socket, log, stop: start.stop.clone() };
+        let mut wait = daemon.wait(ANSWER_WITHIN);
         loop {
             match daemon.ask("show version") {
                 Ok(_) => return Ok(daemon),
-                Err(Error::Silent { .. }) if begun.elapsed() < ANSWER_WITHIN => std::thread::sleep(LOOK_EVERY),
+                Err(Error::Silent { .. }) if !wait.is_over() => wait.sleep(LOOK_EVERY),
                 Err(error) => return Err(error),
             }
         }
@@ -85,12 +89,17 @@ impl Daemon {
         self.child.id()
     }
 
+    /// A wait for something of it, of so long at most.
+    pub(crate) fn wait(&self, limit: Duration) -> Wait {
+        self.stop.wait(limit)
+    }
+
     /// Gives a command, as users type it, and returns its answer as JSON.
     ///
     /// # Errors
     /// The command is refused, or there is no answer: then [`Error::Ended`] if the process is gone.
     pub fn ask(&mut self, line: &str) -> Result<Value, Error> {
-        match ask(&self.socket, line, ANSWER_WITHIN) {
+        match ask(&self.socket, line, self.wait(ANSWER_WITHIN)) {
             Ok(Response::Done(answer)) => Ok(answer.json),
             Ok(Response::Error(refusal)) => {
                 Err(Error::Refused { name: self.name.clone(), command: line.into(), what: refusal.what })

@@ -34,6 +34,7 @@ impl Generator {
             workers: &[setup.core],
             control: &setup.control,
             namespace: setup.namespace,
+            stop: &setup.stop,
         })?;
         let (configuration, interfaces) = configuration(setup);
         daemon.run(&configuration)?;
@@ -47,17 +48,17 @@ impl Generator {
     /// # Errors
     /// They are not in time, or the generator is gone.
     pub fn wait_for_links(&mut self) -> Result<(), Error> {
-        let begun = Instant::now();
+        let mut wait = self.daemon.wait(UP_WITHIN);
         loop {
             let shown = self.daemon.ask("show interface")?;
             let rows = shown.as_array().map(Vec::as_slice).unwrap_or_default();
             let is_up = |name: &String| rows.iter().any(|row| row["name"] == **name && row["link"] == "up");
             match self.interfaces.iter().find(|name| !is_up(name)) {
                 None => return Ok(()),
-                Some(name) if begun.elapsed() > UP_WITHIN => {
-                    return Err(self.daemon.not_ready(format!("the link of {name}"), UP_WITHIN));
+                Some(name) if wait.is_over() => {
+                    return Err(self.daemon.not_ready(format!("the link of {name}"), wait.limit()));
                 }
-                Some(_) => std::thread::sleep(LOOK_EVERY),
+                Some(_) => wait.sleep(LOOK_EVERY),
             }
         }
     }
@@ -101,6 +102,22 @@ impl Generator {
                 row["count"].as_u64().unwrap_or(0);
         }
         Ok(drops)
+    }
+
+    /// Ticks of the time-stamp counter, since its start, in turns of its worker that had packets.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn busy_ticks(&mut self) -> Result<u64, Error> {
+        const COMMAND: &str = "show statistics segment /quiver/workers/";
+        let shown = self.daemon.ask(COMMAND)?;
+        let ticks = |name: &'static str| {
+            let rows = shown["entries"][format!("/quiver/workers/{name}")]["value"].as_array();
+            let cells = rows.into_iter().flatten().filter_map(serde_json::Value::as_array).flatten();
+            let sum = cells.filter_map(serde_json::Value::as_u64).reduce(u64::saturating_add);
+            sum.ok_or_else(|| self.daemon.foreign(COMMAND, name))
+        };
+        Ok(ticks("busy-ticks")?.saturating_sub(ticks("preempted-ticks")?))
     }
 
     /// Sends, waits for what comes back, and tells what became of every packet. `settle` is how long nothing may come back

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use quiver_netns::Namespace;
+use quiver_stop::Stop;
 
 /// A link to the device, by the generator's end of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,8 @@ pub struct Setup<'run> {
     pub links: [Link; 2],
     /// The most bytes of a frame behind its Ethernet header.
     pub mtu: u16,
+    /// Whose flag ends every wait for it.
+    pub stop: Stop,
 }
 
 /// The commands, and the names of the interfaces towards the device.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use quiver_generator::{Counts, Error, Generator, Link, Sending, Setup, Streams, Watch, cores, daemon};
 use quiver_memif_client::{Client, InterfaceId, Packets, RxQueue, Settings, TxQueue};
+use quiver_stop::Stop;
 use tempfile::TempDir;
 
 /// Fewer than a ring has places, so that nothing is lost but what is planted, however long a thread has to wait for its core.
@@ -25,7 +26,16 @@ fn streams() -> Streams {
 fn setup(folder: &Path, links: [Link; 2]) -> Setup<'static> {
     let program = daemon::built("quiverd").expect("quiverd");
     let core = *cores::allowed().last().expect("a core");
-    Setup { program, folder: folder.to_owned(), core, control: vec![], namespace: None, links, mtu: 1500 }
+    Setup {
+        program,
+        folder: folder.to_owned(),
+        core,
+        control: vec![],
+        namespace: None,
+        links,
+        mtu: 1500,
+        stop: Stop::default(),
+    }
 }
 
 /// Both links in one.

@@ -61,6 +61,9 @@ pub struct Machine {
     pub tsc_hz: Option<Amount>,
 }
 
+/// The [`Figure`] of how many results of a document the generator limited, and not the device: none, or some.
+pub const LIMITED: &str = "limited_by_generator";
+
 /// One number that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,7 @@ mod store;
 mod value;
 
 pub use document::{Document, Invalid, TestType, UTI, schema};
-pub use extension::{Busy, Counters, EXTENSION, Extension, Figure, Machine, RoundTrip, TakenOut, Trial};
+pub use extension::{Busy, Counters, EXTENSION, Extension, Figure, LIMITED, Machine, RoundTrip, TakenOut, Trial};
 pub use outcome::{Bounds, Latencies, Latency, Loss, Outcome, SampledRate, Samples};
 pub use store::{BYTES_MAX, Name, Skipped, Store, StoreError, Stored};
 pub use value::{

@@ -14,6 +14,10 @@ const ENDING: &str = "json";
 /// Of a document that is being written, or was when the machine stopped.
 const UNFINISHED: &str = "unfinished";
 
+/// Of what is written to see whether a document could be: another ending than theirs.
+const PROBE: &str = ".probe";
+const PROBE_BYTES: usize = 1 << 20;
+
 /// Where a document belongs, in a folder or elsewhere: `2026-11-22/<test_id>/14-00-00.250000.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -171,36 +175,54 @@ impl Store {
         }
     }
 
+    /// Writes more than most documents have below the folder, and removes it: whether one can be stored now.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`]: the folder cannot be made, may not be written, or is full.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let probed = fs::create_dir_all(&self.folder).and_then(|()| {
+            let mut file = tempfile::Builder::new().suffix(PROBE).tempfile_in(&self.folder)?;
+            file.write_all(&vec![0; PROBE_BYTES])?;
+            // A full disk may be told by then only.
+            file.as_file().sync_all()
+        });
+        probed.map_err(|error| StoreError::Write { path: self.folder.clone(), error })
+    }
+
     /// All documents below the folder in the order of their paths, that is of days, tests and times; and in their place what
-    /// is none. Files with other endings than `.json` are not looked at, and links not followed into folders.
-    pub fn read(&self) -> impl Iterator<Item = Result<Stored, Skipped>> + use<> {
+    /// is none. Files with other endings than `.json` are not looked at, and links below the folder not followed into folders.
+    ///
+    /// # Errors
+    /// [`Skipped::Unreadable`]: there is no such folder, or it cannot be listed, which is another thing than an empty one.
+    pub fn read(&self) -> Result<impl Iterator<Item = Result<Stored, Skipped>> + use<>, Skipped> {
         // The next one is the last.
-        let mut waiting = vec![Ok(self.folder.clone())];
-        std::iter::from_fn(move || {
+        let mut waiting = listed(&self.folder)?;
+        waiting.reverse();
+        Ok(std::iter::from_fn(move || {
             loop {
                 let path = match waiting.pop()? {
                     Ok(path) => path,
                     Err(skipped) => return Some(Err(skipped)),
                 };
                 match fs::symlink_metadata(&path) {
-                    Ok(metadata) if metadata.is_dir() => waiting.extend(listed(&path).into_iter().rev()),
+                    Ok(metadata) if metadata.is_dir() => {
+                        let found = listed(&path).unwrap_or_else(|skipped| vec![Err(skipped)]);
+                        waiting.extend(found.into_iter().rev());
+                    }
                     _ if ends_with(&path, UNFINISHED) => return Some(Err(Skipped::Unfinished { path })),
                     Ok(_) if !ends_with(&path, ENDING) => {}
                     Ok(_) => return Some(stored(path)),
                     Err(error) => return Some(Err(Skipped::Unreadable { path, error })),
                 }
             }
-        })
+        }))
     }
 }
 
 /// What is in a folder, sorted, with what went wrong at its end.
-fn listed(folder: &Path) -> Vec<Result<PathBuf, Skipped>> {
+fn listed(folder: &Path) -> Result<Vec<Result<PathBuf, Skipped>>, Skipped> {
     let unreadable = |error| Skipped::Unreadable { path: folder.to_owned(), error };
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => return vec![Err(unreadable(error))],
-    };
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = Vec::new();
     let mut skipped = Vec::new();
     for entry in entries {
@@ -210,7 +232,7 @@ fn listed(folder: &Path) -> Vec<Result<PathBuf, Skipped>> {
         }
     }
     paths.sort();
-    paths.into_iter().map(Ok).chain(skipped).collect()
+    Ok(paths.into_iter().map(Ok).chain(skipped).collect())
 }
 
 fn stored(path: PathBuf) -> Result<Stored, Skipped> {

@@ -16,7 +16,7 @@ fn one() -> Document {
 
 /// All that a store has, and the messages about what it has not.
 fn contents(store: &Store) -> (Vec<Stored>, Vec<String>) {
-    let (documents, skipped): (Vec<_>, Vec<_>) = store.read().partition(Result::is_ok);
+    let (documents, skipped): (Vec<_>, Vec<_>) = store.read().unwrap().partition(Result::is_ok);
     let messages = skipped.into_iter().filter_map(Result::err).map(|skipped| skipped.to_string());
     (documents.into_iter().flatten().collect(), messages.collect())
 }
@@ -110,12 +110,25 @@ fn no_half_of_a_document_is_taken_for_one() {
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let store = Store::new("/nonexistent/results");
-    assert!(matches!(store.read().collect::<Vec<_>>().as_slice(), [Err(Skipped::Unreadable { .. })]));
-    // Below a file even root can make none.
     let file = tempfile::NamedTempFile::new().unwrap();
+    for none in [std::path::Path::new("/nonexistent/results"), file.path()] {
+        let refused = Store::new(none).read().err();
+        assert!(matches!(&refused, Some(Skipped::Unreadable { path, .. }) if path == none), "{refused:?}");
+    }
+    // Below a file even root can make none, and that is known before there is a document.
+    let below_a_file = Store::new(file.path().join("results")).probe().unwrap_err();
+    assert!(matches!(below_a_file, StoreError::Write { .. }), "{below_a_file}");
     let below_a_file = Store::new(file.path().join("results")).write(&one()).unwrap_err();
     assert!(matches!(below_a_file, StoreError::Write { .. }), "{below_a_file}");
+}
+
+#[test]
+fn a_folder_may_be_named_by_a_link() {
+    let root = tempfile::tempdir().unwrap();
+    Store::new(root.path().join("there")).probe().unwrap();
+    Store::new(root.path().join("there")).write(&one()).unwrap();
+    std::os::unix::fs::symlink(root.path().join("there"), root.path().join("link")).unwrap();
+    assert_eq!(contents(&Store::new(root.path().join("link"))).0.len(), 1);
 }
 
 #[test]

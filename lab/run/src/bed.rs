@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use quiver_device::Usage;
+use quiver_device::{Measure, Usage};
 use quiver_energy::{Meter, Moment};
 use quiver_generator::daemon::built;
 use quiver_generator::{Generator, Link, NAME, Outcome, Sending, Setup, Streams, Watch};
 use quiver_netns::Namespace;
 use quiver_result::{Amount, Counters, Figure, Time, Trial as Record};
 use quiver_search::{Load, Seconds, Trial, TrialResult};
+use quiver_stop::Stop;
 use quiver_suite::Case;
 use quiver_suite::field::Word;
 use tempfile::TempDir;
 
 use crate::cores::Cores;
 use crate::devices::Devices;
+use crate::limits::{Evidence, sent_rate};
 use crate::links::{Links, MTU, links};
-use crate::losses::{is_limited, since};
+use crate::losses::{account, since};
 use crate::machine::{self, Quiet};
-use crate::{Error, Place, Terms};
+use crate::{Error, Place, Terms, check};
 
 /// How long the device may take to be connected.
 const READY_WITHIN: Duration = Duration::from_secs(120);
@@ -40,22 +40,6 @@ const REPEATED_MAX: u32 = 2;
 pub const OVERSUBSCRIBED: &str = "oversubscribed";
 /// Routes that are added under load.
 const GROWTH: u32 = 1000;
-
-/// Whoever wants the run to end says so here.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// What ends the run after the trial at hand once it is set, by a signal's handler, for example.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
-    }
-
-    /// An error once it was asked for.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
-    }
-}
 
 /// What a trial is to be like beside its load.
 #[derive(Clone, Copy, Default)]
@@ -110,6 +94,7 @@ impl<'run> Bed<'run> {
                 namespace,
                 links,
                 mtu: MTU,
+                stop: stop.clone(),
             })?)
         };
         let mut alone = generator(&ceiling_folder, links.looped())?;
@@ -122,11 +107,11 @@ impl<'run> Bed<'run> {
             ceiling = alone.ceiling(&streams, Watch::default(), time)?;
         }
         drop(alone);
-        stop.check()?;
+        check(stop)?;
 
         let devices = || {
             let program = terms.program.clone().or_else(|| place.program(case.device));
-            Devices::start(case, &*links, place.hosts(), &cores, &device_folder, program)
+            Devices::start(case, &*links, place.hosts(), &cores, &device_folder, program, stop)
         };
         let (mut devices, mut generator) = if links.are_made_by_device() {
             let devices = devices()?;
@@ -203,8 +188,7 @@ impl<'run> Bed<'run> {
 
     /// The trial that a search wants. One during which the machine changed is repeated.
     pub fn trial(&mut self, trial: Trial, manner: Manner) -> Result<(TrialResult, Outcome), Error> {
-        let rate = (trial.load.pps().round() as u64).max(1);
-        let sending = Sending::Paced { rate, packets: trial.packets().max(1) };
+        let sending = Sending::Paced { rate: sent_rate(trial.load), packets: trial.packets().max(1) };
         let outcome = self.measure(sending, manner)?;
         let counts = outcome.counts();
         let result = TrialResult {
@@ -236,7 +220,7 @@ impl<'run> Bed<'run> {
     fn measure(&mut self, sending: Sending, manner: Manner) -> Result<Outcome, Error> {
         let mut repeated = 0;
         loop {
-            self.stop.check()?;
+            check(self.stop)?;
             let (mut record, outcome) = self.once(sending, manner)?;
             let changed = record.core_round_trip.as_ref().is_some_and(|trip| {
                 let (before, after) = (trip.before_ns.get(), trip.after_ns.get());
@@ -259,7 +243,7 @@ impl<'run> Bed<'run> {
         let other = self.other.unwrap_or(one);
         let quiet = Quiet::now(one, other);
         let begun = Time::try_from(SystemTime::now())?;
-        let (usage, losses) = (self.devices.usage()?, self.losses()?);
+        let (usage, losses, ticks) = (self.devices.usage()?, self.losses()?, self.generator.busy_ticks()?);
         let reading = self.meter.read(self.moment(&usage));
         let (generator, devices, streams) = (&mut self.generator, &mut self.devices, &self.streams);
         let watch = Watch { latency: manner.latency, gaps: false };
@@ -275,16 +259,15 @@ impl<'run> Bed<'run> {
         let after = self.devices.usage()?;
         let reading = [reading, self.meter.read(self.moment(&after))];
         let spent = after.since(&usage);
+        let ticks = self.generator.busy_ticks()?.saturating_sub(ticks);
+        let busy = self.busy(ticks, &spent);
         if outcome.lost() > 0 && self.links.are_of_kernel() {
             // Rings of the kernel tell what they lost with the next packet that they have.
             let sending = Sending::Window { packets: 1, time: Duration::from_millis(1) };
             self.generator.trial(&self.streams, sending, Watch::default(), SETTLE)?;
         }
         let mut named = since(&losses, self.losses()?);
-        let unnamed = outcome.lost().saturating_sub(named.values().sum());
-        if unnamed > 0 {
-            named.insert("unnamed".into(), unnamed);
-        }
+        account(&mut named, outcome.lost());
         let counts = outcome.counts();
         for (name, count) in
             [("duplicated", counts.duplicated), ("reordered", counts.reordered), ("unsent", outcome.unsent())]
@@ -310,7 +293,14 @@ impl<'run> Bed<'run> {
             effective_seconds: amount(outcome.effective.as_secs_f64())?,
             sent_packets: counts.sent,
             received_packets: counts.received,
-            is_limited_by_generator: is_limited(&outcome, &named, self.case.device),
+            is_limited_by_generator: Evidence {
+                outcome: &outcome,
+                losses: &named,
+                device: self.case.device,
+                ceiling: 2.0 * self.ceiling,
+                busy,
+            }
+            .is_limited(),
             losses: named,
             repeated_because: None,
             busy: spent.busy.and_then(|busy| busy.per_packet()),
@@ -321,6 +311,15 @@ impl<'run> Bed<'run> {
             energy: self.meter.energy(&reading).ok(),
         };
         Ok((record, outcome))
+    }
+
+    /// Ticks for which the generator's worker and each of the device's had packets, where both are known by the same clock.
+    fn busy(&self, generator: u64, device: &Usage) -> Option<[f64; 2]> {
+        let busy = device.busy.filter(|busy| busy.measure != Measure::CpuTime && self.other.is_some())?;
+        let spent = (busy.spent - busy.off_core.unwrap_or(0.0)).max(0.0);
+        // Of two devices it is the sum of both.
+        let workers: usize = self.cores.devices.iter().map(Vec::len).sum();
+        Some([generator as f64, spent / workers.max(1) as f64])
     }
 
     fn moment(&self, usage: &Usage) -> Moment {

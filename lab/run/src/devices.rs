@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use quiver_device::{Busy, Device, Error as Failure, Job, Usage};
 use quiver_result::Counters;
+use quiver_stop::Stop;
 use quiver_suite::Case;
 use quiver_suite::field::Word as _;
 
@@ -51,6 +52,7 @@ impl Devices {
         cores: &Cores,
         folder: &Path,
         program: Option<PathBuf>,
+        stop: &Stop,
     ) -> Result<Devices, Error> {
         let all = cores.devices.len();
         let mut devices = Devices(Vec::new());
@@ -59,7 +61,7 @@ impl Devices {
             let own = if at == 0 { folder.to_owned() } else { folder.join(at.to_string()) };
             std::fs::create_dir_all(&own)?;
             let (ports, program) = (links.ports(at), program.clone());
-            let job = Job { case, ports, cpus: cpus.clone(), folder: &own, program, site, place: (at, all) };
+            let job = Job { case, ports, cpus: cpus.clone(), folder: &own, program, site, place: (at, all), stop };
             let host = site.map(|site| site.name().to_owned());
             let device = quiver_device::start(&job).map_err(|error| named(host.as_deref(), error))?;
             let kind = case.device.word();

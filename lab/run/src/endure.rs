@@ -1,6 +1,6 @@
 //! Endurance: the same load again and again, and what device and generator hold meanwhile.
 
-use quiver_result::Figure;
+use quiver_result::{Busy, Figure, Trial};
 use quiver_search::endurance::{Direction, Drift, EnduranceSearch, Endured, RECEIVED};
 use quiver_search::{Progress, Search, Step};
 
@@ -34,11 +34,17 @@ pub(crate) fn endure(
 }
 
 /// Each series as figures: what it is, how it changes in a minute, and whether that is by chance.
-pub(crate) fn report(endured: &Endured, figures: &mut Vec<Figure>) -> Result<(), Error> {
+///
+/// `trials` tell in what packets cost the device.
+pub(crate) fn report(endured: &Endured, trials: &[Trial], figures: &mut Vec<Figure>) -> Result<(), Error> {
+    let cost = trials.iter().find_map(|trial| trial.busy.as_ref()).map_or("", |busy| match busy {
+        Busy::CpuTime { .. } => "ns/packet",
+        Busy::ThreadTicks { .. } | Busy::NodeClocks { .. } | Busy::CoreCycles { .. } => "ticks/packet",
+    });
     figures.push(figure("endured_trials", endured.trials as f64, "trials")?);
     figures.push(figure("endured_lost", endured.lost as f64, "packets")?);
     for Drift { name, median, per_hour, direction, .. } in &endured.drifts {
-        let unit = unit(name);
+        let unit = if name == COST { cost } else { unit(name) };
         let word = name.replace(' ', "_");
         figures.push(figure(&word, *median, unit)?);
         let way = if *per_hour < 0.0 { "fall" } else { "rise" };
@@ -52,7 +58,6 @@ pub(crate) fn report(endured: &Endured, figures: &mut Vec<Figure>) -> Result<(),
 fn unit(series: &str) -> &'static str {
     match series {
         RECEIVED => "pps",
-        COST => "busy",
         _ if series.ends_with("buffers") => "buffers",
         _ => "B",
     }
@@ -61,6 +66,7 @@ fn unit(series: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::tests::trial;
 
     #[test]
     fn a_leak_is_told_by_the_minute() {
@@ -72,9 +78,15 @@ mod tests {
             chance: 1e-9,
             direction,
         };
-        let drifts = vec![drift("device heap", 6e6, Direction::Rising), drift(RECEIVED, -60.0, Direction::Steady)];
+        let drifts = vec![
+            drift("device heap", 6e6, Direction::Rising),
+            drift(RECEIVED, -60.0, Direction::Steady),
+            drift(COST, 60.0, Direction::Steady),
+        ];
         let mut figures = Vec::new();
-        report(&Endured { trials: 60, lost: 3, drifts }, &mut figures).expect("figures");
+        let ticks_per_packet = quiver_result::Amount::from(90);
+        let trial = Trial { busy: Some(Busy::ThreadTicks { ticks_per_packet }), ..trial(1e6, false, false) };
+        report(&Endured { trials: 60, lost: 3, drifts }, &[trial], &mut figures).expect("figures");
         let told: Vec<_> =
             figures.iter().map(|figure| (figure.name.as_str(), figure.value.get(), figure.unit.as_str())).collect();
         assert_eq!(
@@ -88,6 +100,9 @@ mod tests {
                 ("packets_received_per_second", 1e8, "pps"),
                 ("packets_received_per_second_fall", 1.0, "pps/min"),
                 ("packets_received_per_second_drifts", 0.0, "boolean"),
+                ("device_busy_per_packet", 1e8, "ticks/packet"),
+                ("device_busy_per_packet_rise", 1.0, "ticks/packet/min"),
+                ("device_busy_per_packet_drifts", 0.0, "boolean"),
             ]
         );
     }

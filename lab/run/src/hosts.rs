@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use quiver_device::{Error as Refusal, Site};
+use quiver_stop::Stop;
 use quiver_suite::Case;
 use quiver_suite::field::Frame;
 use quiver_testbed::{HostId, PortKind, PortRef, Reach, Testbed};
@@ -37,7 +38,7 @@ impl Hosts {
     ///
     /// # Errors
     /// One is not reached, or its ports cannot be taken.
-    pub fn open(testbed: &Testbed, folder: TempDir) -> Result<Hosts, Error> {
+    pub fn open(testbed: &Testbed, folder: TempDir, stop: &Stop) -> Result<Hosts, Error> {
         let own = testbed.host(testbed.generator.host);
         if own.reach != Reach::Here {
             return Err(refusal(
@@ -48,7 +49,7 @@ impl Hosts {
         }
         let open = |id: HostId, number: usize| {
             let socket = folder.path().join(format!("ssh{number}"));
-            Site::open(testbed.host(id), &socket).map_err(Error::from)
+            Site::open(testbed.host(id), &socket, stop).map_err(Error::from)
         };
         let generator = open(testbed.generator.host, 0)?;
         let devices = testbed.devices.iter().zip(1..).map(|(place, number)| open(place.host, number));

@@ -18,6 +18,8 @@ pub struct Lengths {
     endurance: Option<f64>,
 }
 
+/// Seconds of the shortest trial: of a slow device some ten packets.
+pub const TRIAL_MIN: f64 = 0.001;
 /// With shorter trials intervals are this wide, and NDR and PDR have trials for so many of their lengths at each load.
 const SHORT_WIDTH: f64 = 0.05;
 const SHORT_TRIALS: f64 = 3.0;
@@ -30,9 +32,9 @@ impl Lengths {
     /// For continuous integration and a first look: trials of 0.1 s.
     pub const SHORT: Lengths = Lengths { trial: Some(0.1), endurance: None };
 
-    /// Trials of so many seconds, few of them, and wider intervals. Above 0, and 1,000 at most.
+    /// Trials of so many seconds, few of them, and wider intervals. [`TRIAL_MIN`] at least, and 1,000 at most.
     pub fn of_trials(seconds: f64) -> Option<Lengths> {
-        (seconds > 0.0 && seconds <= 1000.0).then_some(Lengths { trial: Some(seconds), endurance: None })
+        (TRIAL_MIN..=1000.0).contains(&seconds).then_some(Lengths { trial: Some(seconds), endurance: None })
     }
 
     /// With so many seconds of endurance.
@@ -119,5 +121,18 @@ impl Lengths {
             None => Ok(Reconf { load, duration: Seconds::new(11.0)?, changes: 5 }),
             Some(trial) => Ok(Reconf { load, duration: Seconds::new(trial)?, changes: 2 }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_have_a_least_and_a_greatest_length() {
+        for (seconds, is_taken) in [(0.001, true), (1000.0, true), (1e-9, false), (0.0, false), (1001.0, false)] {
+            assert_eq!(Lengths::of_trials(seconds).is_some(), is_taken, "{seconds}");
+        }
+        assert_eq!(Lengths::of_trials(f64::NAN), None);
     }
 }

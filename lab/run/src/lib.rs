@@ -12,6 +12,7 @@ mod endure;
 mod error;
 mod hosts;
 mod lengths;
+mod limits;
 mod links;
 mod losses;
 mod machine;
@@ -20,11 +21,13 @@ mod seek;
 mod speed_up;
 mod turns;
 
-pub use bed::{OVERSUBSCRIBED, Stop};
+pub use bed::OVERSUBSCRIBED;
 pub use document::headline;
 pub use error::Error;
-pub use lengths::Lengths;
+pub use lengths::{Lengths, TRIAL_MIN};
 pub use place::Place;
+pub use quiver_result::LIMITED;
+pub use quiver_stop::Stop;
 pub use turns::{Comparison, compare, groups};
 
 use std::path::PathBuf;
@@ -61,11 +64,11 @@ pub fn run(
     stop: &Stop,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Document, Error> {
-    stop.check()?;
+    check(stop)?;
     let mut test = document::Test::new(case, place)?;
     if case.search == Search::SpeedUp {
         let found = speed_up::run(case, place, terms, stop, &mut test, tell);
-        return match found.map_err(|error| stop.check().err().unwrap_or(error)).map_err(unavailable) {
+        return match found.map_err(|error| check(stop).err().unwrap_or(error)).map_err(unavailable) {
             Err(lacking @ Error::Lacking(_)) => Err(lacking),
             found => test.document(found),
         };
@@ -76,14 +79,19 @@ pub fn run(
         Ok(mut bed) => {
             let found = seek::seek(&mut bed, case.search, terms.lengths, &mut test.figures, tell);
             // Ctrl-C reaches the processes of this terminal, too: what fails then has been interrupted.
-            let found = found.map_err(|error| stop.check().err().unwrap_or(error));
+            let found = found.map_err(|error| check(stop).err().unwrap_or(error));
             test.learn(&mut bed);
             let ended = bed.end();
             found.and_then(|found| ended.map(|()| found))
         }
     };
-    let found = found.map_err(|error| stop.check().err().unwrap_or(error));
+    let found = found.map_err(|error| check(stop).err().unwrap_or(error));
     test.document(found)
+}
+
+/// An error once the run was asked to end.
+fn check(stop: &Stop) -> Result<(), Error> {
+    if stop.is_set() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// A program that is not there, or a job that is not possible, is no failure of the device.

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiver_generator::Outcome;
 use quiver_suite::field::Device;
-
-/// The part of the packets that may be unsent before it is the generator that was the limit.
-const UNSENT: f64 = 0.001;
 
 /// What was lost, by name, since the same names had other counts.
 pub fn since(before: &BTreeMap<String, u64>, after: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
@@ -15,6 +11,29 @@ pub fn since(before: &BTreeMap<String, u64>, after: BTreeMap<String, u64>) -> BT
         (name, more)
     });
     more.filter(|(_, more)| *more > 0).collect()
+}
+
+/// What nobody names.
+const UNNAMED: &str = "unnamed";
+/// What counters count beyond what was lost, each such packet once more.
+const COUNTED_TWICE: &str = "counted-twice";
+/// What the kernel's queues refuse. Who sends by them is told so, and counts the packet among its own losses.
+const REFUSED: [&str; 2] = ["kernel backlog-full", "kernel tap-full"];
+
+/// Makes names account for just so many lost packets: what they add up to, less [`COUNTED_TWICE`], is that number.
+///
+/// A packet that a queue refused and its sender counts, too, is its sender's loss only.
+pub fn account(named: &mut BTreeMap<String, u64>, lost: u64) {
+    let all: u64 = named.values().sum();
+    let mut surplus = all.saturating_sub(lost);
+    for (_, count) in named.iter_mut().filter(|(name, _)| REFUSED.iter().any(|refused| name.ends_with(refused))) {
+        let both = surplus.min(*count);
+        *count -= both;
+        surplus -= both;
+    }
+    named.retain(|_, count| *count > 0);
+    let rest = [(UNNAMED, lost.saturating_sub(all)), (COUNTED_TWICE, surplus)];
+    named.extend(rest.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)));
 }
 
 /// Whether a device's counter is of packets that were dropped, and not contained in another one.
@@ -30,21 +49,35 @@ pub fn is_loss(device: Device, name: &str) -> bool {
     }
 }
 
-/// Whether the generator, and not the device, was the limit: it did not send what it should, or did not take in time what the
-/// device sent.
-pub fn is_limited(outcome: &Outcome, losses: &BTreeMap<String, u64>, device: Device) -> bool {
-    let unsent = outcome.unsent() as f64 > UNSENT * outcome.intended.unwrap_or(0) as f64;
-    let full = match device {
-        Device::Quiver => losses.contains_key("quiver interface-output tx-full"),
-        Device::Testpmd => losses.keys().any(|name| name.ends_with("TX-dropped")),
-        Device::Linux | Device::Vpp => false,
-    };
-    unsent || full || losses.contains_key("generator af-packet-input ring-full")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_lost_packet_is_counted_once_and_what_is_counted_more_is_told() {
+        let account = |named: &[(&str, u64)], lost| {
+            let mut named = named.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+            super::account(&mut named, lost);
+            named.into_iter().collect::<Vec<_>>()
+        };
+        let told =
+            |named: &[(&str, u64)]| named.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>();
+        let (sender, queue) = ("generator interface-output tx-full", "kernel backlog-full");
+        // Refused to a sender that does not count: the kernel, where it forwards.
+        assert_eq!(account(&[(queue, 5)], 5), told(&[(queue, 5)]));
+        // Of 9 that a sender dropped, 4 were refused.
+        assert_eq!(account(&[(sender, 9), (queue, 4)], 9), told(&[(sender, 9)]));
+        assert_eq!(account(&[(sender, 9), (queue, 4)], 11), told(&[(sender, 9), (queue, 2)]));
+        assert_eq!(account(&[(sender, 9), ("dut1 kernel backlog-full", 4)], 9), told(&[(sender, 9)]));
+        assert_eq!(account(&[("kernel tap-full", 3), (sender, 3)], 3), told(&[(sender, 3)]));
+        // Nobody knows who counts the others twice.
+        assert_eq!(
+            account(&[(sender, 9), ("device", 2), (queue, 1)], 8),
+            told(&[("counted-twice", 3), ("device", 2), (sender, 9)])
+        );
+        assert_eq!(account(&[(sender, 1)], 3), told(&[(sender, 1), ("unnamed", 2)]));
+        assert_eq!(account(&[], 0), []);
+    }
 
     #[test]
     fn drops_are_told_from_what_passed_and_from_sums() {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use quiver_netns::{Error as Refusal, Rights, World, enter_handling_signals, enter_machine_network, rights};
+use quiver_stop::Stop;
 use quiver_suite::field::Device;
 use quiver_testbed::Testbed;
 use tempfile::TempDir;
@@ -38,16 +39,17 @@ impl Place {
         Ok(Place { world, files: RUN, testbed: None, hosts: None })
     }
 
-    /// The same for a testbed: its cores are used, and, where its ports are joined, its hosts, which are reached at once.
+    /// The same for a testbed: its cores are used, and, where its ports are joined, its hosts, which are reached at once. The flag
+    /// of `stop` ends every wait for them.
     ///
     /// # Errors
     /// The world could not be made, or a host lacks something.
-    pub fn enter_testbed(testbed: Testbed) -> Result<Place, Error> {
+    pub fn enter_testbed(testbed: Testbed, stop: &Stop) -> Result<Place, Error> {
         if testbed.links.is_empty() {
             return Ok(Place { testbed: Some(testbed), ..Place::enter()? });
         }
         let world = enter_machine_network()?;
-        let hosts = Hosts::open(&testbed, hosts::folder(SHARED.as_ref())?)?;
+        let hosts = Hosts::open(&testbed, hosts::folder(SHARED.as_ref())?, stop)?;
         Ok(Place { world: Ok(world), files: SHARED, testbed: Some(testbed), hosts: Some(hosts) })
     }
 

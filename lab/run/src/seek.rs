@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::bed::{Bed, Manner};
 use crate::endure::{endure, report};
+use crate::limits::{are_limited, at, is_bound_limited, mark};
 use crate::{Error, Lengths};
 
 /// Searches to the end, or until something fails; `figures` has what is known by then.
@@ -95,6 +96,7 @@ impl Seeking<'_, '_> {
             rate: Samples::of(rates, RateUnit::Pps).ok_or(none)?,
             bandwidth: Samples::of(bandwidth, BandwidthUnit::Unit),
         };
+        mark(self.figures, [are_limited(&self.bed.records)])?;
         Ok(Outcome::Mrr { receive_rate })
     }
 
@@ -118,7 +120,17 @@ impl Seeking<'_, '_> {
     fn ndrpdr(&mut self) -> Result<(Bounds, Bounds), Error> {
         let found = self.goals(vec![Goal::ndr(), Goal::pdr()])?;
         let [ndr, pdr] = &found[..] else { return Err(Error::Nothing("the search told no bounds")) };
+        mark(self.figures, found.iter().map(|found| is_bound_limited(found, &self.bed.records)))?;
         Ok((self.bounds(ndr.lower, ndr.upper)?, self.bounds(pdr.lower, pdr.upper)?))
+    }
+
+    /// The load without loss.
+    fn ndr(&mut self) -> Result<Load, Error> {
+        let found = self.goals(vec![Goal::ndr()])?;
+        let found = found.first().ok_or(Error::Nothing("the search told no bounds"))?;
+        let lower = found.lower.ok_or(Error::Nothing("no load is without loss"))?;
+        mark(self.figures, [is_bound_limited(found, &self.bed.records)])?;
+        Ok(lower)
     }
 
     fn latency(&mut self) -> Result<Outcome, Error> {
@@ -151,6 +163,7 @@ impl Seeking<'_, '_> {
     fn soak(&mut self) -> Result<Outcome, Error> {
         let mut search = self.lengths.plr(self.bed.max_load()?)?.search()?;
         let found = self.drive(&mut search, |_, _| Manner::default(), |_| {})?;
+        mark(self.figures, [are_limited(&self.bed.records)])?;
         let (average, deviation) = (found.average.pps(), found.deviation.pps());
         let lower = Load::new((average - deviation).max(0.0))?;
         let critical_rate = self.bounds(Some(lower), Some(Load::new(average + deviation)?))?;
@@ -158,9 +171,7 @@ impl Seeking<'_, '_> {
     }
 
     fn bursts(&mut self) -> Result<Outcome, Error> {
-        let found = self.goals(vec![Goal::ndr()])?;
-        let throughput =
-            found.first().and_then(|found| found.lower).ok_or(Error::Nothing("no load is without loss"))?;
+        let throughput = self.ndr()?;
         self.figures.push(figure("ndr_lower", 2.0 * throughput.pps(), "pps")?);
         let burst = self.lengths.burst(self.bed.max_load()?, throughput);
         let lengths = self.lengths;
@@ -170,6 +181,8 @@ impl Seeking<'_, '_> {
             Manner { settle: Some(Duration::from_secs_f64(settle)), ..Manner::default() }
         };
         let bursts = self.drive(&mut search, manner, |_| {})?;
+        // The longest burst passed at the generator's ceiling.
+        mark(self.figures, [bursts.is_cut_off()])?;
         let told = [
             ("burst_frames", bursts.average(), "frames"),
             ("burst_deviation", bursts.deviation(), "frames"),
@@ -186,8 +199,7 @@ impl Seeking<'_, '_> {
     }
 
     fn reconf(&mut self) -> Result<Outcome, Error> {
-        let found = self.goals(vec![Goal::ndr()])?;
-        let load = found.first().and_then(|found| found.lower).ok_or(Error::Nothing("no load is without loss"))?;
+        let load = self.ndr()?;
         let mut search = self.lengths.reconf(load)?.search()?;
         let manner = |search: &quiver_search::reconf::ReconfSearch, _: &quiver_search::Trial| Manner {
             grow: search.change().is_some(),
@@ -224,6 +236,7 @@ impl Seeking<'_, '_> {
         }
         let average = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         self.figures.push(figure("closed_loop_pps", average, "pps")?);
+        mark(self.figures, [are_limited(&self.bed.records)])?;
         Ok(Outcome::Unknown {})
     }
 
@@ -231,7 +244,9 @@ impl Seeking<'_, '_> {
     fn power(&mut self) -> Result<Outcome, Error> {
         let load = Load::new(self.bed.load().ok_or(Error::Nothing("the case has no load"))?)?;
         let trial = quiver_search::Trial { load, duration: quiver_search::Seconds::new(self.lengths.power())? };
-        let (_, sent) = self.bed.trial(trial, Manner::default())?;
+        let (result, sent) = self.bed.trial(trial, Manner::default())?;
+        self.figures.push(figure("carried", result.receive_rate().pps(), "pps")?);
+        mark(self.figures, [are_limited(&self.bed.records)])?;
         let packets = NonZeroU64::new(sent.counts().received).ok_or(Error::Nothing("no packet came back"))?;
         let energy = self.bed.records.last().and_then(|record| record.energy.as_ref());
         let (name, value, unit) = match energy.map(|energy| energy.per_million(packets)) {
@@ -247,17 +262,15 @@ impl Seeking<'_, '_> {
     fn endurance(&mut self) -> Result<Outcome, Error> {
         let load = match self.bed.load() {
             Some(pps) => pps,
-            None => {
-                let found = self.goals(vec![Goal::ndr()])?;
-                let lower = found.first().and_then(|found| found.lower);
-                lower.ok_or(Error::Nothing("no load is without loss"))?.pps() * ENDURED
-            }
+            None => self.ndr()?.pps() * ENDURED,
         };
         self.figures.push(figure("endured_load", 2.0 * load, "pps")?);
-        let mut search = self.lengths.endurance(Load::new(load)?)?.search()?;
+        let load = Load::new(load)?;
+        let mut search = self.lengths.endurance(load)?.search()?;
         let done = endure(&mut search, self.bed, self.tell);
         // Of hours that end too early, too, what is known is kept.
-        report(&search.endured(), self.figures)?;
+        report(&search.endured(), &self.bed.records, self.figures)?;
+        mark(self.figures, [are_limited(at(&self.bed.records, load))])?;
         done.map(|()| Outcome::Unknown {})
     }
 

@@ -1,15 +1,16 @@
 //! Multi-core speed-up: the rate without loss with one core, with two, and so on, of a device that is started for each.
 
-use quiver_result::{Figure, Outcome};
+use quiver_result::{Figure, Outcome, Trial as Record};
 use quiver_search::cores::{CoresSearch, SpeedUp, speed_up};
 use quiver_search::mlr::{Found, Goal};
 use quiver_search::{Load, Progress, Search, Step, Trial, TrialResult};
 use quiver_suite::Case;
 
-use crate::bed::{Bed, Manner, Stop};
+use crate::bed::{Bed, Manner};
 use crate::document::Test;
+use crate::limits::{is_bound_limited, mark};
 use crate::seek::figure;
-use crate::{Error, Place, Terms};
+use crate::{Error, Place, Stop, Terms};
 
 /// Numbers of cores up to the case's: each twice the one before.
 fn numbers(cores: u16) -> Vec<u16> {
@@ -36,6 +37,8 @@ pub(crate) fn run(
         let search = terms.lengths.mlr(vec![Goal::ndr()], max_load)?.search()?;
         Ok::<_, Error>((case.cores.into(), search))
     };
+    // Behind how many trials of the document those of each number of cores begin.
+    let mut begins = Vec::new();
     let mut search = CoresSearch::new(cases.iter().map(search).collect::<Result<Vec<_>, _>>()?);
     let measure = |cores: u32, trial: Trial| {
         if u32::from(at.cores) != cores {
@@ -50,6 +53,9 @@ pub(crate) fn run(
             Some(bed) => bed,
             none => none.insert(Bed::start(at, place, terms, stop)?),
         };
+        if begins.last().is_none_or(|(last, _)| *last != cores) {
+            begins.push((cores, test.trials.len()));
+        }
         Ok(running.trial(trial, Manner::default())?.0)
     };
     let done = drive(&mut search, measure, tell);
@@ -58,6 +64,7 @@ pub(crate) fn run(
         last.end()?;
     }
     report(search.done(), &mut test.figures)?;
+    mark(&mut test.figures, limited(search.done(), &begins, &test.trials))?;
     done.map(|()| Outcome::Unknown {})
 }
 
@@ -79,6 +86,16 @@ where
     Ok(())
 }
 
+/// Of each number of cores whether the generator was the limit, of whose trials it is known where they begin.
+fn limited(done: &[(u32, Vec<Found>)], begins: &[(u32, usize)], trials: &[Record]) -> Vec<bool> {
+    let of = |(cores, found): &(u32, Vec<Found>)| {
+        let at = begins.iter().position(|(begun, _)| begun == cores)?;
+        let end = begins.get(at + 1).map_or(trials.len(), |(_, end)| *end);
+        Some(is_bound_limited(found.first()?, trials.get(begins[at].1..end)?))
+    };
+    done.iter().filter_map(of).collect()
+}
+
 /// What is known by then: rates of both directions, how many times as much as with the fewest cores, and by core.
 fn report(done: &[(u32, Vec<Found>)], figures: &mut Vec<Figure>) -> Result<(), Error> {
     let lower = |found: &[Found]| found.first().and_then(|found| found.lower).unwrap_or_default();
@@ -95,6 +112,7 @@ fn report(done: &[(u32, Vec<Found>)], figures: &mut Vec<Figure>) -> Result<(), E
 mod tests {
     use super::*;
     use crate::Lengths;
+    use crate::limits::tests::trial;
 
     #[test]
     fn cores_are_doubled() {
@@ -102,6 +120,17 @@ mod tests {
         {
             assert_eq!(numbers(cores), expected);
         }
+    }
+
+    #[test]
+    fn each_number_of_cores_is_limited_by_its_own_trials() {
+        let found = |upper| {
+            let upper = Some(Load::new(upper).expect("a load"));
+            vec![Found { goal: Goal::ndr(), lower: None, upper, throughput: None }]
+        };
+        let trials = [trial(5.0, false, false), trial(5.0, true, false), trial(5.0, true, false)];
+        let done = [(1, found(5.0)), (2, found(5.0)), (4, found(5.0))];
+        assert_eq!(limited(&done, &[(1, 0), (2, 1)], &trials), [false, true]);
     }
 
     /// A device whose third and fourth core are of half the use, and whose trials are asked for with the right cores.

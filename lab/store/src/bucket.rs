@@ -22,6 +22,9 @@ const AT_ONCE: usize = 16;
 /// So many documents of one test begin in the same microsecond at most.
 const SAME_TIME_MAX: u64 = 1000;
 
+/// The object that is put to see whether a document could be: its ending is another one than theirs.
+const PROBE: &str = "quiver-lab.probe";
+
 /// How long an object store is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -134,35 +137,51 @@ impl Bucket {
         })
     }
 
+    /// Puts an object that is no document, and deletes it: whether one can be put now.
+    ///
+    /// # Errors
+    /// The store does not take it. Who may put but not delete leaves one.
+    pub(crate) fn probe(&self) -> Result<(), Trouble> {
+        let at = self.prefix.clone().join(PROBE);
+        self.runtime.block_on(async {
+            let put = self.store.put(&at, PutPayload::from_static(PROBE.as_bytes())).await;
+            put.map_err(|error| Trouble::of(&self.url(&at), &error))?;
+            let _: Result<(), Error> = self.store.delete(&at).await;
+            Ok(())
+        })
+    }
+
     async fn get(&self, path: &Path) -> Result<Vec<u8>, Trouble> {
         let answer = async { self.store.get(path).await?.bytes().await };
         answer.await.map(Vec::from).map_err(|error| Trouble::of(&self.url(path), &error))
     }
 
     /// All documents in the order of their names, and in their place what is none.
-    pub(crate) fn read(&self) -> impl Iterator<Item = Result<Stored, Skipped>> {
-        let listed = self.runtime.block_on(self.list());
-        let (mut objects, failed) = match listed {
-            Ok(objects) => (objects, None),
-            Err(trouble) => (Vec::new(), Some(unreadable(PathBuf::from(self.url(&self.prefix)), trouble))),
-        };
+    ///
+    /// # Errors
+    /// The store does not tell what there is, or there is nothing of this prefix.
+    pub(crate) fn read(&self) -> Result<impl Iterator<Item = Result<Stored, Skipped>>, Trouble> {
+        let mut objects = self.runtime.block_on(self.list())?;
         objects.sort_by(|one, other| one.location.cmp(&other.location));
         let mut rest = objects.into_iter();
         let chunks = std::iter::from_fn(move || {
             let some: Vec<ObjectMeta> = rest.by_ref().take(AT_ONCE).collect();
             (!some.is_empty()).then_some(some)
         });
-        let read = chunks.flat_map(|some| {
+        Ok(chunks.flat_map(|some| {
             let all = stream::iter(some).map(|object| self.document(object)).buffered(AT_ONCE).collect::<Vec<_>>();
             self.runtime.block_on(all)
-        });
-        failed.map(Err).into_iter().chain(read)
+        }))
     }
 
     /// What has a document's ending.
     async fn list(&self) -> Result<Vec<ObjectMeta>, Trouble> {
         let objects = self.store.list(Some(&self.prefix)).try_collect::<Vec<ObjectMeta>>().await;
         let mut objects = objects.map_err(|error| Trouble::of(&self.url(&self.prefix), &error))?;
+        // A prefix is there by its objects only; a bucket is there without any.
+        if objects.is_empty() && self.prefix != Path::default() {
+            return Err(Trouble::Missing { at: self.url(&self.prefix), said: "no object begins so".into() });
+        }
         objects.retain(|object| object.location.extension() == Some("json"));
         Ok(objects)
     }
@@ -173,17 +192,13 @@ impl Bucket {
             return Err(Skipped::TooLarge { path, bytes: object.size });
         }
         match self.get(&object.location).await {
-            Err(trouble) => Err(unreadable(path, trouble)),
+            Err(trouble) => Err(Skipped::Unreadable { path, error: io::Error::other(trouble) }),
             Ok(text) => match Document::parse(&text) {
                 Ok(document) => Ok(Stored { path, document }),
                 Err(invalid) => Err(Skipped::Invalid { path, invalid }),
             },
         }
     }
-}
-
-fn unreadable(path: PathBuf, trouble: Trouble) -> Skipped {
-    Skipped::Unreadable { path, error: io::Error::other(trouble) }
 }
 
 fn setting(url: &str, error: &dyn std::error::Error) -> UrlError {

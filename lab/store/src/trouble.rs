@@ -1,6 +1,7 @@
 //! What an object store says instead of doing what it should.
 
 use object_store::Error;
+use quiver_result::{Skipped, StoreError};
 
 /// A URL that leads to no object store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,9 +22,12 @@ pub enum UrlError {
     },
 }
 
-/// What went wrong with an object store, after all attempts that make sense.
+/// What went wrong with a place: a folder, or an object store after all attempts that make sense.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
+    /// A folder, or a document that is none, wherever it goes.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Who asks is not known, or may not.
     #[error(
         "{at}: access is denied; look at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and at what they may do: {said}"
@@ -50,6 +54,17 @@ pub enum Trouble {
         /// What came of it.
         said: String,
     },
+}
+
+/// A place whose documents cannot be read at all, which is another thing than one that has none.
+#[derive(Debug, thiserror::Error)]
+pub enum Unlisted {
+    /// A folder: it is not there, or cannot be looked into.
+    #[error("{0}; name a folder with results, or s3://BUCKET/PREFIX")]
+    Folder(Skipped),
+    /// An object store.
+    #[error("{0}; name an s3://BUCKET/PREFIX with results, or a folder")]
+    Bucket(Trouble),
 }
 
 impl Trouble {

@@ -34,6 +34,9 @@ fn main() -> ExitCode {
         Trial::test("errors_that_pass_are_tried_again", tried_again),
         Trial::test("a_lost_answer_stores_nothing_twice", lost_answer),
         Trial::test("what_is_not_stored_is_kept_and_named", kept),
+        packages.test("a_probe_leaves_nothing", |python| probe_of(&Moto::start(python, None)?)),
+        Trial::test("what_takes_nothing_is_known_before", probed),
+        Trial::test("what_a_folder_does_not_take_is_kept", full_folder),
         Trial::test("one_broken_object_hides_no_other", broken_objects),
         Trial::test("what_cannot_be_listed_is_named", unlisted),
         Trial::test("urls_and_settings_are_checked", urls),
@@ -65,13 +68,18 @@ fn document(number: u64) -> Document {
 
 fn read(results: &Results) -> (Vec<Document>, Vec<String>) {
     let (mut documents, mut skipped) = (Vec::new(), Vec::new());
-    for found in results.read() {
+    for found in results.read().expect("a place") {
         match found {
             Ok(stored) => documents.push(stored.document),
             Err(error) => skipped.push(error.to_string()),
         }
     }
     (documents, skipped)
+}
+
+/// Why nothing can be read there.
+fn refusal(results: &Results) -> String {
+    results.read().err().map(|error| error.to_string()).unwrap_or_default()
 }
 
 fn in_order(moto: &Moto) -> Result<(), Failed> {
@@ -91,13 +99,11 @@ fn in_order(moto: &Moto) -> Result<(), Failed> {
     assert_eq!(results.write(&other)?, "s3://lab/some/prefix/2026-11-22/suite.case/14-00-07.000000-2.json");
     assert_eq!(read(&results).0.len(), 41);
     // Another prefix does not see them, and nothing was kept here.
-    assert_eq!(read(&self::results(moto.port(), "s3://lab/som", unsent.path())), (vec![], vec![]));
+    let other = refusal(&self::results(moto.port(), "s3://lab/som", unsent.path()));
+    assert!(other.starts_with("s3://lab/som: is not there: no object begins so; name an s3://"), "{other}");
     assert!(fs::read_dir(unsent.path())?.next().is_none());
-    let nowhere = self::results(moto.port(), "s3://nobucket", unsent.path());
-    assert!(
-        read(&nowhere).1[0].contains("s3://nobucket/: cannot be read: s3://nobucket/: is not there"),
-        "{nowhere:?}"
-    );
+    let nowhere = refusal(&self::results(moto.port(), "s3://nobucket", unsent.path()));
+    assert!(nowhere.starts_with("s3://nobucket/: is not there"), "{nowhere}");
     Ok(())
 }
 
@@ -138,16 +144,16 @@ fn sent(moto: &Moto) -> Result<(), Failed> {
     fs::write(unsent.path().join("half.json"), "{")?;
     let results = results(moto.port(), "s3://lab", folder.path());
     let count = |sent: &[Sent], is: fn(&Sent) -> bool| sent.iter().filter(|own| is(own)).count();
-    let first: Vec<Sent> = results.send(unsent.path()).collect();
+    let first: Vec<Sent> = results.send(unsent.path())?.collect();
     assert_eq!(count(&first, |sent| matches!(sent, Sent::Stored { .. })), 3, "{first:?}");
     assert_eq!(count(&first, |sent| matches!(sent, Sent::Skipped(Skipped::Invalid { .. }))), 1, "{first:?}");
     assert_eq!(read(&results).0, (0..3).map(document).collect::<Vec<_>>());
     // What was sent is here no longer; what is none still is.
-    let again: Vec<Sent> = results.send(unsent.path()).collect();
+    let again: Vec<Sent> = results.send(unsent.path())?.collect();
     assert!(matches!(again.as_slice(), [Sent::Skipped(_)]), "{again:?}");
     // Sent a second time, nothing is there twice.
     Store::new(unsent.path()).write(&document(1))?;
-    assert_eq!(count(&results.send(unsent.path()).collect::<Vec<_>>(), |sent| matches!(sent, Sent::Stored { .. })), 1);
+    assert_eq!(count(&results.send(unsent.path())?.collect::<Vec<_>>(), |sent| matches!(sent, Sent::Stored { .. })), 1);
     assert_eq!(read(&results).0.len(), 3);
     Ok(())
 }
@@ -221,6 +227,58 @@ fn kept() -> Result<(), Failed> {
     Ok(())
 }
 
+fn probe_of(moto: &Moto) -> Result<(), Failed> {
+    let unsent = tempfile::tempdir()?;
+    let results = results(moto.port(), "s3://lab/p", unsent.path());
+    assert!(results.probe()?.is_none());
+    assert!(refusal(&results).contains("no object begins so"), "{}", refusal(&results));
+    let nowhere = self::results(moto.port(), "s3://nobucket", unsent.path()).probe().err().ok_or("there is none")?;
+    assert!(matches!(nowhere, WriteError::Refused(Trouble::Missing { .. })), "{nowhere}");
+    assert!(fs::read_dir(unsent.path())?.next().is_none());
+    Ok(())
+}
+
+/// What is denied will be when there is a document; what passes by does not matter as long as one can be kept.
+fn probed() -> Result<(), Failed> {
+    let always = |status| Hostile::start(std::iter::repeat_n(Answer::Status(status), 20).collect());
+    let (folder, file) = (tempfile::tempdir()?, tempfile::NamedTempFile::new()?);
+    let probe = |port, unsent: &Path| results(port, "s3://lab/p", unsent).probe();
+    let server = always(503)?;
+    let trouble = probe(server.port(), folder.path())?.ok_or("it does not answer")?;
+    assert!(matches!(trouble, Trouble::Unavailable { .. }), "{trouble}");
+    let error = probe(server.port(), &file.path().join("unsent")).err().ok_or("nothing can be kept")?;
+    assert!(error.to_string().contains("It cannot be kept either"), "{error}");
+    let denied = probe(always(403)?.port(), folder.path()).err().ok_or("it is denied")?;
+    let remedy = "; free that place, or name another with --results";
+    assert!(denied.to_string().contains("access is denied") && denied.to_string().ends_with(remedy), "{denied}");
+    let below = file.path().join("results");
+    let error = Results::open(below.to_str().ok_or("a path")?, folder.path())?.probe().err().ok_or("a file")?;
+    assert!(error.to_string().starts_with(&format!("{}: cannot be written: ", below.display())), "{error}");
+    assert!(error.to_string().ends_with(remedy), "{error}");
+    Ok(())
+}
+
+/// It could be written when it was tried.
+fn full_folder() -> Result<(), Failed> {
+    let root = tempfile::tempdir()?;
+    let (place, unsent) = (root.path().join("results"), root.path().join("unsent"));
+    let results = Results::open(place.to_str().ok_or("a path")?, &unsent)?;
+    assert!(results.probe()?.is_none());
+    assert!(fs::read_dir(&place)?.next().is_none(), "nothing stays behind");
+    fs::remove_dir(&place)?;
+    fs::write(&place, "")?;
+    let error = results.write(&document(1)).err().ok_or("it is a file")?;
+    let message = error.to_string();
+    let WriteError::Kept { kept, .. } = error else { return Err(message.into()) };
+    let remedy = format!("send it later: quiver lab send {} --from {}", place.display(), unsent.display());
+    assert!(message.contains("cannot be written") && message.ends_with(&remedy), "{message}");
+    assert_eq!(Document::parse(&fs::read(kept)?)?, document(1));
+    fs::remove_file(&place)?;
+    let sent: Vec<Sent> = results.send(&unsent)?.collect();
+    assert!(matches!(&sent[..], [Sent::Stored { .. }]) && read(&results).0 == [document(1)], "{sent:?}");
+    Ok(())
+}
+
 /// A listing of these objects, as S3 gives it.
 fn listing(names: &[&str]) -> Answer {
     let object = |name: &&str| {
@@ -279,12 +337,9 @@ fn unlisted() -> Result<(), Failed> {
     ] {
         let server = Hostile::start(std::iter::repeat_n(answer.clone(), 20).collect())?;
         let unsent = tempfile::tempdir()?;
-        let (found, skipped) = read(&results(server.port(), "s3://lab/p", unsent.path()));
-        assert!(found.is_empty() && skipped.len() == 1, "{answer:?}: {skipped:?}");
-        assert!(
-            skipped[0].starts_with("s3://lab/p: cannot be read: s3://lab/p: ") && skipped[0].contains(said),
-            "{skipped:?}"
-        );
+        let refused = refusal(&results(server.port(), "s3://lab/p", unsent.path()));
+        assert!(refused.starts_with("s3://lab/p: ") && refused.contains(said), "{answer:?}: {refused}");
+        assert!(refused.ends_with("; name an s3://BUCKET/PREFIX with results, or a folder"), "{refused}");
     }
     Ok(())
 }

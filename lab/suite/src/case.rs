@@ -1,7 +1,5 @@
 //! A case: one point of a suite's matrix, its name, its tags, and what a machine needs for it.
 
-use std::fmt;
-
 use quiver_testbed::Topology;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -9,6 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::field::{
     Buffers, Device, Driver, Encap, Feature, Frame, Function, Load, Pace, Scale, Search, Shape, Window, Word,
 };
+use crate::needs::{Needs, Part};
 
 /// One measurement, in all that it consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,8 +126,21 @@ impl Case {
         // The generator has a core of its own, where it is not inside the device.
         let cores = self.cores + u16::from(self.driver != Driver::Pg);
         // What too many workers cost is a part of what is asked.
-        let may_share_cores = self.search == Search::Power;
-        Needs { program, cores, memory_gib: self.memory_gib, may_share_cores }
+        // VPP wants a core for each worker.
+        let may_share_cores = self.search == Search::Power && self.device != Device::Vpp;
+        Needs { program, cores, memory_gib: self.memory_gib, parts: self.parts(), may_share_cores }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let is_of_kernel = self.device == Device::Linux;
+        let is_by_kernel = matches!(self.driver, Driver::Veth | Driver::Tap);
+        let needed = [
+            (Part::Namespaces, is_by_kernel && self.ports.is_none()),
+            (Part::OwnPackets, self.driver == Driver::Pg),
+            (Part::VhostNet, self.device == Device::Vpp && self.driver == Driver::Tap),
+            (Part::Vlans, is_of_kernel && self.encap != Encap::Eth),
+        ];
+        needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(part, _)| part).collect()
     }
 
     fn topology(&self) -> Topology {
@@ -194,83 +206,10 @@ impl Serialize for Case {
     }
 }
 
-/// What it takes to run a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Needs {
-    /// A program that is to be installed.
-    pub program: Option<&'static str>,
-    /// Cores of device and generator.
-    pub cores: u16,
-    /// Memory, in GiB.
-    pub memory_gib: u16,
-    /// Whether it is measured with fewer cores, too, and marked as oversubscribed.
-    #[serde(skip)]
-    pub may_share_cores: bool,
-}
-
-/// What a machine has.
-#[derive(Clone, Copy)]
-pub struct Machine<'probe> {
-    /// Cores that may be used.
-    pub cores: usize,
-    /// Memory, in GiB.
-    pub memory_gib: u64,
-    /// Whether there is a program of this name.
-    pub has_program: &'probe dyn Fn(&str) -> bool,
-}
-
-/// What a machine does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lack {
-    /// A program.
-    Program(&'static str),
-    /// Cores.
-    Cores {
-        /// That a case needs.
-        needed: u16,
-        /// That there are.
-        there: usize,
-    },
-    /// Memory, in GiB.
-    Memory {
-        /// That a case needs.
-        needed: u16,
-        /// That there is.
-        there: u64,
-    },
-}
-
-impl Needs {
-    /// Whether device and generator have fewer cores than they want.
-    pub fn is_oversubscribed(&self, cores: usize) -> bool {
-        usize::from(self.cores) > cores
-    }
-
-    /// What of it a machine does not have.
-    pub fn lacking(&self, machine: Machine<'_>) -> Vec<Lack> {
-        let program = self.program.filter(|program| !(machine.has_program)(program)).map(Lack::Program);
-        let (needed, there) = (self.cores, machine.cores);
-        let lacks_cores = self.is_oversubscribed(there) && !self.may_share_cores;
-        let cores = lacks_cores.then_some(Lack::Cores { needed, there });
-        let (needed, there) = (self.memory_gib, machine.memory_gib);
-        let memory = (u64::from(needed) > there).then_some(Lack::Memory { needed, there });
-        [program, cores, memory].into_iter().flatten().collect()
-    }
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lack::Program(program) => write!(out, "no program {program}"),
-            Lack::Cores { needed, there } => write!(out, "{needed} cores needed, {there} here"),
-            Lack::Memory { needed, there } => write!(out, "{needed} GiB of memory needed, {there} here"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs::{Lack, Machine};
 
     const CASE: Case = Case {
         function: Function::Ip4,
@@ -341,19 +280,45 @@ mod tests {
         let power = Case { search: Search::Power, load: Some(Load(500)), pace: Pace::Adaptive, cores: 8, ..CASE };
         assert_eq!(power.name(), "64b-8c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-adaptive-500m-power");
         assert!(power.tags().contains(&"ADAPTIVE".to_owned()));
-        let machine = Machine { cores: 2, memory_gib: 4, has_program: &|_| true };
+        let machine = Machine { cores: 2, memory_gib: 4, has_program: &|_| true, has_part: &|_| true };
+        assert_eq!(power.needs().lacking(machine), [Lack::Cores { needed: 9, there: 2 }]);
+        let power = Case { device: Device::Quiver, ..power };
         assert_eq!(power.needs().lacking(machine), []);
         assert!(power.needs().is_oversubscribed(2) && !power.needs().is_oversubscribed(9));
     }
 
     #[test]
     fn what_a_machine_lacks_is_said() {
-        let machine = |cores, memory_gib| Machine { cores, memory_gib, has_program: &|program| program == "vpp" };
+        let machine = |cores, memory_gib| Machine {
+            cores,
+            memory_gib,
+            has_program: &|program| program == "vpp",
+            has_part: &|part| part == Part::Namespaces,
+        };
         let lacks = |case: Case, machine| case.needs().lacking(machine).iter().map(Lack::to_string).collect::<Vec<_>>();
         assert_eq!(lacks(CASE, machine(2, 4)), [""; 0]);
         assert_eq!(lacks(CASE, machine(1, 3)), ["2 cores needed, 1 here", "4 GiB of memory needed, 3 here"]);
         let testpmd = Case { device: Device::Testpmd, ..CASE };
         assert_eq!(lacks(testpmd, machine(8, 8)), ["no program dpdk-testpmd"]);
+        let of = |device, driver, encap| lacks(Case { device, driver, encap, ..CASE }, machine(8, 8));
+        for (lacking, said) in [
+            (of(Device::Vpp, Driver::Tap, Encap::Eth), "/dev/vhost-net, which VPP's TAP takes: let root run `modprobe"),
+            (of(Device::Linux, Driver::Veth, Encap::Dot1q), "8021q, which the kernel's VLANs take: let root run"),
+            (of(Device::Quiver, Driver::Pg, Encap::Eth), "packets themselves: choose cases of another driver"),
+        ] {
+            assert!(matches!(&lacking[..], [only] if only.contains(said)), "{lacking:?}");
+        }
+        for (device, driver) in
+            [(Device::Linux, Driver::Tap), (Device::Quiver, Driver::Tap), (Device::Vpp, Driver::Veth)]
+        {
+            assert_eq!(of(device, driver, Encap::Eth), [""; 0]);
+        }
+        let no_rights = Machine { has_part: &|_| false, ..machine(8, 8) };
+        let by_kernel = Case { device: Device::Linux, driver: Driver::Veth, ..CASE };
+        assert!(lacks(by_kernel, no_rights)[0].contains("no right to make network namespaces: run it as root"));
+        let ports = by_kernel.on_ports(Topology::TwoNode).expect("interfaces of the kernel");
+        assert_eq!(lacks(ports, no_rights), [""; 0], "the hosts' interfaces are there");
+        assert_eq!(lacks(CASE, no_rights), [""; 0], "memif takes none");
         assert_eq!(Case { driver: Driver::Pg, cores: 4, ..CASE }.needs().cores, 4);
     }
 }

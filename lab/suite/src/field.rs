@@ -163,7 +163,11 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// `base`, or a number, of which `k` and `m` at its end are thousands and millions.
+    /// More entries than any table that is measured has: sixteen times the Internet's routes. Generator and device hold each
+    /// of them, and both directions' addresses are of one network.
+    pub const ENTRIES_MAX: u32 = 1 << 24;
+
+    /// `base`, or a number up to [`Scale::ENTRIES_MAX`], of which `k` and `m` at its end are thousands and millions.
     pub fn parse(word: &str) -> Option<Scale> {
         if word == "base" {
             return Some(Scale::Base);
@@ -175,7 +179,7 @@ impl Scale {
         };
         let is_number = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
         let entries = is_number.then(|| digits.parse::<u32>().ok()?.checked_mul(factor)).flatten()?;
-        Some(Scale::Entries(entries))
+        (entries <= Scale::ENTRIES_MAX).then_some(Scale::Entries(entries))
     }
 }
 
@@ -287,11 +291,11 @@ mod tests {
 
     #[test]
     fn scales_and_frames_are_read_as_they_are_written() {
-        for word in ["base", "7", "20k", "2m", "1500", "4294967295"] {
+        for word in ["base", "7", "20k", "2m", "1500", "16m", "16777216"] {
             let scale = Scale::parse(word).unwrap();
             assert_eq!(Scale::parse(&scale.to_string()), Some(scale), "{word}");
         }
-        for word in ["", "k", "0", "0k", "-1", "+5", "5000m", "1.5m", "2 m", "2M", "4294967296"] {
+        for word in ["", "k", "0", "0k", "-1", "+5", "5000m", "1.5m", "2 m", "2M", "16777217", "17m", "4294967296"] {
             assert_eq!(Scale::parse(word), None, "{word}");
         }
         assert_eq!(Frame::parse("9000").map(|frame| frame.to_string()).as_deref(), Some("9000b"));

@@ -10,13 +10,15 @@ mod builtin;
 mod case;
 pub mod field;
 mod matrix;
+mod needs;
 mod rules;
 mod select;
 mod traffic;
 
 pub use builtin::{builtin, with_builtin};
-pub use case::{Case, Lack, Machine, Needs};
+pub use case::Case;
 pub use matrix::{SuiteError, read};
+pub use needs::{Lack, Machine, Needs, Part};
 pub use quiver_control::config::Position;
 pub use select::{Selection, SelectionError};
 pub use traffic::{LINK_LENGTH, Routes, Side, Traffic};

@@ -160,7 +160,7 @@ impl Reader<'_> {
                 entries,
                 "scale",
                 Some(Scale::Base),
-                "'base' or a number such as 20k or 2m",
+                &format!("'base' or a number up to {}, such as 20k or 2m", Scale::ENTRIES_MAX),
                 Scale::parse,
             ),
             shapes: self.words(entries, Some(Shape::Dense)),
@@ -421,6 +421,13 @@ mod tests {
             errors(&power.replace("linux", "vpp").replace("    load: 500\n", "").replace(", mrr", "")),
             ["a.yaml:7:14: search 'power' contradicts load 'none'; its load is the same all the time: give 'load'"]
         );
+        let vpp = power.replace("[quiver, linux]", "[quiver, vpp]").replace(", mrr", "");
+        assert!(read([("a.yaml", vpp.as_str())]).is_ok());
+        assert_eq!(
+            errors(&vpp.replace("pace: polling", "pace: [polling, adaptive]")),
+            ["a.yaml:6:21: pace 'adaptive' contradicts driver 'veth'; \
+                VPP's host interfaces have no adaptive rx-mode: 'polling', or driver 'memif' or 'tap'"]
+        );
         let counted =
             "suites:\n  - function: l2xc\n    feature: routecount\n    driver: memif\n    frame: 64\n    search: mrr\n";
         assert_eq!(errors(counted).len(), 1);
@@ -446,6 +453,10 @@ mod tests {
             ("tests: []", "a.yaml:1:1: 'tests' is nothing here; a file has 'suites' only"),
             (&GOOD.replace("64,", "63,"), "a.yaml:4:13: frame '63' is unknown; 'frame' is 'imix' or 64 to 9000 bytes"),
             (&GOOD.replace("64,", "imix,"), "a.yaml:4:19: 'imix' is here again; leave one of them out"),
+            (
+                &GOOD.replace("l2xc", "l2bd\n    scale: [16m, 17m]"),
+                "a.yaml:3:18: scale '17m' is unknown; 'scale' is 'base' or a number up to 16777216, such as 20k or 2m",
+            ),
             (
                 &GOOD.replace("l2xc", "l2"),
                 "a.yaml:2:15: function 'l2' is unknown; 'function' is one of l2xc, l2bd, ip4",

@@ -98,6 +98,10 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         }
         _ => {}
     }
+    if (device, driver, pace) == (Device::Vpp, Driver::Veth, Pace::Adaptive) {
+        let remedy = "VPP's host interfaces have no adaptive rx-mode: 'polling', or driver 'memif' or 'tap'";
+        return clash(Pace::FIELD, pace.word(), Driver::FIELD, driver.word(), remedy);
+    }
     match (search, load) {
         (Search::Power, None) => {
             return clash(

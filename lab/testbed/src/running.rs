@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use quiver_stop::{Stop, Wait};
+
 use crate::shell::GRACE;
 use crate::{Command, Finished, Shell, ShellError};
 
@@ -42,7 +44,7 @@ impl Running {
         let status = loop {
             match self.ended()? {
                 Some(status) => break status,
-                None => self.wait("finished", limit, |_| false)?,
+                None => self.wait("finished", self.shell.wait(limit), |_| false)?,
             }
         };
         match status.success() {
@@ -84,7 +86,7 @@ impl Running {
     /// # Errors
     /// It ends, or takes longer than the limit.
     pub fn wait_for(&mut self, text: &str, limit: Duration) -> Result<(), ShellError> {
-        self.wait(&format!("saying {text:?}"), limit, |running| running.output().contains(text))?;
+        self.wait(&format!("saying {text:?}"), self.shell.wait(limit), |running| running.output().contains(text))?;
         // It may have said so with its last breath.
         match self.ended()? {
             Some(status) if !self.last_output().contains(text) => Err(self.failed(status)),
@@ -102,7 +104,8 @@ impl Running {
 
     fn end(&mut self) -> Result<(), ShellError> {
         drop(self.lifeline.take());
-        let ended = self.wait("stopped", GRACE + SPARE, |_| false);
+        // However the run ends, nothing may be left there.
+        let ended = self.wait("stopped", Stop::default().wait(GRACE + SPARE), |_| false);
         if ended.is_err() {
             // What it is behind ssh, its guard ends when the connection does.
             let _: io::Result<()> = self.child.kill();
@@ -116,14 +119,14 @@ impl Running {
     }
 
     /// Until it is ready, or has ended.
-    fn wait(&mut self, awaited: &str, limit: Duration, is_ready: impl Fn(&Running) -> bool) -> Result<(), ShellError> {
-        let until = Instant::now() + limit;
+    fn wait(&mut self, awaited: &str, mut wait: Wait, is_ready: impl Fn(&Running) -> bool) -> Result<(), ShellError> {
         while !self.has_ended() && !is_ready(self) {
-            if Instant::now() >= until {
+            if wait.is_over() {
                 let (host, command, said) = (self.shell.host().to_owned(), self.command.clone(), self.output());
-                return Err(ShellError::Slow { host, command, awaited: awaited.to_owned(), limit, said });
+                let (awaited, limit) = (awaited.to_owned(), wait.limit());
+                return Err(ShellError::Slow { host, command, awaited, limit, said });
             }
-            thread::sleep(LOOK_EVERY);
+            wait.sleep(LOOK_EVERY);
         }
         Ok(())
     }

@@ -11,6 +11,8 @@ use std::process::{self, Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quiver_stop::{Stop, Wait};
+
 use crate::{Reach, Running};
 
 const GUARD: &str = include_str!("guard.sh");
@@ -28,6 +30,8 @@ pub struct Shell {
     reach: Reach,
     /// The socket of a connection that stays open, by which commands go that need none of their own.
     connection: Option<Arc<PathBuf>>,
+    /// Whose flag cuts waits short, but for those until a command that is to end has ended.
+    stop: Stop,
 }
 
 /// How a command gets to a host behind ssh.
@@ -140,7 +144,7 @@ impl fmt::Display for Command {
 impl Shell {
     /// For a host that errors call so. Nothing is tried yet.
     pub fn new(host: &str, reach: &Reach) -> Shell {
-        Shell { host: host.to_owned(), reach: reach.clone(), connection: None }
+        Shell { host: host.to_owned(), reach: reach.clone(), connection: None, stop: Stop::default() }
     }
 
     /// What errors call the host.
@@ -151,6 +155,17 @@ impl Shell {
     /// Whether it is another machine, or as good as one.
     pub fn is_away(&self) -> bool {
         self.reach != Reach::Here
+    }
+
+    /// The same, whose waits are cut short by this flag.
+    #[must_use]
+    pub fn heeding(&self, stop: &Stop) -> Shell {
+        Shell { stop: stop.clone(), ..self.clone() }
+    }
+
+    /// A wait of so long at most.
+    pub(crate) fn wait(&self, limit: Duration) -> Wait {
+        self.stop.wait(limit)
     }
 
     /// The same by an open connection.

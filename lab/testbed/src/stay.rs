@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use quiver_stop::Wait;
 
 use crate::{Command, Running, Shell, ShellError};
 
@@ -68,7 +70,7 @@ impl Stay {
     pub fn ask(&self, script: &str, limit: Duration) -> Result<String, ShellError> {
         let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         let (command, host) = (Command::new("sh").args(["-c", script]), self.shell.host().to_owned());
-        let (said, status) = match talk.ask(script, limit) {
+        let (said, status) = match talk.ask(script, self.shell.wait(limit)) {
             Ok(answer) => answer,
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 let (awaited, said) = ("finished".to_owned(), String::new());
@@ -113,17 +115,16 @@ impl Talk {
     }
 
     /// All lines up to the one that tells the script's exit status, with that.
-    fn ask(&mut self, script: &str, limit: Duration) -> io::Result<(String, i32)> {
+    fn ask(&mut self, script: &str, mut wait: Wait) -> io::Result<(String, i32)> {
         self.asked += 1;
         // What an earlier script says too late is not taken for this one's.
         let end = format!("end of {} ", self.asked);
         let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         write!(input, "( {script}\n) </dev/null; echo \"{end}$?\"\n")?;
         input.flush()?;
-        let until = Instant::now() + limit;
         let mut said = String::new();
         loop {
-            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match self.lines.recv_timeout(wait.turn()) {
                 Ok(line) => {
                     // The script's last line may have no end of its own.
                     if let Some((rest, status)) = line.split_once(&end) {
@@ -132,6 +133,7 @@ impl Talk {
                     said += &line;
                     said.push('\n');
                 }
+                Err(RecvTimeoutError::Timeout) if !wait.is_over() => {}
                 Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::TimedOut.into()),
                 Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the connection is gone")),
             }
@@ -150,6 +152,10 @@ impl Drop for Talk {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
+    use quiver_stop::Stop;
+
     use super::*;
     use crate::Reach;
 
@@ -159,13 +165,18 @@ mod tests {
     fn scripts_are_answered_one_after_the_other() {
         let folder = std::env::temp_dir().join(format!("quiver-stay-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("a folder");
-        let stay = Stay::begin(&Shell::new("here", &Reach::Here), &folder.join("socket")).expect("a stay");
+        let mut stay = Stay::begin(&Shell::new("here", &Reach::Here), &folder.join("socket")).expect("a stay");
         assert!(Path::new(stay.folder()).starts_with(&folder));
         assert_eq!(stay.ask("echo one; printf two", LIMIT).expect("an answer"), "one\ntwo");
         let failed = stay.ask("echo why >&2; exit 3", LIMIT).expect_err("it fails").to_string();
         assert!(failed.starts_with("here: `sh -c") && failed.ends_with("ends with 3 and says: why"), "{failed}");
         let slow = stay.ask("sleep 0.2; echo late", Duration::from_millis(1)).expect_err("it is slow");
         assert!(matches!(slow, ShellError::Slow { .. }), "{slow}");
+        let stop = Stop::default();
+        stop.flag().store(true, Ordering::Relaxed);
+        stay.shell = stay.shell.heeding(&stop);
+        assert!(matches!(stay.ask("sleep 3", LIMIT).expect_err("the run is to end"), ShellError::Slow { .. }));
+        stay.shell = stay.shell.heeding(&Stop::default());
         // Not the late answer of the one before.
         assert!(stay.ask("cat; echo three", LIMIT).expect("an answer").ends_with("three\n"));
         let gone = stay.ask("kill $$", LIMIT).expect_err("nobody is there").to_string();

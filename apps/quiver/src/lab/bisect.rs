@@ -60,6 +60,7 @@ enum Method {
 struct Built {
     builds: Builds,
     method: Method,
+    stop: Stop,
 }
 
 impl Commits for Built {
@@ -69,25 +70,31 @@ impl Commits for Built {
         Ok(self.builds.make(commit).map(drop)?)
     }
 
+    fn is_to_stop(&self) -> bool {
+        self.stop.is_set()
+    }
+
     fn measure(&mut self, commit: &str) -> Result<f64, Unmeasured> {
         let folder = self.builds.folder(commit);
         match &self.method {
-            Method::Command(script) => Ok(script.measure(self.builds.state(), ("QUIVER_BUILD", &folder))?),
+            Method::Command(script) => {
+                Ok(script.measure(self.builds.state(), ("QUIVER_BUILD", &folder), &self.stop)?)
+            }
             Method::Case(cases) => cases.number(&folder),
         }
     }
 }
 
 pub fn run(asked: &BisectOf, json: bool) -> Result<ExitCode, LabError> {
-    let builds = asked.measuring.builds(&asked.state)?;
+    let stop = Stop::default();
+    end_by_signals(&stop)?;
+    let builds = asked.measuring.builds(&asked.state, &stop)?;
     let git = Git::new(&asked.measuring.repository);
     let commits = git.between(&asked.good, &asked.bad)?;
     let (method, measured) = match &asked.measure {
         Some(script) => (Method::Command(Script(script.clone())), script.clone()),
         None => {
-            let stop = Stop::default();
-            end_by_signals(&stop)?;
-            let cases = asked.measuring.cases(&asked.expression, stop)?;
+            let cases = asked.measuring.cases(&asked.expression, stop.clone())?;
             let names = cases.names().join(", ");
             if cases.names().len() > 1 {
                 return Err(LabError::Bisect(format!("one case is bisected, and these are more: {names}")));
@@ -99,7 +106,7 @@ pub fn run(asked: &BisectOf, json: bool) -> Result<ExitCode, LabError> {
     let failed = |error: &dyn std::error::Error| LabError::Bisect(error.to_string());
     let mut bisection =
         Bisection::open::<Unmeasured>(&asked.state.join("state.json"), question).map_err(|error| failed(&error))?;
-    let mut built = Built { builds, method };
+    let mut built = Built { builds, method, stop };
     let title = |commit: &str| git.title(commit).unwrap_or_else(|_| commit.to_owned());
     let found = bisection.run(&mut built, asked.turns.plan(), |event| match event {
         Event::Measures { commit, remaining } => {
@@ -127,8 +134,6 @@ pub fn run(asked: &BisectOf, json: bool) -> Result<ExitCode, LabError> {
         }
         show::print(found.judgement);
     }
-    // Only the builds are of use from here on.
-    built.builds.remove_tree()?;
     Ok(match found.judgement.verdict {
         Verdict::Regression => ExitCode::SUCCESS,
         _ => ExitCode::from(2),

@@ -1,18 +1,26 @@
 //! `quiver lab compare`: stored documents of two sides, test by test.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use comfy_table::{Table, presets};
-use quiver_compare::{Comparison, Row, Selection, compare, gate};
+use quiver_compare::{Across, Alone, Comparison, Name, Row, Selection, compare};
 use serde_json::{Value, json};
 
 use super::LabError;
 use super::judge::{self, Judge};
 use crate::show;
 
+/// What the arguments are called.
+const SIDES: [&str; 2] = ["A", "B"];
+
 /// Compare stored results of two revisions, machines or peers, test by test
 ///
 /// A side is a folder or URL, or what its documents have in common, or both: results/old, revision=0275013,
 /// s3://bucket/lab,device=vpp,machine=perf1. Each document is one sample. Where both sides were measured in turns, A B B A, they
 /// are compared as pairs, and what the machine did to both cancels.
+///
+/// Only the same test of the same device on the same machine (hosts, processor, cores, kernel, ports of a testbed) is compared, unless
+/// both sides say device= or machine=: then these are compared with each other. What is left apart is said.
 #[derive(Debug, clap::Args)]
 pub struct Compare {
     /// What it is compared with
@@ -34,9 +42,9 @@ pub struct Compare {
 pub fn run(compare: &Compare, json: bool) -> Result<(), LabError> {
     let comparison = compared(compare)?;
     if json || compare.json {
-        show::print(format_args!("{:#}", self::json(&comparison)));
+        show::print(format_args!("{:#}", self::json(&comparison, SIDES)));
     } else {
-        print(&comparison);
+        print(&comparison, SIDES);
     }
     Ok(())
 }
@@ -44,20 +52,23 @@ pub fn run(compare: &Compare, json: bool) -> Result<(), LabError> {
 fn compared(asked: &Compare) -> Result<Comparison, LabError> {
     let parent = judge::documents(&asked.parent, &asked.results)?;
     let current = judge::documents(&asked.current, &asked.results)?;
-    show::say(format_args!("A: {} documents, B: {}", parent.len(), current.len()));
-    Ok(compare(&parent, &current, asked.judge.share(), asked.judge.confidence()))
+    let [a, b] = SIDES;
+    show::say(format_args!("{a}: {} documents, {b}: {}", parent.len(), current.len()));
+    let across = Across::of(&asked.parent, &asked.current);
+    Ok(compare(&parent, &current, across, asked.judge.share(), asked.judge.confidence()))
 }
 
-/// As a table, and what is in no row of it.
-pub fn print(comparison: &Comparison) {
+/// As a table, and what is in no row of it, with the sides' names.
+pub fn print(comparison: &Comparison, sides: [&str; 2]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["test", "measure", "A", "B", "documents", "B to A"]);
+    table.set_header(["test", "measure", sides[0], sides[1], "documents", &format!("{} to {}", sides[1], sides[0])]);
+    let several = comparison.rows.iter().map(|row| whose(&row.name)).collect::<BTreeSet<_>>().len() > 1;
     for row in &comparison.rows {
         let (parent, current) = row.medians;
         let turns = if row.is_paired { " in turns" } else { "" };
         table.add_row([
-            row.test.clone(),
+            if several { format!("{}\n{}", row.name.test, whose(&row.name)) } else { row.name.test.clone() },
             row.measure.to_string(),
             short(parent),
             short(current),
@@ -69,11 +80,9 @@ pub fn print(comparison: &Comparison) {
         show::print(table);
     }
     for (side, test, message) in &comparison.failed {
-        show::say(format_args!("{}: {test} failed: {message}", gate::name(*side)));
+        show::say(format_args!("{}: {test} failed: {message}", sides[*side as usize]));
     }
-    for (side, test) in &comparison.alone {
-        show::say(format_args!("{}: {test} has no counterpart", gate::name(*side)));
-    }
+    tell_alone(&comparison.alone, sides);
     let sure =
         comparison.rows.iter().find_map(|row| row.judgement.as_ref().ok()).map(|own| own.ratio.confidence.value());
     if let Some(sure) = sure {
@@ -82,6 +91,35 @@ pub fn print(comparison: &Comparison) {
             comparison.rows.len(),
             sure * 100.0,
             comparison.rows.len() as f64 * (1.0 - sure)
+        ));
+    }
+}
+
+/// Device and machine, as far as they are not what is compared.
+fn whose(name: &Name) -> String {
+    if name.device.is_none() && name.machine.is_none() { String::new() } else { name.to_string() }
+}
+
+/// What has no counterpart, one by one; and what is left apart, many tests of the same devices and machines in a line.
+fn tell_alone(alone: &[Alone], sides: [&str; 2]) {
+    let mut apart: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for Alone { side, name, elsewhere } in alone {
+        let keys = name.keys(elsewhere);
+        if keys.is_empty() {
+            show::say(format_args!("{}: {} has no counterpart", sides[*side as usize], name.test));
+            continue;
+        }
+        let others = elsewhere.iter().map(Name::to_string).collect::<Vec<_>>().join("; and ");
+        let tests = apart.entry((*side as usize, name.to_string(), others, keys)).or_default();
+        tests.push(&name.test);
+    }
+    for ((side, own, others, keys), tests) in apart {
+        let more = if tests.len() > 1 { format!(" and {} more", tests.len() - 1) } else { String::new() };
+        show::say(format_args!(
+            "{}: left apart: {}{more}, of {own}; {} has it of {others}. To compare these, say {keys} of both sides; * is any",
+            sides[side],
+            tests[0],
+            sides[1 - side]
         ));
     }
 }
@@ -102,14 +140,16 @@ fn short(value: f64) -> String {
     }
 }
 
-/// All of it, for other programs.
-pub fn json(comparison: &Comparison) -> Value {
+/// All of it, for other programs, with the sides' names.
+pub fn json(comparison: &Comparison, sides: [&str; 2]) -> Value {
     let rows = comparison.rows.iter().map(|row| {
         let mut value = json!({
-            "test": row.test,
+            "test": row.name.test,
+            "device": row.name.device,
+            "machine": row.name.machine,
             "measure": row.measure.to_string(),
-            "parent": row.medians.0,
-            "current": row.medians.1,
+            sides[0]: row.medians.0,
+            sides[1]: row.medians.1,
             "documents": [row.documents.0, row.documents.1],
             "in_turns": row.is_paired,
         });
@@ -122,10 +162,15 @@ pub fn json(comparison: &Comparison) -> Value {
     json!({
         "rows": rows.collect::<Vec<_>>(),
         "failed": comparison.failed.iter().map(|(side, test, message)| {
-            json!({ "side": gate::name(*side), "test": test, "message": message })
+            json!({ "side": sides[*side as usize], "test": test, "message": message })
         }).collect::<Vec<_>>(),
-        "alone": comparison.alone.iter().map(|(side, test)| {
-            json!({ "side": gate::name(*side), "test": test })
+        "alone": comparison.alone.iter().map(|Alone { side, name, elsewhere }| {
+            let elsewhere: Vec<_> =
+                elsewhere.iter().map(|name| json!({ "device": name.device, "machine": name.machine })).collect();
+            json!({
+                "side": sides[*side as usize], "test": name.test, "device": name.device, "machine": name.machine,
+                "elsewhere": elsewhere,
+            })
         }).collect::<Vec<_>>(),
     })
 }

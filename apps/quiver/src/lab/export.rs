@@ -21,9 +21,10 @@ pub struct ExportOf {
 
 pub fn run(asked: &ExportOf) -> Result<(), LabError> {
     let results = Results::open(&asked.results, &default_unsent())?;
+    let found = results.read()?;
     let mut export = Export::new(&asked.parquet)?;
     let mut left_out = 0;
-    for found in results.read() {
+    for found in found {
         match found {
             Ok(stored) => export.add(stored)?,
             Err(skipped) => {

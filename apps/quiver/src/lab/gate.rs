@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use quiver_compare::gate::{Bench, TooFewPairs, gate, name};
-use quiver_compare::{CommandError, Comparison, Git, Script, Summary, compare};
+use quiver_compare::gate::{Bench, Plan, gate, name};
+use quiver_compare::{Across, CommandError, Git, Script, Summary, compare};
 use quiver_result::Document;
 use quiver_run::{Stop, headline};
-use quiver_store::{Results, default_unsent};
-use quiver_verdict::compare::{self, Confidence, order, pairs_needed};
+use quiver_store::default_unsent;
+use quiver_verdict::compare::{self, Confidence, order};
 
 use super::LabError;
 use super::judge::{self, Turns};
@@ -73,43 +73,66 @@ fn judged(asked: &GateOf, json: bool) -> Result<Summary, LabError> {
     let git = Git::new(&asked.measuring.repository);
     let is_build = asked.measure.is_some() || !asked.expression.is_empty();
     let side = |text: &str| Side::of(text, is_build, &git, &asked.results);
-    let build = |side: Side, text: &str| match side {
-        Side::Folder(folder) => Ok(folder),
-        Side::Commit(commit) => {
-            let builds = asked.measuring.builds(&asked.state)?;
-            built(&builds, &git, &commit).map_err(|error| LabError::Gate(format!("{text}: {error}")))
-        }
-        Side::Stored(_) => Err(LabError::Mixed { text: text.to_owned() }),
-    };
     match (side(&asked.parent)?, side(&asked.current)?) {
-        (Side::Stored(parent), Side::Stored(current)) => Ok(stored(asked, &parent, &current, json)),
+        (Side::Stored(parent), Side::Stored(current)) => {
+            let across = Across::of(&parent.selection, &current.selection);
+            Ok(stored(asked, [&parent.documents, &current.documents], across, json))
+        }
+        (Side::Stored(_), _) => Err(LabError::Mixed { text: asked.parent.clone() }),
+        (_, Side::Stored(_)) => Err(LabError::Mixed { text: asked.current.clone() }),
         (parent, current) => {
-            let builds = [build(parent, &asked.parent)?, build(current, &asked.current)?];
+            let sides = [parent, current];
+            let stop = Stop::default();
+            end_by_signals(&stop)?;
             match &asked.measure {
-                Some(measure) => by_command(asked, builds, Script(measure.clone()), json),
-                None => by_cases(asked, builds, json),
+                Some(measure) => by_command(asked, sides, Script(measure.clone()), stop, json),
+                None => by_cases(asked, sides, stop, json),
             }
         }
     }
+}
+
+/// The builds of both sides. Commits are built one after the other in a tree, which is gone then, whatever comes of it.
+fn builds(asked: &GateOf, sides: [Side; 2], stop: &Stop) -> Result<[PathBuf; 2], LabError> {
+    let git = Git::new(&asked.measuring.repository);
+    let has_commits = sides.iter().any(|side| matches!(side, Side::Commit(_)));
+    let builds = has_commits.then(|| asked.measuring.builds(&asked.state, stop)).transpose()?;
+    let build = |side, text: &str| match (side, &builds) {
+        (Side::Folder(folder), _) => Ok(folder),
+        (Side::Commit(commit), Some(builds)) => {
+            built(builds, &git, &commit).map_err(|error| LabError::Gate(format!("{text}: {error}")))
+        }
+        _ => Err(LabError::Mixed { text: text.to_owned() }),
+    };
+    let [parent, current] = sides;
+    Ok([build(parent, &asked.parent)?, build(current, &asked.current)?])
+}
+
+/// That each of so many numbers can be judged.
+fn check(plan: &Plan, verdicts: usize) -> Result<(), LabError> {
+    plan.check(verdicts).map_err(|error| LabError::Gate(error.to_string()))
 }
 
 /// Two builds, and the command that measures them.
 struct ByCommand {
     measure: Script,
     builds: [PathBuf; 2],
+    stop: Stop,
 }
 
 impl Bench for ByCommand {
     type Error = CommandError;
 
     fn measure(&mut self, side: compare::Side) -> Result<f64, CommandError> {
-        self.measure.measure(Path::new("."), ("QUIVER_BUILD", &self.builds[side as usize]))
+        self.measure.measure(Path::new("."), ("QUIVER_BUILD", &self.builds[side as usize]), &self.stop)
     }
 }
 
-fn by_command(asked: &GateOf, builds: [PathBuf; 2], measure: Script, json: bool) -> Result<Summary, LabError> {
+fn by_command(asked: &GateOf, sides: [Side; 2], measure: Script, stop: Stop, json: bool) -> Result<Summary, LabError> {
     let plan = asked.turns.plan();
-    let judgement = gate(&mut ByCommand { measure, builds }, plan, |pair, (parent, current)| {
+    check(&plan, 1)?;
+    let builds = builds(asked, sides, &stop)?;
+    let judgement = gate(&mut ByCommand { measure, builds, stop }, plan, |pair, (parent, current)| {
         let change = (current / parent - 1.0) * 100.0;
         show::say(format_args!("pair {pair} of {}: {parent} {current} ({change:+.2} %)", plan.pairs));
     })
@@ -123,12 +146,13 @@ fn by_command(asked: &GateOf, builds: [PathBuf; 2], measure: Script, json: bool)
 
 /// Each measurement starts generator and device anew: what a process has by chance, its memory's places say, is then part of
 /// the noise, and of no side.
-fn by_cases(asked: &GateOf, builds: [PathBuf; 2], json: bool) -> Result<Summary, LabError> {
-    let stop = Stop::default();
-    end_by_signals(&stop)?;
-    let cases = asked.measuring.cases(&asked.expression, stop)?;
-    let kept = asked.keep.as_deref().map(|place| Results::open(place, &default_unsent())).transpose()?;
+fn by_cases(asked: &GateOf, sides: [Side; 2], stop: Stop, json: bool) -> Result<Summary, LabError> {
+    let cases = asked.measuring.cases(&asked.expression, stop.clone())?;
+    // Each has one number at least; how many it has, the first pair tells.
     let plan = asked.turns.plan();
+    check(&plan, cases.names().len())?;
+    let kept = asked.keep.as_deref().map(|place| super::keep::open(place, &default_unsent())).transpose()?;
+    let builds = builds(asked, sides, &stop)?;
     show::say(format_args!(
         "in turns, {} pairs, tossed by --seed {}: {}",
         plan.pairs,
@@ -150,39 +174,29 @@ fn by_cases(asked: &GateOf, builds: [PathBuf; 2], json: bool) -> Result<Summary,
         }
         show::say(format_args!("pair {} of {}: {} | {}", pair + 1, plan.pairs, said[0], said[1]));
         if pair == 0 {
-            let verdicts = compare(&sides[0], &sides[1], plan.gate.smallest, plan.confidence).rows.len();
-            let needed = pairs_needed(plan.confidence.shared_by(verdicts));
-            if plan.pairs < needed {
-                return Err(LabError::Gate(TooFewPairs { pairs: plan.pairs, needed }.to_string()));
-            }
+            let across = Across::default();
+            let verdicts = compare(&sides[0], &sides[1], across, plan.gate.smallest, plan.confidence).rows.len();
+            check(&plan, verdicts)?;
         }
     }
-    let [parent, current] = sides;
-    Ok(stored(asked, &parent, &current, json))
+    Ok(stored(asked, [&sides[0], &sides[1]], Across::default(), json))
 }
 
 /// Of results that are there: all verdicts together have the confidence.
-fn stored(asked: &GateOf, parent: &[Document], current: &[Document], json: bool) -> Summary {
+fn stored(asked: &GateOf, [parent, current]: [&[Document]; 2], across: Across, json: bool) -> Summary {
     let (share, confidence): (f64, Confidence) = (asked.turns.judge.share(), asked.turns.judge.confidence());
-    let rows = compare(parent, current, share, confidence).rows.len();
-    let comparison = compare(parent, current, share, confidence.shared_by(rows));
+    let rows = compare(parent, current, across, share, confidence).rows.len();
+    let comparison = compare(parent, current, across, share, confidence.shared_by(rows));
+    let sides = [compare::Side::Parent, compare::Side::Current].map(name);
     match json {
-        true => show::print(format_args!("{:#}", super::compare::json(&comparison))),
-        false => super::compare::print(&comparison),
+        true => show::print(format_args!("{:#}", super::compare::json(&comparison, sides))),
+        false => super::compare::print(&comparison, sides),
     }
-    let summary = summary(&comparison);
+    let summary = comparison.summary();
     show::say(match summary {
         Summary::Passes => "passes: nothing is slower",
         Summary::Regresses => "does not pass: something is slower",
         Summary::Undecided => "no verdict: something is not known well enough",
     });
     summary
-}
-
-fn summary(comparison: &Comparison) -> Summary {
-    let verdicts = comparison.rows.iter().map(|row| row.judgement.as_ref().ok().map(|judgement| judgement.verdict));
-    // A test that fails now, or is gone, was not seen to be as fast.
-    let failed = comparison.failed.iter().filter(|(side, ..)| *side == compare::Side::Current).count();
-    let gone = comparison.alone.iter().filter(|(side, _)| *side == compare::Side::Parent).count();
-    Summary::of(verdicts.chain(std::iter::repeat_n(None, failed + gone)))
 }

@@ -70,7 +70,7 @@ impl Turns {
 pub fn documents(selection: &Selection, results: &str) -> Result<Vec<Document>, LabError> {
     let place = selection.place.as_deref().unwrap_or(results);
     let mut documents = Vec::new();
-    for found in Results::open(place, &default_unsent())?.read() {
+    for found in Results::open(place, &default_unsent())?.read()? {
         match found {
             Ok(stored) if selection.matches(&stored.document) => documents.push(stored.document),
             Ok(_) => {}

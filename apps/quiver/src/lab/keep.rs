@@ -50,15 +50,16 @@ impl Keep {
     /// Of a run that is about to begin: a folder, or the process outside.
     ///
     /// # Errors
-    /// The place is none, or the process outside does not listen.
+    /// The place is none or cannot be written, or the process outside does not listen.
     pub fn open(place: &str, unsent: &Path) -> Result<Keep, KeepError> {
         if place == LINES {
             return Ok(Keep::Lines);
         }
-        let Some(socket) = env::var_os(STORER) else { return Ok(Keep::Folder(Results::open(place, unsent)?)) };
+        let Some(socket) = env::var_os(STORER) else { return Ok(Keep::Folder(open(place, unsent)?)) };
         set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from)?;
         Ok(Keep::Outside(RefCell::new(BufReader::new(UnixStream::connect(socket)?))))
     }
+
     /// Stores a document.
     pub fn write(&self, document: &Document) -> Kept {
         match self {
@@ -84,9 +85,24 @@ pub enum KeepError {
     /// It is a URL that leads nowhere.
     #[error(transparent)]
     Url(#[from] UrlError),
+    /// It takes no documents.
+    #[error("nothing is measured: {0}")]
+    Unwritable(#[from] WriteError),
     /// The system.
     #[error("the process of the run: {0}")]
     System(#[from] io::Error),
+}
+
+/// A place that was tried: what is measured is not to be lost.
+///
+/// # Errors
+/// It is none, or cannot be written.
+pub fn open(place: &str, unsent: &Path) -> Result<Results, KeepError> {
+    let results = Results::open(place, unsent)?;
+    if let Some(trouble) = results.probe()? {
+        show::say(format_args!("{trouble}. Documents that it does not take are kept in {}", unsent.display()));
+    }
+    Ok(results)
 }
 
 fn kept(results: &Results, document: &Document) -> Kept {
@@ -113,12 +129,12 @@ fn ask(stream: &mut BufReader<UnixStream>, document: &Document) -> io::Result<Ke
 /// Runs this program's command in a process of its own, whose documents are stored here. None if this is that process.
 ///
 /// # Errors
-/// The place is none, or the process cannot be started.
+/// The place is none or cannot be written, or the process cannot be started.
 pub fn outside(place: &str, unsent: &Path) -> Result<Option<ExitCode>, KeepError> {
     if env::var_os(STORER).is_some() || !place.contains("://") {
         return Ok(None);
     }
-    let results = Results::open(place, unsent)?;
+    let results = open(place, unsent)?;
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("storer");
     let listener = UnixListener::bind(&socket)?;

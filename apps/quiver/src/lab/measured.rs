@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
 
-use quiver_compare::{BuildError, Builds, CARGO, Git, Script};
+use quiver_compare::{BuildError, Builds, CARGO, Git, Script, Selection};
 use quiver_result::Document;
 use quiver_run::{Stop, headline};
 use quiver_store::Results;
@@ -42,11 +41,11 @@ fn trial(text: &str) -> Result<String, String> {
 
 impl Measuring {
     /// What builds commits, and where it keeps them: the folder is made.
-    pub fn builds(&self, state: &Path) -> Result<Builds, LabError> {
+    pub fn builds(&self, state: &Path, stop: &Stop) -> Result<Builds, LabError> {
         let unusable = |error| LabError::Build { path: state.to_owned(), error };
         std::fs::create_dir_all(state).map_err(unusable)?;
         let state = state.canonicalize().map_err(unusable)?;
-        Ok(Builds::new(Git::new(&self.repository), Script(self.build.clone()), &state))
+        Ok(Builds::new(Git::new(&self.repository), Script(self.build.clone()), &state, stop.clone()))
     }
 
     /// The cases of an expression, as far as this machine can run them.
@@ -105,8 +104,8 @@ impl Cases {
     /// Runs each once with the quiverd of a folder, in a world that is gone afterwards.
     pub fn documents(&self, build: &Path) -> Result<Vec<Document>, Unmeasured> {
         let quiverd = ["--quiverd".into(), build.join("quiverd").into_os_string()];
-        let output = within::run(quiverd.into_iter().chain(self.arguments.iter().cloned()), self.stop.flag().as_ref())?;
-        if self.stop.flag().load(Relaxed) {
+        let output = within::run(quiverd.into_iter().chain(self.arguments.iter().cloned()), &self.stop)?;
+        if self.stop.is_set() {
             return Err(quiver_run::Error::Interrupted.into());
         }
         let lines = String::from_utf8_lossy(&output.stdout);
@@ -138,7 +137,13 @@ pub enum Side {
     /// A commit, by its id.
     Commit(String),
     /// Results that are stored.
-    Stored(Vec<Document>),
+    Stored(Stored),
+}
+
+/// Stored results, and by what they were selected.
+pub struct Stored {
+    pub selection: Selection,
+    pub documents: Vec<Document>,
 }
 
 impl Side {
@@ -157,7 +162,10 @@ impl Side {
                 let error = std::io::Error::new(std::io::ErrorKind::NotFound, "no folder, and no commit");
                 Err(LabError::Build { path: path.to_owned(), error })
             }
-            _ => Ok(Side::Stored(judge::documents(&text.parse()?, results)?)),
+            _ => {
+                let selection = text.parse()?;
+                Ok(Side::Stored(Stored { documents: judge::documents(&selection, results)?, selection }))
+            }
         }
     }
 }

@@ -1,15 +1,10 @@
 //! `quiver lab run`: measures cases, one after the other or in turns, and keeps a document of each.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use quiver_result::Document;
-use quiver_run::{Comparison, Error, Lengths, OVERSUBSCRIBED, Place, Stop, Terms, compare, groups, headline};
-use quiver_search::Progress;
+use quiver_run::{Comparison, Error, Lengths, Place, Stop, TRIAL_MIN, Terms, compare, groups, headline};
 use quiver_store::default_unsent;
 use quiver_suite::Case;
 use quiver_suite::field::{Device, Word};
@@ -18,27 +13,23 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
+use super::display::Display;
 use super::keep::{self, Keep, Kept};
+use super::told::{TICKS, cost, told};
 use super::{LabError, lacking, select, testbed, within};
 use crate::show;
 
 /// What devices in turns are compared by: the figure of the search, such as a rate; and the ticks that a packet costs the
 /// device, if both count them, which mean more than a rate that the generator limits.
 const COMPARED: [&str; 2] = ["figure", TICKS];
-/// The unit of what packets cost, where that is known so well.
-const TICKS: &str = "ticks";
 /// How sure the interval of a ratio is.
 const CONFIDENCE: f64 = 0.95;
-/// Where there is no terminal, progress is told first after this time, so that a search is seen to have begun,
-const TOLD_AFTER: Duration = Duration::from_secs(1);
-/// and then so often.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Measure cases: generator, device and search of each; a JSON document of each in a folder or an object store
 ///
 /// With CSIT's goals a case takes from 10 seconds (mrr) to half an hour (soak); --short is for a first look. Cases that this
-/// machine lacks something for are skipped, and it is said what. Ctrl-C ends the trial at hand and keeps what was found. The
-/// exit status is 0 if all that ran passed and is stored, and something ran.
+/// machine lacks something for are skipped, and it is said what. Ctrl-C ends the run after the trial at hand and keeps what was
+/// found. The exit status is 0 if all that ran passed and is stored, and something ran.
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// Which cases: a tag expression, as of `quiver lab list`
@@ -58,7 +49,7 @@ pub struct Run {
     /// Where documents go: a folder, s3://BUCKET/PREFIX, or - for a line each on the standard output
     #[arg(long, value_name = "DIR|URL", default_value = "results")]
     results: String,
-    /// Where documents are kept that an object store does not take
+    /// Where documents are kept that their place does not take
     #[arg(long, value_name = "DIR")]
     unsent: Option<PathBuf>,
     /// The quiverd that cases of Quiver measure, in place of the one that is installed
@@ -77,8 +68,8 @@ pub struct Run {
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u16).range(1..))]
     interleave: Option<u16>,
     /// Only so many of the cases, drawn by lot among those that this machine can run
-    #[arg(long, value_name = "NUMBER")]
-    draw: Option<usize>,
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    draw: Option<u32>,
     /// What lots are drawn by: cases, and whose turn comes first; told when none is given
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
@@ -89,12 +80,12 @@ pub struct Run {
 
 pub fn lengths(text: &str) -> Result<Lengths, String> {
     let seconds = text.trim_end_matches('s').parse().ok().and_then(Lengths::of_trials);
-    seconds.ok_or_else(|| "must be a number of seconds above 0, and 1000 at most".into())
+    seconds.ok_or_else(|| format!("must be a number of seconds from {TRIAL_MIN} to 1000"))
 }
 
 fn endurance(text: &str) -> Result<f64, String> {
-    let seconds = text.trim_end_matches('s').parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e7);
-    seconds.ok_or_else(|| "must be a number of seconds above 0, and 10000000 at most".into())
+    let seconds = text.trim_end_matches('s').parse().ok().filter(|seconds| (TRIAL_MIN..=1e7).contains(seconds));
+    seconds.ok_or_else(|| format!("must be a number of seconds from {TRIAL_MIN} to 10000000"))
 }
 
 /// What came of all cases.
@@ -120,13 +111,16 @@ pub fn status(asked: &Run, json: bool) -> ExitCode {
 fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     within::end_with_parent().map_err(keep::KeepError::System)?;
     let unsent = asked.unsent.clone().unwrap_or_else(default_unsent);
+    let testbed = asked.testbed.as_deref().map(testbed::read).transpose()?;
+    let (mut cases, _) = select(&asked.expression, asked.suites.as_deref(), testbed.as_ref())?;
     if let Some(status) = keep::outside(&asked.results, &unsent)? {
         return Ok(status);
     }
-    let testbed = asked.testbed.as_deref().map(testbed::read).transpose()?;
-    let (mut cases, _) = select(&asked.expression, asked.suites.as_deref(), testbed.as_ref())?;
+    let stop = Stop::default();
+    // Hosts are reached while a place is entered. A handler is no thread, which the world could not be made with.
+    end_by_signals(&stop)?;
     let place = match (&testbed, &asked.testbed) {
-        (Some(testbed), Some(path)) => Place::enter_testbed(testbed.clone())
+        (Some(testbed), Some(path)) => Place::enter_testbed(testbed.clone(), &stop)
             .map_err(|error| LabError::Hosts { path: path.clone(), error: Box::new(error) })?,
         _ => Place::enter().map_err(LabError::Place)?,
     };
@@ -139,14 +133,15 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         lacks.iter().for_each(|lack| *summary.skipped.entry(lack.to_string()).or_default() += 1);
         lacks.is_empty()
     });
+    for (why, cases) in &summary.skipped {
+        show::say(format_args!("skipped {cases}: {why}"));
+    }
     let seed = asked.seed.unwrap_or_else(|| fastrand::u64(..));
     if let Some(number) = asked.draw {
         show::say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
-        cases.truncate(number);
+        cases.truncate(number as usize);
     }
-    let stop = Stop::default();
-    end_by_signals(&stop)?;
     let runner = Runner {
         place,
         quiverd: asked.quiverd.clone(),
@@ -289,50 +284,6 @@ impl Runner {
     }
 }
 
-/// What a packet of the last trial cost, and in what.
-fn cost(document: &Document) -> Option<(f64, &'static str)> {
-    let trials = &document.quiver.as_ref()?.trials;
-    let busy = serde_json::to_value(trials.iter().rev().find_map(|trial| trial.busy.as_ref())?).ok()?;
-    let ticks = busy["ticks_per_packet"].as_f64().map(|ticks| (ticks, TICKS));
-    ticks.or_else(|| Some((busy["nanoseconds_per_packet"].as_f64()?, "ns of CPU")))
-}
-
-/// What a document found, in a line.
-fn told(document: &Document) -> String {
-    let trials = document.quiver.as_ref().map_or(&[][..], |extension| &extension.trials);
-    let limited = trials.iter().filter(|trial| trial.is_limited_by_generator).count();
-    let limited = if limited > 0 { format!(", {limited} limited by the generator") } else { String::new() };
-    let figures = document.quiver.as_ref().map_or(&[][..], |extension| &extension.figures);
-    let shares = figures.iter().any(|figure| figure.name == OVERSUBSCRIBED);
-    let limited = if shares { format!(", oversubscribed{limited}") } else { limited };
-    let cost = cost(document).map(|(cost, unit)| format!(", {cost:.0} {unit} a packet"));
-    let found = match headline(document) {
-        Some((name, value, unit)) if value >= 1e6 => format!("{name} {:.3} M{unit}", value / 1e6),
-        Some((name, value, unit)) if value < 100.0 => format!("{name} {value:.3} {unit}"),
-        Some((name, value, unit)) => format!("{name} {value:.0} {unit}"),
-        None if document.passed => endured(document).unwrap_or_else(|| "done".into()),
-        None => format!("failed: {}", document.message),
-    };
-    format!("{found}; {} trials{limited}{}", trials.len(), cost.unwrap_or_default())
-}
-
-/// Which series of an endurance test went one way, and how fast.
-fn endured(document: &Document) -> Option<String> {
-    let figures = &document.quiver.as_ref()?.figures;
-    let find = |name: &str| figures.iter().find(|figure| figure.name == name);
-    let (trials, lost) = (find("endured_trials")?.value.get(), find("endured_lost")?.value.get());
-    let drifting = figures.iter().filter(|figure| figure.value.get() > 0.0);
-    let drifting = drifting.filter_map(|figure| figure.name.strip_suffix("_drifts"));
-    let drifts: Vec<String> = drifting
-        .filter_map(|name| {
-            let by = ["rise", "fall"].iter().find_map(|way| Some((way, find(&format!("{name}_{way}"))?)));
-            by.map(|(way, figure)| format!("{name} {way}s by {:.3} {}", figure.value.get(), figure.unit))
-        })
-        .collect();
-    let drifts = if drifts.is_empty() { "all is steady".into() } else { drifts.join(", ") };
-    Some(format!("endured, {trials} trials, {lost} packets lost, {drifts}"))
-}
-
 impl Summary {
     fn tell(self, json: bool) -> ExitCode {
         let Summary { ran, failed, skipped, ratios, unsent, is_interrupted } = self;
@@ -341,89 +292,12 @@ impl Summary {
             let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "unsent": unsent, "interrupted": is_interrupted});
             show::print(format_args!("{all:#}"));
         }
-        for (why, cases) in &skipped {
-            show::say(format_args!("skipped {cases}: {why}"));
-        }
         let end = if is_interrupted { "; interrupted" } else { "" };
         let not_stored = if unsent > 0 { format!(", {unsent} not stored") } else { String::new() };
         show::say(format_args!("{} measured, {failed} failed{not_stored}{end}", ran.len()));
         match failed + unsent == 0 && !ran.is_empty() && !is_interrupted {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
-        }
-    }
-}
-
-/// What is going on: a bar on a terminal, lines elsewhere.
-struct Display {
-    bar: Option<ProgressBar>,
-    /// When progress is to be told next.
-    due: std::cell::Cell<Instant>,
-}
-
-impl Display {
-    fn new(cases: usize) -> Display {
-        let bar = stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(cases as u64);
-            let style = ProgressStyle::with_template("{spinner} [{bar:20}] {pos}/{len} {wide_msg}");
-            if let Ok(style) = style {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
-        Display { bar, due: std::cell::Cell::new(Instant::now()) }
-    }
-
-    fn begin(&self, name: &str) {
-        self.due.set(Instant::now() + TOLD_AFTER);
-        match &self.bar {
-            Some(bar) => bar.set_message(format!("{name}: starting")),
-            None => show::say(format_args!("{name} ...")),
-        }
-    }
-
-    /// Bounds, and time to go.
-    fn show(&self, name: &str, progress: &Progress) {
-        let bounds: Vec<_> = progress
-            .bounds
-            .iter()
-            .map(|bounds| {
-                let load = |load: Option<quiver_search::Load>| {
-                    load.map_or("?".into(), |load| format!("{:.3}", load.pps() / 1e6))
-                };
-                format!("{} {} to {} Mpps each way", bounds.name, load(bounds.lower), load(bounds.upper))
-            })
-            .collect();
-        let to_go = progress.remaining.map_or(String::new(), |time| format!(", about {:.0} s to go", time.seconds()));
-        let bounds: String = bounds.iter().map(|bounds| format!(", {bounds}")).collect();
-        let line = format!("{name}: {} trials{bounds}{to_go}", progress.trials);
-        match &self.bar {
-            Some(bar) => bar.set_message(line),
-            None if self.due.get() <= Instant::now() => {
-                self.due.set(Instant::now() + TOLD_EVERY);
-                show::say(line);
-            }
-            None => {}
-        }
-    }
-
-    fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| show::say(line)),
-            None => show::say(line),
-        }
-    }
-
-    fn advance(&self) {
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
         }
     }
 }

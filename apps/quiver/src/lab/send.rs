@@ -23,8 +23,14 @@ pub struct Send {
 
 pub fn run(send: &Send) -> Result<(), LabError> {
     let from = send.from.clone().unwrap_or_else(default_unsent);
+    let to = Results::open(&send.to, &from)?;
+    // The folder by default is made when something is kept there.
+    if send.from.is_none() && !from.exists() {
+        show::say(format_args!("0 sent: nothing was kept in {}", from.display()));
+        return Ok(());
+    }
     let (mut stored, mut failed) = (0, 0);
-    for sent in Results::open(&send.to, &from)?.send(&from) {
+    for sent in to.send(&from)? {
         match sent {
             Sent::Stored { to, .. } => {
                 stored += 1;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use quiver_suite::{Case, Lack, Machine};
-use quiver_testbed::{Place, Testbed, Topology};
+use quiver_suite::{Case, Lack, Machine, Part};
+use quiver_testbed::{Place, Reach, Testbed, Topology};
 
 use super::LabError;
 
@@ -29,5 +29,10 @@ pub fn lacking(case: &Case, testbed: &Testbed) -> Vec<Lack> {
     let cores = testbed.devices.iter().map(|Place { cores, .. }| cores.len() + 1).min().unwrap_or(0);
     let memory = hosts().filter_map(|host| host.memory_gib).min().map(u64::from);
     let memory_gib = memory.unwrap_or_else(|| if testbed.links.is_empty() { super::memory_gib() } else { u64::MAX });
-    case.needs().lacking(Machine { cores, memory_gib, has_program: &has_program })
+    // What kernels of other hosts have, they tell when they are reached.
+    let has_part = |part| match part {
+        Part::OwnPackets => false,
+        part => hosts().any(|host| host.reach != Reach::Here) || super::has_part(part),
+    };
+    case.needs().lacking(Machine { cores, memory_gib, has_program: &has_program, has_part: &has_part })
 }

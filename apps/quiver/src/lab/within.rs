@@ -7,17 +7,14 @@
 use std::ffi::OsString;
 use std::io;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid};
+use quiver_stop::{Asked, Stop, output_of};
 
 /// Tells a run the process that started it.
 const PARENT: &str = "QUIVER_LAB_PARENT";
-/// How often it is looked whether the user ends it.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Has a run that another command started end with it. Called before anything is made.
 pub fn end_with_parent() -> io::Result<()> {
@@ -33,23 +30,9 @@ pub fn end_with_parent() -> io::Result<()> {
 }
 
 /// Starts a run with these arguments, waits for its end, and returns what it said. If the user wants to stop, it is told.
-pub fn run(arguments: impl IntoIterator<Item = OsString>, stop: &AtomicBool) -> io::Result<Output> {
+pub fn run(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> io::Result<Output> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["lab", "run"]).args(arguments).env(PARENT, std::process::id().to_string());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (id, has_ended) = (Pid::from_raw(child.id().cast_signed()), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !has_ended.load(Relaxed) {
-                if stop.load(Relaxed) {
-                    let _ = kill(id, Signal::SIGTERM);
-                    return;
-                }
-                std::thread::sleep(LOOK_EVERY);
-            }
-        });
-        let output = child.wait_with_output();
-        has_ended.store(true, Relaxed);
-        output
-    })
+    output_of(child, Asked::Process, stop)
 }

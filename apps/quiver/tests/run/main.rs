@@ -29,7 +29,7 @@ fn summary(output: &Output) -> Value {
 }
 
 fn documents(folder: &Path) -> Vec<Document> {
-    Store::new(folder).read().map(|found| found.expect("a valid document").document).collect()
+    Store::new(folder).read().expect("a folder").map(|found| found.expect("a valid document").document).collect()
 }
 
 /// Two cores, where there are two: one for the generator, and one for the device. One test has them at a time.
@@ -65,6 +65,11 @@ fn draw(device: &str, which: &str, number: usize) {
         for trial in &extension.trials {
             // Closed windows and paced streams alike: what is not back is named.
             assert!(!trial.losses.contains_key("unnamed"), "{}: {trial:?}\n{said}", document.test_id);
+            let count = |name: &str| trial.losses.get(name).copied().unwrap_or(0);
+            let others: u64 = ["duplicated", "reordered", "unsent"].into_iter().map(count).sum();
+            let lost = trial.losses.values().sum::<u64>() - others - 2 * count("counted-twice");
+            let missing = trial.sent_packets.saturating_sub(trial.received_packets);
+            assert_eq!(lost, missing, "{}: {trial:?}\n{said}", document.test_id);
         }
         // On a busy machine no load may be good enough; but everything runs, and everybody answers.
         let is_too_slow = document.message.contains("loses more than the goal allows")
@@ -219,7 +224,9 @@ fn what_cannot_run_is_told() {
     assert!(summary(&output)["skipped"].as_array().is_some_and(|skipped| !skipped.is_empty()));
     for wrong in [
         &["--trial", "0", "64b"][..],
+        &["--trial", "1e-9", "64b"],
         &["--endure", "0", "64b"],
+        &["--draw", "0", "64b"],
         &["--trial", "x", "64b"],
         &["--seed", "x", "64b"],
         &["64b and"],

@@ -222,7 +222,7 @@ pub fn documents(folder: &Path) -> Vec<Document> {
     if !folder.exists() {
         return Vec::new();
     }
-    Store::new(folder).read().map(|found| found.expect("a valid document").document).collect()
+    Store::new(folder).read().expect("a folder").map(|found| found.expect("a valid document").document).collect()
 }
 
 /// All processes of the world.

@@ -13,6 +13,7 @@ mod statistics;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use quiver_suite::Part;
 use serde_json::Value;
 
 use crate::ground::Ground;
@@ -76,12 +77,11 @@ fn links(ports: &[String; 2], answer: &str) -> Result<[Value; 2], Error> {
     first.zip(second).map(<[Value; 2]>::from).ok_or_else(foreign)
 }
 
-/// Tags need a module, which the kernel may not have.
+/// Tags need a module, which the kernel may not have: of hosts behind ssh, this is how it is known.
 fn without_vlans(job: &Job<'_>, error: Error) -> Error {
     match &error {
         Error::Refused { command, answer, .. } if command.contains("type vlan") && answer.contains(NO_KIND) => {
-            let what = "a VLAN tag without the kernel's module 8021q";
-            Error::impossible(job, what, "let root run `modprobe 8021q`")
+            Error::impossible(job, "a VLAN tag without the kernel's module 8021q", Part::Vlans.remedy())
         }
         _ => error,
     }

@@ -5,7 +5,7 @@ mod runtime;
 mod startup;
 mod statistics;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use quiver_client::Client;
 use quiver_compat::{Message, Retval};
 use quiver_suite::Side;
-use quiver_suite::field::Pace;
 
 use crate::ground::Ground;
 use crate::growth::Growth;
@@ -26,8 +25,6 @@ use runtime::{Idle, Work};
 
 /// What errors call it.
 const VPP: &str = "vpp";
-/// What its TAP interfaces need of the kernel.
-const VHOST: &str = "/dev/vhost-net";
 /// How long it may take to take its memory and to serve its API.
 const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// How long it is watched without packets.
@@ -76,24 +73,6 @@ pub struct Vpp {
 impl Vpp {
     /// Starts one, and gives it its commands.
     pub fn start(job: &Job<'_>) -> Result<Vpp, Error> {
-        let has_tap = job.ports.iter().any(|port| matches!(port, Port::Tap { .. }));
-        if has_tap && !Path::new(VHOST).exists() {
-            return Err(Error::impossible(
-                job,
-                "VPP's TAP without /dev/vhost-net",
-                "let root run `modprobe vhost_net`",
-            ));
-        }
-        let has_host = job.ports.iter().any(|port| matches!(port, Port::Host { .. }));
-        if has_host && job.case.pace == Pace::Adaptive {
-            let remedy = "pace 'polling', or another driver";
-            return Err(Error::impossible(job, "rx-mode adaptive of VPP's host interfaces", remedy));
-        }
-        let distinct: BTreeSet<_> = job.cpus.iter().collect();
-        if distinct.len() < job.cpus.len() {
-            let remedy = "each of VPP's workers wants one of its own";
-            return Err(Error::impossible(job, "more workers of VPP than cores", remedy));
-        }
         let program = match job.site {
             Some(site) => site.found("vpp", "install FD.io's package vpp")?,
             None => program(job, "vpp", "install FD.io's package vpp, or name the program")?,
@@ -207,7 +186,7 @@ impl Device for Vpp {
 
     /// Watches it without packets afterwards, so that it is known what polling in vain costs.
     fn wait_until_ready(&mut self, within: Duration) -> Result<(), Error> {
-        let start = Instant::now();
+        let mut wait = self.process.wait(within);
         loop {
             let answer = if self.memifs > 0 { self.ask("show memif")? } else { String::new() };
             let flags = answer.lines().filter(|line| line.trim_start().starts_with("flags"));
@@ -215,11 +194,10 @@ impl Device for Vpp {
                 break;
             }
             self.process.check()?;
-            if start.elapsed() > within {
-                let (awaited, seconds) = ("the connection of its ports".to_owned(), within.as_secs());
-                return Err(Error::NotReady { device: VPP, awaited, seconds, said: answer });
+            if wait.is_over() {
+                return Err(self.process.not_ready("the connection of its ports", &wait, answer));
             }
-            std::thread::sleep(Duration::from_millis(5));
+            wait.sleep(Duration::from_millis(5));
         }
         self.nodes()?;
         let before = self.waited();
@@ -278,8 +256,8 @@ fn clock(answer: &str) -> Option<f64> {
 /// Connects to its API, which is there some time after the process.
 fn connect(process: &mut Process, api: &Path) -> Result<Client, Error> {
     let mut client = None;
-    process.wait_until("its API", FIRST_ANSWER_WITHIN, |_| {
-        Ok(match Client::connect(api, "quiver-lab") {
+    process.wait_until("its API", FIRST_ANSWER_WITHIN, |process| {
+        Ok(match process.client(api) {
             Ok(connected) => {
                 client = Some(connected);
                 Progress::Done

@@ -5,6 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use quiver_device::{Job, Port, start};
 use quiver_netns::{Namespace, World, run, veth};
+use quiver_stop::Stop;
 use quiver_suite::field::Function;
 use quiver_suite::{Case, LINK_LENGTH, Traffic};
 
@@ -41,7 +42,8 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
     }
     let folder = tempfile::tempdir()?;
     let ports = [0, 1].map(|at| Port::Host { namespace: Some(&middle), name: format!("port{at}") });
-    let job = Job { case, ports, cpus: crate::cpus(), folder: folder.path(), program: None, site: None, place: (0, 1) };
+    let (cpus, stop) = (crate::cpus(), &Stop::default());
+    let job = Job { case, ports, cpus, folder: folder.path(), program: None, site: None, place: (0, 1), stop };
     let mut device = start(&job)?;
     device.wait_until_ready(Duration::from_secs(60))?;
     let before = device.usage()?;

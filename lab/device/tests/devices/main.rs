@@ -9,11 +9,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use ends::Ends;
 use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_device::{Device, Error, Job, start};
 use quiver_netns::{World, enter, find};
+use quiver_stop::Stop;
 use quiver_suite::Case;
 use quiver_suite::field::{Device as Name, Function, Word as _};
 
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let own = [
         Trial::test("a program that is missing is named", missing),
         Trial::test("a device that dies says its last words", dies),
+        Trial::test("a device that hangs in its start is not waited for when the run is to end", hangs),
         Trial::test("a device does not outlive its value", dropped),
     ];
     libtest_mimic::run(&arguments, memif.chain(hosts).chain(own).collect()).exit_code()
@@ -110,6 +114,7 @@ fn over_memif(case: &Case) -> Result<(), Failed> {
         program: None,
         site: None,
         place: (0, 1),
+        stop: &Stop::default(),
     };
     let mut device = start(&job)?;
     let mut wires = ends.connect(&mut *device)?;
@@ -151,7 +156,7 @@ fn processes_with(folder: &Path) -> Vec<PathBuf> {
     processes.filter(names).collect()
 }
 
-fn job_with(case: &Case, program: PathBuf) -> Result<Box<dyn Device>, (Error, PathBuf)> {
+fn job_with(case: &Case, program: PathBuf, stop: &Stop) -> Result<Box<dyn Device>, (Error, PathBuf)> {
     let folder = tempfile::tempdir().expect("a folder");
     let ends = Ends::listen(folder.path()).expect("sockets");
     let job = Job {
@@ -162,6 +167,7 @@ fn job_with(case: &Case, program: PathBuf) -> Result<Box<dyn Device>, (Error, Pa
         program: Some(program),
         site: None,
         place: (0, 1),
+        stop,
     };
     start(&job).map_err(|error| (error, folder.path().to_owned()))
 }
@@ -170,8 +176,37 @@ const CROSS_CONNECT: &str = "function: l2xc, driver: memif, frame: 64";
 
 fn missing() -> Result<(), Failed> {
     for device in [Name::Quiver, Name::Vpp, Name::Testpmd] {
-        let (error, _) = job_with(&case(device, CROSS_CONNECT), "/nowhere/at-all".into()).err().ok_or("it started")?;
+        let (error, _) = job_with(&case(device, CROSS_CONNECT), "/nowhere/at-all".into(), &Stop::default())
+            .err()
+            .ok_or("it started")?;
         assert!(matches!(&error, Error::Missing { program, .. } if program == "/nowhere/at-all"), "{error}");
+    }
+    Ok(())
+}
+
+/// Its start may take a minute, but a moment only once the run is to end.
+fn hangs() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let script = folder.path().join("device");
+    fs::write(&script, "#!/bin/sh\ntouch \"$0.began\"\nexec sleep 1000\n")?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    for device in [Name::Quiver, Name::Vpp, Name::Testpmd] {
+        let (stop, began) = (Stop::default(), folder.path().join("device.began"));
+        let (error, heeded) = std::thread::scope(|scope| {
+            let started = scope.spawn(|| job_with(&case(device, CROSS_CONNECT), script.clone(), &stop).err());
+            while !began.exists() && !started.is_finished() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert!(!started.is_finished(), "{device:?} does not wait");
+            stop.flag().store(true, Ordering::Relaxed);
+            let set = Instant::now();
+            (started.join().expect("no panic"), set.elapsed())
+        });
+        let (error, _) = error.ok_or("it started")?;
+        assert!(matches!(&error, Error::NotReady { .. }), "{error}");
+        // Far from the twenty seconds that the shortest start may take, on a busy machine, too.
+        assert!(heeded < Duration::from_secs(10), "{device:?}: {heeded:?}");
+        fs::remove_file(&began)?;
     }
     Ok(())
 }
@@ -182,7 +217,8 @@ fn dies() -> Result<(), Failed> {
     fs::write(&script, "#!/bin/sh\necho no luck today\nexit 3\n")?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     for device in [Name::Quiver, Name::Vpp, Name::Testpmd] {
-        let (error, _) = job_with(&case(device, CROSS_CONNECT), script.clone()).err().ok_or("it started")?;
+        let (error, _) =
+            job_with(&case(device, CROSS_CONNECT), script.clone(), &Stop::default()).err().ok_or("it started")?;
         assert!(error.to_string().contains("no luck today"), "{error}");
         assert!(matches!(&error, Error::Ended { status, .. } if status.code() == Some(3)), "{error}");
     }
@@ -205,6 +241,7 @@ fn dropped() -> Result<(), Failed> {
         program: None,
         site: None,
         place: (0, 1),
+        stop: &Stop::default(),
     };
     let device = start(&job)?;
     assert_eq!(processes_with(folder.path()).len(), 1);

@@ -13,7 +13,7 @@ use quiver_device::Port;
 use quiver_generator::Link;
 use quiver_netns::Namespace;
 use quiver_suite::field::{Device, Driver};
-use quiver_suite::{Case, Traffic};
+use quiver_suite::{Case, Lack, Part, Traffic};
 
 use crate::{Error, Place};
 
@@ -70,10 +70,7 @@ pub(crate) fn links<'run>(case: &Case, place: &'run Place, folder: &Path) -> Res
         (Driver::Veth, _) => Box::new(veth::Veth::new(place.world()?)?),
         (Driver::Tap, Device::Linux) => Box::new(tap::OfGenerator::new(place.world()?)?),
         (Driver::Tap, _) => Box::new(tap::OfDevice::new(place.world()?)?),
-        (Driver::Pg, _) => {
-            let lacks = "devices are not told yet to make their packets themselves: choose cases of another driver";
-            return Err(Error::Lacking(lacks.into()));
-        }
+        (Driver::Pg, _) => return Err(Error::Lacking(Lack::Part(Part::OwnPackets).to_string())),
     })
 }
 
