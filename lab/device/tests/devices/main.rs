@@ -247,7 +247,8 @@ fn dropped() -> Result<(), Failed> {
     assert_eq!(processes_with(folder.path()).len(), 1);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let _device = device;
-        panic!("on purpose");
+        // A panic that says nothing: whoever looks for one in the tests' output finds none that is meant.
+        std::panic::resume_unwind(Box::new("on purpose"));
     }));
     assert!(panicked.is_err());
     assert!(processes_with(folder.path()).is_empty());
