@@ -7,7 +7,8 @@ setsid -- "$@" 3<&- &
 child=$!
 (
     while read -r _ <&3; do :; done
-    kill -s TERM -- -$child 2>/dev/null || exit 0
+    # It may be that it has no session of its own yet.
+    kill -s TERM -- -$child 2>/dev/null || kill -s TERM $child 2>/dev/null || exit 0
     # A tenth of a second a step, until nothing of the session is left.
     step=0
     while [ $step -lt $((grace * 10)) ] && kill -s 0 -- -$child 2>/dev/null; do

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Trial::test("whom_ssh_does_not_reach_is_named", move || is_unreachable(&nobody))
             .with_ignored_flag(server.is_err()),
     );
+    trials.push(Trial::test("what_is_stopped_before_it_has_begun_ends", ends_before_it_begins));
     let conclusion = libtest_mimic::run(&arguments, trials);
     drop(server);
     conclusion.exit_code()
@@ -163,6 +164,28 @@ fn nothing_stays_behind(shell: &Shell) -> Result<(), Failed> {
     is_gone(deaf_pid)?;
     let left = shell.run(&sh("sleep 1000 >/dev/null 2>&1 & echo $!"), LIMIT)?;
     is_gone(left.output.trim().parse()?)
+}
+
+/// The guard's input ends while its command has no session yet: here that takes half a second.
+fn ends_before_it_begins() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let slow = folder.path().join("setsid");
+    let setsid = find("setsid").ok_or("setsid is missing: install util-linux")?;
+    fs::write(&slow, format!("#!/bin/sh\nsleep 0.5\nexec {} \"$@\"\n", setsid.display()))?;
+    fs::set_permissions(&slow, fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH")?);
+    let mut guard = process::Command::new("sh");
+    guard.args(["-c", include_str!("../src/guard.sh"), "guard", "3", "sleep", "1000"]).env("PATH", path);
+    let mut guard = guard.stdin(process::Stdio::null()).spawn()?;
+    let until = Instant::now() + LIMIT;
+    while guard.try_wait()?.is_none() {
+        if Instant::now() > until {
+            guard.kill()?;
+            return Err("its command runs on".into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 fn ends_are_seen(shell: &Shell) -> Result<(), Failed> {
