@@ -8,6 +8,7 @@
 
 use crate::isa::{Isa, Lanes, Mask16};
 use quiver_stats::{Block, Segment, Target, Vector};
+use quiver_table::in_huge_pages;
 use std::sync::{Arc, OnceLock};
 
 pub use quiver_stats::{Cell, Counter, Pair};
@@ -61,8 +62,7 @@ impl<C: Cell> Row<C> {
     fn grow(&self, capacity: u32) {
         let Some(last) = capacity.checked_sub(self.shown.len() as u32 + 1) else { return };
         for segment in 0..=place(last).0.min(SEGMENTS - 1) {
-            self.beyond[segment]
-                .get_or_init(|| (0..1usize << (segment as u32 + FIRST_BITS)).map(|_| C::default()).collect());
+            self.beyond[segment].get_or_init(|| in_huge_pages(1 << (segment as u32 + FIRST_BITS), |_| C::default()));
         }
     }
     /// Asks for the line of a counter to be brought near.

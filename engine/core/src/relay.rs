@@ -7,7 +7,7 @@
 use crate::aside::{Aside, FlowOf};
 use crate::buffer::Pool;
 use crate::isa::{Isa, Kernel, Lanes, Level, Mask16};
-use crate::stage::{Body, Columns, Header, PacketLanes};
+use crate::stage::{AHEAD, Body, Columns, Header, PacketLanes};
 use crate::tx::{Ports, TxContext};
 use quiver_table::simulation::seam;
 
@@ -262,8 +262,8 @@ impl<B: Body> Kernel for RelayLoop<'_, B> {
         let len = relay.len();
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
-            let first = if base == 0 { 0 } else { base + 32 };
-            for i in first..(base + 48).min(len) {
+            let first = if base == 0 { 0 } else { base + AHEAD };
+            for i in first..(base + AHEAD + 16).min(len) {
                 body.ahead(relay.window(i, B::BACK), interface);
             }
             let mut p = relay.lanes(isa, base, interface, &body);

@@ -28,6 +28,7 @@ pub use epoch::{Domain, Guard, Reader};
 pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6Config, Lpm6View, Lpm6Writer};
+pub use memory::in_huge_pages;
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;

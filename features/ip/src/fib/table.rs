@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot, Traffic};
-use quiver_table::PrefixMap;
+use quiver_table::{PrefixMap, in_huge_pages};
 use quiver_wire::Prefix;
 
 use super::path::{Source, TableId};
@@ -117,7 +117,7 @@ impl Counted {
             if route as usize == capacity {
                 self.groups.update(|groups| {
                     let group = |i| groups.get(i).map_or(0, |group: &AtomicU32| group.load(Relaxed));
-                    (0..capacity * 2).map(|i| AtomicU32::new(group(i))).collect()
+                    in_huge_pages(capacity * 2, |i| AtomicU32::new(group(i)))
                 });
             }
             self.used += 1;

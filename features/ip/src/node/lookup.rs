@@ -14,7 +14,6 @@ use quiver_engine::{
 use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::{GroupRow, GroupRows};
-use crate::fib::table::CountedView;
 use crate::fields::{self, BACK};
 use crate::flow;
 use crate::ingress::{Ingress, TableView};
@@ -33,6 +32,9 @@ arcs! {
         LinkGroup => drop "link-layer-broadcast",
     }
 }
+
+/// Packets whose destinations are kept while what a lookup needs is fetched: a power of two.
+const RECENT: usize = 64;
 
 /// The stage.
 #[derive(Clone)]
@@ -55,8 +57,8 @@ pub struct LookupBody<'f> {
     /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
     leaves: Cell<[u32; 16]>,
     row: Cell<Option<&'f Row>>,
-    /// Destinations of the last sixteen packets looked at ahead, and how many there were.
-    recent: [Cell<u32>; 16],
+    /// Destinations of the last packets looked at ahead, and how many there were.
+    recent: [Cell<u32>; RECENT],
     looked: Cell<usize>,
     /// The interface that was looked at ahead last, and its table.
     ahead: Cell<(u16, Option<&'f TableView>)>,
@@ -77,7 +79,7 @@ impl Stage for Ip4Lookup {
             guard,
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
-            recent: [const { Cell::new(0) }; 16],
+            recent: [const { Cell::new(0) }; RECENT],
             looked: Cell::new(0),
             ahead: Cell::new((0, ingress.table(ingress.word(0)))),
             worker: self.worker,
@@ -251,20 +253,27 @@ impl Body for LookupBody<'_> {
         }
         let (_, Some(table)) = self.ahead.get() else { return };
         let destination = u32::from_be_bytes([window[30], window[31], window[32], window[33]]);
-        table.lpm.prefetch(destination);
-        if let Some(counted) = &table.counted {
-            self.fetch_counters(table, counted, destination);
+        match table.lpm.is_large() {
+            true => self.fetch(table, destination),
+            // It is near by, but for the blocks.
+            false => table.lpm.prefetch(destination),
         }
     }
 }
 
 impl LookupBody<'_> {
-    /// The leaf of a packet that was looked at sixteen packets ago is near by now: its group and counter come next.
+    /// Fetches what a lookup will read, one step after the other: the root's word; of the packet sixteen before, whose word is
+    /// near by then, the block; of that another sixteen before, the group and counter of its route.
     #[inline(always)]
-    fn fetch_counters(&self, table: &TableView, counted: &CountedView, destination: u32) {
-        let at = self.looked.get() % 16;
+    fn fetch(&self, table: &TableView, destination: u32) {
+        let at = self.looked.get();
         self.looked.set(at + 1);
-        let route = table.lpm.lookup(self.guard, self.recent[at].replace(destination));
+        self.recent[at % RECENT].set(destination);
+        let before = |packets: usize| self.recent[at.wrapping_sub(packets) % RECENT].get();
+        table.lpm.prefetch_root(destination);
+        table.lpm.prefetch(before(16));
+        let Some(counted) = &table.counted else { return };
+        let route = table.lpm.lookup(self.guard, before(32));
         if let Some(group) = counted.groups.read(self.guard).get(route as usize) {
             quiver_engine::isa::prefetch(group);
         }
