@@ -78,8 +78,8 @@ impl Caller {
     /// The events that have come.
     pub fn events<E: Message>(&mut self) -> Vec<E> {
         self.work();
-        // client_index and pid.
-        self.take::<E>().iter().map(|bytes| E::take(&mut Input::new(&bytes[8..])).expect("an event")).collect()
+        let header = E::HEADER.size();
+        self.take::<E>().iter().map(|bytes| E::take(&mut Input::new(&bytes[header..])).expect("an event")).collect()
     }
     /// Whether the daemon has ended the connection.
     pub fn has_ended(&mut self) -> bool {

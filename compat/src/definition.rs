@@ -168,6 +168,8 @@ pub enum Header {
     Details,
     /// Who asked to be told, and a number of theirs.
     Event,
+    /// Who asked to be told, for once.
+    Told,
     /// Nothing.
     Bare,
 }
@@ -180,6 +182,7 @@ impl Header {
             Header::Reply => &[("u32", "context"), ("i32", "retval")],
             Header::Details => &[("u32", "context")],
             Header::Event => &[("u32", "client_index"), ("u32", "pid")],
+            Header::Told => &[("u32", "client_index")],
             Header::Bare => &[],
         };
         let field = |(of, name): &(&str, &str)| Field { name: (*name).into(), of: Type::base(of), shape: Shape::One };

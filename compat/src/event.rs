@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use quiver_control::Signal;
 
 use crate::api::MessageId;
+use crate::definition::Header;
 use crate::message::Message;
 
 /// Bytes of events that may wait for a client. Who does not read for so long has lost track, and is better told so by the
@@ -121,14 +122,16 @@ impl<E> Subscribers<E> {
     pub fn is_empty(&self) -> bool {
         self.clients.borrow().iter().all(|(client, _)| client.strong_count() == 0)
     }
-    /// Tells all of them what `put` writes.
-    fn tell_all(&self, put: impl Fn(&mut Vec<u8>)) {
+    /// Tells all of them what `put` writes behind a header.
+    fn tell_all(&self, header: Header, put: impl Fn(&mut Vec<u8>)) {
         for (client, pid) in self.clients.borrow().iter() {
             if let Some(client) = client.upgrade().map(Client) {
                 client.tell(|out| {
                     self.id.frame(out, |out| {
                         out.extend(client.index().to_be_bytes());
-                        out.extend(pid.to_be_bytes());
+                        if header != Header::Told {
+                            out.extend(pid.to_be_bytes());
+                        }
                         put(out);
                     })
                 });
@@ -140,13 +143,13 @@ impl<E> Subscribers<E> {
 impl<E: Message> Subscribers<E> {
     /// Tells all of them.
     pub fn tell(&self, event: &E) {
-        self.tell_all(|out| event.put(out));
+        self.tell_all(E::HEADER, |out| event.put(out));
     }
 }
 
 impl Subscribers<Raw> {
     /// Tells all of them the bytes of its fields.
     pub fn tell_raw(&self, fields: &[u8]) {
-        self.tell_all(|out| out.extend(fields));
+        self.tell_all(Header::Event, |out| out.extend(fields));
     }
 }

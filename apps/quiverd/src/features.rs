@@ -11,9 +11,12 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_handoff::register(control)?;
     quiver_bridge::register(control)?;
     quiver_vlan::register(control)?;
+    quiver_p2p_ethernet::register(control)?;
     quiver_ip::register(control)?;
     quiver_vlan::product::register(control);
+    quiver_l3xc::register(control)?;
     quiver_neighbor::register(control)?;
+    quiver_arping::register(control);
     quiver_icmp::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

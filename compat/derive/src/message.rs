@@ -31,14 +31,14 @@ fn attribute(input: &DeriveInput) -> Result<Attribute, Error> {
                     parenthesized!(inside in meta.input);
                     events.extend(Punctuated::<Type, Token![,]>::parse_terminated(&inside)?);
                 }
-                "request" | "dump" | "stream" | "reply" | "details" | "addressed" | "event" | "bare"
+                "request" | "dump" | "stream" | "reply" | "details" | "addressed" | "event" | "told" | "bare"
                     if role.is_none() =>
                 {
                     role = Some(meta.path.require_ident()?.clone());
                 }
                 _ => {
                     return Err(meta.error(
-                        "expected one of request, dump, stream, reply, details, addressed, event and bare; then \
+                        "expected one of request, dump, stream, reply, details, addressed, event, told and bare; then \
                         reply = Type, details = Type, events(Type, ...), name = \"...\"",
                     ));
                 }
@@ -59,6 +59,7 @@ fn defaults(input: &DeriveInput) -> Result<Vec<Tokens>, Error> {
         let (Some(attribute), Some(ident)) = (attribute, &field.ident) else { continue };
         let value = match attribute.parse_args::<Lit>()? {
             Lit::Int(number) => number.base10_digits().to_owned(),
+            Lit::Float(number) => number.base10_digits().to_owned(),
             Lit::Bool(word) => word.value.to_string(),
             other => return Err(Error::new_spanned(other, "expected a number, true or false")),
         };
@@ -82,6 +83,7 @@ pub fn derive(input: &DeriveInput) -> Result<Tokens, Error> {
         "reply" => quote!(Reply),
         "details" => quote!(Details),
         "event" => quote!(Event),
+        "told" => quote!(Told),
         _ => quote!(Bare),
     };
     let service = match role.to_string().as_str() {

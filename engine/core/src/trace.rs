@@ -1,6 +1,7 @@
 //! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words.
 
 use crate::buffer::Flags;
+use crate::capture::Filter;
 use crate::frame::Frame;
 use crate::graph::{Context, NodeId};
 
@@ -37,11 +38,19 @@ pub struct Record {
 /// Puts a record into words, a line for each fact.
 pub type Describe = std::rc::Rc<dyn Fn(&Record) -> String>;
 
+/// What is still to be chosen of the packets that come to a node.
+struct Armed {
+    node: NodeId,
+    left: u32,
+    /// Those that are meant; without it, all.
+    filter: Option<Filter>,
+}
+
 /// A worker's tracer.
 #[derive(Default)]
 pub(crate) struct Tracer {
     /// Packets still to be chosen, by node.
-    armed: Vec<(NodeId, u32)>,
+    armed: Vec<Armed>,
     packets: u32,
     /// Records that are still without their arc are the last ones.
     records: Vec<Record>,
@@ -49,11 +58,11 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Chooses the next `count` packets that come to a node.
-    pub fn arm(&mut self, node: NodeId, count: u32) {
-        match self.armed.iter_mut().find(|(n, _)| *n == node) {
-            Some((_, left)) => *left = left.saturating_add(count),
-            None => self.armed.push((node, count)),
+    /// Chooses the next `count` packets that come to a node, of those that the filter takes.
+    pub fn arm(&mut self, node: NodeId, count: u32, filter: Option<Filter>) {
+        match self.armed.iter_mut().find(|armed| armed.node == node) {
+            Some(armed) => (armed.left, armed.filter) = (armed.left.saturating_add(count), filter),
+            None => self.armed.push(Armed { node, left: count, filter }),
         }
     }
     /// Whether packets are yet to be chosen.
@@ -76,18 +85,21 @@ impl Tracer {
     }
     #[cold]
     fn look(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {
-        if let Some(place) = self.armed.iter().position(|(node, _)| *node == at) {
-            let n = frame.len().min(self.armed[place].1 as usize);
-            for i in 0..n {
-                if frame.flags(i).has(Flags::TRACED) {
+        if let Some(armed) = self.armed.iter_mut().find(|armed| armed.node == at) {
+            for i in 0..frame.len() {
+                if armed.left == 0 {
+                    break;
+                }
+                let is_meant = armed.filter.as_ref().is_none_or(|filter| filter(frame.bytes(cx.pool, i)));
+                if frame.flags(i).has(Flags::TRACED) || !is_meant {
                     continue;
                 }
+                armed.left -= 1;
                 frame.set_flag(i, Flags::TRACED);
                 cx.pool.header_mut(frame.buffer[i]).trace = self.packets << 8 | cx.worker as u32 & 0xff;
                 self.packets += 1;
             }
-            self.armed[place].1 -= n as u32;
-            self.armed.retain(|(_, left)| *left > 0);
+            self.armed.retain(|armed| armed.left > 0);
         }
         self.open.clear();
         for i in 0..frame.len() {

@@ -1,7 +1,7 @@
 //! A worker is a value with [`turn`](Worker::turn); a thread is one way of calling it, a simulation another.
 
 use crate::buffer::{Packet, Pool};
-use crate::capture::Capture;
+use crate::capture::{Capture, Filter};
 use crate::counters::{Counter, Row};
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
@@ -311,8 +311,8 @@ impl Worker {
     pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u16) -> Option<(&mut Q, &mut Pool)> {
         Some((self.ports.queue_mut(interface)?, &mut self.pool))
     }
-    pub(crate) fn trace_arm(&mut self, node: NodeId, count: u32) {
-        self.graph.tracer.arm(node, count);
+    pub(crate) fn trace_arm(&mut self, node: NodeId, count: u32, filter: Option<Filter>) {
+        self.graph.tracer.arm(node, count, filter);
     }
     pub(crate) fn trace_clear(&mut self) {
         self.graph.tracer.clear();

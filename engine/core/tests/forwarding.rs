@@ -118,7 +118,7 @@ fn nodes_and_product_agree(level: Level) {
 
 fn traced_packets_show_the_nodes_they_passed(level: Level) {
     let mut bench = bench(level, true);
-    bench.dataplane.trace(bench.input, 2);
+    bench.dataplane.trace(bench.input, 2, None);
     bench.receive(&packets(9000));
     let mut answer = Box::pin(bench.dataplane.trace_records());
     bench.worker.turn(0);

@@ -1,5 +1,6 @@
 //! ICMP for IPv4 (RFC 792).
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, big_endian::U16};
+use crate::IcmpHeader;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The type of an ICMP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -49,28 +50,10 @@ pub mod time_exceeded {
     pub const REASSEMBLY: u8 = 1;
 }
 
-/// The first eight bytes of every ICMP message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct Icmp4Header {
-    /// What the message is.
-    pub kind: Icmp4Type,
-    /// What exactly.
-    pub code: u8,
-    /// Over the whole message.
-    pub checksum: U16,
-    /// In an echo: whose. Else unused, but for a parameter problem's pointer in the first byte.
-    pub identifier: U16,
-    /// In an echo: which. In "fragmentation needed": the next hop's MTU (RFC 1191, 4).
-    pub sequence: U16,
-}
+/// The first eight bytes of every ICMP message for IPv4.
+pub type Icmp4Header = IcmpHeader<Icmp4Type>;
 
 impl Icmp4Header {
-    /// A header of type and code with the other fields zero.
-    pub fn new(kind: Icmp4Type, code: u8) -> Icmp4Header {
-        Icmp4Header { kind, code, checksum: U16::ZERO, identifier: U16::ZERO, sequence: U16::ZERO }
-    }
-
     /// "Fragmentation needed": `mtu` is what the next hop takes (RFC 1191, 4).
     pub fn fragmentation_needed(mtu: u16) -> Icmp4Header {
         let header = Self::new(Icmp4Type::UNREACHABLE, unreachable::FRAGMENTATION_NEEDED);

@@ -1,13 +1,15 @@
 //! Fuzz targets of this room: no bytes and no text make it panic or contradict itself. How to run: fuzz/README.md.
 use quiver_wire::checksum;
+use quiver_wire::ip6::{self, Options6};
+use quiver_wire::nd::{self, NdOptions, NeighborMessage};
 use quiver_wire::offload::VirtioNetHeaderMergeable;
 use quiver_wire::options::Options;
 use quiver_wire::segment::Segments;
 use quiver_wire::vlan::TaggedFrame;
 use quiver_wire::{
-    ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, InterfaceAddress, Ip4Header, Ip6Header, IpFamily,
-    IpHeader, IpProtocol, MacAddress, Prefix, TcpFlags, TcpHeader, UdpHeader, UnicastMac, V4, V6, VirtioNetHeader,
-    VlanId, VlanTag,
+    ArpPacket, EtherType, EthernetHeader, Header, Icmp4Header, Icmp6Header, InterfaceAddress, Ip4Header, Ip6Header,
+    IpFamily, IpHeader, IpProtocol, MacAddress, Prefix, TcpFlags, TcpHeader, UdpHeader, UnicastMac, V4, V6,
+    VirtioNetHeader, VlanId, VlanTag,
 };
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -22,6 +24,11 @@ fn headers() {
         layout::<Ip4Header>(bytes);
         layout::<Ip6Header>(bytes);
         layout::<Icmp4Header>(bytes);
+        layout::<Icmp6Header>(bytes);
+        layout::<NeighborMessage>(bytes);
+        layout::<nd::RouterAdvertisement>(bytes);
+        layout::<nd::Redirect>(bytes);
+        layout::<nd::PrefixOption>(bytes);
         layout::<UdpHeader>(bytes);
         layout::<TcpHeader>(bytes);
         layout::<VirtioNetHeader>(bytes);
@@ -39,6 +46,8 @@ fn headers() {
             assert_eq!(options.len() + payload.len(), rest.len());
         }
         walk(bytes);
+        extensions(bytes);
+        discovery(bytes);
         complete(bytes);
         sum(bytes);
         family::<V4>(bytes);
@@ -80,6 +89,36 @@ fn walk(bytes: &[u8]) {
         assert_eq!(bytes[option.offset], option.kind);
     }
     assert!(end <= bytes.len());
+}
+
+/// Extension headers lie within the packet; options of IPv6 do not overlap.
+fn extensions(bytes: &[u8]) {
+    if let Some((header, rest)) = Ip6Header::parse(bytes)
+        && let Some(upper) = ip6::upper(header.next_header, rest)
+    {
+        assert!(upper.offset <= rest.len() && upper.pointer < 40 + upper.offset);
+        assert_eq!(bytes[upper.pointer], upper.protocol.0);
+        assert!(upper.fragment.is_none() || upper.offset >= 8);
+    }
+    let mut end = 0;
+    for option in Options6::new(bytes).map_while(Result::ok) {
+        assert!(option.offset >= end);
+        end = option.offset + 2 + option.data.len();
+        assert_eq!(bytes[option.offset], option.kind);
+    }
+    assert!(end <= bytes.len());
+}
+
+/// Options of neighbour discovery are whole units of eight bytes, one after the other, and all of them together.
+fn discovery(bytes: &[u8]) {
+    let mut whole = Vec::new();
+    let mut options = NdOptions::new(bytes);
+    let is_right = options.all(|option| option.map(|option| whole.extend(option.bytes)).is_ok());
+    assert!(bytes.starts_with(&whole) && whole.len() % 8 == 0);
+    assert_eq!(is_right, whole.len() == bytes.len());
+    for kind in [nd::option::SOURCE_LINK_LAYER, nd::option::TARGET_LINK_LAYER] {
+        assert_eq!(NdOptions::new(bytes).mac(kind).is_ok(), is_right);
+    }
 }
 
 /// A checksum is completed in its two bytes only, and so that the covered bytes add up.

@@ -1,7 +1,7 @@
 //! VPP's messages about bridges, `l2.api`, and about interfaces without hardware.
 //!
 //! - `domains`: bridge domains; `members`: interfaces of layer 2, and what they let happen; `macs`: addresses;
-//!   `events`: clients that want to hear of addresses; `loopbacks`: loopbacks and virtual interfaces.
+//!   `events`: clients that want to hear of addresses; `hosts`: for whom domains answer questions; `loopbacks`: loopbacks and virtual interfaces.
 
 use quiver_compat::{Refusal, Retval};
 use quiver_control::Control;
@@ -11,6 +11,7 @@ use crate::objects::BridgeDomain;
 
 mod domains;
 mod events;
+mod hosts;
 mod loopbacks;
 mod macs;
 mod members;
@@ -22,6 +23,7 @@ pub(crate) fn register(control: &Control) {
         macs::add_messages(file);
         events::add_messages(control, file);
         loopbacks::add_virtual_messages(file);
+        hosts::add_messages(control, file);
     });
     quiver_compat::add(control, FILE.0, FILE.1, loopbacks::add_messages);
     events::spawn_task(control);

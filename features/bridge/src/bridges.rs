@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use quiver_control::ObjectError;
 use quiver_engine::{Domain as Epochs, Publisher, Snapshot};
@@ -182,6 +184,17 @@ impl Bridges {
             self.macs.forget(|station, _| station.domain == domain.index);
         }
     }
+    /// Notes whose an address of layer 3 is, or that it is nobody's any more.
+    pub(crate) fn set_host(&mut self, domain: u32, address: IpAddr, mac: Option<MacAddress>) {
+        let Some(index) = self.domains.get(&domain).map(|state| state.index) else { return };
+        let mut layer2 = self.published.current().clone();
+        let hosts = Arc::make_mut(layer2.hosts.get_mut(index.0.into()));
+        match mac {
+            Some(mac) => hosts.insert(address, mac),
+            None => hosts.remove(&address),
+        };
+        self.published.publish(layer2);
+    }
     pub(crate) fn set_static(
         &mut self,
         domain: u32,
@@ -270,11 +283,12 @@ impl Bridges {
 }
 
 /// What an interface lets happen that says nothing of it.
-const ALL: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN;
+const ALL: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::ANSWER;
 
 fn rules(settings: &BridgeDomain) -> u32 {
     let rule = |on, flag| if on { flag } else { 0 };
     rule(settings.learn, Port::LEARN)
+        | rule(settings.arp_term, Port::ANSWER)
         | rule(settings.forward, Port::FORWARD)
         | rule(settings.flood, Port::FLOOD)
         | rule(settings.uu_flood, Port::UNKNOWN)

@@ -1,5 +1,5 @@
 //! `l2-fwd`: frames to a known address go to its interface, others are flooded, or go by the
-//! interface that the domain has for them.
+//! interface that the domain has for them. Those for groups are first looked at where the domain answers questions.
 //!
 //! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
 //! does not.
@@ -17,6 +17,7 @@ arcs! {
         Flood => node "l2-flood",
         Divert => node "l2-uu-fwd",
         Virtual => node "bvi-input",
+        Answer => node "arp-term-l2bd",
         Filtered => drop "filtered",
         NoFlooding => drop "no-flooding",
         NoUnknownFlooding => drop "no-unknown-flooding",
@@ -53,6 +54,7 @@ impl Body for ForwardBody<'_> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
+        p.leave(group & (p.hop & Port::ANSWER).ne(0), Next::Answer);
         p.leave(group & (p.hop & Port::FLOOD).eq(0), Next::NoFlooding);
         p.leave(group, Next::Flood);
         // A domain that does not forward treats every station as unknown.

@@ -1,9 +1,12 @@
 //! What the nodes of layer 2 read: the mode of each interface, and the members of each bridge domain.
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_engine::Paged;
 use quiver_interface::InterfaceId;
+use quiver_wire::MacAddress;
 
 /// A bridge domain's number in the data plane: what lookups of addresses and floods use. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,8 +40,11 @@ impl Port {
     pub(crate) const UNKNOWN: u32 = 1 << 19;
     /// The domain has an interface for frames to unknown addresses, which get them instead of all others.
     pub(crate) const DIVERT: u32 = 1 << 20;
+    /// The domain answers questions for addresses that it was told.
+    pub(crate) const ANSWER: u32 = 1 << 21;
     /// What `hop` carries of the word, above the domain.
-    pub(crate) const CARRIED: u32 = Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::DIVERT;
+    pub(crate) const CARRIED: u32 =
+        Port::LEARN | Port::FORWARD | Port::FLOOD | Port::UNKNOWN | Port::DIVERT | Port::ANSWER;
 }
 
 /// A member of a domain, as floods see it.
@@ -60,7 +66,12 @@ pub struct Layer2 {
     pub(crate) members: Paged<Arc<[Member]>>,
     /// By domain, where there is one: the interface for frames to unknown addresses.
     pub(crate) unknown: Paged<u16>,
+    /// By domain: what it answers questions with.
+    pub(crate) hosts: Paged<Arc<Hosts>>,
 }
+
+/// The addresses of layer 3 for which a domain answers, and whose they are.
+pub(crate) type Hosts = HashMap<IpAddr, MacAddress>;
 
 impl Layer2 {
     #[inline(always)]
@@ -77,6 +88,9 @@ impl Layer2 {
     }
     pub(crate) fn unknown(&self, domain: u16) -> u16 {
         self.unknown.get(usize::from(domain)).copied().unwrap_or_default()
+    }
+    pub(crate) fn host(&self, domain: u16, address: IpAddr) -> Option<MacAddress> {
+        self.hosts.get(usize::from(domain))?.get(&address).copied()
     }
     pub(crate) fn members(&self, domain: u16) -> &[Member] {
         self.members.get(usize::from(domain)).map_or(&[], |members| members)

@@ -1,19 +1,21 @@
 //! Cross-connect and bridge domains.
 //!
 //! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
-//! [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
+//! [`answer`] (`arp-term-l2bd`), [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
 //! [`layer2`] and [`station`]. [`product`] has the paths of them that are fused.
 //!
 //! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
-//! addresses, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
+//! addresses, `hosts` those for which questions are answered, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 mod api;
 pub mod bridges;
 pub mod bvi;
 pub mod divert;
 pub mod flood;
 pub mod forward;
+mod hosts;
 pub mod input;
 pub mod layer2;
 pub mod learn;
@@ -27,14 +29,21 @@ mod set;
 mod show;
 pub mod station;
 
+use std::sync::Arc;
+
 use quiver_control::Control;
+use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, Side, Snapshot};
 use quiver_ethernet::EthernetInput;
 
+use answer::{ArpTerm, Askers};
 use bridges::Bridges;
+use hosts::Asked;
 use layer2::Layer2;
 use product::Stages;
 
+/// Askers who may wait for control; more are lost.
+const ASKERS_MAX: usize = 1024;
 /// The feature arc in front of `l2-input`.
 pub const L2_INPUT: &str = "l2-input";
 /// The feature arc in front of `l2-output`; the sending interface decides.
@@ -57,6 +66,7 @@ pub fn register(control: &Control) -> Result<(), BridgeError> {
 }
 
 fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeError> {
+    let asked;
     let bridges = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let (macs, news) = macs::Macs::new(&dataplane, stations_max)?;
@@ -74,7 +84,13 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
             forward: forward::L2Forward { layer2: layer2.clone(), table: bridges.macs.reader() },
             output: output::L2Output(layer2.clone()),
         };
-        register_nodes(&mut dataplane, layer2, &stages).map_err(DataplaneError::from)?;
+        register_nodes(&mut dataplane, layer2.clone(), &stages).map_err(DataplaneError::from)?;
+        let (outbox, inbox) = channel(ASKERS_MAX, dataplane.bell());
+        let askers = Askers { outbox, generations: dataplane.generations().clone(), wanted: Arc::default() };
+        asked = (Asked::new(askers.wanted.clone()), inbox, askers.generations.clone());
+        let term = move |_| ArpTerm { layer2: layer2.clone(), askers: askers.clone() };
+        let term = NodeSpec::new("arp-term-l2bd", answer::Next::ARCS, term).describe(show::describe_frame);
+        dataplane.blueprint().node(term).map_err(DataplaneError::from)?;
         product::register(&mut dataplane, EthernetInput::of(&control.room()), &stages, &bridges.functions());
         control.insert_room(stages);
         bridges
@@ -86,6 +102,8 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
     learning::spawn_tasks(control);
     set::register(control);
     show::register(control);
+    let (asked, inbox, generations) = asked;
+    hosts::register(control, asked, inbox, generations);
     api::register(control);
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! What is configured: bridge domains, interfaces of layer 2, static addresses.
 
+use std::net::IpAddr;
+
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
@@ -37,6 +39,9 @@ pub struct BridgeDomain {
     /// Whether frames to groups go to all members.
     #[default(true)]
     pub flood: bool,
+    /// Whether ARP requests and neighbour solicitations for the domain's hosts are answered, in place of being flooded.
+    #[default(false)]
+    pub arp_term: bool,
     /// Minutes after which an address that was not seen is forgotten; 0 keeps them.
     #[default(0)]
     pub mac_age: u8,
@@ -133,6 +138,20 @@ pub struct StaticMac {
     pub interface: Option<MemberName>,
 }
 
+/// A host of a bridge domain: who asks for its address is answered by the domain, where that terminates ARP.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "bridge-hosts")]
+pub struct BridgeHost {
+    /// The bridge domain.
+    #[key]
+    pub domain: DomainId,
+    /// Its address of layer 3, IPv4 or IPv6.
+    #[key]
+    pub address: IpAddr,
+    /// Its address of hardware.
+    pub mac: UnicastMac,
+}
+
 /// VPP's limit, which leaves room for numbers of VXLAN and the like.
 pub(crate) const DOMAIN_ID_MAX: u32 = 0xff_ffff;
 
@@ -142,6 +161,7 @@ pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(|_, _: Change<'_, BridgeDefaults>| Ok(())).check(check_defaults));
     control.objects().add(Kind::new(apply_interface).check(check_interface));
     control.objects().add(Kind::new(apply_mac));
+    control.objects().add(Kind::new(apply_host).check(check_host));
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<DomainId>());
 }
 
@@ -224,11 +244,28 @@ fn apply_interface(control: &Control, change: Change<'_, Layer2Interface>) -> Re
 /// What an interface lets happen, as bits of [`Port`].
 fn own(interface: &Layer2Interface) -> u32 {
     let bit = |on, bit| if on { bit } else { 0 };
-    bit(interface.learn, Port::LEARN)
+    Port::ANSWER
+        | bit(interface.learn, Port::LEARN)
         | bit(interface.forward, Port::FORWARD)
         | bit(interface.flood, Port::FLOOD)
         | bit(interface.uu_flood, Port::UNKNOWN)
         | bit(interface.stp_blocked || interface.line_down, Port::BLOCKED)
+}
+
+fn check_host(host: &BridgeHost) -> Result<(), ObjectError> {
+    match host.address.is_unspecified() || host.address.is_multicast() {
+        true => Err(ObjectError::field("address", format!("{} is nobody's", host.address)).remedy("give a host's")),
+        false => Ok(()),
+    }
+}
+
+fn apply_host(control: &Control, change: Change<'_, BridgeHost>) -> Result<(), ObjectError> {
+    let (host, mac) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, Some(new.mac.get())),
+        Change::Delete(old) => (old, None),
+    };
+    control.room_mut::<Bridges>().set_host(host.domain.0, host.address, mac);
+    Ok(())
 }
 
 fn apply_mac(control: &Control, change: Change<'_, StaticMac>) -> Result<(), ObjectError> {

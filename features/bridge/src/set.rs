@@ -20,7 +20,7 @@ pub(crate) fn register(control: &Control) {
     };
     add(
         "create bridge-domain <id:bridge-domain> {learn <learn:bool> | forward <forward:bool> | \
-         uu-flood <uu-flood:bool> | flood <flood:bool> | mac-age <mac-age:u8> | learn-limit <learn-limit:u32>}",
+         uu-flood <uu-flood:bool> | flood <flood:bool> | arp-term <arp-term:bool> | mac-age <mac-age:u8> | learn-limit <learn-limit:u32>}",
         "Create a bridge domain, or change one.",
         create,
     );
@@ -78,7 +78,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let flags = ["learn", "forward", "uu-flood", "flood"];
+    let flags = ["learn", "forward", "uu-flood", "flood", "arp-term"];
     let mut given = vec![];
     for flag in flags {
         given.push((flag, matches.find::<bool>(flag)?));
@@ -98,6 +98,7 @@ fn field<'d>(domain: &'d mut BridgeDomain, flag: &str) -> &'d mut bool {
         "learn" => &mut domain.learn,
         "forward" => &mut domain.forward,
         "uu-flood" => &mut domain.uu_flood,
+        "arp-term" => &mut domain.arp_term,
         _ => &mut domain.flood,
     }
 }

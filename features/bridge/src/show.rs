@@ -41,6 +41,7 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
         "U-Forwrd",
         "UU-Flood",
         "Flooding",
+        "ARP-Term",
         "Learned-Max",
         "BVI-Intf",
     ]);
@@ -59,6 +60,7 @@ fn domains(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
             flag(settings.forward),
             flag(settings.uu_flood),
             flag(settings.flood),
+            flag(settings.arp_term),
             Cell::from(settings.learn_limit),
             bvi.map_or(Cell::new("N/A", serde_json::Value::Null), Cell::from),
         ];

@@ -6,75 +6,86 @@ use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use serde_json::json;
 
-use crate::Classifier;
 use crate::table::{Table, TableError};
 use crate::text::{self, Words};
+use crate::{Classifier, Use, filter};
 
 pub(crate) fn register(control: &Control) {
-    let filter = Command::new(
-        "classify filter pcap <words:text>...",
-        "Have `pcap trace ... filter` take packets whose bytes behind a mask are as given: mask l3 ip4 src match l3 ip4 src \
+    let classify = Command::new(
+        "classify filter (trace|pcap) <words:text>...",
+        "Have `trace add ... filter` or `pcap trace ... filter` take packets whose bytes behind a mask are as given: mask l3 ip4 src match l3 ip4 src \
          10.0.0.1; `del` takes back the table of a mask, or all.",
-        filter,
+        change,
     );
-    control.commands().add(filter);
+    control.commands().add(classify);
     control.commands().add(Command::new("show classify filter [verbose]", "Show what uses which tables.", show_filter));
     let show = "show classify tables {verbose [<level:u32>] | index <number:u32>}";
     let show = Command::new(show, "Show masks, values, and how many packets had them.", show_tables);
     control.commands().add(show.argument("level", "nothing but VPP's habit").argument("number", "one table"));
 }
 
-fn filter(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+fn change(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let wrong = |error: String| CommandError::new(error).at(matches.place("words"));
     let Words { del, mask, value } =
         text::words(&matches.all::<String>("words")?).map_err(|error| wrong(error.to_string()))?;
     let refused = |error: TableError| wrong(error.to_string());
     let mut room = control.room_mut::<Classifier>();
-    let Classifier { pcap, next } = &mut *room;
+    let Classifier { filters, next } = &mut *room;
+    let of = if matches.has("trace") { Use::Trace } else { Use::Pcap };
+    let chain = filters.entry(of).or_default();
     match (del, mask) {
-        (true, None) => *pcap = Default::default(),
+        (true, None) => *chain = Default::default(),
         (true, Some(mask)) => {
-            if !pcap.remove(&mask) {
+            if !chain.remove(&mask) {
                 return Err(wrong("there is no table with this mask; `show classify tables` has them".into()));
             }
         }
         (false, None) => return Err(wrong("there is no mask; say which bytes count: mask l3 ip4 src".into())),
         (false, Some(mask)) => {
             let value = value.as_deref();
-            if let Some(table) = pcap.find(&mask) {
+            if let Some(table) = chain.find(&mask) {
                 value.map_or(Ok(()), |value| table.add(value)).map_err(refused)?;
                 return Ok(Reply::done());
             }
             let mut table = Table::new(*next, &mask).map_err(refused)?;
             value.map_or(Ok(()), |value| table.add(value)).map_err(refused)?;
             *next += 1;
-            pcap.add(table);
+            chain.add(table);
         }
     }
     Ok(Reply::done())
 }
 
 fn show_filter(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let room = control.room::<Classifier>();
-    let numbers: Vec<_> = room.pcap.tables().iter().map(|table| table.number).collect();
-    let shown = if matches.has("verbose") { &numbers[..] } else { &numbers[..numbers.len().min(1)] };
-    let listed = match shown {
-        [] => " none".to_owned(),
-        _ => shown.iter().map(|number| format!(" {number}")).collect(),
-    };
     let what = if matches.has("verbose") { "table(s)" } else { "first table" };
-    let text = format!(
-        "{:<30} Table(s)\n{:<30} --------\n{:<30} {what}{listed}\n",
-        "Filter Used By", "--------------", "pcap rx/tx/drop:"
-    );
-    Ok(Reply::new(text, json!({"pcap": numbers})))
+    let mut text = format!("{:<30} Table(s)\n{:<30} --------\n", "Filter Used By", "--------------");
+    let mut json = serde_json::Map::new();
+    for of in Use::ALL {
+        let numbers: Vec<_> = filter(control, of).tables().iter().map(|table| table.number).collect();
+        let shown = if matches.has("verbose") { &numbers[..] } else { &numbers[..numbers.len().min(1)] };
+        let listed = match shown {
+            [] => " none".to_owned(),
+            _ => shown.iter().map(|number| format!(" {number}")).collect(),
+        };
+        let user = match of {
+            Use::Trace => "packet tracer:",
+            Use::Pcap => "pcap rx/tx/drop:",
+        };
+        let _ = writeln!(text, "{user:<30} {what}{listed}");
+        json.insert(of.word().into(), json!(numbers));
+    }
+    Ok(Reply::new(text, json.into()))
 }
 
 fn show_tables(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let (room, only) = (control.room::<Classifier>(), matches.find::<u32>("number")?);
-    let (tables, mut text, mut all) = (room.pcap.tables(), String::new(), vec![]);
-    for (place, table) in tables.iter().enumerate().filter(|(_, table)| only.is_none_or(|only| only == table.number)) {
-        let next = tables.get(place + 1).map(|next| next.number);
+    let (mut text, mut all) = (String::new(), vec![]);
+    let chains = Use::ALL.iter().filter_map(|of| room.filters.get(of));
+    let tables = chains.flat_map(|chain| {
+        let tables = chain.tables();
+        tables.iter().enumerate().map(|(place, table)| (table, tables.get(place + 1).map(|next| next.number)))
+    });
+    for (table, next) in tables.filter(|(table, _)| only.is_none_or(|only| only == table.number)) {
         let values: Vec<_> = table.values().map(|(value, hits)| (digits(value), hits)).collect();
         let told = next.map_or("-".into(), |next| next.to_string());
         let _ = writeln!(text, "{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl");

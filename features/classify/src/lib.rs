@@ -8,15 +8,39 @@ mod command;
 pub mod table;
 pub mod text;
 
+use std::collections::BTreeMap;
+
 use quiver_control::Control;
 
 use table::Chain;
 
+/// What filters are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// Traces: `trace add ... filter`.
+    Trace,
+    /// Captures: `pcap trace ... filter`.
+    Pcap,
+}
+
+impl Use {
+    /// All of them, in the order in which they are shown.
+    pub(crate) const ALL: [Use; 2] = [Use::Trace, Use::Pcap];
+
+    /// The word in commands.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Use::Trace => "trace",
+            Use::Pcap => "pcap",
+        }
+    }
+}
+
 /// The room's state.
 #[derive(Default)]
 pub struct Classifier {
-    /// What `pcap trace ... filter` takes.
-    pcap: Chain,
+    /// What filters take.
+    filters: BTreeMap<Use, Chain>,
     /// The number of the next table.
     next: u32,
 }
@@ -27,7 +51,7 @@ pub fn register(control: &Control) {
     command::register(control);
 }
 
-/// What captures with a filter take, as it is configured now; without a table, nothing.
-pub fn pcap_filter(control: &Control) -> Chain {
-    control.room::<Classifier>().pcap.clone()
+/// What a filter takes, as it is configured now; without a table, nothing.
+pub fn filter(control: &Control, of: Use) -> Chain {
+    control.room::<Classifier>().filters.get(&of).cloned().unwrap_or_default()
 }

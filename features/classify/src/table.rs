@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a mask has at most.
-pub const MASK_MAX: usize = 80;
+pub const MASK_MAX: usize = 256;
 
 /// Why there is no such table.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

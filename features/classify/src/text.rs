@@ -197,7 +197,7 @@ fn ethertype(word: &str) -> Option<u16> {
 /// Up to [`MASK_MAX`] bytes.
 fn hex(digits: &str) -> Result<Vec<u8>, TextError> {
     let wrong =
-        || TextError::Value { field: "hex", value: digits.to_owned(), expected: "an even number of digits, up to 160" };
+        || TextError::Value { field: "hex", value: digits.to_owned(), expected: "an even number of digits, up to 512" };
     if digits.is_empty() || digits.len() > 2 * MASK_MAX || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return Err(wrong());
     }

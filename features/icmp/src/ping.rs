@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::object::Interval;
 use quiver_control::{Control, Signal, Time};
 use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Injected};
@@ -20,9 +21,16 @@ use zerocopy::IntoBytes;
 
 use crate::input::Heard;
 
+mod api;
+
 /// Messages for control that may wait.
 pub(crate) const HEARD_MAX: usize = 64;
-const TTL: u8 = 64;
+/// As far as packets can go, and as VPP has it; RFC 1122, 3.2.1.7, says no more than that it is to be enough.
+const TTL: u8 = 255;
+/// Requests of one burst at most.
+const BURST_MAX: u32 = 1024;
+/// Bytes behind the header if nothing else is said.
+const SIZE: u32 = 60;
 /// The largest request whose packet is an IPv4 packet.
 const SIZE_MAX: u32 = 65_535 - 28;
 
@@ -42,14 +50,16 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     let pings = Pings::default();
     control.insert_room(pings.clone());
     control.spawn("ping", Events::listen(control.clone(), move |_| pings.hear(&heard)));
-    let grammar = "ping <address:ip4> {repeat <repeat:u32> | size <size:u32> | interval <interval:text> \
-        | source <interface> | table-id <table:u32>}";
+    api::register(control);
+    let grammar = "ping <address:ip4> {repeat <repeat:u32> | size <size:u32> | interval <interval> \
+        | source <interface> | table-id <table:u32> | burst <burst:u32>}";
     control.commands().add(
         Command::waiting(grammar, "Send echo requests, and show their answers.", ping)
             .argument("address", "who is to answer")
             .argument("repeat", "how many requests, 5 if nothing is said")
             .argument("size", "bytes behind the ICMP header, 60 if nothing is said")
             .argument("interval", "seconds between requests, 1 if nothing is said")
+            .argument("burst", "requests at once, 1 if nothing is said")
             .argument("interface", "the interface whose address is the source")
             .argument("table", "the IP table in which the address is looked up"),
     );
@@ -106,60 +116,109 @@ struct Request {
     size: usize,
 }
 
+/// How often, and how many at once.
+struct Course {
+    repeat: u32,
+    burst: u32,
+    interval: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Default)]
+struct Outcome {
+    sent: u32,
+    received: u32,
+}
+
 async fn ping(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
-    let (request, repeat, interval) = (request(&control, &given)?, given.find::<u32>("repeat")?, interval(&given)?);
-    let repeat = repeat.unwrap_or(5);
-    let session = Session::start(&control);
-    let (mut sent, mut received) = (HashMap::<u16, Time>::new(), 0u32);
-    for number in 1..=repeat {
+    let request = request(&control, &given)?;
+    let course = Course {
+        repeat: given.find("repeat")?.unwrap_or(5),
+        burst: given.find("burst")?.unwrap_or(1),
+        interval: given.find::<Interval>("interval")?.map_or(Duration::from_secs(1), |interval| interval.0),
+    };
+    if !(1..=BURST_MAX).contains(&course.burst) {
+        return Err(CommandError::new(format!("1 to {BURST_MAX} requests go at once")).at(given.place("burst")));
+    }
+    let Outcome { sent, received } =
+        run(&control, &request, &course, || true, async |reply| output.send(reply).await).await;
+    let loss = u64::from(sent - received.min(sent)) * 100 / u64::from(sent.max(1));
+    let text = format!("\nStatistics: {sent} sent, {received} received, {loss}% packet loss");
+    Ok(Reply::new(text, json!({"sent": sent, "received": received, "loss-percent": loss})))
+}
+
+/// Sends requests as long as somebody wants them, and waits for answers, of which `tell` hears as they come.
+async fn run(
+    control: &Control,
+    request: &Request,
+    course: &Course,
+    wanted: impl Fn() -> bool,
+    tell: impl AsyncFn(Reply),
+) -> Outcome {
+    let Course { repeat, burst, interval } = *course;
+    let session = Session::start(control);
+    // When the requests of a number were sent, and how many of them were not answered yet.
+    let (mut waiting, mut outcome) = (HashMap::<u16, (Time, u32)>::new(), Outcome::default());
+    for number in (1..=repeat).take_while(|_| wanted()) {
         let sequence = number as u16;
         let started = control.now();
-        sent.insert(sequence, started);
-        send(&control, &request, session.identifier, sequence);
+        waiting.insert(sequence, (started, burst));
+        (0..burst).for_each(|_| send(control, request, session.identifier, sequence));
+        outcome.sent = outcome.sent.saturating_add(burst);
         let end = started + interval;
         loop {
             let changed = session.signal.changed();
             while let Some(heard) = { session.heard.borrow_mut().pop_front() } {
-                let Some(started) = sent.remove(&heard.sequence) else { continue };
-                received += u32::from(heard.error.is_none());
-                output.send(line(&heard, started)).await;
+                let Some((started, left)) = waiting.get_mut(&heard.sequence) else { continue };
+                let line = line(&heard, *started);
+                *left -= 1;
+                if *left == 0 {
+                    waiting.remove(&heard.sequence);
+                }
+                outcome.received += u32::from(heard.error.is_none());
+                tell(line).await;
             }
             let left = end.since(control.now());
-            if left.is_zero() || number == repeat && sent.is_empty() || control.timeout(left, changed).await.is_none() {
+            if left.is_zero()
+                || number == repeat && waiting.is_empty()
+                || control.timeout(left, changed).await.is_none()
+            {
                 break;
             }
         }
         // Answers later than a minute are lost; the numbers of requests repeat after 65,536.
-        sent.retain(|_, started| control.now().since(*started) < Duration::from_secs(60));
+        waiting.retain(|_, (started, _)| control.now().since(*started) < Duration::from_secs(60));
     }
-    let loss = u64::from(repeat - received.min(repeat)) * 100 / u64::from(repeat.max(1));
-    let text = format!("\nStatistics: {repeat} sent, {received} received, {loss}% packet loss");
-    Ok(Reply::new(text, json!({"sent": repeat, "received": received, "loss-percent": loss})))
-}
-
-fn interval(given: &Matches) -> Result<Duration, CommandError> {
-    let Some(text) = given.find::<String>("interval")? else { return Ok(Duration::from_secs(1)) };
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.001..=3600.0).contains(seconds));
-    let wrong = || CommandError::new(format!("'{text}' is not a number of seconds from 0.001 to 3600"));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| wrong().at(given.place("interval")))
+    outcome
 }
 
 fn request(control: &Control, given: &Matches) -> Result<Request, CommandError> {
     let to: Ipv4Addr = given.get("address")?;
-    let size = given.find::<u32>("size")?.unwrap_or(60);
+    let size = given.find::<u32>("size")?.unwrap_or(SIZE);
     if size > SIZE_MAX {
         return Err(CommandError::new(format!("at most {SIZE_MAX} bytes fit")).at(given.place("size")));
     }
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
     let source = given.find::<String>("interface")?;
-    let source = source.map(|name| interfaces.id_of(&name)).transpose()?;
+    let source = source.map(|name| control.room::<Interfaces>().id_of(&name)).transpose()?;
     let table = given.find::<u32>("table")?.map(TableId);
+    prepare(control, to, source, table, size as usize)
+        .map_err(|(place, what)| CommandError::new(what).at(given.place(place)))
+}
+
+/// Finds out from where a request can be sent. The error says which argument stands in the way, and why.
+fn prepare(
+    control: &Control,
+    to: Ipv4Addr,
+    source: Option<InterfaceId>,
+    table: Option<TableId>,
+    size: usize,
+) -> Result<Request, (&'static str, String)> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
     let table = table.or(source.map(|id| ip.table_of(id))).unwrap_or(TableId::DEFAULT);
-    let found = ip.fib.table(table).ok_or_else(|| {
-        CommandError::new(format!("there is no IP table {table}; `show ip table` lists them")).at(given.place("table"))
-    })?;
+    let no_table = || ("table", format!("there is no IP table {table}; `show ip table` lists them"));
+    let found = ip.fib.table(table).ok_or_else(no_table)?;
     // The interface that leads there, unless one is named.
-    let no_route = || CommandError::new(format!("no route leads to {to}")).at(given.place("address"));
+    let no_route = || ("address", format!("no route leads to {to}"));
     let (_, group) = found.find(to).ok_or_else(no_route)?;
     let hops = ip.fib.groups.get(group).map(|group| group.hops).ok_or_else(no_route)?;
     let out = hops.iter().find_map(|hop| ip.fib.adjacencies.get(*hop)).map(|adjacency| adjacency.interface);
@@ -168,20 +227,18 @@ fn request(control: &Control, given: &Matches) -> Result<Request, CommandError> 
         Some(id) => ip.current().source_for(id, to),
         None => own.or_else(|| ip.current().source_for(out?, to)),
     };
-    let from = from.ok_or_else(|| {
-        CommandError::new(format!("no address to send from: no interface with one leads to {to}"))
-            .at(given.place("address"))
-    })?;
+    let no_source = || ("address", format!("no address to send from: no interface with one leads to {to}"));
+    let from = from.ok_or_else(no_source)?;
     let of_table = |id: &InterfaceId| ip.table_of(*id) == table;
-    let rx =
-        match source.filter(of_table) {
-            Some(id) => id,
-            None if table == TableId::DEFAULT => LOCAL,
-            None => interfaces.iter().map(|interface| interface.id).find(of_table).ok_or_else(|| {
-                CommandError::new(format!("no interface is in table {table}")).at(given.place("table"))
-            })?,
-        };
-    Ok(Request { from, to, rx, size: size as usize })
+    let rx = match source.filter(of_table) {
+        Some(id) => id,
+        None if table == TableId::DEFAULT => LOCAL,
+        None => {
+            let nobody = || ("table", format!("no interface is in table {table}"));
+            interfaces.iter().map(|interface| interface.id).find(of_table).ok_or_else(nobody)?
+        }
+    };
+    Ok(Request { from, to, rx, size })
 }
 
 fn send(control: &Control, request: &Request, identifier: u16, sequence: u16) {

@@ -1,7 +1,8 @@
 //! The messages of VPP's `interface.api` about all interfaces; rooms that make interfaces have those about theirs.
 //!
 //! - [`details`]: what there is to know of an interface; rooms [`add`](details::add) what only they know.
-//! - `settings`: what the commands of the room do; `queues`: receive and transmit queues; `events`: changes as they happen.
+//! - `settings`: what the commands of the room do; `queues`: receive and transmit queues; `events`: changes as they happen;
+//!   `speed`: what a link's speed can be set to.
 //! - [`find`]: the interface that a message names.
 
 use quiver_compat::types::InterfaceIndex;
@@ -15,6 +16,7 @@ pub mod details;
 mod events;
 mod queues;
 mod settings;
+mod speed;
 
 /// The file of messages, and its version in VPP: for all rooms that add to it.
 pub const FILE: (&str, (u32, u32, u32)) = ("interface", (3, 2, 5));
@@ -25,6 +27,7 @@ pub(crate) fn register(control: &Control) {
         details::add_messages(file);
         settings::add_messages(file);
         queues::add_messages(file);
+        speed::add_messages(file);
         events::add_messages(control, file);
     });
 }

@@ -44,8 +44,10 @@ pub struct Interface {
     pub link: bool,
     /// The interface that it is a part of.
     pub parent: Option<InterfaceId>,
-    /// Whether there is one neighbour at most, who needs no address of hardware: whatever is sent reaches it.
+    /// Whether there is one neighbour at most, who is never asked for its address of hardware: whatever is sent reaches it.
     pub point_to_point: bool,
+    /// The address of that neighbour; zeros where it needs none.
+    pub peer: MacAddress,
     /// Address and MTU that it was made with: they hold while nothing else is configured.
     made: (MacAddress, u16),
 }
@@ -128,6 +130,7 @@ impl Default for Interfaces {
             link: false,
             parent: None,
             point_to_point: false,
+            peer: MacAddress::ZERO,
             made: (MacAddress::ZERO, 0),
         };
         interfaces.insert(local);
@@ -241,8 +244,9 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
         return Err(ObjectError::whole(error.to_string()));
     }
     let NewInterface { name, kind, mac, mtu, parent, .. } = new;
-    let (up, link, point_to_point) = (false, true, false);
-    interfaces.insert(Interface { id, name, kind, mac, mtu, up, link, parent, point_to_point, made: (mac, mtu) });
+    let (up, link, point_to_point, peer) = (false, true, false, MacAddress::ZERO);
+    let made = (mac, mtu);
+    interfaces.insert(Interface { id, name, kind, mac, mtu, up, link, parent, point_to_point, peer, made });
     drop(interfaces);
     let dataplane = control.room::<Dataplane>();
     // The number may have had another owner, whose counts are not ours.
@@ -270,7 +274,13 @@ pub fn remove(control: &Control, id: InterfaceId) {
 
 /// Notes that an interface has one neighbour at most, who needs no address of hardware. Called by its driver, once.
 pub fn set_point_to_point(control: &Control, id: InterfaceId) {
-    let found = control.room_mut::<Interfaces>().get_mut(id).map(|interface| interface.point_to_point = true);
+    set_peer(control, id, MacAddress::ZERO);
+}
+
+/// The same of a neighbour that has an address of hardware.
+pub fn set_peer(control: &Control, id: InterfaceId, peer: MacAddress) {
+    let set = |interface: &mut Interface| (interface.point_to_point, interface.peer) = (true, peer);
+    let found = control.room_mut::<Interfaces>().get_mut(id).map(set);
     if found.is_some() {
         tell(control, InterfaceEvent::Link(id));
     }

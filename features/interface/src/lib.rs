@@ -4,7 +4,7 @@
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
-//! - `set` and `show`: the commands.
+//! - `set` and `show`: the commands; `speed`: those about the speed of a link.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
 //! - [`api`]: the messages of VPP's binary API.
 #![forbid(unsafe_code)]
@@ -20,11 +20,12 @@ pub mod queues;
 mod set;
 pub mod settings;
 mod show;
+mod speed;
 mod statistics;
 
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
     set_point_to_point, tell, watch,
 };
 pub use queues::RxQueueSettings;
@@ -43,6 +44,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     set::register(control);
     queues::register(control);
     show::register(control);
+    speed::register(control);
     statistics::register(control);
     api::register(control);
     Ok(())

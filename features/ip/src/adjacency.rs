@@ -114,8 +114,10 @@ pub struct Link {
     pub mac: [u8; 6],
     /// Bytes of an IP packet at most.
     pub mtu: u16,
-    /// Whether whatever is sent reaches the one neighbour, with no address of hardware.
+    /// Whether whatever is sent reaches the one neighbour, who is never asked for its address.
     pub point_to_point: bool,
+    /// That address; zeros where it needs none.
+    pub peer: MacAddress,
 }
 
 impl Link {
@@ -322,7 +324,7 @@ impl<F: IpFamily> Adjacencies<F> {
             (Some(_), None) => State::Incomplete,
             (Some(_), Some(_)) => State::Complete,
         };
-        let header = link.header(adjacency.mac.unwrap_or(MacAddress::ZERO), F::ETHERTYPE);
+        let header = link.header(adjacency.mac.unwrap_or(link.peer), F::ETHERTYPE);
         row[..14].copy_from_slice(header.as_bytes());
         row[14] = state as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());

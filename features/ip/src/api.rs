@@ -15,6 +15,7 @@ mod replacing;
 mod routes;
 mod tables;
 
+pub use fields::{configured, known};
 pub(crate) use leaving::Leaving;
 
 pub(crate) fn register(control: &Control) {

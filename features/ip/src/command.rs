@@ -13,7 +13,6 @@ use crate::objects::{
     TableSize,
 };
 
-/// One path as commands give it.
 const ROUTE_ADD: &str = "ip route add [count <count:u32>] <prefix:ip4-prefix> [table <table:u32>] \
     (via (<next-hop:ip4> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit) \
     {next-hop-table <next-hop-table:u32> | weight <weight:u8>})...";
@@ -38,6 +37,11 @@ pub(crate) fn register(control: &Control) {
     let table = "set interface ip table <interface> <table:u32>";
     let help = "Set the IP table in which an interface's packets are looked up.";
     commands.add(Command::new(table, help, set_table).arguments_of::<InterfaceTable>());
+}
+
+/// The paths of a command whose grammar gives each behind `via`, as those of `ip route add` do.
+pub fn paths(given: &Matches) -> Result<Vec<RoutePath>, CommandError> {
+    given.groups("via").iter().map(path).collect()
 }
 
 fn path(given: &Matches) -> Result<RoutePath, CommandError> {
@@ -75,7 +79,7 @@ fn is_same_way(a: &RoutePath, b: &RoutePath) -> bool {
 }
 
 async fn add_route(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
-    let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
+    let paths = paths(&given)?;
     let mut pace = Pace::in_turns(&control);
     for route in routes(&given)? {
         pace.step().await;
@@ -95,7 +99,7 @@ pub(crate) fn add_paths(control: &Control, route: Route, paths: &[RoutePath]) ->
 }
 
 async fn delete_route(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
-    let paths = given.groups("via").iter().map(path).collect::<Result<Vec<_>, _>>()?;
+    let paths = paths(&given)?;
     let mut pace = Pace::in_turns(&control);
     for route in routes(&given)? {
         pace.step().await;

@@ -2,8 +2,8 @@
 //!
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`product`]: the path of them that is fused; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
-//! - [`room`]: the control side; [`objects`]: what is configured; `command`, `show`: the command line;
-//!   `api`: VPP's messages.
+//! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
+//!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
 
 // Tests put this room among others, which they call by their names.
@@ -11,8 +11,8 @@
 extern crate self as quiver_ip;
 
 pub mod adjacency;
-mod api;
-mod command;
+pub mod api;
+pub mod command;
 pub mod fault;
 pub mod fib;
 pub mod fields;
@@ -22,7 +22,7 @@ pub mod node;
 pub mod objects;
 pub mod product;
 pub mod room;
-mod show;
+pub mod show;
 
 pub use fault::Fault;
 pub use ingress::Ingress;

@@ -189,10 +189,15 @@ pub struct Route {
 
 /// What holds of a route whatever else is configured.
 pub(crate) fn check_route(route: &Route) -> Result<(), ObjectError> {
-    if route.paths.is_empty() {
+    check_paths(&route.paths)
+}
+
+/// What holds of paths, a route's or another object's, whatever else is configured.
+pub fn check_paths(paths: &[RoutePath]) -> Result<(), ObjectError> {
+    if paths.is_empty() {
         return Err(ObjectError::field("paths", "there is none").remedy("give one, such as via: 192.0.2.1"));
     }
-    for (index, path) in route.paths.iter().enumerate() {
+    for (index, path) in paths.iter().enumerate() {
         let wrong = |field: &str, what: &str, remedy: &str| {
             Err(ObjectError::field(format!("paths[{index}]{field}"), what).remedy(remedy))
         };

@@ -163,7 +163,13 @@ fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;
     let up = interfaces.is_usable(id);
-    Some(Link { up, mac: interface.mac.0, mtu: interface.mtu, point_to_point: interface.point_to_point })
+    Some(Link {
+        up,
+        mac: interface.mac.0,
+        mtu: interface.mtu,
+        point_to_point: interface.point_to_point,
+        peer: interface.peer,
+    })
 }
 
 /// Lets a room have the packets for us of a protocol; `next` is where they go.
@@ -195,6 +201,11 @@ impl Ip4 {
     /// The table of an interface.
     pub fn table_of(&self, interface: InterfaceId) -> TableId {
         self.interfaces.get(&interface).map_or(TableId::DEFAULT, |configured| configured.table)
+    }
+    /// The interface whose address this is in a table.
+    pub fn owner(&self, table: TableId, address: Ipv4Addr) -> Option<InterfaceId> {
+        let has = |own: &Configured| own.table == table && own.addresses.iter().any(|own| own.address() == address);
+        self.interfaces.iter().find(|(_, configured)| has(configured)).map(|(id, _)| *id)
     }
     /// The addresses of an interface.
     pub fn addresses(&self, interface: InterfaceId) -> &[Address<V4>] {
@@ -491,10 +502,7 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
 fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), ObjectError> {
     match change {
         Change::Create(route) | Change::Update { new: route, .. } => {
-            let mut paths = vec![];
-            for path in &route.paths {
-                paths.push(Path { target: target(control, path)?, weight: path.weight });
-            }
+            let paths = paths(control, &route.paths)?;
             let mut ip = control.room_mut::<Ip4>();
             ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)
         }
@@ -504,6 +512,15 @@ fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), Objec
             Ok(())
         }
     }
+}
+
+/// Configured paths, as the FIB has them.
+///
+/// # Errors
+/// If the interface of one is not there.
+pub fn paths(control: &Control, configured: &[RoutePath]) -> Result<Vec<Path<V4>>, ObjectError> {
+    let path = |path: &RoutePath| Ok(Path { target: target(control, path)?, weight: path.weight });
+    configured.iter().map(path).collect()
 }
 
 fn target(control: &Control, path: &RoutePath) -> Result<Target<V4>, ObjectError> {

@@ -18,15 +18,22 @@ use crate::room::Ip4;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
-    let fib = "show ip fib [table <table:u32>] [<prefix:ip4-prefix> | <address:ip4>] [summary|detail|memory]";
+    let fib = "show ip fib [table <table:u32>] [<prefix:ip4-prefix> | <address:ip4>] [summary|detail|memory|mtrie]";
     commands.add(
         Command::new(fib, "Show routes: all, that of a prefix, or the one that an address takes.", show_fib)
             .argument("table", "the number of an IP table")
             .argument("summary", "how many routes there are, by the length of their prefixes")
             .argument("detail", "with their groups and who else made a route")
-            .argument("memory", "what the tables take"),
+            .argument("memory", "what the tables take")
+            .argument("mtrie", "the same, by VPP's name of what is looked up in"),
     );
     commands.add(Command::new("show ip table [<table:u32>]", "Show the IP tables.", show_tables));
+    let counting = "adjacency counters (enable|disable)";
+    commands.add(
+        Command::new(counting, "Count packets to neighbours, which is done always.", count_adjacencies)
+            .argument("enable", "leave it so")
+            .argument("disable", "refused"),
+    );
     let address = "show interface address [<interface>]";
     commands.add(Command::new(address, "Show the interfaces' addresses.", show_addresses));
     commands.add(Command::new(
@@ -52,7 +59,7 @@ fn show_fib(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
         return Err(CommandError::new(format!("there is no IP table {table}; `show ip table` lists them"))
             .at(given.place("table")));
     }
-    if given.has("memory") {
+    if given.has("memory") || given.has("mtrie") {
         return Ok(memory(fib, wanted));
     }
     if given.has("summary") {
@@ -127,9 +134,20 @@ fn route(
     } else {
         let _ = writeln!(text, "  unicast-ip4{counted}");
     }
-    for (first, last, hop) in runs(&group.hops) {
-        let _ = writeln!(text, "    [{first}-{last}] {}", hop_text(fib, names, hop));
-    }
+    text.push_str(&forwarding(fib, names.0, group));
+}
+
+/// Where packets go by a group, in words: a line for each run of equal buckets.
+pub fn forwarding(fib: &Fib<V4>, interfaces: &Interfaces, group: &Group<V4>) -> String {
+    let line = |(first, last, hop)| format!("    [{first}-{last}] {}\n", hop_text(fib, &Names(interfaces), hop));
+    runs(&group.hops).into_iter().map(line).collect()
+}
+
+/// The same for programs.
+pub fn forwarding_json(fib: &Fib<V4>, interfaces: &Interfaces, group: &Group<V4>) -> Value {
+    let to = |hop| hop_json(fib, &Names(interfaces), hop);
+    let bucket = |(first, last, hop): (usize, usize, u32)| json!({"first": first, "last": last, "to": to(hop)});
+    runs(&group.hops).into_iter().map(bucket).collect()
 }
 
 fn path_text(fib: &Fib<V4>, names: &Names, path: &Path<V4>) -> String {
@@ -183,8 +201,6 @@ fn state_text(fib: &Fib<V4>, hop: u32) -> &'static str {
 
 fn route_json(fib: &Fib<V4>, names: &Names, table: &Table<V4>, prefix: &Prefix<V4>, entry: &Entry) -> Value {
     let group: Option<&Group<V4>> = fib.groups.get(entry.group);
-    let buckets = group.map(|group| runs(&group.hops)).unwrap_or_default();
-    let bucket = |(first, last, hop): &(usize, usize, u32)| json!({"first": first, "last": last, "to": hop_json(fib, names, *hop)});
     let counts = table.counts(prefix).map(|to| json!({"packets": to.packets, "bytes": to.bytes}));
     json!({
         "table": table.id.0,
@@ -192,7 +208,7 @@ fn route_json(fib: &Fib<V4>, names: &Names, table: &Table<V4>, prefix: &Prefix<V
         "source": entry.source.to_string(),
         "group": entry.group,
         "paths": group.map(|group| group.paths.iter().map(|path| path_text(fib, names, path)).collect::<Vec<_>>()),
-        "buckets": buckets.iter().map(bucket).collect::<Vec<_>>(),
+        "buckets": group.map_or(json!([]), |group| forwarding_json(fib, names.0, group)),
         "counters": counts,
     })
 }
@@ -247,6 +263,13 @@ fn show_addresses(control: &Control, given: &Matches) -> Result<Reply, CommandEr
         json.push(json!({"interface": interface.name, "up": interface.up, "table": table.0, "ip4": addresses}));
     }
     Ok(Reply::new(text, Value::Array(json)))
+}
+
+fn count_adjacencies(_: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    match given.has("disable") {
+        true => Err(CommandError::new("packets to neighbours are counted always").at(given.place("disable"))),
+        false => Ok(Reply::done()),
+    }
 }
 
 fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

@@ -8,8 +8,6 @@ use std::time::Duration;
 use quiver_control::{Control, Signal, Time};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::Ip4;
-use quiver_wire::MacAddress;
-use quiver_wire::arp::ArpPacket;
 
 use crate::deadlines::Deadlines;
 use crate::keeper;
@@ -100,7 +98,7 @@ async fn announce(control: Control) {
             // Meanwhile the address or the interface may have gone.
             let is_own = control.room::<Ip4>().addresses(id).iter().any(|own| own.address() == address);
             if is_own && hears(&control, id) {
-                keeper::send(&control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
+                keeper::claim(&control, (id, address));
             }
         };
         match wait {

@@ -89,12 +89,24 @@ pub(crate) fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: i
     control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
 }
 
-/// Asks for a neighbour: everybody, or only itself if its address is known.
-fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) {
+/// Asks for a neighbour: everybody, or only itself if its address is known. False if there is no address of ours to ask
+/// with.
+pub fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) -> bool {
     let source = control.room::<Ip4>().current().source_for(id, address);
     // Without an address of ours there is nobody to answer to.
-    let Some(source) = source else { return };
+    let Some(source) = source else { return false };
     send(control, id, mac.unwrap_or(MacAddress::BROADCAST), |own| ArpPacket::request(own, source, address));
+    true
+}
+
+/// Tells everybody on a link that an address is ours (RFC 5227, 2.3).
+pub fn claim(control: &Control, (id, address): Wanted) {
+    send(control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
+}
+
+/// Has `look` see each ARP packet that was found worth telling, and the interface that received it.
+pub fn look(control: &Control, look: impl Fn(InterfaceId, &ArpPacket) + 'static) {
+    control.room_mut::<Neighbors>().lookers.push(Rc::new(look));
 }
 
 /// Hears what workers say.
@@ -125,6 +137,7 @@ async fn listen(control: Control, heard: Inbox<Heard>, wanted: Inbox<Want>) {
 }
 
 fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
+    control.room::<Neighbors>().lookers.iter().for_each(|look| look(interface, packet));
     let (sender, target) = (packet.sender(), packet.target());
     let is_own = |address| control.room::<Ip4>().current().is_own(interface, address);
     if is_own(sender) {

@@ -25,6 +25,7 @@ pub mod resolve;
 pub mod table;
 
 pub use announce::set_announcing;
+pub use keeper::{ask, claim, look};
 pub use objects::NeighborObject;
 pub use table::{Neighbor, Neighbors, State};
 

@@ -11,6 +11,7 @@ use quiver_engine::{Dataplane, NodeHandle, Worker};
 use quiver_interface::InterfaceId;
 use quiver_ip::Ip4;
 use quiver_ip::fib::{Path, Source, TableId, Target};
+use quiver_wire::arp::ArpPacket;
 use quiver_wire::{MacAddress, Prefix};
 
 use crate::api::Listeners;
@@ -77,6 +78,9 @@ impl Default for Link {
     }
 }
 
+/// Looks at an ARP packet that an interface received.
+pub(crate) type Looker = Rc<dyn Fn(InterfaceId, &ArpPacket)>;
+
 /// All neighbours.
 pub struct Neighbors {
     pub(crate) all: BTreeMap<Wanted, Neighbor>,
@@ -87,6 +91,8 @@ pub struct Neighbors {
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
     /// Clients that want to be told.
     pub(crate) listeners: Option<Rc<Listeners>>,
+    /// Rooms that look at each ARP packet.
+    pub(crate) lookers: Vec<Looker>,
 }
 
 impl Neighbors {
@@ -98,6 +104,7 @@ impl Neighbors {
             links: BTreeMap::new(),
             defended: BTreeMap::new(),
             listeners: None,
+            lookers: vec![],
         }
     }
     /// A neighbour.

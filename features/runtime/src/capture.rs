@@ -199,7 +199,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     let dataplane = control.room::<Dataplane>();
     let reason = error.map(|error| reason(&dataplane, &error).ok_or(CaptureError::Reason(error))).transpose()?;
     let filter = filter.then(|| {
-        let chain = quiver_classify::pcap_filter(control);
+        let chain = quiver_classify::filter(control, quiver_classify::Use::Pcap);
         Arc::new(move |packet: &[u8]| chain.takes(packet)) as Filter
     });
     let (to, inbox) = channel(QUEUE, dataplane.bell());

@@ -1,14 +1,19 @@
 //! `trace add`, `show trace`, `clear trace`.
 
+use quiver_classify::Use;
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_engine::Dataplane;
+use quiver_engine::capture::Filter;
 use quiver_engine::trace::Record;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) fn register(control: &Control) {
-    let add = Command::new("trace add <node:text> <count:u32>", "Trace the next packets that come to a node.", add);
+    let add =
+        Command::new("trace add <node:text> <count:u32> [filter]", "Trace the next packets that come to a node.", add);
+    let add = add.argument("filter", "only those that `classify filter trace` says");
     let add = add.argument("node", "a node, usually a driver's such as tap-input");
     control.commands().add(add.argument("count", "packets on each worker"));
     let show = Command::waiting("show trace [max <count:u32>]", "Show what the nodes did with traced packets.", show);
@@ -20,7 +25,10 @@ fn add(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
     let name: String = matches.get("node")?;
     let unknown = |e: quiver_engine::GraphError| CommandError::new(e.to_string()).at(matches.place("node"));
-    dataplane.trace(dataplane.graph().find(&name).map_err(unknown)?, matches.get("count")?);
+    let node = dataplane.graph().find(&name).map_err(unknown)?;
+    let chain = matches.has("filter").then(|| quiver_classify::filter(control, Use::Trace));
+    let filter = chain.map(|chain| -> Filter { Arc::new(move |packet: &[u8]| chain.takes(packet)) });
+    dataplane.trace(node, matches.get("count")?, filter);
     Ok(Reply::done())
 }
 

@@ -27,7 +27,8 @@ pub struct SubInterfaceName {
 }
 
 impl SubInterfaceName {
-    pub(crate) fn parse(text: &str) -> Option<SubInterfaceName> {
+    /// Reads a name; none if it is no name of a part.
+    pub fn parse(text: &str) -> Option<SubInterfaceName> {
         let (parent, digits) = text.rsplit_once('.')?;
         let number = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
         (!parent.is_empty()).then(|| SubInterfaceName { parent: InterfaceName(parent.into()), number })

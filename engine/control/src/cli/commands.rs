@@ -16,6 +16,7 @@ use super::reply::{Cell, Reply, Table};
 use super::script::script;
 use super::words::{self, OpenQuote, Word};
 use crate::control::Control;
+use crate::object::scalar::Interval;
 
 /// A longer line is not a command.
 const LINE_MAX: usize = 16 * 1024;
@@ -364,12 +365,13 @@ fn kind_of(kinds: &HashMap<&'static str, ArgumentKind>, name: &str) -> Option<Ar
 }
 
 /// The types that are always there.
-const STANDARD: [fn() -> ArgumentKind; 15] = [
+const STANDARD: [fn() -> ArgumentKind; 16] = [
     ArgumentKind::of::<u8>,
     ArgumentKind::of::<u16>,
     ArgumentKind::of::<u32>,
     ArgumentKind::of::<u64>,
     ArgumentKind::of::<bool>,
+    ArgumentKind::of::<Interval>,
     ArgumentKind::of::<String>,
     ArgumentKind::of::<Ipv4Addr>,
     ArgumentKind::of::<Ipv6Addr>,

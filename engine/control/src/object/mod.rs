@@ -35,7 +35,7 @@ type HashSet<K> = std::collections::HashSet<K, foldhash::fast::RandomState>;
 pub use field::{Field, FieldInfo, Place, Problems, Record};
 pub(crate) use registry::{AnyKind, AnyObject};
 pub use registry::{Kind, Objects};
-pub use scalar::Scalar;
+pub use scalar::{Interval, Scalar};
 pub(crate) use step::{Instance, Step};
 
 /// A record with a kind and a key: one thing that can be configured. Derive it:

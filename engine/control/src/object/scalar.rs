@@ -1,7 +1,8 @@
 //! Scalars: values that are one word on the command line and one scalar in a file.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use quiver_wire::{InterfaceAddress, MacAddress, Prefix, UnicastMac, V4, V6, VlanId};
 use serde_json::{Value, json};
@@ -81,6 +82,29 @@ unsigned! {
 }
 
 /// Truth values: `true` and `false` in files; commands also take VPP's `1`, `0`, `on`, `off`, `enable`, `disable`.
+/// A time between two things that are done again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interval(pub Duration);
+
+impl Interval {
+    /// So many seconds; none unless there are 0.001 to 3600 of them.
+    pub fn seconds(seconds: f64) -> Option<Interval> {
+        (0.001..=3600.0).contains(&seconds).then(|| Interval(Duration::from_secs_f64(seconds)))
+    }
+}
+impl Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.0.as_secs_f64(), f)
+    }
+}
+impl Scalar for Interval {
+    const NAME: &'static str = "interval";
+    const EXPECTED: &'static str = "a number of seconds from 0.001 to 3600";
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().ok().and_then(Interval::seconds).ok_or_else(String::new)
+    }
+}
+
 impl Scalar for bool {
     const NAME: &'static str = "bool";
     const EXPECTED: &'static str = "true or false";

@@ -2,15 +2,18 @@
 
 use super::Dataplane;
 use crate::buffer::Packet;
-use crate::capture::Capture;
+use crate::capture::{Capture, Filter};
 use crate::graph::NodeId;
 use crate::trace::Record;
 use crate::worker::Worker;
 
 impl Dataplane {
-    /// Chooses the next packets that come to a node, on every worker.
-    pub fn trace(&self, node: NodeId, count: u32) {
-        self.post_all(|_| move |w: &mut Worker| w.trace_arm(node, count));
+    /// Chooses the next packets that come to a node, on every worker: those that the filter takes, if there is one.
+    pub fn trace(&self, node: NodeId, count: u32, filter: Option<Filter>) {
+        self.post_all(|_| {
+            let filter = filter.clone();
+            move |w: &mut Worker| w.trace_arm(node, count, filter)
+        });
     }
     /// Forgets all records and choices.
     pub fn trace_clear(&self) {

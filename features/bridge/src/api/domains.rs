@@ -215,12 +215,10 @@ async fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Resu
         Err(refusal) if refusal.retval != Retval::NO_SUCH_ENTRY => return Err(refusal),
         Err(_) => {}
     }
-    // Clients ask for `arp_term` by habit. A domain answers ARP for pairs that `bd_ip_mac_add_del` gives it; as that is
-    // refused, there are none, and the flag changes nothing.
     let mut new = BridgeDomain::with_defaults(control, checked(id)?);
     (new.flood, new.uu_flood, new.forward, new.learn) =
         (request.flood, request.uu_flood, request.forward, request.learn);
-    new.mac_age = request.mac_age;
+    (new.arp_term, new.mac_age) = (request.arp_term, request.mac_age);
     new.tag = Some(request.bd_tag.0).filter(|tag| !tag.is_empty());
     Ok(control.put(new)?)
 }
@@ -249,7 +247,7 @@ fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDet
         uu_flood: state.settings.uu_flood,
         forward: state.settings.forward,
         learn: state.settings.learn,
-        arp_term: false,
+        arp_term: state.settings.arp_term,
         arp_ufwd: false,
         mac_age: state.settings.mac_age,
         bd_tag: state.settings.tag.clone().unwrap_or_default().into(),
@@ -265,14 +263,15 @@ fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDet
 
 fn set_flags(control: &Control, request: BridgeFlags) -> Result<BridgeFlagsReply, Refusal> {
     let mut domain = domain(control, request.bd_id)?;
-    if request.is_set && (request.flags.has(BdFlags::ARP_TERM) || request.flags.has(BdFlags::ARP_UFWD)) {
-        return Err(Refusal::unimplemented("flags: bridge domains do not answer or divert ARP"));
+    if request.is_set && request.flags.has(BdFlags::ARP_UFWD) {
+        return Err(Refusal::unimplemented("flags: bridge domains do not divert ARP"));
     }
     let flags = [
         (BdFlags::LEARN, &mut domain.learn, super::members::LEARN),
         (BdFlags::FWD, &mut domain.forward, super::members::FORWARD),
         (BdFlags::FLOOD, &mut domain.flood, super::members::FLOOD),
         (BdFlags::UU_FLOOD, &mut domain.uu_flood, super::members::UNKNOWN),
+        (BdFlags::ARP_TERM, &mut domain.arp_term, super::members::ARP_TERM),
     ];
     let mut resulting_feature_bitmap = 0;
     for (flag, field, bit) in flags {

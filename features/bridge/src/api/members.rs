@@ -18,6 +18,8 @@ const DROP: u32 = 1;
 const CONNECT: u32 = 1 << 1;
 /// Frames to groups go to all members.
 pub(super) const FLOOD: u32 = 1 << 2;
+/// ARP and neighbour discovery are answered.
+pub(super) const ARP_TERM: u32 = 1 << 4;
 /// Frames to unknown addresses do.
 pub(super) const UNKNOWN: u32 = 1 << 5;
 /// Frames to known addresses go to their interface only.

@@ -72,7 +72,7 @@ fn domains_come_change_show_their_members_and_go() {
     let bvi = caller.request(&bvi).expect("new").sw_if_index;
     caller.request(&join(bvi.0, 7, L2PortType::Bvi, true)).expect("its virtual interface");
     let shown = dump(&mut caller, 7).remove(0);
-    assert_eq!((shown.bd_tag.as_str(), shown.learn, shown.arp_term), ("lan", true, false));
+    assert_eq!((shown.bd_tag.as_str(), shown.learn, shown.arp_term), ("lan", true, true));
     assert_eq!((shown.bvi_sw_if_index, shown.uu_fwd_sw_if_index), (bvi, InterfaceIndex(2)));
     let members: Vec<_> = shown.sw_if_details.iter().map(|member| (member.sw_if_index, member.shg)).collect();
     assert_eq!(members, [(InterfaceIndex(1), 3), (bvi, 3)]);
@@ -83,8 +83,8 @@ fn domains_come_change_show_their_members_and_go() {
 
     let flags = |is_set, flags| BridgeFlags { bd_id: 7, is_set, flags };
     let bits = caller.request(&flags(false, BdFlags::LEARN | BdFlags::FLOOD)).expect("there");
-    assert_eq!(bits.resulting_feature_bitmap, FORWARD | UNKNOWN);
-    assert_eq!(caller.request(&flags(true, BdFlags::ARP_TERM)).err(), Some(Retval::UNIMPLEMENTED));
+    assert_eq!(bits.resulting_feature_bitmap, FORWARD | UNKNOWN | ARP_TERM);
+    assert_eq!(caller.request(&flags(true, BdFlags::ARP_UFWD)).err(), Some(Retval::UNIMPLEMENTED));
     caller.request(&BridgeDomainSetMacAge { bd_id: 7, mac_age: 4 }).expect("there");
     let shown = dump(&mut caller, 7).remove(0);
     assert_eq!((shown.learn, shown.flood, shown.forward, shown.mac_age), (false, false, true, 4));

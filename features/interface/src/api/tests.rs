@@ -10,6 +10,7 @@ use super::details::{SwInterfaceDetails, SwInterfaceDump};
 use super::events::{SwInterfaceEvent, WantInterfaceEvents};
 use super::queues::*;
 use super::settings::*;
+use super::speed::*;
 use super::*;
 use crate::InterfaceSettings;
 
@@ -111,6 +112,18 @@ fn settings_are_those_of_the_commands() {
     assert_eq!(refused(caller.request(&part).map(drop)), Retval::INVALID_VALUE);
     let nameless = SwInterfaceTagAddDel { is_add: true, sw_if_index: first, tag: "".into() };
     assert_eq!(refused(caller.request(&nameless).map(drop)), Retval::INVALID_VALUE);
+}
+
+#[test]
+fn no_link_has_a_speed_that_can_be_set() {
+    let (_control, mut caller) = house();
+    let (first, none) = (InterfaceIndex(1), InterfaceIndex(NONE));
+    let set = |sw_if_index| SwInterfaceSetLinkSpeed { sw_if_index, link_speed: 10_000_000 };
+    assert_eq!(caller.request(&set(first)).map(drop), Err(Retval::UNIMPLEMENTED));
+    assert_eq!(caller.request(&set(none)).map(drop), Err(Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(caller.request(&SwInterfaceGetSpeedCapa { sw_if_index: first }).expect("an answer").speeds, [0; 0]);
+    let asked = caller.request(&SwInterfaceGetSpeedCapa { sw_if_index: none });
+    assert_eq!(asked.map(drop), Err(Retval::INVALID_SW_IF_INDEX));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use quiver_compat::types::{AddressWithPrefix, InterfaceIndex, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
 use quiver_interface::api::{find, name};
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_wire::{InterfaceAddress as Address, V4};
 
 use super::leaving::sweep;
@@ -159,8 +159,8 @@ fn sw_interface_add_del_address(control: &Control, request: SwInterfaceAddDelAdd
     let is_there = control.objects().get::<InterfaceAddress>(&key).is_some();
     match (request.is_add, is_there) {
         (true, false) => {
-            control.put(InterfaceAddress::new(key.0.clone(), key.1))?;
-            Ok(())
+            make_way(control, &key)?;
+            Ok(control.put(InterfaceAddress::new(key.0, key.1))?)
         }
         (true, true) if control.room::<Replacing>().addresses.is_some() => {
             control.room_mut::<Replacing>().keep_address(&key);
@@ -173,6 +173,29 @@ fn sw_interface_add_del_address(control: &Control, request: SwInterfaceAddDelAdd
             Err(Refusal::new(Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE, why))
         }
     }
+}
+
+/// While addresses are replaced, those that have a mark give way to what shall be there: other interfaces' that overlap.
+fn make_way(control: &Control, (interface, address): &(InterfaceName, Address<V4>)) -> Result<(), Refusal> {
+    let table = |name: &InterfaceName| {
+        let id = control.room::<Interfaces>().id_of(&name.0);
+        id.map(|id| control.room::<Ip4>().table_of(id)).ok()
+    };
+    let (wanted, own) = (address.prefix(), table(interface));
+    let is_in_the_way = |(of, other): &&(InterfaceName, Address<V4>)| {
+        let other = other.prefix();
+        let overlaps = other.contains(wanted.address()) || wanted.contains(other.address());
+        of != interface && overlaps && table(of) == own
+    };
+    let marked: Vec<_> =
+        control.room::<Replacing>().addresses.iter().flatten().filter(is_in_the_way).cloned().collect();
+    for key in marked {
+        control.room_mut::<Replacing>().keep_address(&key);
+        if control.objects().get::<InterfaceAddress>(&key).is_some() {
+            control.delete::<InterfaceAddress>(&key)?;
+        }
+    }
+    Ok(())
 }
 
 /// Have the packets of an interface looked up in a table.

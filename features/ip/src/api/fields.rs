@@ -23,8 +23,11 @@ pub(super) fn add_types(file: &mut Adding<'_>) {
     file.define_type::<FibPath>();
 }
 
-/// A path, as routes are configured.
-pub(super) fn configured(said: &FibPath, control: &Control) -> Result<RoutePath, Refusal> {
+/// A path of a client, as routes and other objects are configured.
+///
+/// # Errors
+/// What the FIB has no paths for is refused by the field's name.
+pub fn configured(said: &FibPath, control: &Control) -> Result<RoutePath, Refusal> {
     let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *said;
     let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
     let mut path =
@@ -61,8 +64,9 @@ pub(super) fn configured(said: &FibPath, control: &Control) -> Result<RoutePath,
     }
     Ok(path)
 }
-/// A path of a route in a table, as clients know it.
-pub(super) fn known(path: &Path<V4>) -> FibPath {
+
+/// A path of the FIB, as clients know it.
+pub fn known(path: &Path<V4>) -> FibPath {
     let next_hop = |address: Ipv4Addr| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
     let (sw_if_index, table_id, nh, r#type) = match path.target {
         Target::NextHop(interface, via) => (index_of(Some(interface)), 0, next_hop(via), FibPathType::Normal),

@@ -1,17 +1,17 @@
 //! Messages about routes.
 
 use quiver_compat::api::Adding;
-use quiver_compat::types::{IpRoute, NONE, Prefix};
+use quiver_compat::types::{FibPath, IpRoute, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::{Control, Pace};
 use quiver_wire::{Prefix as WirePrefix, V4};
 
 use super::fields::{IpRouteV2, IpTable, configured, known};
 use super::leaving::Leaving;
-use super::no_ip6;
 use super::replacing::Replacing;
+use super::{index_of, no_ip6};
 use crate::command::{add_paths, remove_paths};
-use crate::fib::TableId;
+use crate::fib::{Path, Special, TableId, Target};
 use crate::objects::{Route, TableNumber};
 use crate::room::Ip4;
 
@@ -159,7 +159,14 @@ fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> +
 /// The route of a prefix, as it counts.
 fn route(ip: &Ip4, id: TableId, prefix: quiver_wire::Prefix<V4>) -> Option<IpRoute> {
     let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
-    let paths = group.paths.iter().map(known).collect();
+    let path = |path: &Path<V4>| match path.target {
+        // Clients look for the interface of an address at its route.
+        Target::Special(Special::Local) => {
+            FibPath { sw_if_index: index_of(ip.owner(id, prefix.address())), ..known(path) }
+        }
+        _ => known(path),
+    };
+    let paths = group.paths.iter().map(path).collect();
     Some(IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths })
 }
 

@@ -411,7 +411,8 @@ fn interfaces_have_addresses_and_tables() {
         caller.request(&SwInterfaceGetTable { sw_if_index: InterfaceIndex(one), is_ipv6 }).map(|reply| reply.vrf_id)
     };
     assert_eq!((of(&mut caller, false), of(&mut caller, true)), (Ok(7), Ok(0)));
-    assert!(dumped(&mut caller, 7, "10.0.0.1/32").is_some(), "the address went along");
+    let of_address = dumped(&mut caller, 7, "10.0.0.1/32").expect("the address went along");
+    assert_eq!(of_address[0].0, one, "clients find the interface there");
 
     // Replaced: the old one goes, the one that is named again stays.
     assert_eq!(address(&mut caller, true, one, "10.0.1.1", 24), Ok(()));
@@ -421,6 +422,15 @@ fn interfaces_have_addresses_and_tables() {
     let left: Vec<_> =
         daemon.control().objects().all::<InterfaceAddress>().iter().map(|a| a.address.to_string()).collect();
     assert_eq!(left, ["10.0.1.1/24"]);
+    // What is marked gives way to what shall be there, on another interface of the table.
+    let bind = SwInterfaceSetTable { sw_if_index: InterfaceIndex(two), is_ipv6: false, vrf_id: 7 };
+    caller.request(&bind).expect("there is one");
+    assert_eq!(address(&mut caller, true, two, "10.0.1.9", 24), Err(Retval::INVALID_VALUE));
+    caller.request(&SwInterfaceAddressReplaceBegin).expect("done");
+    assert_eq!(address(&mut caller, true, two, "10.0.1.9", 24), Ok(()));
+    caller.request(&SwInterfaceAddressReplaceEnd).expect("done");
+    assert_eq!((dump(&mut caller, one, false).len(), dump(&mut caller, two, false).len()), (0, 1));
+    assert_eq!(address(&mut caller, false, two, "10.0.1.9", 24), Ok(()));
     assert_eq!(address(&mut caller, false, one, "10.0.0.1", 24), Err(Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE));
     assert_eq!(address(&mut caller, true, one, "10.0.2.1", 24), Ok(()));
     let prefix = AddressWithPrefix::default();

@@ -154,12 +154,8 @@ impl<F: Forwarding> Fib<F> {
         if !self.tables.contains_key(&table) {
             return Err(FibError::NoTable(table));
         }
-        let (group, new) = self.groups.acquire(paths);
-        if new {
-            // The row comes before the leaf that leads to it.
-            self.track(group);
-            self.settle([group]);
-        }
+        // The row comes before the leaf that leads to it.
+        let group = self.hold(paths);
         let Some(found) = self.tables.get_mut(&table) else { return Err(FibError::NoTable(table)) };
         let (address, length) = (prefix.address(), prefix.length());
         let entry = found.entries.get(address, length);
@@ -178,6 +174,20 @@ impl<F: Forwarding> Fib<F> {
         }
         old.into_iter().for_each(|old| self.release(old));
         Ok(())
+    }
+    /// Keeps paths, 1 to [`BUCKETS`] of them, for whoever sends by them without a route: the group whose row says what they
+    /// come to, until [`Fib::let_go`].
+    pub fn hold(&mut self, paths: Vec<Path<F>>) -> u32 {
+        let (group, new) = self.groups.acquire(paths);
+        if new {
+            self.track(group);
+            self.settle([group]);
+        }
+        group
+    }
+    /// Ends what [`Fib::hold`] began. Workers may meet the group's number until their next turn.
+    pub fn let_go(&mut self, group: u32) {
+        self.release(group);
     }
     /// Removes a source's route for a prefix. False if there was none. It needs no room, so it cannot fail half way.
     pub fn remove(&mut self, table: TableId, prefix: Prefix<F>, source: Source) -> bool {

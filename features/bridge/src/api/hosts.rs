@@ -1,0 +1,115 @@
+//! Messages about the hosts for which bridge domains answer questions.
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::{Address, InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire};
+use quiver_control::Control;
+use quiver_wire::{MacAddress, UnicastMac};
+
+use super::domain;
+use crate::hosts::{self, Asked};
+use crate::objects::{BridgeHost, DomainId};
+
+/// A host of a bridge domain: its address of layer 3, and that of its hardware.
+#[derive(Wire, Clone, Copy, Debug, PartialEq)]
+pub(super) struct BdIpMac {
+    pub bd_id: u32,
+    pub ip: Address,
+    pub mac: MacAddress,
+}
+
+/// Have a bridge domain answer for a host, or no longer.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BdIpMacAddDel {
+    #[default(true)]
+    pub is_add: bool,
+    pub entry: BdIpMac,
+}
+
+/// Have a bridge domain answer for nobody.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct BdIpMacFlush {
+    pub bd_id: u32,
+}
+
+/// For whom does a bridge domain answer, or do all?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = BdIpMacDetails)]
+pub(super) struct BdIpMacDump {
+    pub bd_id: u32,
+}
+
+/// For this host.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+pub(super) struct BdIpMacDetails {
+    pub entry: BdIpMac,
+}
+
+/// Tell me who asks for addresses in bridge domains that answer, or stop it.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "want_l2_arp_term_events", events(L2ArpTermEvent))]
+pub(super) struct WantL2ArpTermEvents {
+    pub enable: bool,
+    pub pid: u32,
+}
+
+/// Somebody has asked, from here. Who asks again within ten seconds is not told of again.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+pub(super) struct L2ArpTermEvent {
+    pub ip: Address,
+    pub sw_if_index: InterfaceIndex,
+    pub mac: MacAddress,
+}
+
+/// The clients that want to know.
+struct Listeners(Subscribers<L2ArpTermEvent>);
+
+pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
+    file.request(add_or_delete);
+    file.request(|control, request: BdIpMacFlush| {
+        domain(control, request.bd_id)?;
+        Ok(hosts::clear(control, &DomainId(request.bd_id))?)
+    });
+    file.dump(|control, request: BdIpMacDump| {
+        let only = (request.bd_id != NONE).then_some(DomainId(request.bd_id));
+        let details = |host: BridgeHost| BdIpMacDetails {
+            entry: BdIpMac { bd_id: host.domain.0, ip: host.address.into(), mac: host.mac.get() },
+        };
+        hosts::of(control, only.as_ref()).into_iter().map(details).collect::<Vec<_>>()
+    });
+    control.insert_room(Listeners(Subscribers::new(file.event())));
+    let here = control.clone();
+    control.room_mut::<Asked>().set(Box::new(move |asker| {
+        let (ip, sw_if_index, mac) = (asker.address.into(), asker.interface.into(), asker.mac);
+        here.room::<Listeners>().0.tell(&L2ArpTermEvent { ip, sw_if_index, mac });
+    }));
+    file.call(|call, request: WantL2ArpTermEvents| {
+        let listeners = call.control.room::<Listeners>();
+        listeners.0.set(&call.client, request.pid, request.enable);
+        call.control.room_mut::<Asked>().want(!listeners.0.is_empty());
+        Ok(())
+    });
+}
+
+fn add_or_delete(control: &Control, request: BdIpMacAddDel) -> Result<(), Refusal> {
+    let BdIpMac { bd_id, ip, mac } = request.entry;
+    domain(control, bd_id)?;
+    let (domain, address) = (DomainId(bd_id), ip.get());
+    if request.is_add {
+        let wrong = |error| Refusal::new(Retval::INVALID_VALUE, format!("entry.mac: {error}"));
+        return Ok(control.put(BridgeHost { domain, address, mac: UnicastMac::new(mac).map_err(wrong)? })?);
+    }
+    let key = (domain, address);
+    if control.objects().get::<BridgeHost>(&key).is_none() {
+        let what = format!("entry.ip: {address} is no host of bridge domain {bd_id}");
+        return Err(Refusal::new(Retval::NO_SUCH_ENTRY, what));
+    }
+    Ok(control.delete::<BridgeHost>(&key)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! The hosts for which bridge domains answer questions: the commands, and clients that want to know who asks.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::{Control, ObjectError, Time};
+use quiver_engine::Generations;
+use quiver_engine::channel::Inbox;
+use quiver_interface::Events;
+
+use crate::answer::Asker;
+use crate::objects::{BridgeDomain, BridgeHost, DomainId};
+
+/// Who asks is told once in so long a time.
+const AGAIN: Duration = Duration::from_secs(10);
+/// Askers that are remembered for that.
+const REMEMBERED: usize = 1024;
+
+type Tell = Box<dyn Fn(&Asker)>;
+
+/// Who asked, on its way to whoever wants to know.
+pub(crate) struct Asked {
+    wanted: Arc<AtomicBool>,
+    told: VecDeque<(Time, Asker)>,
+    tell: Option<Tell>,
+}
+
+impl Asked {
+    pub fn new(wanted: Arc<AtomicBool>) -> Asked {
+        Asked { wanted, told: VecDeque::new(), tell: None }
+    }
+    /// Has `tell` hear of each asker from now on, while that is wanted.
+    pub fn set(&mut self, tell: Tell) {
+        self.tell = Some(tell);
+    }
+    /// Says whether somebody wants to know.
+    pub fn want(&mut self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Relaxed);
+        self.told.clear();
+    }
+    fn hear(&mut self, now: Time, asker: Asker) {
+        while self.told.front().is_some_and(|(at, _)| now.since(*at) >= AGAIN) || self.told.len() > REMEMBERED {
+            self.told.pop_front();
+        }
+        if !self.wanted.load(Ordering::Relaxed) || self.told.iter().any(|(_, told)| *told == asker) {
+            return;
+        }
+        self.told.push_back((now, asker));
+        self.tell.iter().for_each(|tell| tell(&asker));
+    }
+}
+
+pub(crate) fn register(control: &Control, asked: Asked, inbox: Inbox<Asker>, generations: Generations) {
+    control.insert_room(asked);
+    let listening = Events::listen(control.clone(), move |control| {
+        for asker in inbox.waiting() {
+            // What was asked by an interface that is no more is nobody's question.
+            if generations.of(asker.interface.0) == asker.generation {
+                control.room_mut::<Asked>().hear(control.now(), asker);
+            }
+        }
+        !inbox.is_empty()
+    });
+    control.spawn("l2-arp-term-events", listening);
+    let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        let command = Command::new(grammar, help, run).arguments_of::<BridgeDomain>();
+        control.commands().add(command.arguments_of::<BridgeHost>());
+    };
+    let help = "Let a bridge domain answer ARP and neighbour discovery for its hosts, or not.";
+    add("set bridge-domain arp term <id:bridge-domains> [disable]", help, set_term);
+    let help = "Name a host of a bridge domain, or delete one, or all.";
+    let entry = "set bridge-domain arp entry <id:bridge-domains> (<address:ip> <mac> [del] | del-all)";
+    add(entry, help, set_entry);
+    let help = "Show the hosts for which bridge domains answer.";
+    add("show bridge-domain arp [<id:bridge-domains>]", help, show);
+}
+
+fn set_term(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let DomainId(id) = matches.get("id")?;
+    let on = !matches.has("disable");
+    control.edit(BridgeDomain::with_defaults(control, id), |domain| domain.arp_term = on)?;
+    Ok(Reply::done())
+}
+
+fn set_entry(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let domain: DomainId = matches.get("id")?;
+    if matches.has("del-all") {
+        clear(control, &domain)?;
+        return Ok(Reply::done());
+    }
+    let (address, mac) = (matches.get("address")?, matches.get("mac")?);
+    match matches.has("del") {
+        true => control.delete::<BridgeHost>(&(domain, address))?,
+        false => control.put(BridgeHost { domain, address, mac })?,
+    }
+    Ok(Reply::done())
+}
+
+/// The hosts of a domain, or of all.
+pub(crate) fn of(control: &Control, domain: Option<&DomainId>) -> Vec<BridgeHost> {
+    let all = control.objects().all::<BridgeHost>();
+    all.iter()
+        .filter(|host| domain.is_none_or(|only| *only == host.domain))
+        .map(|host| BridgeHost::clone(host))
+        .collect()
+}
+
+/// Forgets all hosts of a domain.
+pub(crate) fn clear(control: &Control, domain: &DomainId) -> Result<(), ObjectError> {
+    let keys = of(control, Some(domain)).into_iter().map(|host| (host.domain, host.address));
+    let keys: Vec<(DomainId, IpAddr)> = keys.collect();
+    keys.iter().try_for_each(|key| control.delete::<BridgeHost>(key))
+}
+
+fn show(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["BD-ID", "IP", "Mac-Address"]);
+    for BridgeHost { domain, address, mac } in of(control, matches.find::<DomainId>("id")?.as_ref()) {
+        table.row([Cell::from(domain.0), Cell::of(address), Cell::of(mac.get())]);
+    }
+    Ok(table.into())
+}

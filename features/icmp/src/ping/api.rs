@@ -1,0 +1,59 @@
+//! VPP's messages about ping: `ping.api`.
+
+use std::net::IpAddr;
+
+use quiver_compat::api::Adding;
+use quiver_compat::types::Address;
+use quiver_compat::{Message, Refusal, Retval, Subscribers};
+use quiver_control::Control;
+use quiver_control::object::Interval;
+
+use super::{Course, SIZE, prepare, run};
+
+pub(super) fn register(control: &Control) {
+    quiver_compat::add(control, "ping", (0, 1, 0), add_messages);
+}
+
+/// Send echo requests, and tell me when the last one was answered or is given up.
+#[derive(Message, Clone, Debug)]
+#[message(request, events(PingFinishedEvent))]
+struct WantPingFinishedEvents {
+    address: Address,
+    #[default(1)]
+    repeat: u32,
+    #[default(1.0)]
+    interval: f64,
+}
+
+/// So many were sent, and so many answered.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(told)]
+struct PingFinishedEvent {
+    request_count: u32,
+    reply_count: u32,
+}
+
+fn add_messages(file: &mut Adding<'_>) {
+    let event = file.event();
+    file.call(move |call, wanted: WantPingFinishedEvents| {
+        let IpAddr::V4(address) = wanted.address.get() else {
+            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "address: there is no IPv6 yet"));
+        };
+        let wrong = || Refusal::new(Retval::INVALID_VALUE, "interval: give 0.001 to 3600 seconds");
+        let interval = Interval::seconds(wanted.interval).ok_or_else(wrong)?.0;
+        let request = prepare(&call.control, address, None, None, SIZE as usize);
+        let request = request.map_err(|(_, what)| Refusal::new(Retval::INVALID_VALUE, format!("address: {what}")))?;
+        let course = Course { repeat: wanted.repeat, burst: 1, interval };
+        let client = Subscribers::new(event);
+        client.set(&call.client, 0, true);
+        let control = call.control.clone();
+        call.control.spawn("ping of a client", async move {
+            let outcome = run(&control, &request, &course, || !client.is_empty(), async |_| {}).await;
+            client.tell(&PingFinishedEvent { request_count: outcome.sent, reply_count: outcome.received });
+        });
+        Ok(())
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Which interfaces are cross-connected, and where to.
+
+use std::collections::BTreeMap;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot, Stage};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_ip::fib::rows::BUCKETS;
+use quiver_ip::objects::check_paths;
+use quiver_ip::room::paths;
+use quiver_ip::{Ip4, RoutePath};
+
+use crate::node::L3Xc;
+
+/// The feature arc that packets leave by the cross-connect.
+pub(crate) const ARC: &str = "ip4-unicast";
+
+/// A cross-connect of layer 3: IPv4 packets for one host that an interface receives go by these paths, without a lookup.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "l3-cross-connects")]
+pub struct L3CrossConnect {
+    /// The interface that receives them.
+    #[key]
+    pub interface: InterfaceName,
+    /// The ways, as routes have them; flows are spread over several.
+    pub paths: Vec<RoutePath>,
+}
+
+/// The groups of paths that cross-connects hold.
+pub(crate) struct CrossConnects {
+    by_interface: BTreeMap<InterfaceId, u32>,
+    published: Publisher<Vec<u32>>,
+}
+
+impl CrossConnects {
+    pub fn new(domain: &Domain) -> CrossConnects {
+        CrossConnects { by_interface: BTreeMap::new(), published: Publisher::new(domain, vec![]) }
+    }
+    /// What workers read: groups by interface.
+    pub fn groups(&self) -> Snapshot<Vec<u32>> {
+        self.published.snapshot()
+    }
+    /// The group of an interface.
+    pub fn group(&self, interface: InterfaceId) -> Option<u32> {
+        self.by_interface.get(&interface).copied()
+    }
+    /// Gives an interface a group, or none; the one that it had.
+    fn set(&mut self, interface: InterfaceId, group: Option<u32>) -> Option<u32> {
+        let old = match group {
+            Some(group) => self.by_interface.insert(interface, group),
+            None => self.by_interface.remove(&interface),
+        };
+        let last = self.by_interface.keys().next_back().map_or(0, |last| last.index() + 1);
+        let mut groups = vec![0; last];
+        self.by_interface.iter().for_each(|(interface, group)| groups[interface.index()] = *group);
+        self.published.publish(groups);
+        old
+    }
+}
+
+/// What holds of a cross-connect whatever else is configured.
+pub(crate) fn check(connect: &L3CrossConnect) -> Result<(), ObjectError> {
+    match connect.paths.len() {
+        0..=BUCKETS => check_paths(&connect.paths),
+        given => {
+            Err(ObjectError::field("paths", format!("there are {given}")).remedy(format!("give at most {BUCKETS}")))
+        }
+    }
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, L3CrossConnect>) -> Result<(), ObjectError> {
+    let (name, wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (&new.interface, Some(new)),
+        Change::Delete(old) => (&old.interface, None),
+    };
+    let id = control.room::<Interfaces>().id_of(&name.0)?;
+    let group = match wanted {
+        Some(connect) => {
+            let paths = paths(control, &connect.paths)?;
+            Some(control.room_mut::<Ip4>().fib.hold(paths))
+        }
+        None => None,
+    };
+    let old = control.room_mut::<CrossConnects>().set(id, group);
+    old.into_iter().for_each(|old| control.room_mut::<Ip4>().fib.let_go(old));
+    let enabled = control.room_mut::<Dataplane>().enable(ARC, L3Xc::NAME, id.0, group.is_some());
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+}

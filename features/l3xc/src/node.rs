@@ -1,0 +1,79 @@
+//! `l3xc-input-ip4`: checked packets of a cross-connected interface, whatever their destinations, go to what its paths come
+//! to, by their flows. From there on they are forwarded as if a route had led there.
+
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_ip::Fault;
+use quiver_ip::fib::hop;
+use quiver_ip::fib::rows::{GroupRow, GroupRows};
+use quiver_ip::fields::BACK;
+use quiver_ip::flow;
+
+arcs! {
+    /// Where packets go from `l3xc-input-ip4`.
+    pub enum Next {
+        Rewrite => node "ip4-rewrite",
+        /// Those of interfaces whose cross-connect has just gone.
+        Pass => next_feature,
+        Local => features "ip4-local",
+        Unreachable => node "icmp4-error",
+        Prohibited => node "icmp4-error",
+        Drop => drop "route-drop",
+        Unresolved => drop "unresolved-path",
+    }
+}
+
+/// The stage.
+#[derive(Clone)]
+pub struct L3Xc {
+    /// The groups of interfaces, by their numbers; 0 is that of none.
+    pub groups: Snapshot<Vec<u32>>,
+    /// What groups come to.
+    pub rows: Snapshot<GroupRows>,
+}
+
+/// The stage at work.
+pub struct L3XcBody<'f> {
+    groups: &'f [u32],
+    rows: &'f [GroupRow],
+}
+
+impl Stage for L3Xc {
+    const NAME: &'static str = "l3xc-input-ip4";
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = L3XcBody<'f>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f> {
+        // In this order: a group's row was there before the group was published.
+        let groups = self.groups.read(guard);
+        L3XcBody { groups, rows: self.rows.read(guard) }
+    }
+}
+
+impl Body for L3XcBody<'_> {
+    const BACK: u32 = BACK;
+    const WRITES: Columns = Columns::HOP;
+
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let groups = p.rx.map_uniform(|rx| self.groups.get(rx as usize).copied().unwrap_or(0)).array();
+        let (buckets, mut hops) = (flow::hash(p).array(), [hop::NO_ROUTE; 16]);
+        for lane in 0..16 {
+            if let Some(row) = self.rows.get(groups[lane] as usize) {
+                hops[lane] = row.hop(buckets[lane]);
+            }
+        }
+        let hops = p.hop.with(&hops);
+        p.hop = hops;
+        let fate = |hop: u32| hops.eq(hop) & p.live;
+        let (unreachable, prohibited) = (fate(hop::UNREACHABLE), fate(hop::PROHIBIT));
+        let (none, local, drop, rest) =
+            (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
+        p.hop = p.hop.replace(unreachable, Fault::HOST.0).replace(prohibited, Fault::PROHIBITED.0);
+        p.leave(none, Next::Pass);
+        p.leave(local, Next::Local);
+        p.leave(unreachable, Next::Unreachable);
+        p.leave(prohibited, Next::Prohibited);
+        p.leave(drop, Next::Drop);
+        p.leave(rest, Next::Unresolved);
+    }
+}

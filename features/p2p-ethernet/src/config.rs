@@ -1,0 +1,168 @@
+//! Which stations have a part of an interface for themselves.
+
+use std::collections::HashMap;
+
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_ethernet::DEVICE_INPUT;
+use quiver_interface::{
+    InterfaceEvent, InterfaceId, InterfaceName, Interfaces, NewInterface, create, remove, set_peer, watch,
+};
+use quiver_vlan::sub_interface::SubInterfaceName;
+use quiver_wire::{MacAddress, UnicastMac};
+
+use crate::node::{Known, NAME, Part};
+
+/// The kind of these interfaces.
+pub(crate) const KIND: &str = "p2p-ethernet";
+
+/// A part of an interface that has the frames of one station on its link, and sends to nobody else.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "p2p-ethernets", provides = "interface")]
+pub struct P2pEthernet {
+    /// Its name: the interface that it is a part of, a dot, and a number.
+    #[key]
+    pub name: SubInterfaceName,
+    /// The station's address of hardware.
+    #[fixed]
+    pub station: UnicastMac,
+}
+
+/// The stations that workers know.
+pub(crate) struct Stations {
+    all: Known,
+    published: Publisher<Known>,
+}
+
+impl Stations {
+    pub fn new(domain: &Domain) -> Stations {
+        Stations { all: HashMap::new(), published: Publisher::new(domain, HashMap::new()) }
+    }
+    /// What workers read.
+    pub fn snapshot(&self) -> Snapshot<Known> {
+        self.published.snapshot()
+    }
+    /// The part of a station behind an interface.
+    pub fn part(&self, parent: InterfaceId, station: MacAddress) -> Option<InterfaceId> {
+        self.all.get(&(parent.0, station)).map(|part| part.interface)
+    }
+    fn change(&mut self, change: impl FnOnce(&mut Known)) {
+        change(&mut self.all);
+        self.published.publish(self.all.clone());
+    }
+    fn are_behind(&self, parent: InterfaceId) -> bool {
+        self.all.keys().any(|(of, _)| *of == parent.0)
+    }
+}
+
+/// What holds of a part whatever else is configured.
+pub(crate) fn check(part: &P2pEthernet) -> Result<(), ObjectError> {
+    match part.name.number {
+        0 => Err(ObjectError::field("name", "0 is the whole interface").remedy("choose another number")),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, P2pEthernet>) -> Result<(), ObjectError> {
+    match change {
+        Change::Create(part) => add(control, part),
+        // Every field is fixed.
+        Change::Update { .. } => Ok(()),
+        Change::Delete(part) => {
+            let (parent, id) = {
+                let interfaces = control.room::<Interfaces>();
+                (interfaces.id_of(&part.name.parent.0)?, interfaces.id_of(&part.name.to_string())?)
+            };
+            let last = {
+                let mut stations = control.room_mut::<Stations>();
+                stations.change(|all| _ = all.remove(&(parent.0, part.station.get())));
+                !stations.are_behind(parent)
+            };
+            if last {
+                enable(control, parent, false)?;
+            }
+            remove(control, id);
+            Ok(())
+        }
+    }
+}
+
+fn enable(control: &Control, parent: InterfaceId, on: bool) -> Result<(), ObjectError> {
+    let enabled = control.room_mut::<Dataplane>().enable(DEVICE_INPUT, NAME, parent.0, on);
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+}
+
+fn add(control: &Control, part: &P2pEthernet) -> Result<(), ObjectError> {
+    let station = part.station.get();
+    let (parent, mac, mtu) = {
+        let interfaces = control.room::<Interfaces>();
+        let id = interfaces.id_of(&part.name.parent.0)?;
+        let is_whole = control.room::<Dataplane>().has_port(id.0);
+        let Some(parent) = interfaces.get(id).filter(|parent| parent.parent.is_none() && is_whole) else {
+            let what = format!("{} has no wire of its own", part.name.parent);
+            return Err(ObjectError::field("name", what).remedy("name an interface of a driver"));
+        };
+        if let Some(other) = control.room::<Stations>().part(id, station) {
+            let what = format!("{} is its part already", interfaces.name(other));
+            return Err(ObjectError::field("station", what).remedy("delete that one first"));
+        }
+        (id, parent.mac, parent.mtu)
+    };
+    let new = NewInterface { name: part.name.to_string(), kind: KIND, mac, mtu, parent: Some(parent), queues: None };
+    let id = create(control, new)?;
+    set_peer(control, id, station);
+    let part = Part { interface: id, up: false };
+    control.room_mut::<Stations>().change(|all| _ = all.insert((parent.0, station), part));
+    enable(control, parent, true)
+}
+
+pub(crate) fn register(control: &Control) {
+    let help = "Create a part of an interface for one station on its link.";
+    let grammar = "p2p_ethernet <interface> <station:mac> sub-id <number:u32>";
+    let make = Command::new(grammar, help, make).arguments_of::<P2pEthernet>();
+    control.commands().add(make.argument("number", "what stands behind the dot in its name"));
+    let help = "Delete the part of an interface that a station has.";
+    let delete = Command::waiting("p2p_ethernet <interface> <station:mac> del", help, delete);
+    control.commands().add(delete.arguments_of::<P2pEthernet>());
+    watch(control, |control, event| {
+        let InterfaceEvent::AdminState(id) = event else { return };
+        let up = {
+            let interfaces = control.room::<Interfaces>();
+            interfaces.get(id).filter(|interface| interface.kind == KIND).map(|interface| interface.up)
+        };
+        if let Some(up) = up {
+            let set = |all: &mut Known| {
+                all.values_mut().filter(|part| part.interface == id).for_each(|part| part.up = up);
+            };
+            control.room_mut::<Stations>().change(set);
+        }
+    });
+}
+
+fn make(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    let (parent, number) = (matches.get("interface")?, matches.get("number")?);
+    let name = SubInterfaceName { parent, number };
+    if control.objects().get::<P2pEthernet>(&name).is_some() {
+        return Err(CommandError::new(format!("there is {name} already")).at(matches.place("number")));
+    }
+    control.put(P2pEthernet { name: name.clone(), station: matches.get("station")? })?;
+    Ok(Reply::text(name.to_string()))
+}
+
+async fn delete(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let (interface, station): (InterfaceName, UnicastMac) = (matches.get("interface")?, matches.get("station")?);
+    let Some(name) = named(&control, &interface, station.get()) else {
+        let what = format!("{station} has no part of {interface}");
+        return Err(CommandError::new(what).at(matches.place("station")));
+    };
+    control.delete_in_turns::<P2pEthernet>(&name).await?;
+    Ok(Reply::done())
+}
+
+/// The name of a station's part of an interface.
+pub(crate) fn named(control: &Control, parent: &InterfaceName, station: MacAddress) -> Option<SubInterfaceName> {
+    let parts = control.objects().all::<P2pEthernet>();
+    let mut of_it = parts.iter().filter(|part| part.name.parent == *parent && part.station.get() == station);
+    of_it.next().map(|part| part.name.clone())
+}

@@ -1,0 +1,38 @@
+//! Point-to-point Ethernet: parts of an interface, each with the frames of one station on its link, as access networks have
+//! them for their subscribers.
+//!
+//! - [`node`]: the node `p2p-ethernet-input`, a feature of the arc in front of `ethernet-input`.
+//! - [`config`]: the objects of kind `p2p-ethernets`, and the commands; `api`: VPP's messages.
+#![forbid(unsafe_code)]
+
+mod api;
+pub mod config;
+pub mod node;
+
+pub use config::P2pEthernet;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed};
+use quiver_ethernet::DEVICE_INPUT;
+
+use crate::config::Stations;
+use crate::node::{NAME, Next, P2pInput};
+
+/// Registers the room. Ethernet and sub-interfaces are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let stations = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let stations = Stations::new(dataplane.domain());
+        let (known, counters) = (stations.snapshot(), dataplane.rx_counters().clone());
+        let graph = dataplane.blueprint();
+        let input = move |seed: Seed| P2pInput { known: known.clone(), received: counters.row(seed.worker) };
+        graph.node(NodeSpec::new(NAME, Next::ARCS, input))?;
+        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        stations
+    };
+    control.insert_room(stations);
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    config::register(control);
+    api::register(control);
+    Ok(())
+}
