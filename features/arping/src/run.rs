@@ -38,10 +38,12 @@ pub struct Answers {
     pub from: Option<MacAddress>,
 }
 
-/// Why nobody was asked.
+/// Why nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the interface has no IPv4 address to ask with; give it one: `set interface ip address`")]
-pub struct NoAddress;
+#[error(
+    "the interface is down, or has no IPv4 address to ask with; `set interface state` and `set interface ip address` change that"
+)]
+pub struct Unsent;
 
 /// An arping that waits for answers; it ends with whoever holds it.
 #[derive(Default)]
@@ -77,8 +79,8 @@ pub(crate) fn register(control: &Control) {
 /// Sends, and waits for answers. `sent` hears of each packet, by its number from 1 on.
 ///
 /// # Errors
-/// If the interface has no address to ask with; announcements need none.
-pub async fn run(control: &Control, arping: Arping, sent: impl AsyncFn(u32)) -> Result<Answers, NoAddress> {
+/// If the interface is down, or has no address to ask with; announcements need none.
+pub async fn run(control: &Control, arping: Arping, sent: impl AsyncFn(u32)) -> Result<Answers, Unsent> {
     let Arping { interface, address, gratuitous, repeat, interval } = arping;
     let waiting = Rc::new(Waiting::default());
     {
@@ -90,10 +92,12 @@ pub async fn run(control: &Control, arping: Arping, sent: impl AsyncFn(u32)) -> 
         }
     }
     for number in 1..=repeat {
-        match gratuitous {
+        let is_sent = match gratuitous {
             true => claim(control, (interface, address)),
-            false if ask(control, (interface, address), None) => {}
-            false => return Err(NoAddress),
+            false => ask(control, (interface, address), None),
+        };
+        if !is_sent {
+            return Err(Unsent);
         }
         sent(number).await;
         if number < repeat {

@@ -153,9 +153,10 @@ fn arp(
     if is_odd || arp.sender().is_multicast() {
         return Some(Err(Found::BadSender));
     }
-    let asker = Some((arp.sender().into(), arp.sender_mac));
+    // RFC 5227, 2.1.1: a probe has no sender yet, and an answer to its own would tell a host that somebody else has its address.
+    let asker = (!arp.sender().is_unspecified()).then_some((arp.sender().into(), arp.sender_mac));
     let is_question = arp.operation == ArpOperation::REQUEST && arp.sender() != arp.target();
-    let mac = host(arp.target().into()).filter(|_| is_question);
+    let mac = host(arp.target().into()).filter(|mac| is_question && *mac != arp.sender_mac);
     if let Some(mac) = mac {
         *arp = arp.reply(mac);
     }
@@ -166,7 +167,11 @@ fn arp(
 fn solicitation(payload: &mut [u8], source: MacAddress, host: impl Fn(IpAddr) -> Option<MacAddress>) -> Option<Heard> {
     let (ip, rest) = Ip6Header::parse_mut(payload)?;
     let (asker, length) = (Ipv6Addr::from(ip.source), usize::from(ip.payload_length.get()));
-    if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT || asker.is_unspecified() {
+    if ip.next_header != IpProtocol::ICMP6
+        || ip.hop_limit != HOP_LIMIT
+        || asker.is_unspecified()
+        || asker.is_multicast()
+    {
         return None;
     }
     let icmp = rest.get_mut(..length)?;
@@ -242,6 +247,7 @@ mod tests {
             (question(FROM, FROM, 255, &[]), Some((FROM.into(), ASKER))),
             (question(FROM, TARGET, 64, &[]), None),
             (question(unspecified, TARGET, 255, &[]), None),
+            (question(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1), TARGET, 255, &[]), None),
             (damaged, None),
         ] {
             let mut looked = frame.clone();

@@ -1,7 +1,7 @@
 //! `l3xc-input-ip4`: checked packets of a cross-connected interface, whatever their destinations, go to what its paths come
 //! to, by their flows. From there on they are forwarded as if a route had led there.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
 use quiver_ip::Fault;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{GroupRow, GroupRows};
@@ -19,6 +19,7 @@ arcs! {
         Prohibited => node "icmp4-error",
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
+        LinkGroup => drop "link-layer-broadcast",
     }
 }
 
@@ -70,6 +71,8 @@ impl Body for L3XcBody<'_> {
             (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
         p.hop = p.hop.replace(unreachable, Fault::HOST.0).replace(prohibited, Fault::PROHIBITED.0);
         p.leave(none, Next::Pass);
+        // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
+        p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
         p.leave(local, Next::Local);
         p.leave(unreachable, Next::Unreachable);
         p.leave(prohibited, Next::Prohibited);

@@ -74,10 +74,15 @@ fn flush(control: &Control, id: InterfaceId, outcome: Outcome, unwanted: impl Fn
     neighbors.forget_all(control, &gone, outcome);
 }
 
-/// Sends an ARP packet by an interface that is up.
-pub(crate) fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: impl Fn(MacAddress) -> ArpPacket) {
+/// Sends an ARP packet by an interface. False if that is not up.
+pub(crate) fn send(
+    control: &Control,
+    id: InterfaceId,
+    to: MacAddress,
+    packet: impl Fn(MacAddress) -> ArpPacket,
+) -> bool {
     let link = control.room::<Ip4>().fib.adjacencies.link(id).cloned();
-    let Some(link) = link.filter(|link| link.up) else { return };
+    let Some(link) = link.filter(|link| link.up) else { return false };
     let mut bytes = [to.0, link.mac].concat();
     bytes.extend(EtherType::ARP.get().to_be_bytes());
     let packet = packet(MacAddress(link.mac));
@@ -87,21 +92,21 @@ pub(crate) fn send(control: &Control, id: InterfaceId, to: MacAddress, packet: i
     control.room::<Rc<ArpCounters>>().sent(id, &packet);
     let node = control.room::<Neighbors>().input;
     control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
+    true
 }
 
 /// Asks for a neighbour: everybody, or only itself if its address is known. False if there is no address of ours to ask
-/// with.
+/// with, or the interface is not up.
 pub fn ask(control: &Control, (id, address): Wanted, mac: Option<MacAddress>) -> bool {
     let source = control.room::<Ip4>().current().source_for(id, address);
     // Without an address of ours there is nobody to answer to.
     let Some(source) = source else { return false };
-    send(control, id, mac.unwrap_or(MacAddress::BROADCAST), |own| ArpPacket::request(own, source, address));
-    true
+    send(control, id, mac.unwrap_or(MacAddress::BROADCAST), |own| ArpPacket::request(own, source, address))
 }
 
-/// Tells everybody on a link that an address is ours (RFC 5227, 2.3).
-pub fn claim(control: &Control, (id, address): Wanted) {
-    send(control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address));
+/// Tells everybody on a link that an address is ours (RFC 5227, 2.3). False if the interface is not up.
+pub fn claim(control: &Control, (id, address): Wanted) -> bool {
+    send(control, id, MacAddress::BROADCAST, |mac| ArpPacket::request(mac, address, address))
 }
 
 /// Has `look` see each ARP packet that was found worth telling, and the interface that received it.

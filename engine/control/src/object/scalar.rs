@@ -81,7 +81,6 @@ unsigned! {
     u64 "a number from 0 to 18446744073709551615";
 }
 
-/// Truth values: `true` and `false` in files; commands also take VPP's `1`, `0`, `on`, `off`, `enable`, `disable`.
 /// A time between two things that are done again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Interval(pub Duration);
@@ -105,6 +104,7 @@ impl Scalar for Interval {
     }
 }
 
+/// Truth values: `true` and `false` in files; commands also take VPP's `1`, `0`, `on`, `off`, `enable`, `disable`.
 impl Scalar for bool {
     const NAME: &'static str = "bool";
     const EXPECTED: &'static str = "true or false";
