@@ -1,5 +1,7 @@
 //! Messages about the hosts for which bridge domains answer questions.
 
+use std::rc::Rc;
+
 use quiver_compat::api::Adding;
 use quiver_compat::types::{Address, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire};
@@ -65,9 +67,6 @@ pub(super) struct L2ArpTermEvent {
     pub mac: MacAddress,
 }
 
-/// The clients that want to know.
-struct Listeners(Subscribers<L2ArpTermEvent>);
-
 pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
     file.request(add_or_delete);
     file.request(|control, request: BdIpMacFlush| {
@@ -81,16 +80,16 @@ pub(super) fn add_messages(control: &Control, file: &mut Adding<'_>) {
         };
         hosts::of(control, only.as_ref()).into_iter().map(details).collect::<Vec<_>>()
     });
-    control.insert_room(Listeners(Subscribers::new(file.event())));
-    let here = control.clone();
+    // Shared, and in no room: what a room keeps must not keep control.
+    let listeners = Rc::new(Subscribers::new(file.event()));
+    let told = listeners.clone();
     control.room_mut::<Asked>().set(Box::new(move |asker| {
         let (ip, sw_if_index, mac) = (asker.address.into(), asker.interface.into(), asker.mac);
-        here.room::<Listeners>().0.tell(&L2ArpTermEvent { ip, sw_if_index, mac });
+        told.tell(&L2ArpTermEvent { ip, sw_if_index, mac });
     }));
-    file.call(|call, request: WantL2ArpTermEvents| {
-        let listeners = call.control.room::<Listeners>();
-        listeners.0.set(&call.client, request.pid, request.enable);
-        call.control.room_mut::<Asked>().want(!listeners.0.is_empty());
+    file.call(move |call, request: WantL2ArpTermEvents| {
+        listeners.set(&call.client, request.pid, request.enable);
+        call.control.room_mut::<Asked>().want(!listeners.is_empty());
         Ok(())
     });
 }
