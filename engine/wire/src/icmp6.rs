@@ -1,4 +1,4 @@
-//! ICMP for IPv6 (RFC 4443). Its checksum covers a pseudo header: [`checksum::pseudo_header6`](crate::checksum::pseudo_header6).
+//! ICMP for IPv6 (RFC 4443). Its checksum covers a pseudo header: [`crate::checksum::pseudo_header6`].
 use crate::{IcmpHeader, IpProtocol, Sum, checksum};
 use std::net::Ipv6Addr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
