@@ -41,6 +41,10 @@ retvals! {
     VLAN_ALREADY_EXISTS = -56,
     /// The interface does not have the address.
     ADDRESS_NOT_FOUND_FOR_INTERFACE = -60,
+    /// The address cannot be taken away.
+    ADDRESS_NOT_DELETABLE = -61,
+    /// The interface does not speak IPv6.
+    IP6_NOT_ENABLED = -62,
     /// There is no such node in the graph.
     NO_SUCH_NODE = -63,
     /// No such table.

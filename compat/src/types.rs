@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::Control;
-use quiver_wire::{InterfaceAddress, MacAddress, V4, V6};
+use quiver_wire::{InterfaceAddress, IpFamily, MacAddress, PrefixError, V4, V6};
 
 use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
@@ -178,12 +178,14 @@ impl Address {
     pub fn get(self) -> IpAddr {
         self.un.get(self.af)
     }
-    /// The address, if it is one of IPv4.
-    pub fn v4(self) -> Result<Ipv4Addr, Refusal> {
-        match self.get() {
-            IpAddr::V4(address) => Ok(address),
-            IpAddr::V6(address) => Err(no_ip6(&address)),
-        }
+    /// The address, if it is one of this family.
+    pub fn in_family<F: IpFamily>(self) -> Result<F::Address, Refusal> {
+        let wrong = || Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{}: it is to be of {}", self.get(), F::TITLE));
+        F::from_ip(self.get()).ok_or_else(wrong)
+    }
+    /// Whether it is one of IPv6.
+    pub fn is_ip6(self) -> bool {
+        self.af == AddressFamily::Ip6
     }
 }
 impl From<IpAddr> for Address {
@@ -192,16 +194,6 @@ impl From<IpAddr> for Address {
         Address { af, un: AddressUnion::new(address) }
     }
 }
-impl From<Ipv4Addr> for Address {
-    fn from(address: Ipv4Addr) -> Address {
-        IpAddr::V4(address).into()
-    }
-}
-
-fn no_ip6(what: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{what}: there is no IPv6 yet"))
-}
-
 /// An address and a number of bits: those of a prefix, or an address of an interface and the prefix of its link.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefix {
@@ -212,16 +204,16 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix, if it is one of IPv4; bits behind its length do not count.
-    pub fn v4(self) -> Result<quiver_wire::Prefix<quiver_wire::V4>, Refusal> {
-        let wrong = |error: &dyn std::fmt::Display| Refusal::new(Retval::INVALID_VALUE, format!("prefix: {error}"));
-        let masked = self.address.v4()?.to_bits() & u32::MAX.checked_shl(32 - u32::from(self.len.min(32))).unwrap_or(0);
-        quiver_wire::Prefix::new(Ipv4Addr::from(masked), self.len).map_err(|error| wrong(&error))
+    /// The prefix, if it is one of this family; bits behind its length do not count.
+    pub fn in_family<F: IpFamily>(self) -> Result<quiver_wire::Prefix<F>, Refusal> {
+        let wrong = |error: PrefixError| Refusal::new(Retval::INVALID_VALUE, format!("prefix: {error}"));
+        quiver_wire::Prefix::new(self.address.in_family::<F>()?, self.len).map_err(wrong)
     }
 }
-impl From<quiver_wire::Prefix<quiver_wire::V4>> for Prefix {
-    fn from(prefix: quiver_wire::Prefix<quiver_wire::V4>) -> Prefix {
-        Prefix { address: prefix.address().into(), len: prefix.length() }
+impl<F: IpFamily> From<quiver_wire::Prefix<F>> for Prefix {
+    fn from(prefix: quiver_wire::Prefix<F>) -> Prefix {
+        let address: IpAddr = prefix.address().into();
+        Prefix { address: address.into(), len: prefix.length() }
     }
 }
 

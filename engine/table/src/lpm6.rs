@@ -121,6 +121,12 @@ impl Lpm6 {
         self.view(guard).lookup(address)
     }
 
+    /// Whether the root is larger than caches are.
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        self.0.table().root_bits == Lpm6Config::large().root_bits
+    }
+
     /// [`Lpm6View::prefetch`] for those who hold no guard: it is only a hint.
     #[inline(always)]
     pub fn prefetch(&self, address: u128) {

@@ -52,7 +52,7 @@ pub use icmp6::{Icmp6Header, Icmp6Type};
 pub use ip4::Ip4Header;
 pub use ip6::Ip6Header;
 pub use offload::VirtioNetHeader;
-pub use prefix::{InterfaceAddress, Prefix};
+pub use prefix::{InterfaceAddress, Prefix, PrefixError};
 pub use protocol::IpProtocol;
 pub use segment::Segments;
 pub use tcp::{TcpFlags, TcpHeader};

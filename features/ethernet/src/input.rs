@@ -15,6 +15,7 @@ arcs! {
     /// Where frames go by mode, address and ethertype.
     pub enum Next {
         Ip4 => node "ip4-input",
+        Ip6 => node "ip6-input",
         Arp => node "arp-input",
         Layer2 => features "l2-input",
         Vlan => node "vlan-input",
@@ -102,13 +103,15 @@ impl Body for EthernetBody<'_> {
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
         p.leave(!(ours | group), Next::NotForUs);
         p.flag(group & p.live, Flags::LINK_GROUP);
-        let arp = ethertype.eq(ARP);
-        p.leave(!(ethertype.eq(IP4) | arp), Next::UnknownType);
+        let (ip6, arp) = (ethertype.eq(IP6), ethertype.eq(ARP));
+        p.leave(!(ethertype.eq(IP4) | ip6 | arp), Next::UnknownType);
         p.advance(p.live, LENGTH);
+        p.leave(ip6, Next::Ip6);
         p.leave(arp, Next::Arp);
     }
 }
 const IP4: u32 = EtherType::IP4.get() as u32;
+const IP6: u32 = EtherType::IP6.get() as u32;
 const ARP: u32 = EtherType::ARP.get() as u32;
 const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
 const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;

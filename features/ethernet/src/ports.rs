@@ -58,7 +58,7 @@ impl Ports {
         self.published.snapshot()
     }
     /// Says at any time whether an interface belongs to layer 3, for products.
-    pub fn layer3(&self) -> impl Fn(u16) -> bool + 'static {
+    pub fn layer3(&self) -> impl Fn(u16) -> bool + use<> + 'static {
         let layer2 = self.layer2.clone();
         move |interface| !layer2.borrow().contains(&interface)
     }

@@ -1,7 +1,9 @@
 //! Adjacencies: what it takes to reach a neighbour on a link. A group's buckets hold their numbers, `ip4-rewrite` reads
 //! their rows.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
@@ -141,18 +143,46 @@ pub struct Adjacency<F: IpFamily> {
     generation: u32,
 }
 
-/// All adjacencies of a family. Whoever needs one acquires it, and releases it later.
-pub struct Adjacencies<F: IpFamily> {
-    slots: Vec<Option<Adjacency<F>>>,
+/// The numbers of adjacencies. All families have theirs from here: clients know an adjacency by its number.
+pub struct Numbers {
     generations: Vec<u32>,
-    numbers: BTreeMap<(InterfaceId, Option<F::Address>), u32>,
-    links: HashMap<InterfaceId, Link>,
-    published: Publisher<AdjacencyTable<F>>,
-    domain: Domain,
     /// Packets and bytes sent by each.
     counters: Counters,
     released: (Sender<u32>, Receiver<u32>),
     free: VecDeque<u32>,
+}
+
+impl Numbers {
+    /// None is taken; what each adjacency sends is counted there.
+    pub fn new(counters: Counters) -> Numbers {
+        let (generations, free) = (vec![0; FIRST_ADJACENCY as usize], VecDeque::new());
+        Numbers { generations, counters, released: channel(), free }
+    }
+    /// A number that is nobody's, and its generation.
+    fn take(&mut self) -> HopId {
+        self.free.extend(self.released.1.try_iter());
+        let hop = self.free.pop_front().unwrap_or_else(|| {
+            self.generations.push(0);
+            self.counters.grow(self.generations.len() as u32);
+            self.generations.len() as u32 - 1
+        });
+        self.counters.clear(hop);
+        let generation = &mut self.generations[hop as usize];
+        *generation = generation.wrapping_add(1);
+        HopId { hop, generation: *generation }
+    }
+}
+
+/// All adjacencies of a family. Whoever needs one acquires it, and releases it later.
+pub struct Adjacencies<F: IpFamily> {
+    slots: Vec<Option<Adjacency<F>>>,
+    given: Rc<RefCell<Numbers>>,
+    numbers: BTreeMap<(InterfaceId, Option<F::Address>), u32>,
+    links: HashMap<InterfaceId, Link>,
+    published: Publisher<AdjacencyTable<F>>,
+    domain: Domain,
+    counters: Counters,
+    released: Sender<u32>,
     held: Option<Held>,
 }
 
@@ -173,19 +203,18 @@ impl Drop for Release {
 }
 
 impl<F: IpFamily> Adjacencies<F> {
-    /// None yet; what each sends is counted there.
-    pub fn new(domain: &Domain, counters: Counters) -> Adjacencies<F> {
-        let first = FIRST_ADJACENCY as usize;
+    /// None yet.
+    pub fn new(domain: &Domain, given: Rc<RefCell<Numbers>>) -> Adjacencies<F> {
+        let (counters, released) = (given.borrow().counters.clone(), given.borrow().released.0.clone());
         Adjacencies {
-            slots: vec![None; first],
-            generations: vec![0; first],
+            slots: vec![],
+            given,
             numbers: BTreeMap::new(),
             links: HashMap::new(),
             published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
             counters,
-            released: channel(),
-            free: VecDeque::new(),
+            released,
             held: None,
         }
     }
@@ -211,7 +240,7 @@ impl<F: IpFamily> Adjacencies<F> {
     }
     /// The number to be kept beyond a frame.
     pub fn id(&self, hop: u32) -> HopId {
-        HopId { hop, generation: self.generations.get(hop as usize).copied().unwrap_or(0) }
+        HopId { hop, generation: self.given.borrow().generations.get(hop as usize).copied().unwrap_or(0) }
     }
     /// The number of the adjacency with a neighbour, or with a link as a whole, if there is one.
     pub fn find(&self, interface: InterfaceId, next_hop: Option<F::Address>) -> Option<u32> {
@@ -228,16 +257,10 @@ impl<F: IpFamily> Adjacencies<F> {
             self.slots[hop as usize].iter_mut().for_each(|adjacency| adjacency.users += 1);
             return hop;
         }
-        self.free.extend(self.released.1.try_iter());
-        let hop = self.free.pop_front().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.generations.push(0);
-            self.counters.grow(self.slots.len() as u32);
-            self.slots.len() as u32 - 1
-        });
-        let generation = self.generations[hop as usize].wrapping_add(1);
-        self.generations[hop as usize] = generation;
-        self.counters.clear(hop);
+        let HopId { hop, generation } = self.given.borrow_mut().take();
+        if self.slots.len() <= hop as usize {
+            self.slots.resize(hop as usize + 1, None);
+        }
         self.slots[hop as usize] = Some(Adjacency { interface, next_hop, mac: None, users: 1, generation });
         self.numbers.insert((interface, next_hop), hop);
         self.publish(&[hop]);
@@ -295,7 +318,7 @@ impl<F: IpFamily> Adjacencies<F> {
         released.into_iter().for_each(|hop| self.retire(hop));
     }
     fn retire(&self, hop: u32) {
-        self.domain.retire(Release(hop, self.released.0.clone()));
+        self.domain.retire(Release(hop, self.released.clone()));
     }
 
     /// Publishes the table with these rows made anew.

@@ -1,12 +1,32 @@
 //! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables.
 //!
 //! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`: the messages themselves.
+//! Most speak of either family; `by_family!` chooses.
+//!
 //! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted.
 
 use quiver_compat::types::NONE;
-use quiver_compat::{Refusal, Retval};
 use quiver_control::Control;
 use quiver_interface::InterfaceId;
+use quiver_wire::{V4, V6};
+
+use crate::family::Family;
+
+/// Calls a function for the family that a message speaks of.
+macro_rules! by_family {
+    (await $is_ip6:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $is_ip6 {
+            false => $function::<quiver_wire::V4>($($argument),*).await,
+            true => $function::<quiver_wire::V6>($($argument),*).await,
+        }
+    };
+    ($is_ip6:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $is_ip6 {
+            false => $function::<quiver_wire::V4>($($argument),*),
+            true => $function::<quiver_wire::V6>($($argument),*),
+        }
+    };
+}
 
 mod addresses;
 mod fields;
@@ -19,14 +39,14 @@ pub use fields::{configured, known};
 pub(crate) use leaving::Leaving;
 
 pub(crate) fn register(control: &Control) {
-    control.insert_room(replacing::Replacing::default());
-    control.insert_room(Leaving::default());
-    control.spawn("ip-leaving-tables", leaving::sweep_on(control.clone()));
+    register_family::<V4>(control);
+    register_family::<V6>(control);
     quiver_compat::add(control, "fib_types", (0, 0, 1), fields::add_types);
     quiver_compat::add(control, "ip", (3, 2, 0), |file| {
         tables::add_messages(file);
         routes::add_messages(file);
         addresses::add_messages(file);
+        crate::link_local::add_messages(file);
     });
     let (name, version) = quiver_interface::api::FILE;
     quiver_compat::add(control, name, version, addresses::add_messages_of_interfaces);
@@ -37,8 +57,10 @@ fn index_of(id: Option<InterfaceId>) -> u32 {
     id.map_or(NONE, |id| id.0.into())
 }
 
-fn no_ip6(what: &str) -> Refusal {
-    Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{what}: there is no IPv6 yet"))
+fn register_family<F: Family>(control: &Control) {
+    control.insert_room(replacing::Replacing::<F>::default());
+    control.insert_room(Leaving::<F>::default());
+    control.spawn("ip-leaving-tables", leaving::sweep_on::<F>(control.clone()));
 }
 
 #[cfg(test)]

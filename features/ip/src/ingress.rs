@@ -1,26 +1,42 @@
-//! What the nodes know of each interface: whether it takes IPv4, the table in which its packets are looked up, and its
+//! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
 //! addresses.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use quiver_engine::Paged;
 use quiver_interface::InterfaceId;
-use quiver_table::Lpm;
-use quiver_wire::{InterfaceAddress, V4};
+use quiver_wire::InterfaceAddress;
 
 use crate::adjacency::Link;
+use crate::family::Family;
 use crate::fib::table::CountedView;
 
 /// What is known of an interface.
-#[derive(Clone, Debug, Default)]
-pub struct Ip4Interface {
-    /// The slot of its table, and [`ENABLED`] if it has an address.
+#[derive(Clone, Debug)]
+pub struct IpInterface<F: Family> {
+    /// The slot of its table, and [`ENABLED`] if it speaks the family.
     pub word: u32,
     /// Its addresses, the first of which its own packets have as source.
-    pub addresses: Arc<[InterfaceAddress<V4>]>,
+    pub addresses: Arc<[InterfaceAddress<F>]>,
+    /// Its address for its link alone.
+    pub link_local: Option<F::Address>,
+    /// The adjacency that stands for all on its link, where it has a link-local address; else 0.
+    pub link_hop: u32,
     /// What frames that it sends begin with.
     pub link: Link,
+}
+
+impl<F: Family> IpInterface<F> {
+    /// All its addresses.
+    pub fn own(&self) -> impl Iterator<Item = F::Address> + '_ {
+        self.addresses.iter().map(InterfaceAddress::address).chain(self.link_local)
+    }
+}
+
+impl<F: Family> Default for IpInterface<F> {
+    fn default() -> IpInterface<F> {
+        IpInterface { word: 0, addresses: Arc::new([]), link_local: None, link_hop: 0, link: Link::default() }
+    }
 }
 
 /// Set in an interface's word: packets that it receives are forwarded.
@@ -28,9 +44,9 @@ pub const ENABLED: u32 = 1 << 16;
 
 /// A table as workers read it.
 #[derive(Clone)]
-pub struct TableView {
+pub struct TableView<F: Family> {
     /// From addresses to leaves.
-    pub lpm: Lpm,
+    pub lpm: F::Reader,
     /// How leaves lead to groups in a table that counts by route; in others they are groups.
     pub counted: Option<CountedView>,
     /// Whether packets for one host that came in frames for many are forwarded (RFC 1812, 5.3.4, says no).
@@ -38,17 +54,23 @@ pub struct TableView {
 }
 
 /// All interfaces and tables: one snapshot, so that a frame sees them in step.
-#[derive(Clone, Default)]
-pub struct Ingress {
+#[derive(Clone)]
+pub struct Ingress<F: Family> {
     /// By number of the interface.
-    pub interfaces: Paged<Ip4Interface>,
+    pub interfaces: Paged<IpInterface<F>>,
     /// By slot.
-    pub tables: Arc<[Option<TableView>]>,
+    pub tables: Arc<[Option<TableView<F>>]>,
     /// Whether some table counts by route.
     pub counting: bool,
 }
 
-impl Ingress {
+impl<F: Family> Default for Ingress<F> {
+    fn default() -> Ingress<F> {
+        Ingress { interfaces: Paged::default(), tables: Arc::new([]), counting: false }
+    }
+}
+
+impl<F: Family> Ingress<F> {
     /// The word of an interface.
     #[inline(always)]
     pub fn word(&self, interface: u32) -> u32 {
@@ -56,7 +78,7 @@ impl Ingress {
     }
     /// The table in which packets of an interface are looked up.
     #[inline(always)]
-    pub fn table(&self, word: u32) -> Option<&TableView> {
+    pub fn table(&self, word: u32) -> Option<&TableView<F>> {
         self.tables.get((word & 0xffff) as usize)?.as_ref()
     }
     /// What frames of an interface begin with.
@@ -64,17 +86,22 @@ impl Ingress {
         self.interfaces.get(interface.index()).map(|interface| &interface.link)
     }
     /// The addresses of an interface.
-    pub fn addresses(&self, interface: InterfaceId) -> &[InterfaceAddress<V4>] {
+    pub fn addresses(&self, interface: InterfaceId) -> &[InterfaceAddress<F>] {
         self.interfaces.get(interface.index()).map_or(&[], |interface| &interface.addresses)
     }
     /// Whether an address is the interface's own.
-    pub fn is_own(&self, interface: InterfaceId, address: Ipv4Addr) -> bool {
-        self.addresses(interface).iter().any(|own| own.address() == address)
+    pub fn is_own(&self, interface: InterfaceId, address: F::Address) -> bool {
+        self.interfaces.get(interface.index()).is_some_and(|own| own.own().any(|own| own == address))
     }
-    /// The address of an interface that is best to speak to `peer` with: one of the same subnet, else the first.
-    pub fn source_for(&self, interface: InterfaceId, peer: Ipv4Addr) -> Option<Ipv4Addr> {
-        let addresses = self.addresses(interface);
-        let same_link = addresses.iter().find(|own| own.prefix().contains(peer));
-        same_link.or(addresses.first()).map(InterfaceAddress::address)
+    /// The address of an interface that is best to speak to `peer` with: one of the same scope and, if there is one, of the
+    /// same subnet (RFC 6724, 5).
+    pub fn source_for(&self, interface: InterfaceId, peer: F::Address) -> Option<F::Address> {
+        let interface = self.interfaces.get(interface.index())?;
+        if F::is_link_local(peer) {
+            return interface.link_local;
+        }
+        let same_link = interface.addresses.iter().find(|own| own.prefix().contains(peer));
+        let best = same_link.or(interface.addresses.first()).map(InterfaceAddress::address);
+        best.or(interface.link_local)
     }
 }

@@ -1,7 +1,9 @@
-//! IP forwarding: addresses and tables, the FIB, and the nodes of IPv4 from input to rewrite.
+//! IP forwarding: addresses and tables, the FIB, and the nodes from input to rewrite, for IPv4 and IPv6.
 //!
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
-//! - [`node`]: the nodes; [`product`]: the path of them that is fused; [`ingress`]: what they know of interfaces; [`fields`], [`flow`], [`fault`]: what they share.
+//! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
+//!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
+//! - [`link_local`]: IPv6 on interfaces without addresses.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
@@ -13,20 +15,21 @@ extern crate self as quiver_ip;
 pub mod adjacency;
 pub mod api;
 pub mod command;
+pub mod family;
 pub mod fault;
 pub mod fib;
-pub mod fields;
-pub mod flow;
 pub mod ingress;
+pub mod link_local;
 pub mod node;
 pub mod objects;
 pub mod product;
 pub mod room;
 pub mod show;
 
-pub use fault::Fault;
+pub use family::{Family, Payload};
+pub use fault::{Fault, FaultKind};
 pub use ingress::Ingress;
 pub use objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RoutePath, TableDefaults,
 };
-pub use room::{Ip4, IpError, register, set_local, set_table_defaults};
+pub use room::{Ip, Ip4, Ip6, IpError, register, set_local, set_table_defaults};

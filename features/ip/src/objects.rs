@@ -1,39 +1,53 @@
 //! What is configured of IP: tables, which interface looks up in which, addresses and routes.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::marker::PhantomData;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems, Scalar};
 use quiver_control::{Object, ObjectError, Record};
 use quiver_interface::InterfaceName;
-use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
+use quiver_wire::{InterfaceAddress as Address, Prefix};
 
+use crate::family::Family;
 use crate::fib::TableId;
 
-/// The number of a table in a configuration. Table 0 is always there, so nothing has to define it.
+/// The number of a family's table in a configuration. Table 0 is always there, so nothing has to define it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TableNumber(pub u32);
+pub struct TableNumber<F: Family>(pub u32, PhantomData<F>);
 
-impl From<TableNumber> for TableId {
-    fn from(table: TableNumber) -> TableId {
+impl<F: Family> TableNumber<F> {
+    /// Table 0.
+    pub const DEFAULT: TableNumber<F> = TableNumber::new(0);
+    /// The table of this number.
+    pub const fn new(number: u32) -> TableNumber<F> {
+        TableNumber(number, PhantomData)
+    }
+}
+impl<F: Family> From<TableNumber<F>> for TableId {
+    fn from(table: TableNumber<F>) -> TableId {
         TableId(table.0)
     }
 }
-impl fmt::Display for TableNumber {
+impl<F: Family> From<TableId> for TableNumber<F> {
+    fn from(table: TableId) -> TableNumber<F> {
+        TableNumber::new(table.0)
+    }
+}
+impl<F: Family> fmt::Display for TableNumber<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
-impl Field for TableNumber {
+impl<F: Family> Field for TableNumber<F> {
     fn read(value: &quiver_control::serde_json::Value, problems: &mut Problems) -> Option<Self> {
-        <u32 as Field>::read(value, problems).map(TableNumber)
+        <u32 as Field>::read(value, problems).map(TableNumber::new)
     }
     fn write(&self) -> quiver_control::serde_json::Value {
         Scalar::to_value(&self.0)
     }
     fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
-        if self.0 != TableId::DEFAULT.0 {
-            found(at, ObjectRef::new(IpTable::KIND, self.0.to_string()));
+        if *self != TableNumber::DEFAULT {
+            found(at, ObjectRef::new(IpTable::<F>::KIND, self.0.to_string()));
         }
     }
     fn expected() -> String {
@@ -93,8 +107,8 @@ impl Default for TableDefaults {
 /// A table of routes. Table 0 is always there; what is said of it here is its name, and what it does with packets that a router
 /// need not forward.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "ip-tables")]
-pub struct IpTable {
+#[object(kind = F::NAMES.tables)]
+pub struct IpTable<F: Family> {
     /// The number by which interfaces and routes name it.
     #[key]
     pub id: u32,
@@ -114,31 +128,33 @@ pub struct IpTable {
     /// What becomes of packets for one host that came in a frame for many: a router drops them (RFC 1812, 5.3.4), or forwards
     /// them all the same. Without it, as quiverd's option --link-layer-broadcast says.
     pub link_layer_broadcast: Option<LinkLayerBroadcast>,
+    /// Tables of the same number of two families are two.
+    pub family: PhantomData<F>,
 }
 
 /// The table in which an interface's packets are looked up, if that is not table 0.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "interface-tables")]
-pub struct InterfaceTable {
+#[object(kind = F::NAMES.interface_tables)]
+pub struct InterfaceTable<F: Family> {
     /// The interface.
     #[key]
     pub interface: InterfaceName,
     /// The table's number.
-    #[default(TableNumber(0))]
-    pub table: TableNumber,
+    #[default(TableNumber::DEFAULT)]
+    pub table: TableNumber<F>,
 }
 
 /// An address of an interface, with the length of the prefix that is on its link.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "interface-addresses")]
-pub struct InterfaceAddress {
+#[object(kind = F::NAMES.addresses)]
+pub struct InterfaceAddress<F: Family> {
     /// The interface.
     #[key]
-    #[follows("interface-tables")]
+    #[follows(F::NAMES.interface_tables)]
     pub interface: InterfaceName,
-    /// The address, such as 192.0.2.1/24.
+    /// The address, such as 192.0.2.1/24 or 2001:db8::1/64.
     #[key]
-    pub address: Address<V4>,
+    pub address: Address<F>,
 }
 
 quiver_control::choice! {
@@ -157,14 +173,14 @@ quiver_control::choice! {
 
 /// One of the ways of a route: a next hop, an interface, or what becomes of packets otherwise.
 #[derive(Record, Clone, Debug, PartialEq)]
-pub struct RoutePath {
+pub struct RoutePath<F: Family> {
     /// The next hop. Without an interface it is looked up in turn.
-    pub via: Option<Ipv4Addr>,
+    pub via: Option<F::Address>,
     /// The interface that leads to the next hop; without one, to the destinations themselves.
     pub interface: Option<InterfaceName>,
     /// The table in which the next hop is looked up, if that is not table 0.
-    #[default(TableNumber(0))]
-    pub table: TableNumber,
+    #[default(TableNumber::DEFAULT)]
+    pub table: TableNumber<F>,
     /// Its share of the flows, relative to the other paths' weights: 1 to 255.
     #[default(1)]
     pub weight: u8,
@@ -174,28 +190,28 @@ pub struct RoutePath {
 
 /// A route: a prefix, and the ways that packets for it take.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "routes")]
-pub struct Route {
+#[object(kind = F::NAMES.routes)]
+pub struct Route<F: Family> {
     /// The table that it is in.
     #[key]
-    #[default(TableNumber(0))]
-    pub table: TableNumber,
+    #[default(TableNumber::DEFAULT)]
+    pub table: TableNumber<F>,
     /// The destinations.
     #[key]
-    pub prefix: Prefix<V4>,
+    pub prefix: Prefix<F>,
     /// The ways; flows are spread over several.
-    pub paths: Vec<RoutePath>,
+    pub paths: Vec<RoutePath<F>>,
 }
 
 /// What holds of a route whatever else is configured.
-pub(crate) fn check_route(route: &Route) -> Result<(), ObjectError> {
+pub(crate) fn check_route<F: Family>(route: &Route<F>) -> Result<(), ObjectError> {
     check_paths(&route.paths)
 }
 
 /// What holds of paths, a route's or another object's, whatever else is configured.
-pub fn check_paths(paths: &[RoutePath]) -> Result<(), ObjectError> {
+pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError> {
     if paths.is_empty() {
-        return Err(ObjectError::field("paths", "there is none").remedy("give one, such as via: 192.0.2.1"));
+        return Err(ObjectError::field("paths", "there is none").remedy(format!("give one, such as via: {}", F::EXAMPLE)));
     }
     for (index, path) in paths.iter().enumerate() {
         let wrong = |field: &str, what: &str, remedy: &str| {
@@ -206,7 +222,7 @@ pub fn check_paths(paths: &[RoutePath]) -> Result<(), ObjectError> {
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
                 return wrong(".action", "a path has a next hop or an action", "leave one of them out");
             }
-            (_, Some(_), None) if path.table.0 != 0 => {
+            (_, Some(_), None) if path.table != TableNumber::DEFAULT => {
                 return wrong(".table", "a next hop on an interface is not looked up", "leave table or interface out");
             }
             _ => {}
@@ -214,24 +230,9 @@ pub fn check_paths(paths: &[RoutePath]) -> Result<(), ObjectError> {
         if path.weight == 0 {
             return wrong(".weight", "0 is too little", "give 1 to 255");
         }
-        if path.via.is_some_and(|via| via.is_unspecified() || via.is_multicast() || via.is_broadcast()) {
+        if path.via.is_some_and(|via| !F::is_host(via)) {
             return wrong(".via", "this is no address of a single router", "give one");
         }
     }
     Ok(())
-}
-
-/// What holds of an address whatever else is configured.
-pub(crate) fn check_address(address: &InterfaceAddress) -> Result<(), ObjectError> {
-    let (own, prefix) = (address.address.address(), address.address.prefix());
-    let reserved = own.is_unspecified() || own.is_loopback() || own.is_multicast() || own.octets()[0] >= 240;
-    // RFC 3021: both addresses of a /31 are stations'.
-    let of_subnet = prefix.length() < 31 && (own == prefix.address() || own == prefix.last_address());
-    match (reserved, of_subnet) {
-        (true, _) => Err(ObjectError::field("address", format!("{own} is no address of a station"))
-            .remedy("choose one below 224.0.0.0 that is not 127.0.0.0/8")),
-        (_, true) => Err(ObjectError::field("address", format!("{own} stands for the whole subnet {prefix}"))
-            .remedy("choose one between its first and its last")),
-        _ => Ok(()),
-    }
 }

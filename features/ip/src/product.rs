@@ -1,34 +1,47 @@
-//! The fused path of packets that are routed: from the link layer's header to the neighbour's.
+//! The fused paths of packets that are routed: from the link layer's header to the neighbour's.
 
 use quiver_engine::{Chain, Link, ProductSpec, Seed};
 use quiver_ethernet::EthernetInput;
 use quiver_ethernet::input::Next as EthernetNext;
+use quiver_wire::{V4, V6};
 
-use crate::node::input::{Ip4Input, Next as InputNext};
-use crate::node::lookup::{Ip4Lookup, Next as LookupNext};
-use crate::node::rewrite::{Ip4Rewrite, Next as RewriteNext};
+use crate::family::Family;
+use crate::node::input::{Input, UNICAST};
+use crate::node::lookup::{Lookup, Next as LookupNext};
+use crate::node::rewrite::{Next as RewriteNext, Rewrite};
 
-/// From `ip4-input` to whatever sends.
-pub type Routing<R> =
-    Chain<Link<Ip4Input>, { InputNext::Unicast as u16 }, Chain<Link<Ip4Lookup>, { LookupNext::Rewrite as u16 }, R>>;
-/// A frame for us that is routed.
-pub type Routed<R> = Chain<Link<EthernetInput>, { EthernetNext::Ip4 as u16 }, Routing<R>>;
+/// From `ip4-input` or `ip6-input` to whatever sends.
+pub type Routing<F, R> = Chain<Link<Input<F>>, UNICAST, Chain<Link<Lookup<F>>, { LookupNext::Rewrite as u16 }, R>>;
+/// A frame for us that is routed, of IPv4.
+pub type Routed4<R> = Chain<Link<EthernetInput>, { EthernetNext::Ip4 as u16 }, Routing<V4, R>>;
+/// The same of IPv6.
+pub type Routed6<R> = Chain<Link<EthernetInput>, { EthernetNext::Ip6 as u16 }, Routing<V6, R>>;
 
 /// The stages of routing as each worker's nodes have them.
-pub type Stages = (Ip4Input, Ip4Lookup, Ip4Rewrite);
+pub type Stages<F> = (Input<F>, Lookup<F>, Rewrite<F>);
 
 /// Chains them; `end` makes what sends, from the last stage on.
-pub fn routed<R>(ethernet: &EthernetInput, stages: Stages, end: impl FnOnce(Link<Ip4Rewrite>) -> R) -> Routed<R> {
+pub fn routing<F: Family, R>(stages: Stages<F>, end: impl FnOnce(Link<Rewrite<F>>) -> R) -> Routing<F, R> {
     let (input, lookup, rewrite) = stages;
-    Chain(Link(ethernet.clone()), Chain(Link(input), Chain(Link(lookup), end(Link(rewrite)))))
+    Chain(Link(input), Chain(Link(lookup), end(Link(rewrite))))
 }
 
-pub(crate) fn routing(
+pub(crate) fn ip4(
     applies: impl Fn(u16) -> bool + 'static,
     ethernet: EthernetInput,
-    stages: impl Fn(Seed) -> Stages + 'static,
+    stages: impl Fn(Seed) -> Stages<V4> + 'static,
 ) -> ProductSpec {
-    ProductSpec::new("ip4", RewriteNext::Output, applies, move |seed| -> Routed<Link<Ip4Rewrite>> {
-        routed(&ethernet, stages(seed), |rewrite| rewrite)
+    ProductSpec::new("ip4", RewriteNext::Output, applies, move |seed| -> Routed4<Link<Rewrite<V4>>> {
+        Chain(Link(ethernet.clone()), routing(stages(seed), |rewrite| rewrite))
+    })
+}
+
+pub(crate) fn ip6(
+    applies: impl Fn(u16) -> bool + 'static,
+    ethernet: EthernetInput,
+    stages: impl Fn(Seed) -> Stages<V6> + 'static,
+) -> ProductSpec {
+    ProductSpec::new("ip6", RewriteNext::Output, applies, move |seed| -> Routed6<Link<Rewrite<V6>>> {
+        Chain(Link(ethernet.clone()), routing(stages(seed), |rewrite| rewrite))
     })
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
@@ -11,37 +10,39 @@ use quiver_engine::{
 };
 use quiver_ethernet::EthernetInput;
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
-use quiver_wire::{InterfaceAddress as Address, IpProtocol, Prefix, V4};
+use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V4, V6};
 
 use crate::adjacency::Link;
 use crate::api::Leaving;
-use crate::fib::{Fib, FibCounters, FibError, Path, Size, Source, Special, TableId, Target};
-use crate::ingress::{ENABLED, Ingress, Ip4Interface, TableView};
-use crate::node::input::{Ip4Input, Ip4InputNode};
-use crate::node::local::{self, Ip4Local, Protocols};
-use crate::node::lookup::Ip4Lookup;
-use crate::node::multicast::{self, Ip4Multicast};
-use crate::node::options::Ip4Options;
-use crate::node::punt::{self, Ip4Punt};
-use crate::node::rewrite::{Ip4Rewrite, Ip4RewriteNode};
-use crate::node::{describe, options};
+use crate::family::Family;
+use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target};
+use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
+use crate::node::describe;
+use crate::node::input::{Input, InputNode};
+use crate::node::local::{self, Local, Protocols};
+use crate::node::lookup::Lookup;
+use crate::node::punt::{self, Punt};
+use crate::node::rewrite::{Rewrite, RewriteNode};
 use crate::objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
 use crate::product;
 
-/// The feature arcs of IPv4, where each ends, and whose interface decides.
-const ARCS: [(&str, &str, Side); 5] = [
-    // Packets to be forwarded or for us, checked, and those for groups of hosts.
-    ("ip4-unicast", "ip4-lookup", Side::Rx),
-    ("ip4-multicast", "ip4-multicast", Side::Rx),
-    // Packets for us, and those of them that control is to have.
-    ("ip4-local", "ip4-local", Side::Rx),
-    ("ip4-punt", "ip4-punt", Side::Rx),
-    // Packets to be sent, with the link layer's header before them.
-    ("ip4-output", "interface-output", Side::Tx),
-];
+/// A family's feature arcs, where each ends, and whose interface decides.
+fn arcs<F: Family>() -> [(&'static str, &'static str, Side); 5] {
+    let names = F::NAMES;
+    [
+        // Packets to be forwarded or for us, checked, and those for groups of hosts.
+        (names.unicast, names.lookup, Side::Rx),
+        (names.multicast, names.multicast, Side::Rx),
+        // Packets for us, and those of them that control is to have.
+        (names.local, names.local, Side::Rx),
+        (names.punt, names.punt, Side::Rx),
+        // Packets to be sent, with the link layer's header before them.
+        (names.output, "interface-output", Side::Tx),
+    ]
+}
 
 /// Why the room cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -55,11 +56,36 @@ pub enum IpError {
 }
 
 /// What is configured of an interface.
-#[derive(Default, Clone)]
-struct Configured {
+#[derive(Clone)]
+struct Configured<F: Family> {
     table: TableId,
-    addresses: Vec<Address<V4>>,
-    routes: BTreeMap<Prefix<V4>, Meaning>,
+    addresses: Vec<Address<F>>,
+    routes: BTreeMap<Prefix<F>, Meaning>,
+    /// Whether it speaks the family without an address, too.
+    enabled: bool,
+    /// Its address for its link, if not the one that its MAC address makes.
+    link_local: Option<F::Address>,
+    /// The adjacency that stands for all on its link, where it has an address for that.
+    link_hop: Option<u32>,
+}
+
+impl<F: Family> Default for Configured<F> {
+    fn default() -> Configured<F> {
+        Configured {
+            table: TableId::DEFAULT,
+            addresses: vec![],
+            routes: BTreeMap::new(),
+            enabled: false,
+            link_local: None,
+            link_hop: None,
+        }
+    }
+}
+
+impl<F: Family> Configured<F> {
+    fn speaks(&self) -> bool {
+        self.enabled || !self.addresses.is_empty()
+    }
 }
 
 /// What an interface's addresses make of a prefix.
@@ -73,66 +99,89 @@ enum Meaning {
 /// Routes, and neighbours, whose counters clients see at most: the segment may have room for less.
 const NUMBERS_MAX: u32 = 1 << 21;
 
-/// The room's state.
-pub struct Ip4 {
+/// A family's state.
+pub struct Ip<F: Family> {
     /// Routes, groups and adjacencies.
-    pub fib: Fib<V4>,
-    /// IPv4 packets by receiving interface.
+    pub fib: Fib<F>,
+    /// The family's packets by receiving interface.
     pub received: Counters<Counter>,
-    interfaces: BTreeMap<InterfaceId, Configured>,
+    interfaces: BTreeMap<InterfaceId, Configured<F>>,
     /// What holds of tables that do not say so themselves.
     defaults: TableDefaults,
     /// The tables that forward packets for one host that came in frames for many.
     forwarding_broadcasts: BTreeSet<TableId>,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
-    connected: BTreeMap<(TableId, Prefix<V4>), (InterfaceId, usize)>,
-    ingress: Publisher<Ingress>,
+    connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
+    ingress: Publisher<Ingress<F>>,
     protocols: Publisher<Protocols>,
-    /// The interfaces that take IPv4, for products.
+    /// The interfaces that speak the family, for products.
     routed: Rc<RefCell<BTreeSet<u16>>>,
 }
 
+/// IPv4's state.
+pub type Ip4 = Ip<V4>;
+/// IPv6's state.
+pub type Ip6 = Ip<V6>;
+
 /// Registers nodes, objects and commands, and follows the interfaces.
 pub fn register(control: &Control) -> Result<(), IpError> {
+    let shared = {
+        let dataplane = control.room::<Dataplane>();
+        let shown = |name| Counters::shown(dataplane.statistics(), name, NUMBERS_MAX);
+        let (adjacencies, routes) = (shown("/net/adjacency"), shown("/net/route/to"));
+        Shared::new(dataplane.domain(), dataplane.settings().workers, adjacencies, routes)
+    };
+    register_family::<V4>(control, &shared)?;
+    register_family::<V6>(control, &shared)?;
+    let ethernet = EthernetInput::of(&control.room::<quiver_ethernet::Ports>());
+    let stages = (control.room::<Ip4>().stages(), control.room::<Ip6>().stages());
+    let applies = (applies::<V4>(control), applies::<V6>(control));
+    let mut dataplane = control.room_mut::<Dataplane>();
+    dataplane.product(product::ip4(applies.0, ethernet.clone(), stages.0));
+    dataplane.product(product::ip6(applies.1, ethernet, stages.1));
+    drop(dataplane);
+    crate::command::register(control);
+    crate::show::register(control);
+    crate::link_local::register(control);
+    crate::api::register(control);
+    Ok(())
+}
+
+/// Where the fused path of a family applies: where a part is routed, packets may leave by it.
+fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
+    let layer3 = control.room::<quiver_ethernet::Ports>().layer3();
+    let routed = control.room::<Ip<F>>().routed.clone();
+    let parts = control.room::<Dataplane>().parts().clone();
+    move |interface| {
+        let routed = routed.borrow();
+        layer3(interface) && routed.contains(&interface) && !routed.iter().any(|other| parts.contains(*other))
+    }
+}
+
+fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), IpError> {
     let ip = {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let (domain, workers) = (dataplane.domain().clone(), dataplane.settings().workers);
-        let shown = |name| Counters::shown(dataplane.statistics(), name, NUMBERS_MAX);
-        let counters = FibCounters { adjacencies: shown("/net/adjacency"), routes: shown("/net/route/to") };
-        let mut ip = Ip4 {
-            fib: Fib::counted(&domain, workers, counters),
-            received: dataplane.add_simple_interface_counters("ip4"),
+        let domain = dataplane.domain().clone();
+        let mut ip = Ip {
+            fib: Fib::<F>::sharing(&domain, shared),
+            received: dataplane.add_simple_interface_counters(F::NAME),
             interfaces: BTreeMap::new(),
             defaults: TableDefaults::default(),
             forwarding_broadcasts: BTreeSet::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
-            protocols: Publisher::new(&domain, local::protocols()),
+            protocols: Publisher::new(&domain, local::protocols::<F>()),
             routed: Rc::default(),
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
-        let (ethernet, layer3, routed) = {
-            let ports = control.room::<quiver_ethernet::Ports>();
-            (EthernetInput::of(&ports), ports.layer3(), ip.routed.clone())
-        };
-        let parts = dataplane.parts().clone();
-        // Where a part is routed, packets may leave by it.
-        let applies = move |interface| {
-            let routed = routed.borrow();
-            layer3(interface) && routed.contains(&interface) && !routed.iter().any(|other| parts.contains(*other))
-        };
-        dataplane.product(product::routing(applies, ethernet, ip.stages()));
         ip
     };
     control.insert_room(ip);
-    control.objects().add(Kind::new(apply_table));
-    control.objects().add(Kind::new(apply_interface_table));
-    control.objects().add(Kind::new(apply_address).check(crate::objects::check_address));
-    control.objects().add(Kind::new(apply_route).check(crate::objects::check_route));
-    crate::command::register(control);
-    crate::show::register(control);
-    crate::api::register(control);
+    control.objects().add(Kind::new(apply_table::<F>));
+    control.objects().add(Kind::new(apply_interface_table::<F>));
+    control.objects().add(Kind::new(apply_address::<F>).check(check_address::<F>));
+    control.objects().add(Kind::new(apply_route::<F>).check(crate::objects::check_route::<F>));
     watch(control, |control, event| {
         let (InterfaceEvent::Created(id)
         | InterfaceEvent::Removed(id)
@@ -144,11 +193,11 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
         let link = if gone { None } else { link_of(control, id) };
-        let mut ip = control.room_mut::<Ip4>();
+        let mut ip = control.room_mut::<Ip<F>>();
         ip.fib.set_link(id, link);
         let known = match gone {
             // Its addresses went before it.
-            true => ip.interfaces.remove(&id).is_some(),
+            true => ip.forget(id),
             false => ip.interfaces.contains_key(&id),
         };
         if known {
@@ -156,6 +205,11 @@ pub fn register(control: &Control) -> Result<(), IpError> {
         }
     });
     Ok(())
+}
+
+/// What holds of an address whatever else is configured.
+fn check_address<F: Family>(address: &InterfaceAddress<F>) -> Result<(), ObjectError> {
+    F::check_address(&address.address)
 }
 
 /// What adjacencies take from an interface.
@@ -173,8 +227,8 @@ fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
 }
 
 /// Lets a room have the packets for us of a protocol; `next` is where they go.
-pub fn set_local(control: &Control, protocol: IpProtocol, next: local::Next) {
-    let mut ip = control.room_mut::<Ip4>();
+pub fn set_local<F: Family>(control: &Control, protocol: IpProtocol, next: local::Next) {
+    let mut ip = control.room_mut::<Ip<F>>();
     ip.protocols.update(|protocols| {
         let mut protocols = *protocols;
         protocols[usize::from(protocol.0)] = next;
@@ -184,18 +238,17 @@ pub fn set_local(control: &Control, protocol: IpProtocol, next: local::Next) {
 
 /// Sets what holds of tables that do not say so themselves; to be called before there are others than table 0.
 pub fn set_table_defaults(control: &Control, defaults: TableDefaults) -> Result<(), IpError> {
-    let mut ip = control.room_mut::<Ip4>();
-    ip.defaults = defaults;
-    Ok(ip.set_manners(&IpTable::new(TableId::DEFAULT.0))?)
+    control.room_mut::<Ip4>().set_defaults(defaults)?;
+    Ok(control.room_mut::<Ip6>().set_defaults(defaults)?)
 }
 
-impl Ip4 {
+impl<F: Family> Ip<F> {
     /// What workers know of interfaces.
-    pub fn ingress(&self) -> Snapshot<Ingress> {
+    pub fn ingress(&self) -> Snapshot<Ingress<F>> {
         self.ingress.snapshot()
     }
     /// The same, as it was published last.
-    pub fn current(&self) -> &Ingress {
+    pub fn current(&self) -> &Ingress<F> {
         self.ingress.current()
     }
     /// The table of an interface.
@@ -203,56 +256,60 @@ impl Ip4 {
         self.interfaces.get(&interface).map_or(TableId::DEFAULT, |configured| configured.table)
     }
     /// The interface whose address this is in a table.
-    pub fn owner(&self, table: TableId, address: Ipv4Addr) -> Option<InterfaceId> {
-        let has = |own: &Configured| own.table == table && own.addresses.iter().any(|own| own.address() == address);
+    pub fn owner(&self, table: TableId, address: F::Address) -> Option<InterfaceId> {
+        let has = |own: &Configured<F>| own.table == table && own.addresses.iter().any(|own| own.address() == address);
         self.interfaces.iter().find(|(_, configured)| has(configured)).map(|(id, _)| *id)
     }
     /// The addresses of an interface.
-    pub fn addresses(&self, interface: InterfaceId) -> &[Address<V4>] {
+    pub fn addresses(&self, interface: InterfaceId) -> &[Address<F>] {
         self.interfaces.get(&interface).map_or(&[], |configured| &configured.addresses)
     }
 
-    /// Says at any time whether an interface takes IPv4, for products.
+    /// Says at any time whether an interface speaks the family, for products.
     pub fn routes(&self) -> impl Fn(u16) -> bool + Clone + 'static {
         let routed = self.routed.clone();
         move |interface| routed.borrow().contains(&interface)
     }
     /// The stages of forwarding, as a worker has them.
-    pub fn stages(&self) -> impl Fn(Seed) -> product::Stages + Clone + Send + use<> + 'static {
+    pub fn stages(&self) -> impl Fn(Seed) -> product::Stages<F> + Clone + Send + use<F> + 'static {
         let (ingress, groups, received) = (self.ingress.snapshot(), self.fib.groups.snapshot(), self.received.clone());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
         move |Seed { worker, .. }| {
-            let input = Ip4Input { ingress: ingress.clone(), received: received.row(worker) };
-            let lookup = Ip4Lookup { ingress: ingress.clone(), groups: groups.clone(), worker };
-            (input, lookup, Ip4Rewrite::new(adjacencies.clone(), sent.row(worker)))
+            let input = Input { ingress: ingress.clone(), received: received.row(worker) };
+            let lookup = Lookup { ingress: ingress.clone(), groups: groups.clone(), worker };
+            (input, lookup, Rewrite::new(adjacencies.clone(), sent.row(worker)))
         }
     }
     fn nodes(&self, dataplane: &mut Dataplane) -> Result<(), DataplaneError> {
         let graph = dataplane.blueprint();
-        for (name, end, side) in ARCS {
+        for (name, end, side) in arcs::<F>() {
             graph.feature_arc(FeatureArcSpec { name, end, side })?;
         }
         let of_local = (self.ingress.snapshot(), self.fib.groups.snapshot());
         let stages = self.stages();
-        let input = move |seed| Ip4InputNode(StageNode(stages(seed).0));
-        graph.node(NodeSpec::around::<Ip4Input, _>(input).describe(describe))?;
-        let options = |_| Ip4Options;
-        graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe))?;
+        let input = move |seed| InputNode(StageNode(stages(seed).0));
+        graph.node(NodeSpec::around::<Input<F>, _>(input).describe(describe::<F>))?;
         let stages = self.stages();
-        graph.node(NodeSpec::stage(move |seed| stages(seed).1).describe(describe))?;
+        graph.node(NodeSpec::stage(move |seed| stages(seed).1).describe(describe::<F>))?;
         let stages = self.stages();
-        graph.node(
-            NodeSpec::around::<Ip4Rewrite, _>(move |seed| Ip4RewriteNode::new(stages(seed).2)).describe(describe),
-        )?;
+        let rewrite = move |seed| RewriteNode::new(stages(seed).2);
+        graph.node(NodeSpec::around::<Rewrite<F>, _>(rewrite).describe(describe::<F>))?;
         let protocols = self.protocols.snapshot();
-        let local =
-            move |_| Ip4Local { protocols: protocols.clone(), ingress: of_local.0.clone(), groups: of_local.1.clone() };
-        graph.node(NodeSpec::new("ip4-local", local::Next::ARCS, local).describe(describe))?;
-        graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, |_| Ip4Multicast).describe(describe))?;
-        graph.node(NodeSpec::new("ip4-punt", punt::Next::ARCS, |_| Ip4Punt).describe(describe))?;
-        Ok(())
+        let local = move |_| Local::<F> {
+            protocols: protocols.clone(),
+            ingress: of_local.0.clone(),
+            groups: of_local.1.clone(),
+        };
+        graph.node(NodeSpec::new(F::NAMES.local, local::Next::arcs::<F>(), local).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::NAMES.punt, punt::Next::ARCS, |_| Punt).describe(describe::<F>))?;
+        F::add_nodes(self, graph)
     }
-    fn add_table(&mut self, table: &IpTable) -> Result<(), FibError> {
+    /// Sets what holds of tables that do not say so themselves.
+    fn set_defaults(&mut self, defaults: TableDefaults) -> Result<(), FibError> {
+        self.defaults = defaults;
+        self.set_manners(&IpTable::new(TableId::DEFAULT.0))
+    }
+    fn add_table(&mut self, table: &IpTable<F>) -> Result<(), FibError> {
         let id = TableId(table.id);
         let size = match table.size {
             TableSize::Small => Size::Small,
@@ -269,14 +326,7 @@ impl Ip4 {
         special
     }
     fn add_special_routes(&mut self, id: TableId) -> Result<(), FibError> {
-        // RFC 1812, 5.3.7, and groups, which nobody here is in.
-        for (prefix, special) in [
-            ("0.0.0.0/8", Special::Drop),
-            ("127.0.0.0/8", Special::Drop),
-            ("224.0.0.0/4", Special::Drop),
-            ("240.0.0.0/4", Special::Drop),
-            ("255.255.255.255/32", Special::Broadcast),
-        ] {
+        for (prefix, special) in F::SPECIAL.iter().copied() {
             if let Ok(prefix) = prefix.parse() {
                 self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
             }
@@ -284,7 +334,7 @@ impl Ip4 {
         Ok(())
     }
     /// Has a table do with packets what it says, or what holds of those that say nothing.
-    fn set_manners(&mut self, table: &IpTable) -> Result<(), FibError> {
+    fn set_manners(&mut self, table: &IpTable<F>) -> Result<(), FibError> {
         let id = TableId(table.id);
         self.set_default_route(id, table.no_route.unwrap_or(self.defaults.no_route))?;
         match table.link_layer_broadcast.unwrap_or(self.defaults.link_layer_broadcast) {
@@ -307,15 +357,51 @@ impl Ip4 {
             }
         }
     }
+    /// Whether an interface speaks the family without an address, too, and by which address on its link.
+    pub(crate) fn set_enabled(&mut self, id: InterfaceId, enabled: bool, link_local: Option<F::Address>) {
+        let configured = self.interfaces.entry(id).or_default();
+        (configured.enabled, configured.link_local) = (enabled, link_local);
+        self.publish_interface(id);
+    }
+    /// Whether an interface speaks the family.
+    pub fn speaks(&self, id: InterfaceId) -> bool {
+        self.interfaces.get(&id).is_some_and(Configured::speaks)
+    }
+    /// Forgets an interface that is gone; whether it was known.
+    fn forget(&mut self, id: InterfaceId) -> bool {
+        let Some(gone) = self.interfaces.remove(&id) else { return false };
+        gone.link_hop.into_iter().for_each(|hop| self.fib.adjacencies.release(hop));
+        true
+    }
+    /// Has the adjacency that stands for all on a link, where the link is spoken to by an address of its own.
+    fn hold_link(&mut self, id: InterfaceId, wanted: bool) -> u32 {
+        let Some(configured) = self.interfaces.get_mut(&id) else { return 0 };
+        match (configured.link_hop, wanted) {
+            (None, true) => configured.link_hop = Some(self.fib.adjacencies.acquire(id, None)),
+            (Some(hop), false) => {
+                configured.link_hop = None;
+                self.fib.adjacencies.release(hop);
+            }
+            _ => {}
+        }
+        configured.link_hop.unwrap_or(0)
+    }
     /// Tells workers what has become of an interface.
     fn publish_interface(&mut self, id: InterfaceId) {
+        let link = self.fib.adjacencies.link(id).copied().unwrap_or_default();
+        let link_local = self.interfaces.get(&id).filter(|configured| configured.speaks());
+        let link_local =
+            link_local.and_then(|configured| configured.link_local.or_else(|| F::link_local(MacAddress(link.mac))));
+        let link_hop = self.hold_link(id, link_local.is_some());
         let known = self.interfaces.get(&id).map(|configured| {
             let slot = self.fib.table(configured.table).map_or(0, |table| table.slot);
-            let enabled = if configured.addresses.is_empty() { 0 } else { ENABLED };
-            Ip4Interface {
+            let enabled = if configured.speaks() { ENABLED } else { 0 };
+            IpInterface {
                 word: u32::from(slot) | enabled,
                 addresses: configured.addresses.as_slice().into(),
-                link: self.fib.adjacencies.link(id).copied().unwrap_or_default(),
+                link_local,
+                link_hop,
+                link,
             }
         });
         match known.as_ref().is_some_and(|known| known.word & ENABLED != 0) {
@@ -341,7 +427,7 @@ impl Ip4 {
         self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting });
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
-    fn overlap(&self, table: TableId, prefix: Prefix<V4>, id: InterfaceId) -> Option<(InterfaceId, Prefix<V4>)> {
+    fn overlap(&self, table: TableId, prefix: Prefix<F>, id: InterfaceId) -> Option<(InterfaceId, Prefix<F>)> {
         let above = (0..=prefix.length()).filter_map(|length| Prefix::new(prefix.address(), length).ok());
         let above = above.filter_map(|above| self.connected.get_key_value(&(table, above)));
         let (first, last) = ((table, prefix), (table, Prefix::host(prefix.last_address())));
@@ -349,7 +435,7 @@ impl Ip4 {
         overlapping.map(|((_, prefix), (other, _))| (*other, *prefix)).find(|(other, _)| *other != id)
     }
     /// Gives an interface its addresses, with their routes; if a route finds no room, it has those that it had.
-    fn set_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
+    fn set_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<F>>) -> Result<(), FibError> {
         let before = self.addresses(id).to_vec();
         let done = self.replace_addresses(id, addresses);
         if done.is_err()
@@ -360,7 +446,7 @@ impl Ip4 {
         done
     }
     /// Makes an interface's routes those of its addresses, as far as there is room.
-    fn replace_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<V4>>) -> Result<(), FibError> {
+    fn replace_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<F>>) -> Result<(), FibError> {
         let configured = self.interfaces.entry(id).or_default();
         let (table, wanted) = (configured.table, routes_of(&addresses));
         let old = std::mem::replace(&mut configured.routes, wanted.clone());
@@ -395,15 +481,15 @@ impl Ip4 {
 }
 
 /// The routes that follow from an interface's addresses.
-fn routes_of(addresses: &[Address<V4>]) -> BTreeMap<Prefix<V4>, Meaning> {
+fn routes_of<F: Family>(addresses: &[Address<F>]) -> BTreeMap<Prefix<F>, Meaning> {
     let mut routes = BTreeMap::new();
     for address in addresses {
         let prefix = address.prefix();
-        if prefix.length() < 32 {
+        if prefix.length() < F::ADDRESS_BITS {
             routes.insert(prefix, Meaning::Connected);
         }
         // RFC 3021: a /31 has no broadcast addresses.
-        if prefix.length() < 31 {
+        if F::HAS_BROADCASTS && prefix.length() < F::ADDRESS_BITS - 1 {
             // RFC 1812, 4.2.3.1: the all-zeros form is a broadcast, too.
             routes.insert(Prefix::host(prefix.address()), Meaning::Broadcast);
             routes.insert(Prefix::host(prefix.last_address()), Meaning::Broadcast);
@@ -417,8 +503,8 @@ fn refused(error: FibError) -> ObjectError {
     ObjectError::whole(error.to_string())
 }
 
-fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), ObjectError> {
-    let mut ip = control.room_mut::<Ip4>();
+fn apply_table<F: Family>(control: &Control, change: Change<'_, IpTable<F>>) -> Result<(), ObjectError> {
+    let mut ip = control.room_mut::<Ip<F>>();
     match change {
         Change::Create(table) if table.id == TableId::DEFAULT.0 => {
             if table.counters {
@@ -429,12 +515,12 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
             ip.set_manners(table).map_err(refused)?;
         }
         Change::Create(table) => {
-            control.room_mut::<Leaving>().keep(table.id);
+            control.room_mut::<Leaving<F>>().keep(table.id);
             ip.add_table(table).map_err(refused)?;
         }
         Change::Update { new, .. } => {
             // Whoever configures it wants it.
-            control.room_mut::<Leaving>().keep(new.id);
+            control.room_mut::<Leaving<F>>().keep(new.id);
             ip.set_manners(new).map_err(refused)?;
         }
         Change::Delete(table) if table.id == TableId::DEFAULT.0 => {
@@ -450,13 +536,13 @@ fn apply_table(control: &Control, change: Change<'_, IpTable>) -> Result<(), Obj
     Ok(())
 }
 
-fn apply_interface_table(control: &Control, change: Change<'_, InterfaceTable>) -> Result<(), ObjectError> {
+fn apply_interface_table<F: Family>(control: &Control, change: Change<'_, InterfaceTable<F>>) -> Result<(), ObjectError> {
     let (name, table) = match change {
         Change::Create(new) | Change::Update { new, .. } => (&new.interface.0, new.table.into()),
         Change::Delete(old) => (&old.interface.0, TableId::DEFAULT),
     };
     let id = control.room::<Interfaces>().id_of(name)?;
-    let mut ip = control.room_mut::<Ip4>();
+    let mut ip = control.room_mut::<Ip<F>>();
     let configured = ip.interfaces.entry(id).or_default();
     // Addresses and neighbours stand on this object, so they are down while it changes: their routes are in the table.
     debug_assert!(configured.addresses.is_empty(), "{name} has addresses while its table changes");
@@ -465,7 +551,7 @@ fn apply_interface_table(control: &Control, change: Change<'_, InterfaceTable>) 
     Ok(())
 }
 
-fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Result<(), ObjectError> {
+fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddress<F>>) -> Result<(), ObjectError> {
     let (wanted, add) = match change {
         Change::Create(new) | Change::Update { new, .. } => (new, true),
         Change::Delete(old) => (old, false),
@@ -474,7 +560,7 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
     if id == LOCAL {
         return Err(ObjectError::field("interface", "local0 neither sends nor receives").remedy("choose another one"));
     }
-    let mut ip = control.room_mut::<Ip4>();
+    let mut ip = control.room_mut::<Ip<F>>();
     let mut addresses = ip.addresses(id).to_vec();
     addresses.retain(|address| *address != wanted.address);
     if add {
@@ -499,15 +585,15 @@ fn apply_address(control: &Control, change: Change<'_, InterfaceAddress>) -> Res
     Ok(())
 }
 
-fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), ObjectError> {
+fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Result<(), ObjectError> {
     match change {
         Change::Create(route) | Change::Update { new: route, .. } => {
             let paths = paths(control, &route.paths)?;
-            let mut ip = control.room_mut::<Ip4>();
+            let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)
         }
         Change::Delete(route) => {
-            let mut ip = control.room_mut::<Ip4>();
+            let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.remove(route.table.into(), route.prefix, Source::Static);
             Ok(())
         }
@@ -518,12 +604,12 @@ fn apply_route(control: &Control, change: Change<'_, Route>) -> Result<(), Objec
 ///
 /// # Errors
 /// If the interface of one is not there.
-pub fn paths(control: &Control, configured: &[RoutePath]) -> Result<Vec<Path<V4>>, ObjectError> {
-    let path = |path: &RoutePath| Ok(Path { target: target(control, path)?, weight: path.weight });
+pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Result<Vec<Path<F>>, ObjectError> {
+    let path = |path: &RoutePath<F>| Ok(Path { target: target(control, path)?, weight: path.weight });
     configured.iter().map(path).collect()
 }
 
-fn target(control: &Control, path: &RoutePath) -> Result<Target<V4>, ObjectError> {
+fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
     Ok(match (path.action, path.via, &path.interface) {
         (Some(action), ..) => Target::Special(match action {
@@ -534,6 +620,6 @@ fn target(control: &Control, path: &RoutePath) -> Result<Target<V4>, ObjectError
         }),
         (None, Some(via), Some(name)) => Target::NextHop(id(&name.0)?, via),
         (None, None, Some(name)) => Target::Link(id(&name.0)?),
-        (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(F::UNSPECIFIED)),
     })
 }

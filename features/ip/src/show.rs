@@ -1,33 +1,26 @@
 //! The commands that show addresses, tables, routes and adjacencies.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::Ipv4Addr;
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table as Columns};
 use quiver_interface::{InterfaceId, Interfaces};
-use quiver_wire::{Prefix, V4};
+use quiver_wire::{Prefix, V4, V6};
 use serde_json::{Value, json};
 
 use crate::adjacency::State;
+use crate::family::Family;
 use crate::fib::group::Group;
 use crate::fib::rows::Buckets;
 use crate::fib::{Entry, Fib, Path, Table, TableId, Target, hop};
 use crate::objects::IpTable;
-use crate::room::Ip4;
+use crate::room::Ip;
 
 pub(crate) fn register(control: &Control) {
+    register_family::<V4>(control);
+    register_family::<V6>(control);
     let commands = control.commands();
-    let fib = "show ip fib [table <table:u32>] [<prefix:ip4-prefix> | <address:ip4>] [summary|detail|memory|mtrie]";
-    commands.add(
-        Command::new(fib, "Show routes: all, that of a prefix, or the one that an address takes.", show_fib)
-            .argument("table", "the number of an IP table")
-            .argument("summary", "how many routes there are, by the length of their prefixes")
-            .argument("detail", "with their groups and who else made a route")
-            .argument("memory", "what the tables take")
-            .argument("mtrie", "the same, by VPP's name of what is looked up in"),
-    );
-    commands.add(Command::new("show ip table [<table:u32>]", "Show the IP tables.", show_tables));
     let counting = "adjacency counters (enable|disable)";
     commands.add(
         Command::new(counting, "Count packets to neighbours, which is done always.", count_adjacencies)
@@ -36,11 +29,25 @@ pub(crate) fn register(control: &Control) {
     );
     let address = "show interface address [<interface>]";
     commands.add(Command::new(address, "Show the interfaces' addresses.", show_addresses));
-    commands.add(Command::new(
-        "show adjacency [<interface>]",
-        "Show what packets to neighbours get.",
-        show_adjacencies,
-    ));
+    let adjacency = "show adjacency [<interface>]";
+    commands.add(Command::new(adjacency, "Show what packets to neighbours get.", show_adjacencies));
+}
+
+fn register_family<F: Family>(control: &Control) {
+    let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
+    let fib = format!(
+        "show {command} fib [table <table:u32>] [<prefix:{name}-prefix> | <address:{name}>] [summary|detail|memory|mtrie]"
+    );
+    commands.add(
+        Command::new(fib, "Show routes: all, that of a prefix, or the one that an address takes.", show_fib::<F>)
+            .argument("table", "the number of a table")
+            .argument("summary", "how many routes there are, by the length of their prefixes")
+            .argument("detail", "with their groups and who else made a route")
+            .argument("memory", "what the tables take")
+            .argument("mtrie", "the same, by VPP's name of what is looked up in"),
+    );
+    let tables = format!("show {command} table [<table:u32>]");
+    commands.add(Command::new(tables, format!("Show the {} tables.", F::TITLE), show_tables::<F>));
 }
 
 /// What names of interfaces a text needs.
@@ -51,12 +58,12 @@ impl Names<'_> {
     }
 }
 
-fn show_fib(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
+fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     let (fib, names) = (&ip.fib, Names(&interfaces));
     let wanted = given.find::<u32>("table")?.map(TableId);
     if let Some(table) = wanted.filter(|table| fib.table(*table).is_none()) {
-        return Err(CommandError::new(format!("there is no IP table {table}; `show ip table` lists them"))
+        return Err(CommandError::new(format!("there is no {} table {table}; `show {} table` lists them", F::TITLE, F::NAMES.command))
             .at(given.place("table")));
     }
     if given.has("memory") || given.has("mtrie") {
@@ -65,7 +72,7 @@ fn show_fib(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     if given.has("summary") {
         return Ok(summary(fib, wanted));
     }
-    let (prefix, address) = (given.find::<Prefix<V4>>("prefix")?, given.find::<Ipv4Addr>("address")?);
+    let (prefix, address) = (given.find::<Prefix<F>>("prefix")?, given.find::<F::Address>("address")?);
     let (mut text, mut json) = (String::new(), vec![]);
     // One route is asked for in one table, the default one unless another is named.
     let single = prefix.is_some() || address.is_some();
@@ -74,7 +81,7 @@ fn show_fib(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
         None => !single || table.id == TableId::DEFAULT,
     });
     for table in tables {
-        let _ = writeln!(text, "ipv4-VRF:{}, flow hash:[src dst sport dport proto], routes {}", table.id, table.len());
+        let _ = writeln!(text, "{}:{}, flow hash:[{}], routes {}", F::NAMES.vrf, table.id, F::NAMES.flow_hash, table.len());
         let found = match (prefix, address) {
             (Some(prefix), _) => vec![prefix],
             (None, Some(address)) => table.find(address).into_iter().map(|(prefix, _)| prefix).collect(),
@@ -107,12 +114,12 @@ fn runs(buckets: &Buckets) -> Vec<(usize, usize, u32)> {
     runs
 }
 
-fn route(
+fn route<F: Family>(
     text: &mut String,
-    fib: &Fib<V4>,
+    fib: &Fib<F>,
     names: &Names,
-    table: &Table<V4>,
-    prefix: &Prefix<V4>,
+    table: &Table<F>,
+    prefix: &Prefix<F>,
     entry: &Entry,
     detail: bool,
 ) {
@@ -132,25 +139,25 @@ fn route(
     if detail {
         let _ = writeln!(text, "  forwarding: group {} shared by {} routes{counted}", entry.group, group.routes);
     } else {
-        let _ = writeln!(text, "  unicast-ip4{counted}");
+        let _ = writeln!(text, "  unicast-{}{counted}", F::NAME);
     }
     text.push_str(&forwarding(fib, names.0, group));
 }
 
 /// Where packets go by a group, in words: a line for each run of equal buckets.
-pub fn forwarding(fib: &Fib<V4>, interfaces: &Interfaces, group: &Group<V4>) -> String {
+pub fn forwarding<F: Family>(fib: &Fib<F>, interfaces: &Interfaces, group: &Group<F>) -> String {
     let line = |(first, last, hop)| format!("    [{first}-{last}] {}\n", hop_text(fib, &Names(interfaces), hop));
     runs(&group.hops).into_iter().map(line).collect()
 }
 
 /// The same for programs.
-pub fn forwarding_json(fib: &Fib<V4>, interfaces: &Interfaces, group: &Group<V4>) -> Value {
+pub fn forwarding_json<F: Family>(fib: &Fib<F>, interfaces: &Interfaces, group: &Group<F>) -> Value {
     let to = |hop| hop_json(fib, &Names(interfaces), hop);
     let bucket = |(first, last, hop): (usize, usize, u32)| json!({"first": first, "last": last, "to": to(hop)});
     runs(&group.hops).into_iter().map(bucket).collect()
 }
 
-fn path_text(fib: &Fib<V4>, names: &Names, path: &Path<V4>) -> String {
+fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
     match path.target {
         Target::NextHop(interface, to) => format!("attached-nexthop: via {to} {}", names.of(interface)),
         Target::Link(interface) => format!("attached: {}", names.of(interface)),
@@ -164,20 +171,20 @@ fn path_text(fib: &Fib<V4>, names: &Names, path: &Path<V4>) -> String {
 }
 
 /// A hop in words: the adjacency with what it puts before packets.
-fn hop_text(fib: &Fib<V4>, names: &Names, hop: u32) -> String {
+fn hop_text<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> String {
     let Some(adjacency) = fib.adjacencies.get(hop) else { return hop::name(hop).unwrap_or("none").into() };
     let (row, interface) = (fib.adjacencies.row(hop), names.of(adjacency.interface));
     match adjacency.next_hop {
-        None => format!("ipv4-glean: {interface} mtu {}", row.mtu()),
+        None => format!("{}-glean: {interface} mtu {}", F::NAMES.protocol, row.mtu()),
         Some(to) if row.is_complete() => {
             let header: String = row.header().iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("ipv4 via {to} {interface}: mtu {} {header}", row.mtu())
+            format!("{} via {to} {interface}: mtu {} {header}", F::NAMES.protocol, row.mtu())
         }
-        Some(to) => format!("arp-ipv4: via {to} {interface}"),
+        Some(to) => format!("arp-{}: via {to} {interface}", F::NAMES.protocol),
     }
 }
 
-fn hop_json(fib: &Fib<V4>, names: &Names, hop: u32) -> Value {
+fn hop_json<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> Value {
     match fib.adjacencies.get(hop) {
         None => json!({"hop": hop::name(hop)}),
         Some(adjacency) => json!({
@@ -190,7 +197,7 @@ fn hop_json(fib: &Fib<V4>, names: &Names, hop: u32) -> Value {
     }
 }
 
-fn state_text(fib: &Fib<V4>, hop: u32) -> &'static str {
+fn state_text<F: Family>(fib: &Fib<F>, hop: u32) -> &'static str {
     let row = fib.adjacencies.row(hop);
     match () {
         () if row.is_complete() => "complete",
@@ -199,8 +206,8 @@ fn state_text(fib: &Fib<V4>, hop: u32) -> &'static str {
     }
 }
 
-fn route_json(fib: &Fib<V4>, names: &Names, table: &Table<V4>, prefix: &Prefix<V4>, entry: &Entry) -> Value {
-    let group: Option<&Group<V4>> = fib.groups.get(entry.group);
+fn route_json<F: Family>(fib: &Fib<F>, names: &Names, table: &Table<F>, prefix: &Prefix<F>, entry: &Entry) -> Value {
+    let group: Option<&Group<F>> = fib.groups.get(entry.group);
     let counts = table.counts(prefix).map(|to| json!({"packets": to.packets, "bytes": to.bytes}));
     json!({
         "table": table.id.0,
@@ -213,19 +220,19 @@ fn route_json(fib: &Fib<V4>, names: &Names, table: &Table<V4>, prefix: &Prefix<V
     })
 }
 
-fn summary(fib: &Fib<V4>, wanted: Option<TableId>) -> Reply {
+fn summary<F: Family>(fib: &Fib<F>, wanted: Option<TableId>) -> Reply {
     let mut columns = Columns::new(["Table", "Prefix length", "Count"]);
     for table in fib.tables().filter(|table| wanted.is_none_or(|wanted| table.id == wanted)) {
-        let mut counts = [0u64; 33];
-        table.routes().for_each(|(prefix, _)| counts[usize::from(prefix.length()).min(32)] += 1);
-        for (length, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            columns.row([Cell::from(table.id.0), Cell::from(length), Cell::from(*count)]);
+        let mut counts = BTreeMap::<u8, u64>::new();
+        table.routes().for_each(|(prefix, _)| *counts.entry(prefix.length()).or_default() += 1);
+        for (length, count) in counts {
+            columns.row([Cell::from(table.id.0), Cell::from(length), Cell::from(count)]);
         }
     }
     columns.into()
 }
 
-fn memory(fib: &Fib<V4>, wanted: Option<TableId>) -> Reply {
+fn memory<F: Family>(fib: &Fib<F>, wanted: Option<TableId>) -> Reply {
     let mut columns = Columns::new(["What", "Entries", "Bytes"]);
     for table in fib.tables().filter(|table| wanted.is_none_or(|wanted| table.id == wanted)) {
         let (lookup, control) = table.memory_bytes();
@@ -236,33 +243,42 @@ fn memory(fib: &Fib<V4>, wanted: Option<TableId>) -> Reply {
     columns.into()
 }
 
-fn show_tables(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let ip = control.room::<Ip4>();
+fn show_tables<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let ip = control.room::<Ip<F>>();
     let wanted = given.find::<u32>("table")?;
     let mut columns = Columns::new(["Table", "Name", "Routes", "Counters"]);
     for table in ip.fib.tables().filter(|table| wanted.is_none_or(|wanted| table.id.0 == wanted)) {
-        let name = control.objects().get::<IpTable>(&table.id.0).and_then(|table| table.name.clone());
-        let name = name.unwrap_or_else(|| format!("ipv4-VRF:{}", table.id));
+        let name = control.objects().get::<IpTable<F>>(&table.id.0).and_then(|table| table.name.clone());
+        let name = name.unwrap_or_else(|| format!("{}:{}", F::NAMES.vrf, table.id));
         columns.row([table.id.0.into(), name.into(), table.len().into(), table.counted().is_some().into()]);
     }
     Ok(columns.into())
 }
 
 fn show_addresses(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
-    let wanted = given.find::<String>("interface")?;
+    let (interfaces, wanted) = (control.room::<Interfaces>(), given.find::<String>("interface")?);
     let (mut text, mut json) = (String::new(), vec![]);
     for interface in interfaces.iter().filter(|interface| wanted.as_ref().is_none_or(|name| interface.name == *name)) {
         let _ = writeln!(text, "{} ({}):", interface.name, if interface.up { "up" } else { "dn" });
-        let (addresses, table) = (ip.addresses(interface.id), ip.table_of(interface.id));
-        for address in addresses {
-            let of_table = if table == TableId::DEFAULT { String::new() } else { format!(" ip4 table-id {table}") };
-            let _ = writeln!(text, "  L3 {address}{of_table}");
-        }
-        let addresses: Vec<String> = addresses.iter().map(|address| address.to_string()).collect();
-        json.push(json!({"interface": interface.name, "up": interface.up, "table": table.0, "ip4": addresses}));
+        let (table, ip4) = addresses::<V4>(control, interface.id, &mut text);
+        let (ip6_table, ip6) = addresses::<V6>(control, interface.id, &mut text);
+        let (name, up) = (&interface.name, interface.up);
+        json.push(json!({"interface": name, "up": up, "table": table, "ip4": ip4, "ip6-table": ip6_table, "ip6": ip6}));
     }
     Ok(Reply::new(text, Value::Array(json)))
+}
+
+/// Writes an interface's addresses of a family. Its table, and the addresses.
+fn addresses<F: Family>(control: &Control, id: InterfaceId, text: &mut String) -> (u32, Vec<String>) {
+    let ip = control.room::<Ip<F>>();
+    let (table, link_local) = (ip.table_of(id), ip.current().interfaces.get(id.index()).and_then(|own| own.link_local));
+    let of_table = if table == TableId::DEFAULT { String::new() } else { format!(" {} table-id {table}", F::NAME) };
+    let own = ip.addresses(id).iter().map(|address| address.to_string());
+    let own: Vec<String> = own.chain(link_local.map(|own| format!("{own}/{}", F::ADDRESS_BITS))).collect();
+    for address in &own {
+        let _ = writeln!(text, "  L3 {address}{of_table}");
+    }
+    (table.0, own)
 }
 
 fn count_adjacencies(_: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -273,12 +289,18 @@ fn count_adjacencies(_: &Control, given: &Matches) -> Result<Reply, CommandError
 }
 
 fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
     let wanted = given.find::<String>("interface")?;
     let mut columns = Columns::new(["Hop", "Interface", "Next hop", "State", "MAC", "Users", "Packets", "Bytes"]);
+    adjacencies::<V4>(control, wanted.as_deref(), &mut columns);
+    adjacencies::<V6>(control, wanted.as_deref(), &mut columns);
+    Ok(columns.into())
+}
+
+fn adjacencies<F: Family>(control: &Control, wanted: Option<&str>, columns: &mut Columns) {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     for (hop, adjacency) in ip.fib.adjacencies.iter() {
         let interface = interfaces.name(adjacency.interface);
-        if wanted.as_ref().is_some_and(|wanted| *wanted != interface) {
+        if wanted.is_some_and(|wanted| *wanted != interface) {
             continue;
         }
         let sent = ip.fib.adjacencies.counters().sum(hop);
@@ -293,5 +315,4 @@ fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, Command
             sent.bytes.into(),
         ]);
     }
-    Ok(columns.into())
 }

@@ -32,11 +32,28 @@ pub fn derive_object(input: TokenStream) -> TokenStream {
 fn named_fields(input: &DeriveInput) -> Result<Vec<&Field>, Error> {
     match &input.data {
         Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => Ok(fields.named.iter().collect()),
+            Fields::Named(fields) => Ok(fields.named.iter().filter(|field| !is_marker(field)).collect()),
             _ => Err(Error::new(input.span(), "the fields of a record have names")),
         },
         _ => Err(Error::new(input.span(), "only a struct can be a record")),
     }
+}
+
+fn type_name(field: &Field) -> Option<&syn::Ident> {
+    let syn::Type::Path(path) = &field.ty else { return None };
+    path.path.segments.last().map(|segment| &segment.ident)
+}
+
+/// Whether a field only says for which type the record is one of several, so that files have nothing for it.
+fn is_marker(field: &Field) -> bool {
+    type_name(field).is_some_and(|name| name == "PhantomData")
+}
+
+/// The marker of a record that has one, as its initializer.
+fn marker(input: &DeriveInput) -> Option<Tokens> {
+    let Data::Struct(data) = &input.data else { return None };
+    let ident = &data.fields.iter().find(|field| is_marker(field))?.ident;
+    Some(quote!(#ident: ::core::marker::PhantomData,))
 }
 
 fn has(attributes: &[Attribute], name: &str) -> bool {
@@ -80,7 +97,9 @@ fn default(field: &Field) -> Result<Tokens, Error> {
 
 fn record(input: &DeriveInput) -> Result<Tokens, Error> {
     let name = &input.ident;
+    let (of, ty, bounds) = input.generics.split_for_impl();
     let about = doc(&input.attrs, name.span())?;
+    let marker = marker(input);
     let (mut infos, mut reads, mut names, mut idents) = (vec![], vec![], vec![], vec![]);
     for field in named_fields(input)? {
         let (text, default, file_name) = (doc(&field.attrs, field.span())?, default(field)?, file_name(field));
@@ -94,7 +113,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
         const _: () = {
             use ::quiver_control::object::field::{derived, Field, FieldInfo, Place, Problems};
 
-            impl ::quiver_control::object::Record for #name {
+            impl #of ::quiver_control::object::Record for #name #ty #bounds {
                 const DOC: &'static str = #about;
                 fn record_fields() -> ::std::vec::Vec<FieldInfo> {
                     ::std::vec![#(#infos),*]
@@ -105,7 +124,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                     // All fields are read before any is missed, so that all problems are told.
                     derived::unknown(values, &[#(#names),*], problems);
                     #(let #idents = #reads;)*
-                    ::core::option::Option::Some(Self { #(#idents: #idents?),* })
+                    ::core::option::Option::Some(Self { #marker #(#idents: #idents?),* })
                 }
                 fn write_record(&self) -> derived::Map<::std::string::String, derived::Value> {
                     let mut values = derived::Map::new();
@@ -116,11 +135,11 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
                     #(self.#idents.references(&Place::Field(at, #names), found);)*
                 }
                 fn record_without(self, gone: &dyn Fn(&derived::ObjectRef) -> bool) -> ::core::option::Option<Self> {
-                    ::core::option::Option::Some(Self { #(#idents: self.#idents.without(gone)?),* })
+                    ::core::option::Option::Some(Self { #marker #(#idents: self.#idents.without(gone)?),* })
                 }
             }
 
-            impl Field for #name {
+            impl #of Field for #name #ty #bounds {
                 fn read(value: &derived::Value, problems: &mut Problems) -> ::core::option::Option<Self> {
                     derived::read(value, problems)
                 }
@@ -149,7 +168,7 @@ fn record(input: &DeriveInput) -> Result<Tokens, Error> {
 
 /// What `#[object(...)]` says.
 struct ObjectAttribute {
-    kind: LitStr,
+    kind: Expr,
     provides: Option<LitStr>,
     parts: Vec<LitStr>,
 }
@@ -158,18 +177,16 @@ fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
     let (mut kind, mut provides, mut parts) = (None, None, vec![]);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("object")) {
         attribute.parse_nested_meta(|meta| {
-            let place = match () {
-                () if meta.path.is_ident("kind") => &mut kind,
-                () if meta.path.is_ident("provides") => &mut provides,
+            match () {
+                () if meta.path.is_ident("kind") => kind = Some(meta.value()?.parse()?),
+                () if meta.path.is_ident("provides") => provides = Some(meta.value()?.parse()?),
                 () if meta.path.is_ident("parts") => {
                     let endings;
                     syn::parenthesized!(endings in meta.input);
                     parts = endings.parse_terminated(<LitStr as Parse>::parse, Token![,])?.into_iter().collect();
-                    return Ok(());
                 }
                 () => return Err(meta.error("expected kind = \"...\", provides = \"...\" or parts(\"...\")")),
-            };
-            *place = Some(meta.value()?.parse()?);
+            }
             Ok(())
         })?;
     }
@@ -179,6 +196,7 @@ fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
 
 fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let name = &input.ident;
+    let (of, ty, bounds) = input.generics.split_for_impl();
     let ObjectAttribute { kind, provides, parts } = object_attribute(input)?;
     let provides = match provides {
         Some(space) => quote!(::core::option::Option::Some(#space)),
@@ -200,7 +218,7 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let followed: Vec<_> = fields.iter().filter_map(|field| follows(field).transpose()).collect::<Result<_, _>>()?;
     let constructor = constructor(input, &fields)?;
     Ok(quote! {
-        impl ::quiver_control::object::Object for #name {
+        impl #of ::quiver_control::object::Object for #name #ty #bounds {
             const KIND: &'static str = #kind;
             const PROVIDES: ::core::option::Option<&'static str> = #provides;
             const PARTS: &'static [&'static str] = &[#(#parts),*];
@@ -223,12 +241,12 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// The name of the object that a field with `#[follows("kind")]` speaks of.
+/// The name of the object that a field with `#[follows(KIND)]` speaks of.
 fn follows(field: &Field) -> Result<Option<Tokens>, Error> {
     let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("follows")) else {
         return Ok(None);
     };
-    let (kind, ident) = (attribute.parse_args::<LitStr>()?, &field.ident);
+    let (kind, ident) = (attribute.parse_args::<Expr>()?, &field.ident);
     Ok(Some(quote!(::quiver_control::object::ObjectRef::new(#kind, self.#ident.to_string()))))
 }
 
@@ -250,18 +268,18 @@ fn constructor(input: &DeriveInput, fields: &[&Field]) -> Result<Tokens, Error> 
             return Ok(Tokens::new());
         }
     }
-    let name = &input.ident;
+    let (name, marker) = (&input.ident, marker(input));
+    let (of, ty, bounds) = input.generics.split_for_impl();
     Ok(quote! {
-        impl #name {
+        impl #of #name #ty #bounds {
             /// The object of this key, all other fields at their defaults.
             pub fn new(#(#parameters),*) -> Self {
-                Self { #(#values),* }
+                Self { #marker #(#values),* }
             }
         }
     })
 }
 
 fn has_default_by_type(field: &Field) -> bool {
-    let syn::Type::Path(path) = &field.ty else { return false };
-    path.path.segments.last().is_some_and(|segment| segment.ident == "Option" || segment.ident == "Vec")
+    type_name(field).is_some_and(|name| name == "Option" || name == "Vec")
 }

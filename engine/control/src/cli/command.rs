@@ -26,8 +26,8 @@ use crate::time::LocalFuture;
 /// let command = Command::new("add <a:u32> <b:u32>", "Add two numbers.", add).argument("a", "the first");
 /// ```
 pub struct Command {
-    pub(super) grammar: &'static str,
-    pub(super) help: &'static str,
+    pub(super) grammar: String,
+    pub(super) help: String,
     pub(super) texts: Vec<(String, String)>,
     pub(super) run: Run,
 }
@@ -46,22 +46,22 @@ pub(super) enum Run {
 impl Command {
     /// A command that answers at once.
     pub fn new(
-        grammar: &'static str,
-        help: &'static str,
+        grammar: impl Into<String>,
+        help: impl Into<String>,
         run: impl Fn(&Control, &Matches) -> Result<Reply, CommandError> + 'static,
     ) -> Command {
-        Command { grammar, help, texts: Vec::new(), run: Run::AtOnce(Box::new(run)) }
+        Command { grammar: grammar.into(), help: help.into(), texts: Vec::new(), run: Run::AtOnce(Box::new(run)) }
     }
 
     /// A command that waits, or answers in parts: an `async fn(Control, Matches, Output)`. When the client goes
     /// away, it is dropped where it waits.
     pub fn waiting<F: Future<Output = Result<Reply, CommandError>> + 'static>(
-        grammar: &'static str,
-        help: &'static str,
+        grammar: impl Into<String>,
+        help: impl Into<String>,
         run: impl Fn(Control, Matches, Output) -> F + 'static,
     ) -> Command {
         let run = Run::Waiting(Box::new(move |control, matches, output| Box::pin(run(control, matches, output))));
-        Command { grammar, help, texts: Vec::new(), run }
+        Command { grammar: grammar.into(), help: help.into(), texts: Vec::new(), run }
     }
 
     /// Adds the help of an argument, or of a word.

@@ -62,7 +62,7 @@ impl Commands {
 
     /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
     pub fn try_add(&self, command: Command) -> Result<(), String> {
-        let grammar = self.parse(command.grammar)?;
+        let grammar = self.parse(&command.grammar)?;
         let mut registered = self.0.borrow_mut();
         Rc::make_mut(&mut registered).commands.push(Rc::new(Entry { command, grammar }));
         Ok(())
@@ -100,7 +100,7 @@ impl Commands {
     /// Checks that every argument's type was registered, once all rooms are. The error names type and command.
     pub fn check(&self) -> Result<(), String> {
         let registered = self.0.borrow().clone();
-        registered.commands.iter().try_for_each(|entry| self.check_arguments(entry.command.grammar, &entry.grammar))
+        registered.commands.iter().try_for_each(|entry| self.check_arguments(&entry.command.grammar, &entry.grammar))
     }
 
     fn check_arguments(&self, grammar: &str, parsed: &Part) -> Result<(), String> {
@@ -211,10 +211,10 @@ impl Commands {
     }
 
     /// All commands: grammar and help, sorted.
-    pub fn list(&self) -> Vec<(&'static str, &'static str)> {
+    pub fn list(&self) -> Vec<(String, String)> {
         let registered = self.0.borrow();
         let mut list: Vec<_> =
-            registered.commands.iter().map(|entry| (entry.command.grammar, entry.command.help)).collect();
+            registered.commands.iter().map(|entry| (entry.command.grammar.clone(), entry.command.help.clone())).collect();
         list.sort_unstable();
         list
     }
@@ -305,7 +305,7 @@ impl Live<'_> {
                 }
                 commands.dedup();
                 let text = text_of(word).or_else(|| match (commands.as_slice(), next.thread.last_word()) {
-                    ([_], _) => Some(entry.help.to_owned()),
+                    ([_], _) => Some(entry.help.clone()),
                     (several, _) => Some(format!("{} commands", several.len())),
                 });
                 (word.to_owned(), text.unwrap_or_default())

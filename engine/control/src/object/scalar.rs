@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use quiver_wire::{InterfaceAddress, MacAddress, Prefix, UnicastMac, V4, V6, VlanId};
+use quiver_wire::{InterfaceAddress, IpFamily, MacAddress, Prefix, PrefixError, UnicastMac, VlanId};
 use serde_json::{Value, json};
 
 /// A value that is one word: a number, an address, a name. The same type serves as an argument of commands and as a
@@ -166,10 +166,31 @@ macro_rules! scalar {
 scalar! {
     MacAddress, "mac", "a MAC address such as 42:01:0a:0a:01:01";
     UnicastMac, "unicast-mac", "the MAC address of a station such as 42:01:0a:0a:01:01";
-    Prefix<V4>, "ip4-prefix", "an IPv4 prefix such as 10.0.0.0/8";
-    Prefix<V6>, "ip6-prefix", "an IPv6 prefix such as 2001:db8::/32";
-    InterfaceAddress<V4>, "ip4-address", "an IPv4 address with its prefix length, such as 192.0.2.1/24";
-    InterfaceAddress<V6>, "ip6-address", "an IPv6 address with its prefix length, such as 2001:db8::1/64";
+}
+
+/// The text of a type for one of the families of IP.
+const fn of_family<F: IpFamily>(ip4: &'static str, ip6: &'static str) -> &'static str {
+    if F::VERSION == 4 { ip4 } else { ip6 }
+}
+
+impl<F: IpFamily> Scalar for Prefix<F> {
+    const NAME: &'static str = of_family::<F>("ip4-prefix", "ip6-prefix");
+    const EXPECTED: &'static str =
+        of_family::<F>("an IPv4 prefix such as 10.0.0.0/8", "an IPv6 prefix such as 2001:db8::/32");
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: PrefixError| error.to_string())
+    }
+}
+
+impl<F: IpFamily> Scalar for InterfaceAddress<F> {
+    const NAME: &'static str = of_family::<F>("ip4-address", "ip6-address");
+    const EXPECTED: &'static str = of_family::<F>(
+        "an IPv4 address with its prefix length, such as 192.0.2.1/24",
+        "an IPv6 address with its prefix length, such as 2001:db8::1/64",
+    );
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: PrefixError| error.to_string())
+    }
 }
 
 macro_rules! addresses {

@@ -49,28 +49,65 @@ impl ArcSpec {
 /// }
 /// assert_eq!(Next::ARCS[Next::TooShort as usize].name, "too-short");
 /// ```
+///
+/// Where a node is written once for several types, names depend on the type and stand in parentheses; `arcs` has the arcs
+/// of one:
+///
+/// ```
+/// pub trait Family {
+///     const LOOKUP: &'static str;
+/// }
+/// struct V4;
+/// impl Family for V4 {
+///     const LOOKUP: &'static str = "ip4-lookup";
+/// }
+/// quiver_engine::arcs! {
+///     /// Where packets go from here.
+///     pub enum Next of F: Family {
+///         Lookup => node (F::LOOKUP),
+///         TooShort => drop "too-short",
+///     }
+/// }
+/// assert_eq!(Next::arcs::<V4>()[0].name, "ip4-lookup");
+/// ```
 #[macro_export]
 macro_rules! arcs {
     ($(#[$doc:meta])* $vis:vis enum $next:ident { $($(#[$about:meta])* $variant:ident => $kind:ident $($name:literal)?),+ $(,)? }) => {
+        $crate::arcs!(@next $(#[$doc])* $vis enum $next { $($(#[$about])* $variant),+ });
+        impl $next {
+            /// The arcs, by the variants' numbers.
+            pub const ARCS: &'static [$crate::ArcSpec] = &[$($crate::arcs!(@arc $kind $($name)?)),+];
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis enum $next:ident of $of:ident: $bound:path {
+        $($(#[$about:meta])* $variant:ident => $kind:ident $($name:literal)? $(($named:expr))?),+ $(,)?
+    }) => {
+        $crate::arcs!(@next $(#[$doc])* $vis enum $next { $($(#[$about])* $variant),+ });
+        impl $next {
+            /// The arcs, by the variants' numbers.
+            pub const fn arcs<$of: $bound>() -> &'static [$crate::ArcSpec] {
+                const { &[$($crate::arcs!(@arc $kind $($name)? $($named)?)),+] }
+            }
+        }
+    };
+    (@next $(#[$doc:meta])* $vis:vis enum $next:ident { $($(#[$about:meta])* $variant:ident),+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u16)]
         #[allow(missing_docs)]
         $vis enum $next { $($(#[$about])* $variant),+ }
-        impl $next {
-            /// The arcs, by the variants' numbers.
-            pub const ARCS: &'static [$crate::ArcSpec] = &[$($crate::arcs!(@arc $kind $($name)?)),+];
-        }
         impl From<$next> for u16 {
             #[inline(always)]
             fn from(next: $next) -> u16 { next as u16 }
         }
     };
-    (@arc node $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Node($name) } };
-    (@arc drop $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
-    (@arc done $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Done } };
-    (@arc punt $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };
-    (@arc features $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Features($name) } };
-    (@arc out $name:literal) => { $crate::ArcSpec { name: $name, to: $crate::To::Out } };
+    (@arc node $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Node($name) } };
+    (@arc drop $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
+    (@arc done $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Done } };
+    (@arc punt $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };
+    (@arc features $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Features($name) } };
+    (@arc out $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Out } };
     (@arc next_feature) => { $crate::ArcSpec { name: "next-feature", to: $crate::To::NextFeature } };
+    // One that is something else for each type.
+    (@arc arc $spec:expr) => { $spec };
 }

@@ -9,77 +9,104 @@ use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
 use quiver_interface::api::{find, name};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
-use quiver_wire::{InterfaceAddress as Address, V4};
+use quiver_wire::{InterfaceAddress as Address, PrefixError, V4, V6};
 
 use super::leaving::sweep;
-use super::no_ip6;
 use super::replacing::Replacing;
 use crate::command::{clear_addresses, put_table};
+use crate::family::Family;
 use crate::fib::TableId;
+use crate::link_local::change_link_local;
 use crate::objects::InterfaceAddress;
-use crate::room::Ip4;
+use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.dump(|control, IpAddressDump { sw_if_index, is_ipv6 }: IpAddressDump| {
-        let id = u16::try_from(sw_if_index.0).ok().map(InterfaceId);
-        let addresses = match id.filter(|_| !is_ipv6) {
-            Some(id) => control.room::<Ip4>().addresses(id).to_vec(),
-            None => vec![],
-        };
-        addresses.into_iter().map(move |address| IpAddressDetails { sw_if_index, prefix: told(address) })
-    });
+    file.dump(|control, request: IpAddressDump| by_family!(request.is_ipv6, addresses(control, request.sw_if_index)));
     file.dump(|control, IpDump { is_ipv6 }: IpDump| {
-        let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
-        let speaks = |id: &InterfaceId| !is_ipv6 && !ip.addresses(*id).is_empty();
-        let details = |id: InterfaceId| IpDetails { sw_if_index: InterfaceIndex(id.0.into()), is_ipv6 };
-        interfaces.iter().map(|interface| interface.id).filter(speaks).map(details).collect::<Vec<_>>()
+        let ids = by_family!(is_ipv6, speaking(control));
+        ids.into_iter().map(move |id| IpDetails { sw_if_index: id.into(), is_ipv6 })
     });
     // No interface goes without an address of its own.
     file.dump(|_, IpUnnumberedDump { .. }: IpUnnumberedDump| Vec::<IpUnnumberedDetails>::new());
-    file.request(|control, SwInterfaceIp6EnableDisable { sw_if_index, enable }| {
-        find(control, sw_if_index)?;
-        if enable { Err(no_ip6("enable")) } else { Ok(()) }
-    });
+}
+
+/// The addresses of an interface.
+fn addresses<F: Family>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpAddressDetails> {
+    let id = u16::try_from(sw_if_index.0).ok().map(InterfaceId);
+    let addresses = id.map(|id| control.room::<Ip<F>>().addresses(id).to_vec()).unwrap_or_default();
+    addresses.into_iter().map(|address| IpAddressDetails { sw_if_index, prefix: told(address) }).collect()
+}
+
+/// The interfaces that speak a family.
+fn speaking<F: Family>(control: &Control) -> Vec<InterfaceId> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    interfaces.iter().map(|interface| interface.id).filter(|id| ip.speaks(*id)).collect()
 }
 
 pub(super) fn add_messages_of_interfaces(file: &mut Adding<'_>) {
-    file.request(sw_interface_add_del_address);
+    file.request(|control, request: SwInterfaceAddDelAddress| {
+        let name = name(control, request.sw_if_index)?;
+        if request.del_all {
+            clear_addresses::<V4>(control, &name)?;
+            return Ok(clear_addresses::<V6>(control, &name)?);
+        }
+        let prefix = request.prefix.0;
+        match prefix.address.get() {
+            IpAddr::V6(own) if V6::is_link_local(own) => change_link_local(control, name, own, request.is_add),
+            address => by_family!(address.is_ipv6(), change(control, name, prefix, request.is_add)),
+        }
+    });
     file.request(|control, SwInterfaceSetTable { sw_if_index, is_ipv6, vrf_id }| {
-        let name = name(control, sw_if_index)?;
-        if is_ipv6 {
-            return Err(no_ip6("is_ipv6"));
-        }
-        if control.room::<Ip4>().fib.table(TableId(vrf_id)).is_none() {
-            return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("vrf_id: there is no table {vrf_id}")));
-        }
-        put_table(control, name, vrf_id)?;
-        sweep(control);
-        Ok(())
+        by_family!(is_ipv6, set_table(control, sw_if_index, vrf_id))
     });
     file.request(|control, SwInterfaceGetTable { sw_if_index, is_ipv6 }| {
-        let table = control.room::<Ip4>().table_of(find(control, sw_if_index)?.id);
-        // The tables of IPv6 are one, table 0, in which nothing is.
-        Ok(SwInterfaceGetTableReply { vrf_id: if is_ipv6 { 0 } else { table.0 } })
+        let id = find(control, sw_if_index)?.id;
+        Ok(SwInterfaceGetTableReply { vrf_id: by_family!(is_ipv6, table_of(control, id)).0 })
     });
     file.request(|control, _: SwInterfaceAddressReplaceBegin| {
-        let all = control.objects().all::<InterfaceAddress>();
-        let marked: HashSet<_> = all.iter().map(|address| (address.interface.clone(), address.address)).collect();
-        control.room_mut::<Replacing>().addresses = Some(marked);
+        replace_begin::<V4>(control);
+        replace_begin::<V6>(control);
         Ok(())
     });
     file.request(|control, _: SwInterfaceAddressReplaceEnd| {
-        let marked = control.room_mut::<Replacing>().addresses.take().unwrap_or_default();
-        for key in marked {
-            if control.objects().get::<InterfaceAddress>(&key).is_some() {
-                control.delete::<InterfaceAddress>(&key)?;
-            }
-        }
-        Ok(())
+        replace_end::<V4>(control)?;
+        replace_end::<V6>(control)
     });
 }
 
-fn told(address: Address<V4>) -> AddressWithPrefix {
-    AddressWithPrefix(Prefix { address: address.address().into(), len: address.prefix().length() })
+fn set_table<F: Family>(control: &Control, sw_if_index: InterfaceIndex, table: u32) -> Result<(), Refusal> {
+    let name = name(control, sw_if_index)?;
+    if control.room::<Ip<F>>().fib.table(TableId(table)).is_none() {
+        return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("vrf_id: there is no table {table}")));
+    }
+    put_table::<F>(control, name, table)?;
+    sweep::<F>(control);
+    Ok(())
+}
+
+fn table_of<F: Family>(control: &Control, id: InterfaceId) -> TableId {
+    control.room::<Ip<F>>().table_of(id)
+}
+
+fn replace_begin<F: Family>(control: &Control) {
+    let all = control.objects().all::<InterfaceAddress<F>>();
+    let marked: HashSet<_> = all.iter().map(|address| (address.interface.clone(), address.address)).collect();
+    control.room_mut::<Replacing<F>>().addresses = Some(marked);
+}
+
+fn replace_end<F: Family>(control: &Control) -> Result<(), Refusal> {
+    let marked = control.room_mut::<Replacing<F>>().addresses.take().unwrap_or_default();
+    for key in marked {
+        if control.objects().get::<InterfaceAddress<F>>(&key).is_some() {
+            control.delete::<InterfaceAddress<F>>(&key)?;
+        }
+    }
+    Ok(())
+}
+
+fn told<F: Family>(address: Address<F>) -> AddressWithPrefix {
+    let own: IpAddr = address.address().into();
+    AddressWithPrefix(Prefix { address: own.into(), len: address.prefix().length() })
 }
 
 /// The addresses of an interface, one after the other.
@@ -128,14 +155,6 @@ pub(super) struct IpUnnumberedDetails {
     pub ip_sw_if_index: InterfaceIndex,
 }
 
-/// Let an interface speak IPv6, or not any more.
-#[derive(Message, Clone, Debug)]
-#[message(request, name = "sw_interface_ip6_enable_disable")]
-pub(super) struct SwInterfaceIp6EnableDisable {
-    pub sw_if_index: InterfaceIndex,
-    pub enable: bool,
-}
-
 /// Give an interface an address, or take one or all away.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
@@ -146,28 +165,23 @@ pub(super) struct SwInterfaceAddDelAddress {
     pub prefix: AddressWithPrefix,
 }
 
-fn sw_interface_add_del_address(control: &Control, request: SwInterfaceAddDelAddress) -> Result<(), Refusal> {
-    let name = name(control, request.sw_if_index)?;
-    if request.del_all {
-        return Ok(clear_addresses(control, &name)?);
-    }
-    let Prefix { address, len } = request.prefix.0;
-    let IpAddr::V4(own) = address.get() else { return Err(no_ip6("prefix")) };
-    let wrong = |error: &dyn std::fmt::Display| Refusal::new(Retval::INVALID_VALUE, format!("prefix: {error}"));
-    let address = Address::<V4>::new(own, len).map_err(|error| wrong(&error))?;
+fn change<F: Family>(control: &Control, name: InterfaceName, prefix: Prefix, is_add: bool) -> Result<(), Refusal> {
+    let own = prefix.address.in_family::<F>()?;
+    let wrong = |error: PrefixError| Refusal::new(Retval::INVALID_VALUE, format!("prefix: {error}"));
+    let address = Address::<F>::new(own, prefix.len).map_err(wrong)?;
     let key = (name, address);
-    let is_there = control.objects().get::<InterfaceAddress>(&key).is_some();
-    match (request.is_add, is_there) {
+    let is_there = control.objects().get::<InterfaceAddress<F>>(&key).is_some();
+    match (is_add, is_there) {
         (true, false) => {
             make_way(control, &key)?;
-            Ok(control.put(InterfaceAddress::new(key.0, key.1))?)
+            Ok(control.put(InterfaceAddress::<F>::new(key.0, key.1))?)
         }
-        (true, true) if control.room::<Replacing>().addresses.is_some() => {
-            control.room_mut::<Replacing>().keep_address(&key);
+        (true, true) if control.room::<Replacing<F>>().addresses.is_some() => {
+            control.room_mut::<Replacing<F>>().keep_address(&key);
             Ok(())
         }
         (true, true) => Err(Refusal::new(Retval::DUPLICATE_IF_ADDRESS, format!("prefix: {} has {address}", key.0))),
-        (false, true) => Ok(control.delete::<InterfaceAddress>(&key)?),
+        (false, true) => Ok(control.delete::<InterfaceAddress<F>>(&key)?),
         (false, false) => {
             let why = format!("prefix: {} does not have {address}", key.0);
             Err(Refusal::new(Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE, why))
@@ -176,23 +190,23 @@ fn sw_interface_add_del_address(control: &Control, request: SwInterfaceAddDelAdd
 }
 
 /// While addresses are replaced, those that have a mark give way to what shall be there: other interfaces' that overlap.
-fn make_way(control: &Control, (interface, address): &(InterfaceName, Address<V4>)) -> Result<(), Refusal> {
+fn make_way<F: Family>(control: &Control, (interface, address): &(InterfaceName, Address<F>)) -> Result<(), Refusal> {
     let table = |name: &InterfaceName| {
         let id = control.room::<Interfaces>().id_of(&name.0);
-        id.map(|id| control.room::<Ip4>().table_of(id)).ok()
+        id.map(|id| control.room::<Ip<F>>().table_of(id)).ok()
     };
     let (wanted, own) = (address.prefix(), table(interface));
-    let is_in_the_way = |(of, other): &&(InterfaceName, Address<V4>)| {
+    let is_in_the_way = |(of, other): &&(InterfaceName, Address<F>)| {
         let other = other.prefix();
         let overlaps = other.contains(wanted.address()) || wanted.contains(other.address());
         of != interface && overlaps && table(of) == own
     };
     let marked: Vec<_> =
-        control.room::<Replacing>().addresses.iter().flatten().filter(is_in_the_way).cloned().collect();
+        control.room::<Replacing<F>>().addresses.iter().flatten().filter(is_in_the_way).cloned().collect();
     for key in marked {
-        control.room_mut::<Replacing>().keep_address(&key);
-        if control.objects().get::<InterfaceAddress>(&key).is_some() {
-            control.delete::<InterfaceAddress>(&key)?;
+        control.room_mut::<Replacing<F>>().keep_address(&key);
+        if control.objects().get::<InterfaceAddress<F>>(&key).is_some() {
+            control.delete::<InterfaceAddress<F>>(&key)?;
         }
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! What messages about routes consist of: types of `ip.api`; and how paths of clients (`fib_types.api`) are ours.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use quiver_compat::api::Adding;
 use quiver_compat::definition::{Field, Kind, Shape, Type};
 use quiver_compat::types::{
@@ -12,12 +10,12 @@ use quiver_compat::wire::{Input, Malformed};
 use quiver_compat::{Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_interface::api::name;
-use quiver_wire::V4;
 
 use super::index_of;
+use crate::family::Family;
 use crate::fib::{Path, Special, TableId, Target};
 use crate::objects::{RouteAction, RoutePath, TableNumber};
-use crate::room::Ip4;
+use crate::room::Ip;
 
 pub(super) fn add_types(file: &mut Adding<'_>) {
     file.define_type::<FibPath>();
@@ -27,11 +25,11 @@ pub(super) fn add_types(file: &mut Adding<'_>) {
 ///
 /// # Errors
 /// What the FIB has no paths for is refused by the field's name.
-pub fn configured(said: &FibPath, control: &Control) -> Result<RoutePath, Refusal> {
+pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RoutePath<F>, Refusal> {
     let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *said;
     let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
     let mut path =
-        RoutePath { via: None, interface: None, table: TableNumber(0), weight: said.weight.max(1), action: None };
+        RoutePath { via: None, interface: None, table: TableNumber::DEFAULT, weight: said.weight.max(1), action: None };
     path.action = match said.r#type {
         FibPathType::Normal => None,
         FibPathType::Local => Some(RouteAction::Local),
@@ -46,28 +44,37 @@ pub fn configured(said: &FibPath, control: &Control) -> Result<RoutePath, Refusa
         () if flags != FibPathFlags::NONE => return cannot("next hops are resolved by any route; give no flags"),
         () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
         () if path.action.is_some() => return Ok(path),
-        () if said.proto != FibPathNhProto::Ip4 => {
-            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "paths: the next hop is no IPv4 address"));
+        () if said.proto != proto::<F>() => {
+            let what = format!("paths: the next hop is no {} address", F::TITLE);
+            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
         }
         () => {}
     }
-    if let IpAddr::V4(via) = said.nh.address.get(AddressFamily::Ip4) {
-        path.via = Some(via).filter(|via| !via.is_unspecified());
-    }
+    let via = F::from_ip(said.nh.address.get(family::<F>()));
+    path.via = via.filter(|via| *via != F::UNSPECIFIED);
     match sw_if_index {
         NONE if path.via.is_none() => return cannot("a lookup in another table takes a next hop"),
-        NONE if table_id != 0 && control.room::<Ip4>().fib.table(TableId(table_id)).is_none() => {
+        NONE if table_id != 0 && control.room::<Ip<F>>().fib.table(TableId(table_id)).is_none() => {
             return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("paths: there is no table {table_id}")));
         }
-        NONE => path.table = TableNumber(table_id),
+        NONE => path.table = TableNumber::new(table_id),
         index => path.interface = Some(name(control, InterfaceIndex(index))?),
     }
     Ok(path)
 }
 
+/// The family, as messages say it.
+pub(super) fn family<F: Family>() -> AddressFamily {
+    if F::VERSION == 4 { AddressFamily::Ip4 } else { AddressFamily::Ip6 }
+}
+
+fn proto<F: Family>() -> FibPathNhProto {
+    if F::VERSION == 4 { FibPathNhProto::Ip4 } else { FibPathNhProto::Ip6 }
+}
+
 /// A path of the FIB, as clients know it.
-pub fn known(path: &Path<V4>) -> FibPath {
-    let next_hop = |address: Ipv4Addr| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
+pub fn known<F: Family>(path: &Path<F>) -> FibPath {
+    let next_hop = |address: F::Address| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
     let (sw_if_index, table_id, nh, r#type) = match path.target {
         Target::NextHop(interface, via) => (index_of(Some(interface)), 0, next_hop(via), FibPathType::Normal),
         Target::Link(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Normal),
@@ -80,11 +87,13 @@ pub fn known(path: &Path<V4>) -> FibPath {
                 Special::Local => FibPathType::Local,
                 // Packets for everybody on a link are not forwarded, which is what clients know as a drop.
                 Special::Broadcast => FibPathType::Drop,
+                // They are looked up among what their link has.
+                Special::LinkLocal => FibPathType::Local,
             };
             (NONE, 0, FibPathNh::default(), r#type)
         }
     };
-    FibPath { sw_if_index, table_id, weight: path.weight.max(1), r#type, nh, ..FibPath::default() }
+    FibPath { sw_if_index, table_id, weight: path.weight.max(1), r#type, proto: proto::<F>(), nh, ..FibPath::default() }
 }
 
 /// A table.

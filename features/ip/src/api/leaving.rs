@@ -2,12 +2,14 @@
 //! themselves.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use quiver_compat::{Refusal, Retval};
 use quiver_control::{Control, Pace, Signal};
 
 use super::routes::{keys, remove};
+use crate::family::Family;
 use crate::fib::TableId;
 use crate::objects::IpTable;
 
@@ -17,14 +19,15 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Tables that clients have deleted. While interfaces are bound to one, or routes lead into it, it stays, without routes of
 /// clients, as VPP's clients expect, which take an interface away after its table. Whoever configures a table keeps it.
 #[derive(Default)]
-pub(crate) struct Leaving {
+pub(crate) struct Leaving<F: Family> {
     tables: BTreeSet<u32>,
     /// Those of them whose routes are being deleted.
     emptied: BTreeSet<u32>,
     changed: Signal,
+    family: PhantomData<F>,
 }
 
-impl Leaving {
+impl<F: Family> Leaving<F> {
     /// Somebody wants the table.
     pub fn keep(&mut self, table: u32) {
         self.tables.remove(&table);
@@ -40,10 +43,10 @@ impl Leaving {
 }
 
 /// Waits until a table is not being emptied.
-pub(super) async fn settled(control: &Control, table: TableId) {
+pub(super) async fn settled<F: Family>(control: &Control, table: TableId) {
     loop {
-        let changed = control.room::<Leaving>().changed.changed();
-        if !control.room::<Leaving>().is_emptied(table) {
+        let changed = control.room::<Leaving<F>>().changed.changed();
+        if !control.room::<Leaving<F>>().is_emptied(table) {
             return;
         }
         changed.await;
@@ -51,63 +54,63 @@ pub(super) async fn settled(control: &Control, table: TableId) {
 }
 
 /// A table is being emptied until this is dropped.
-struct Emptied<'a>(&'a Control, TableId);
+struct Emptied<'a, F: Family>(&'a Control, TableId, PhantomData<F>);
 
-impl Drop for Emptied<'_> {
+impl<F: Family> Drop for Emptied<'_, F> {
     fn drop(&mut self) {
-        let mut leaving = self.0.room_mut::<Leaving>();
+        let mut leaving = self.0.room_mut::<Leaving<F>>();
         leaving.emptied.remove(&self.1.0);
         leaving.changed.notify();
     }
 }
 
 /// Deletes a table that is there, with its routes, in short turns: other clients do not wait for the end of it.
-pub(super) async fn delete(control: &Control, table: TableId) -> Result<(), Refusal> {
+pub(super) async fn delete<F: Family>(control: &Control, table: TableId) -> Result<(), Refusal> {
     let emptied = {
-        let mut leaving = control.room_mut::<Leaving>();
+        let mut leaving = control.room_mut::<Leaving<F>>();
         leaving.tables.insert(table.0);
         leaving.emptied.insert(table.0);
         leaving.changed.notify();
-        Emptied(control, table)
+        Emptied(control, table, PhantomData::<F>)
     };
-    let is_wanted = || !control.room::<Leaving>().tables.contains(&table.0);
-    let removed = remove(control, keys(control, table), |_| !is_wanted()).await;
+    let is_wanted = || !control.room::<Leaving<F>>().tables.contains(&table.0);
+    let removed = remove(control, keys::<F>(control, table), |_| !is_wanted()).await;
     drop(emptied);
     if let Err(error) = removed {
-        control.room_mut::<Leaving>().keep(table.0);
+        control.room_mut::<Leaving<F>>().keep(table.0);
         return Err(error);
     }
-    if is_wanted() && control.objects().get::<IpTable>(&table.0).is_some() {
+    if is_wanted() && control.objects().get::<IpTable<F>>(&table.0).is_some() {
         let what = format!("table.table_id: table {table} was configured anew while its routes were deleted");
         return Err(Refusal::new(Retval::INSTANCE_IN_USE, what));
     }
-    sweep(control);
+    sweep::<F>(control);
     Ok(())
 }
 
 /// Deletes the tables that clients have deleted and nobody uses any more.
-pub(super) fn sweep(control: &Control) {
-    let leaving = control.room::<Leaving>().empty();
+pub(super) fn sweep<F: Family>(control: &Control) {
+    let leaving = control.room::<Leaving<F>>().empty();
     for id in leaving {
-        sweep_table(control, id);
+        sweep_table::<F>(control, id);
     }
 }
 
-fn sweep_table(control: &Control, id: u32) {
-    let is_there = control.objects().get::<IpTable>(&id).is_some();
+fn sweep_table<F: Family>(control: &Control, id: u32) {
+    let is_there = control.objects().get::<IpTable<F>>(&id).is_some();
     // Who uses it keeps it: the error names them.
-    if is_there && let Err(error) = control.delete::<IpTable>(&id) {
+    if is_there && let Err(error) = control.delete::<IpTable<F>>(&id) {
         tracing::debug!("{error}");
         return;
     }
-    control.room_mut::<Leaving>().keep(id);
+    control.room_mut::<Leaving<F>>().keep(id);
 }
 
 /// Deletes tables some time after their last users have left, whoever took these away.
-pub(super) async fn sweep_on(control: Control) {
+pub(super) async fn sweep_on<F: Family>(control: Control) {
     loop {
-        let changed = control.room::<Leaving>().changed.changed();
-        let leaving = control.room::<Leaving>().empty();
+        let changed = control.room::<Leaving<F>>().changed.changed();
+        let leaving = control.room::<Leaving<F>>().empty();
         if leaving.is_empty() {
             changed.await;
             continue;
@@ -116,8 +119,8 @@ pub(super) async fn sweep_on(control: Control) {
         for id in leaving {
             pace.step().await;
             // It may have been configured anew meanwhile.
-            if control.room::<Leaving>().tables.contains(&id) {
-                sweep_table(&control, id);
+            if control.room::<Leaving<F>>().tables.contains(&id) {
+                sweep_table::<F>(&control, id);
             }
         }
         control.sleep(SWEEP).await;

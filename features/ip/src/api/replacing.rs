@@ -4,24 +4,30 @@
 use std::collections::{HashMap, HashSet};
 
 use quiver_interface::InterfaceName;
-use quiver_wire::{InterfaceAddress as Address, Prefix, V4};
+use quiver_wire::{InterfaceAddress as Address, Prefix};
 
+use crate::family::Family;
 use crate::fib::TableId;
 
 /// What is marked.
-#[derive(Default)]
-pub(super) struct Replacing {
+pub(super) struct Replacing<F: Family> {
     /// Routes, in the tables that are being replaced.
-    pub routes: HashMap<TableId, HashSet<Prefix<V4>>>,
+    pub routes: HashMap<TableId, HashSet<Prefix<F>>>,
     /// Routes whose time is up, in the tables where they are being removed.
-    pub going: HashMap<TableId, HashSet<Prefix<V4>>>,
+    pub going: HashMap<TableId, HashSet<Prefix<F>>>,
     /// Addresses, if they are being replaced.
-    pub addresses: Option<HashSet<(InterfaceName, Address<V4>)>>,
+    pub addresses: Option<HashSet<(InterfaceName, Address<F>)>>,
 }
 
-impl Replacing {
+impl<F: Family> Default for Replacing<F> {
+    fn default() -> Replacing<F> {
+        Replacing { routes: HashMap::new(), going: HashMap::new(), addresses: None }
+    }
+}
+
+impl<F: Family> Replacing<F> {
     /// A route shall be there.
-    pub fn keep_route(&mut self, table: TableId, prefix: &Prefix<V4>) {
+    pub fn keep_route(&mut self, table: TableId, prefix: &Prefix<F>) {
         for marked in [&mut self.routes, &mut self.going] {
             if let Some(marked) = marked.get_mut(&table) {
                 marked.remove(prefix);
@@ -29,11 +35,11 @@ impl Replacing {
         }
     }
     /// Whether a route goes still; nobody is asked about it again.
-    pub fn goes(&mut self, table: TableId, prefix: &Prefix<V4>) -> bool {
+    pub fn goes(&mut self, table: TableId, prefix: &Prefix<F>) -> bool {
         self.going.get_mut(&table).is_some_and(|going| going.remove(prefix))
     }
     /// An address shall be there.
-    pub fn keep_address(&mut self, key: &(InterfaceName, Address<V4>)) {
+    pub fn keep_address(&mut self, key: &(InterfaceName, Address<F>)) {
         if let Some(marked) = &mut self.addresses {
             marked.remove(key);
         }

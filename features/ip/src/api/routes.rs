@@ -4,25 +4,30 @@ use quiver_compat::api::Adding;
 use quiver_compat::types::{FibPath, IpRoute, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::{Control, Pace};
-use quiver_wire::{Prefix as WirePrefix, V4};
+use quiver_wire::Prefix as WirePrefix;
 
 use super::fields::{IpRouteV2, IpTable, configured, known};
 use super::leaving::Leaving;
 use super::replacing::Replacing;
-use super::{index_of, no_ip6};
+use super::index_of;
 use crate::command::{add_paths, remove_paths};
+use crate::family::Family;
 use crate::fib::{Path, Special, TableId, Target};
 use crate::objects::{Route, TableNumber};
-use crate::room::Ip4;
+use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, request: IpRouteAddDel| {
-        let stats_index = change(control, request.is_add, request.is_multipath, &request.route)?;
+        let route = &request.route;
+        let is_ip6 = route.prefix.address.is_ip6();
+        let stats_index = by_family!(is_ip6, change(control, request.is_add, request.is_multipath, route))?;
         Ok(IpRouteAddDelReply { stats_index })
     });
     file.request(|control, request: IpRouteAddDelV2| {
         default_source(request.route.src)?;
-        let stats_index = change(control, request.is_add, request.is_multipath, &request.route.route)?;
+        let route = &request.route.route;
+        let is_ip6 = route.prefix.address.is_ip6();
+        let stats_index = by_family!(is_ip6, change(control, request.is_add, request.is_multipath, route))?;
         Ok(IpRouteAddDelV2Reply { stats_index })
     });
     file.dump(|control, request: IpRouteDump| routes(control, &request.table).map(|route| IpRouteDetails { route }));
@@ -33,11 +38,13 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         all.map(|route| IpRouteV2Details { route: IpRouteV2 { route, src: 0 } })
     });
     file.request(|control, request: IpRouteLookup| {
-        let route = look_up(control, request.table_id, request.exact, request.prefix)?;
+        let IpRouteLookup { table_id, exact, prefix } = request;
+        let route = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
         Ok(IpRouteLookupReply { route })
     });
     file.request(|control, request: IpRouteLookupV2| {
-        let route = look_up(control, request.table_id, request.exact, request.prefix)?;
+        let IpRouteLookupV2 { table_id, exact, prefix } = request;
+        let route = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
         Ok(IpRouteLookupV2Reply { route: IpRouteV2 { route, src: 0 } })
     });
 }
@@ -83,36 +90,36 @@ fn default_source(src: u8) -> Result<(), Refusal> {
 }
 
 /// Adds or deletes a route or its paths; where it is counted from now on.
-fn change(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
+fn change<F: Family>(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
     let table = TableId(wanted.table_id);
     // Who adds to a table that is on its way out would lose it, or keep the table.
-    if control.room::<Ip4>().fib.table(table).is_none() || control.room::<Leaving>().is_emptied(table) {
+    if control.room::<Ip<F>>().fib.table(table).is_none() || control.room::<Leaving<F>>().is_emptied(table) {
         return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
     }
-    let prefix = wanted.prefix.v4()?;
-    let paths = wanted.paths.iter().map(|path| configured(path, control)).collect::<Result<Vec<_>, _>>()?;
+    let prefix = wanted.prefix.in_family::<F>()?;
+    let paths = wanted.paths.iter().map(|path| configured::<F>(path, control)).collect::<Result<Vec<_>, _>>()?;
     if is_add && paths.is_empty() {
         return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} leads nowhere")));
     }
-    let route = Route::new(TableNumber(table.0), prefix);
+    let route = Route::<F>::new(TableNumber::new(table.0), prefix);
     match (is_add, is_multipath) {
         (true, true) => add_paths(control, route, &paths)?,
         (true, false) => control.put(Route { paths, ..route })?,
         // VPP's clients may delete what is not there.
-        (false, false) if control.objects().get::<Route>(&(route.table, prefix)).is_some() => {
-            control.delete::<Route>(&(route.table, prefix))?;
+        (false, false) if control.objects().get::<Route<F>>(&(route.table, prefix)).is_some() => {
+            control.delete::<Route<F>>(&(route.table, prefix))?;
         }
         (false, true) => drop(remove_paths(control, &(route.table, prefix), &paths)?),
         (false, false) => {}
     }
     if is_add {
-        control.room_mut::<Replacing>().keep_route(table, &prefix);
+        control.room_mut::<Replacing<F>>().keep_route(table, &prefix);
     }
-    Ok(stats_index(&control.room::<Ip4>(), table, &prefix))
+    Ok(stats_index(&control.room::<Ip<F>>(), table, &prefix))
 }
 
 /// Where a route is counted.
-fn stats_index(ip: &Ip4, table: TableId, prefix: &quiver_wire::Prefix<V4>) -> u32 {
+fn stats_index<F: Family>(ip: &Ip<F>, table: TableId, prefix: &WirePrefix<F>) -> u32 {
     ip.fib.table(table).and_then(|table| table.number(prefix)).unwrap_or(NONE)
 }
 
@@ -146,20 +153,23 @@ pub(super) struct IpRouteV2Details {
 }
 
 /// The routes of a table as they are when each is asked for: millions are not to be copied at once.
-fn routes(control: &Control, table: &IpTable) -> impl Iterator<Item = IpRoute> + use<> {
-    let id = TableId(table.table_id);
-    let prefixes: Vec<_> = match control.room::<Ip4>().fib.table(id).filter(|_| !table.is_ip6) {
+fn routes(control: &Control, table: &IpTable) -> Box<dyn Iterator<Item = IpRoute>> {
+    by_family!(table.is_ip6, routes_of(control, TableId(table.table_id)))
+}
+
+fn routes_of<F: Family>(control: &Control, id: TableId) -> Box<dyn Iterator<Item = IpRoute>> {
+    let prefixes: Vec<_> = match control.room::<Ip<F>>().fib.table(id) {
         Some(table) => table.routes().map(|(prefix, _)| prefix).collect(),
         None => vec![],
     };
     let control = control.clone();
-    prefixes.into_iter().filter_map(move |prefix| route(&control.room::<Ip4>(), id, prefix))
+    Box::new(prefixes.into_iter().filter_map(move |prefix| route(&control.room::<Ip<F>>(), id, prefix)))
 }
 
 /// The route of a prefix, as it counts.
-fn route(ip: &Ip4, id: TableId, prefix: quiver_wire::Prefix<V4>) -> Option<IpRoute> {
+fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<IpRoute> {
     let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
-    let path = |path: &Path<V4>| match path.target {
+    let path = |path: &Path<F>| match path.target {
         // Clients look for the interface of an address at its route.
         Target::Special(Special::Local) => {
             FibPath { sw_if_index: index_of(ip.owner(id, prefix.address())), ..known(path) }
@@ -202,41 +212,36 @@ pub(super) struct IpRouteLookupV2Reply {
     pub route: IpRouteV2,
 }
 
-fn look_up(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<IpRoute, Refusal> {
-    let ip = control.room::<Ip4>();
+fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<IpRoute, Refusal> {
+    let ip = control.room::<Ip<F>>();
     if ip.fib.table(TableId(table)).is_none() {
         return Err(Refusal::new(Retval::NO_SUCH_TABLE, format!("table_id: there is no table {table}")));
     }
-    let longest = prefix.v4()?;
+    let longest = prefix.in_family::<F>()?;
     let least = if exact != 0 { longest.length() } else { 0 };
-    let shorter = |length| Prefix { len: length, ..prefix }.v4().ok();
+    let shorter = |length| Prefix { len: length, ..prefix }.in_family::<F>().ok();
     let found = (least..=longest.length()).rev().find_map(|length| route(&ip, TableId(table), shorter(length)?));
     found.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, format!("prefix: there is no route for {longest}")))
 }
 
 /// What a table is emptied of: all that clients and commands have put there.
-pub(super) fn keys(control: &Control, table: TableId) -> Vec<(TableNumber, WirePrefix<V4>)> {
-    let routes = control.objects().all::<Route>().into_iter().filter(|route| route.table.0 == table.0);
+pub(super) fn keys<F: Family>(control: &Control, table: TableId) -> Vec<(TableNumber<F>, WirePrefix<F>)> {
+    let routes = control.objects().all::<Route<F>>().into_iter().filter(|route| route.table.0 == table.0);
     routes.map(|route| (route.table, route.prefix)).collect()
 }
 
 /// Deletes those of the routes that are there, and that have to `go` still, in short turns: other clients do not wait for their end.
-pub(super) async fn remove(
+pub(super) async fn remove<F: Family>(
     control: &Control,
-    routes: Vec<(TableNumber, WirePrefix<V4>)>,
-    go: impl Fn(&WirePrefix<V4>) -> bool,
+    routes: Vec<(TableNumber<F>, WirePrefix<F>)>,
+    go: impl Fn(&WirePrefix<F>) -> bool,
 ) -> Result<(), Refusal> {
     let mut pace = Pace::in_turns(control);
     for key in routes {
         pace.step().await;
-        if go(&key.1) && control.objects().get::<Route>(&key).is_some() {
-            control.delete::<Route>(&key)?;
+        if go(&key.1) && control.objects().get::<Route<F>>(&key).is_some() {
+            control.delete::<Route<F>>(&key)?;
         }
     }
     Ok(())
-}
-
-/// Says of no address family that is not there that it is there.
-pub(super) fn only_ip4(table: &IpTable) -> Result<TableId, Refusal> {
-    if table.is_ip6 { Err(no_ip6("table.is_ip6")) } else { Ok(TableId(table.table_id)) }
 }

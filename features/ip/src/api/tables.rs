@@ -4,39 +4,50 @@ use quiver_compat::api::Adding;
 use quiver_compat::types::{AddressFamily, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, flags};
 use quiver_control::Control;
+use quiver_wire::{V4, V6};
 
 use super::fields::IpTable;
 use super::leaving::{Leaving, delete, settled, sweep};
-use super::no_ip6;
 use super::replacing::Replacing;
-use super::routes::{keys, only_ip4, remove};
+use super::routes::{keys, remove};
+use crate::family::Family;
 use crate::fib::TableId;
 use crate::objects::{self, Route, TableNumber};
-use crate::room::Ip4;
+use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.to_the_end(|control, IpTableAddDel { is_add, table }| change(control, is_add, table));
-    // There are no routes of groups, and so no tables of them.
-    file.to_the_end(|control, IpTableAddDelV2 { is_add, table, .. }| change(control, is_add, table));
-    file.to_the_end(ip_table_allocate);
-    file.dump(ip_table_dump);
-    file.to_the_end(|control, IpTableFlush { table }| async move {
-        let id = existing(&control, &table)?;
-        remove(&control, keys(&control, id), |_| true).await
+    file.to_the_end(async |control, IpTableAddDel { is_add, table }| {
+        by_family!(await table.is_ip6, change(control, is_add, table))
     });
-    file.request(ip_table_replace_begin);
-    file.to_the_end(ip_table_replace_end);
+    // There are no routes of groups, and so no tables of them.
+    file.to_the_end(async |control, IpTableAddDelV2 { is_add, table, .. }| {
+        by_family!(await table.is_ip6, change(control, is_add, table))
+    });
+    file.to_the_end(async |control, request: IpTableAllocate| {
+        by_family!(await request.table.is_ip6, allocate(control, request.table))
+    });
+    file.dump(|control, _: IpTableDump| {
+        let (ip4, ip6) = (all::<V4>(control), all::<V6>(control));
+        ip4.into_iter().chain(ip6).map(|table| IpTableDetails { table }).collect::<Vec<_>>()
+    });
+    file.to_the_end(async |control, IpTableFlush { table }| by_family!(await table.is_ip6, flush(control, table)));
+    file.request(|control, IpTableReplaceBegin { table }| by_family!(table.is_ip6, replace_begin(control, &table)));
+    file.to_the_end(async |control, IpTableReplaceEnd { table }| {
+        by_family!(await table.is_ip6, replace_end(control, table))
+    });
     file.request(|control, request: SetIpFlowHash| {
         let SetIpFlowHash { src, dst, sport, dport, proto, reverse, symmetric, .. } = request;
         let bits = [src, dst, sport, dport, proto, reverse, symmetric].into_iter().enumerate();
         let wanted = bits.map(|(bit, is_set)| u32::from(is_set) << bit).sum();
-        set_flow_hash(control, request.vrf_id, request.is_ipv6, wanted)
+        by_family!(request.is_ipv6, set_flow_hash(control, request.vrf_id, wanted))
     });
     file.request(|control, request: SetIpFlowHashV2| {
-        set_flow_hash(control, request.table_id, request.af == AddressFamily::Ip6, request.flow_hash_config.0)
+        let wanted = request.flow_hash_config.0;
+        by_family!(request.af == AddressFamily::Ip6, set_flow_hash(control, request.table_id, wanted))
     });
     file.request(|control, request: SetIpFlowHashV3| {
-        set_flow_hash(control, request.table_id, request.af == AddressFamily::Ip6, request.flow_hash_config.0)
+        let wanted = request.flow_hash_config.0;
+        by_family!(request.af == AddressFamily::Ip6, set_flow_hash(control, request.table_id, wanted))
     });
     file.request(|_, request: SetIpFlowHashRouterId| -> Result<(), Refusal> {
         let router_id = request.router_id;
@@ -63,33 +74,38 @@ pub(super) struct IpTableAddDelV2 {
     pub is_add: bool,
 }
 
-async fn change(control: Control, is_add: bool, table: IpTable) -> Result<(), Refusal> {
-    let (control, id) = (&control, only_ip4(&table)?);
+async fn change<F: Family>(control: Control, is_add: bool, table: IpTable) -> Result<(), Refusal> {
+    let (control, id) = (&control, TableId(table.table_id));
     // What follows a deletion is done behind it, whoever has asked for that.
-    settled(control, id).await;
+    settled::<F>(control, id).await;
     match is_add {
         // It is always there.
         _ if id == TableId::DEFAULT => Ok(()),
-        true => add(control, id, &table.name),
+        true => add::<F>(control, id, &table.name),
         // VPP's clients may delete what is not there.
-        false if control.objects().get::<objects::IpTable>(&id.0).is_none() => Ok(()),
-        false => delete(control, id).await,
+        false if control.objects().get::<objects::IpTable<F>>(&id.0).is_none() => Ok(()),
+        false => delete::<F>(control, id).await,
     }
 }
 
-fn add(control: &Control, id: TableId, name: &Text<64>) -> Result<(), Refusal> {
-    control.room_mut::<Leaving>().keep(id.0);
+fn add<F: Family>(control: &Control, id: TableId, name: &Text<64>) -> Result<(), Refusal> {
+    control.room_mut::<Leaving<F>>().keep(id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
-    Ok(control.edit(objects::IpTable::new(id.0), |table| table.name = name.or(table.name.take()))?)
+    let table = objects::IpTable::<F>::new(id.0);
+    Ok(control.edit(table, |table| table.name = name.or(table.name.take()))?)
 }
 
 /// The table that a message names.
-fn existing(control: &Control, table: &IpTable) -> Result<TableId, Refusal> {
-    let id = only_ip4(table)?;
-    match control.room::<Ip4>().fib.table(id) {
-        Some(_) => Ok(id),
-        None => Err(Refusal::new(Retval::NO_SUCH_FIB, format!("table.table_id: there is no table {id}"))),
+fn existing<F: Family>(control: &Control, number: u32) -> Result<TableId, Refusal> {
+    match control.room::<Ip<F>>().fib.table(TableId(number)) {
+        Some(table) => Ok(table.id),
+        None => Err(Refusal::new(Retval::NO_SUCH_FIB, format!("table.table_id: there is no table {number}"))),
     }
+}
+
+async fn flush<F: Family>(control: Control, table: IpTable) -> Result<(), Refusal> {
+    let id = existing::<F>(&control, table.table_id)?;
+    remove(&control, keys::<F>(&control, id), |_| true).await
 }
 
 /// Add a table; where its number is all ones, one that is free is chosen.
@@ -106,19 +122,19 @@ pub(super) struct IpTableAllocateReply {
     pub table: IpTable,
 }
 
-async fn ip_table_allocate(control: Control, request: IpTableAllocate) -> Result<IpTableAllocateReply, Refusal> {
-    let (control, mut id) = (&control, only_ip4(&request.table)?);
-    settled(control, id).await;
-    sweep(control);
+async fn allocate<F: Family>(control: Control, table: IpTable) -> Result<IpTableAllocateReply, Refusal> {
+    let (control, mut id) = (&control, TableId(table.table_id));
+    settled::<F>(control, id).await;
+    sweep::<F>(control);
     if id.0 == NONE {
-        let ip = control.room::<Ip4>();
+        let ip = control.room::<Ip<F>>();
         let free = (1..NONE).map(TableId).find(|id| ip.fib.table(*id).is_none());
         id = free.ok_or_else(|| Refusal::new(Retval::LIMIT_EXCEEDED, "table.table_id: all numbers are taken"))?;
     }
     if id != TableId::DEFAULT {
-        add(control, id, &request.table.name)?;
+        add::<F>(control, id, &table.name)?;
     }
-    Ok(IpTableAllocateReply { table: described(control, id) })
+    Ok(IpTableAllocateReply { table: described::<F>(control, id) })
 }
 
 /// The tables, one after the other.
@@ -133,15 +149,17 @@ pub(super) struct IpTableDetails {
     pub table: IpTable,
 }
 
-fn ip_table_dump(control: &Control, _: IpTableDump) -> Vec<IpTableDetails> {
-    sweep(control);
-    let ids: Vec<TableId> = control.room::<Ip4>().fib.tables().map(|table| table.id).collect();
-    ids.into_iter().map(|id| IpTableDetails { table: described(control, id) }).collect()
+/// A family's tables.
+fn all<F: Family>(control: &Control) -> Vec<IpTable> {
+    sweep::<F>(control);
+    let ids: Vec<TableId> = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect();
+    ids.into_iter().map(|id| described::<F>(control, id)).collect()
 }
 
-fn described(control: &Control, id: TableId) -> IpTable {
-    let named = control.objects().get::<objects::IpTable>(&id.0).and_then(|table| table.name.clone());
-    IpTable { table_id: id.0, is_ip6: false, name: named.unwrap_or_else(|| format!("ipv4-VRF:{id}")).into() }
+fn described<F: Family>(control: &Control, id: TableId) -> IpTable {
+    let named = control.objects().get::<objects::IpTable<F>>(&id.0).and_then(|table| table.name.clone());
+    let name = named.unwrap_or_else(|| format!("{}:{id}", F::NAMES.vrf)).into();
+    IpTable { table_id: id.0, is_ip6: F::VERSION == 6, name }
 }
 
 /// Delete the routes of a table, but for those of interfaces and neighbours.
@@ -158,11 +176,11 @@ pub(super) struct IpTableReplaceBegin {
     pub table: IpTable,
 }
 
-fn ip_table_replace_begin(control: &Control, request: IpTableReplaceBegin) -> Result<(), Refusal> {
-    let id = existing(control, &request.table)?;
-    let routes = control.objects().all::<Route>();
+fn replace_begin<F: Family>(control: &Control, table: &IpTable) -> Result<(), Refusal> {
+    let id = existing::<F>(control, table.table_id)?;
+    let routes = control.objects().all::<Route<F>>();
     let marked = routes.iter().filter(|route| route.table.0 == id.0).map(|route| route.prefix).collect();
-    control.room_mut::<Replacing>().routes.insert(id, marked);
+    control.room_mut::<Replacing<F>>().routes.insert(id, marked);
     Ok(())
 }
 
@@ -173,13 +191,13 @@ pub(super) struct IpTableReplaceEnd {
     pub table: IpTable,
 }
 
-async fn ip_table_replace_end(control: Control, request: IpTableReplaceEnd) -> Result<(), Refusal> {
-    let id = existing(&control, &request.table)?;
-    let marked = control.room_mut::<Replacing>().routes.remove(&id).unwrap_or_default();
-    let keys = marked.iter().map(|prefix| (TableNumber(id.0), *prefix)).collect();
-    control.room_mut::<Replacing>().going.entry(id).or_default().extend(marked);
+async fn replace_end<F: Family>(control: Control, table: IpTable) -> Result<(), Refusal> {
+    let id = existing::<F>(&control, table.table_id)?;
+    let marked = control.room_mut::<Replacing<F>>().routes.remove(&id).unwrap_or_default();
+    let keys = marked.iter().map(|prefix| (TableNumber::new(id.0), *prefix)).collect();
+    control.room_mut::<Replacing<F>>().going.entry(id).or_default().extend(marked);
     // Another client may want one of them meanwhile.
-    remove(&control, keys, |prefix| control.room_mut::<Replacing>().goes(id, prefix)).await
+    remove(&control, keys, |prefix| control.room_mut::<Replacing<F>>().goes(id, prefix)).await
 }
 
 flags! {
@@ -228,8 +246,9 @@ flags! {
     }
 }
 
-/// By what flows are told apart: addresses, ports and protocol.
+/// By what flows are told apart: addresses, ports and protocol; those of IPv6 by their labels, too.
 const FLOW_HASH: u32 = 1 | 2 | 4 | 8 | 16;
+const FLOW_LABEL: u32 = 128;
 
 /// Choose by what the flows of a table are told apart.
 #[derive(Message, Clone, Debug)]
@@ -271,12 +290,10 @@ pub(super) struct SetIpFlowHashRouterId {
     pub router_id: u32,
 }
 
-fn set_flow_hash(control: &Control, table: u32, is_ip6: bool, wanted: u32) -> Result<(), Refusal> {
-    if is_ip6 {
-        return Err(no_ip6("af"));
-    }
-    existing(control, &IpTable { table_id: table, ..IpTable::default() })?;
-    match wanted {
+fn set_flow_hash<F: Family>(control: &Control, table: u32, wanted: u32) -> Result<(), Refusal> {
+    existing::<F>(control, table)?;
+    // Who does not ask for labels gets them none the less: packets of one flow have one label (RFC 6437, 2).
+    match wanted & !if F::VERSION == 6 { FLOW_LABEL } else { 0 } {
         FLOW_HASH => Ok(()),
         _ => {
             Err(Refusal::unimplemented("flow_hash_config: flows are told apart by addresses, ports and protocol only"))

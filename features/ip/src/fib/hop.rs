@@ -16,6 +16,8 @@ pub const LOCAL: u32 = 4;
 pub const BROADCAST: u32 = 5;
 /// There is a route, but nothing that it could lead to: no path is resolved, or its link is down.
 pub const UNRESOLVED: u32 = 6;
+/// The packet is for somebody on the link that it is on.
+pub const LINK_LOCAL: u32 = 7;
 /// The first adjacency.
 pub const FIRST_ADJACENCY: u32 = 16;
 
@@ -29,6 +31,7 @@ pub fn name(hop: u32) -> Option<&'static str> {
         LOCAL => "local",
         BROADCAST => "broadcast",
         UNRESOLVED => "unresolved",
+        LINK_LOCAL => "link-local",
         _ => return None,
     })
 }

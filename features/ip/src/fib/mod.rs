@@ -20,15 +20,16 @@ use std::rc::Rc;
 
 use quiver_engine::{Counters, Domain};
 use quiver_interface::InterfaceId;
+use quiver_table::LpmError;
 use quiver_wire::Prefix;
 
-use crate::adjacency::{Adjacencies, Link, State};
+use crate::adjacency::{Adjacencies, Link, Numbers, State};
 use group::{Groups, Share, spread};
 pub use path::{Path, Source, Special, TableId, Target};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
-pub use trie::{Forwarding, Size, Trie};
+pub use trie::{Forwarding, Reader, Size, Trie};
 
 /// Why the FIB refuses.
 #[derive(Debug, thiserror::Error)]
@@ -58,17 +59,25 @@ pub enum FibError {
     },
     /// The table of prefixes refuses.
     #[error(transparent)]
-    Trie(Box<dyn std::error::Error>),
+    Trie(#[from] LpmError),
 }
 
 const TABLES_MAX: usize = 4096;
 
-/// What workers count in: packets and bytes by the number of an adjacency, and of a route.
-pub struct FibCounters {
-    /// By adjacency: what was sent by it.
-    pub adjacencies: Counters,
-    /// By route, in tables that count: what took it.
-    pub routes: Counters,
+/// What the FIBs of all families share: the numbers of adjacencies and of routes that are counted, by which clients know
+/// them, and what workers count in.
+#[derive(Clone)]
+pub struct Shared {
+    adjacencies: Rc<RefCell<Numbers>>,
+    routes: Rc<RefCell<Counted>>,
+}
+
+impl Shared {
+    /// No number is taken. What is sent by adjacencies is counted in the first, what took routes in the second.
+    pub fn new(domain: &Domain, workers: usize, adjacencies: Counters, routes: Counters) -> Shared {
+        let (adjacencies, routes) = (Numbers::new(adjacencies), Counted::new(domain, workers, routes));
+        Shared { adjacencies: Rc::new(RefCell::new(adjacencies)), routes: Rc::new(RefCell::new(routes)) }
+    }
 }
 
 /// The FIB of a family.
@@ -86,19 +95,17 @@ pub struct Fib<F: Forwarding> {
 impl<F: Forwarding> Fib<F> {
     /// An empty FIB without tables, with counters that only this process sees.
     pub fn new(domain: &Domain, workers: usize) -> Fib<F> {
-        let counters = FibCounters { adjacencies: Counters::new(workers), routes: Counters::new(workers) };
-        Fib::counted(domain, workers, counters)
+        Fib::sharing(domain, &Shared::new(domain, workers, Counters::new(workers), Counters::new(workers)))
     }
     /// An empty FIB without tables.
-    pub fn counted(domain: &Domain, workers: usize, counters: FibCounters) -> Fib<F> {
-        let counted = Counted::new(domain, workers, counters.routes);
+    pub fn sharing(domain: &Domain, shared: &Shared) -> Fib<F> {
         Fib {
             domain: domain.clone(),
-            counted: Rc::new(RefCell::new(counted)),
+            counted: shared.routes.clone(),
             tables: BTreeMap::new(),
             slots: BTreeSet::new(),
             groups: Groups::new(domain),
-            adjacencies: Adjacencies::new(domain, counters.adjacencies),
+            adjacencies: Adjacencies::new(domain, shared.adjacencies.clone()),
         }
     }
     /// Adds a table; `counted` makes it count packets by route.
@@ -108,7 +115,7 @@ impl<F: Forwarding> Fib<F> {
         }
         let slot = (0..TABLES_MAX as u16).find(|slot| !self.slots.contains(slot));
         let slot = slot.ok_or(FibError::TooManyTables { max: TABLES_MAX })?;
-        let table = Table::new(id, slot, &self.domain, size, counted.then(|| self.counted.clone())).map_err(refused)?;
+        let table = Table::new(id, slot, &self.domain, size, counted.then(|| self.counted.clone()))?;
         self.slots.insert(slot);
         self.tables.insert(id, table);
         Ok(())
@@ -163,7 +170,7 @@ impl<F: Forwarding> Fib<F> {
         let counts = entry.is_none_or(|entry| source <= entry.source);
         if counts && let Err(error) = found.store(prefix, group) {
             self.release(group);
-            return Err(refused(error));
+            return Err(error.into());
         }
         match found.entries.get_mut(address, length) {
             Some(entry) => entry.set(source, group),
@@ -331,7 +338,9 @@ impl<F: Forwarding> Fib<F> {
                     }
                 }
                 // Our own address and a broadcast address are no routers.
-                let nowhere = |hop: &u32| matches!(*hop, hop::NO_ROUTE | hop::LOCAL | hop::BROADCAST | hop::UNRESOLVED);
+                let nowhere = |hop: &u32| {
+                    matches!(*hop, hop::NO_ROUTE | hop::LOCAL | hop::BROADCAST | hop::LINK_LOCAL | hop::UNRESOLVED)
+                };
                 (!hops.iter().all(nowhere)).then_some(hops)
             }
         }
@@ -345,9 +354,6 @@ fn special_hop(special: Special) -> u32 {
         Special::Prohibit => hop::PROHIBIT,
         Special::Local => hop::LOCAL,
         Special::Broadcast => hop::BROADCAST,
+        Special::LinkLocal => hop::LINK_LOCAL,
     }
-}
-
-fn refused(error: impl std::error::Error + 'static) -> FibError {
-    FibError::Trie(Box::new(error))
 }

@@ -60,6 +60,8 @@ pub enum Special {
     Local,
     /// They are for everybody on a link of ours; routers do not forward them unless told to (RFC 2644).
     Broadcast,
+    /// They are for somebody on the link that they are on (RFC 4291, 2.5.6).
+    LinkLocal,
 }
 
 impl fmt::Display for Special {
@@ -70,6 +72,7 @@ impl fmt::Display for Special {
             Special::Prohibit => "prohibit",
             Special::Local => "local",
             Special::Broadcast => "broadcast",
+            Special::LinkLocal => "link-local",
         })
     }
 }

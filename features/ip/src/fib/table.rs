@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot, Traffic};
-use quiver_table::{PrefixMap, in_huge_pages};
+use quiver_table::{LpmError, PrefixMap, in_huge_pages};
 use quiver_wire::Prefix;
 
 use super::path::{Source, TableId};
@@ -160,7 +160,7 @@ impl<F: Forwarding> Table<F> {
         domain: &Domain,
         size: Size,
         counted: Option<Rc<RefCell<Counted>>>,
-    ) -> Result<Table<F>, <F::Trie as Trie<F>>::Error> {
+    ) -> Result<Table<F>, LpmError> {
         Ok(Table {
             id,
             slot,
@@ -172,7 +172,7 @@ impl<F: Forwarding> Table<F> {
         })
     }
     /// What workers read of it.
-    pub fn reader(&self) -> <F::Trie as Trie<F>>::Reader {
+    pub fn reader(&self) -> F::Reader {
         self.trie.reader()
     }
     /// How workers count by route, if they do.
@@ -230,7 +230,7 @@ impl<F: Forwarding> Table<F> {
     }
 
     /// Stores the leaf of a prefix: from now on its packets go by `group`.
-    pub(super) fn store(&mut self, prefix: Prefix<F>, group: u32) -> Result<(), <F::Trie as Trie<F>>::Error> {
+    pub(super) fn store(&mut self, prefix: Prefix<F>, group: u32) -> Result<(), LpmError> {
         let Some(counted) = &self.counted else {
             self.trie.set(prefix, group)?;
             self.leaf_stores += 1;

@@ -1,22 +1,23 @@
-//! What `ip4-rewrite` does to a packet, for nodes that work packet by packet.
+//! What `ip4-rewrite` and `ip6-rewrite` do to a packet, for nodes that work packet by packet.
 
 use quiver_engine::{Flags, Frame, Pool};
-use quiver_wire::{Header, Ip4Header};
+use quiver_wire::Header;
 
 use crate::adjacency::AdjacencyRow;
+use crate::family::Family;
 
 /// Puts the neighbour's header before a packet, which has one hop less to live unless we made it. False, and nothing
-/// changed, where the headroom is too small or the bytes are no IPv4 header.
-pub(super) fn encapsulate(pool: &mut Pool, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> bool {
+/// changed, where the headroom is too small or the bytes are no IP header.
+pub(super) fn encapsulate<F: Family>(pool: &mut Pool, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> bool {
     let length = row.header().len();
-    if frame.bytes(pool, i).len() < Ip4Header::LENGTH || !frame.advance(pool, i, -(length as isize)) {
+    if frame.bytes(pool, i).len() < F::HEADER_LENGTH || !frame.advance(pool, i, -(length as isize)) {
         return false;
     }
     let local = frame.flags(i).has(Flags::LOCAL);
     let bytes = frame.bytes_mut(pool, i);
     bytes.iter_mut().zip(row.header()).for_each(|(to, from)| *to = *from);
-    if !local && let Some((header, _)) = Ip4Header::parse_at_mut(bytes, length) {
-        header.decrement_ttl();
+    if !local && let Some((header, _)) = F::Header::parse_at_mut(bytes, length) {
+        F::take_hop(header);
     }
     frame.tx[i] = row.tx();
     true

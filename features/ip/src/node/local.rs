@@ -1,12 +1,14 @@
-//! `ip4-local`: packets for us, by protocol.
+//! `ip4-local`, `ip6-local`: packets for us, by protocol.
 //!
 //! ICMP has its own node. Nobody else listens yet: senders of UDP are told that the port is unreachable, others that the
-//! protocol is (RFC 1122, 3.2.2.1). Packets that name us as their sender and come from elsewhere are dropped. A room that speaks a protocol leads its arc elsewhere, or to control by
-//! [`crate::set_local`].
+//! protocol is (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Packets that name us as their sender and come from elsewhere are
+//! dropped. A room that speaks a protocol leads its arc elsewhere, or to control by [`crate::set_local`].
 
 use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
-use quiver_wire::{Header, Ip4Header, IpProtocol};
+use quiver_interface::InterfaceId;
+use quiver_wire::{Header, IpHeader, IpProtocol};
 
+use crate::family::Family;
 use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::GroupRows;
@@ -15,11 +17,11 @@ use crate::node::lookup::first_hop;
 
 arcs! {
     /// Where packets go from `ip4-local`.
-    pub enum Next {
-        Icmp => node "icmp4-input",
-        UnknownPort => node "icmp4-error",
-        UnknownProtocol => node "icmp4-error",
-        Punt => features "ip4-punt",
+    pub enum Next of F: Family {
+        Icmp => node (F::NAMES.icmp),
+        UnknownPort => node (F::NAMES.error),
+        UnknownProtocol => node (F::NAMES.error),
+        Punt => features (F::NAMES.punt),
         Fragment => drop "fragment",
         Spoofed => drop "spoofed-local-packets",
     }
@@ -29,44 +31,50 @@ arcs! {
 pub type Protocols = [Next; 256];
 
 /// The protocols while no room speaks more.
-pub fn protocols() -> Protocols {
+pub fn protocols<F: Family>() -> Protocols {
     let mut protocols = [Next::UnknownProtocol; 256];
-    protocols[usize::from(IpProtocol::ICMP4.0)] = Next::Icmp;
+    protocols[usize::from(F::ICMP.0)] = Next::Icmp;
     protocols[usize::from(IpProtocol::UDP.0)] = Next::UnknownPort;
     protocols
 }
 
 /// The node.
-pub struct Ip4Local {
+pub struct Local<F: Family> {
     /// Where packets of each protocol go.
     pub protocols: Snapshot<Protocols>,
     /// The tables, and which one is an interface's.
-    pub ingress: Snapshot<Ingress>,
+    pub ingress: Snapshot<Ingress<F>>,
     /// The groups that leaves lead to.
     pub groups: Snapshot<GroupRows>,
 }
 
-impl Node for Ip4Local {
+impl<F: Family> Node for Local<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let protocols = self.protocols.read(cx.guard);
         let (ingress, groups) = (self.ingress.read(cx.guard), self.groups.read(cx.guard));
         let guard = cx.guard;
-        let is_ours = |rx, address: [u8; 4]| first_hop(ingress, groups, guard, rx, address.into()) == hop::LOCAL;
+        let is_ours = |rx, address| {
+            let is_ours = ingress.is_own(InterfaceId(rx), address);
+            is_ours || first_hop(ingress, groups, guard, rx, address) == hop::LOCAL
+        };
         for i in 0..frame.len() {
-            let next = match Ip4Header::parse(frame.bytes(cx.pool, i)) {
-                // The nodes before have seen to it that there is a header; `icmp4-error` looks again.
+            let bytes = frame.bytes(cx.pool, i);
+            let next = match F::Header::parse(bytes).zip(F::payload(bytes)) {
+                // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some((header, _)) if !frame.flags(i).has(Flags::LOCAL) && is_ours(frame.rx[i], header.source) => {
+                Some(((header, _), _)) if !frame.flags(i).has(Flags::LOCAL) && is_ours(frame.rx[i], header.source()) => {
                     Next::Spoofed
                 }
                 // Nothing puts fragments together yet.
-                Some((header, _)) if header.is_fragment() => Next::Fragment,
-                Some((header, _)) => protocols[usize::from(header.protocol.0)],
+                Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
+                Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
             };
             match next {
                 Next::UnknownPort => frame.hop[i] = Fault::PORT.0,
-                Next::UnknownProtocol => frame.hop[i] = Fault::PROTOCOL.0,
+                Next::UnknownProtocol => {
+                    frame.hop[i] = Fault::protocol(F::payload(bytes).map_or(0, |payload| payload.pointer)).0;
+                }
                 _ => {}
             }
             // What we answer is our own, whoever made the question.

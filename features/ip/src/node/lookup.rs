@@ -1,46 +1,45 @@
-//! `ip4-lookup`: from the destination to a hop. Of a route with several paths, the flow's hash chooses one.
+//! `ip4-lookup`, `ip6-lookup`: from the destination to a hop. Of a route with several paths, the flow's hash chooses one.
 //!
 //! Packets for a neighbour go to `ip4-rewrite`, packets for us to `ip4-local`; the others vanish by name, or their
-//! senders are told by `icmp4-error`.
+//! senders are told by ICMP.
 
 use std::cell::Cell;
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::{
     ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Row, Snapshot, Stage, arcs,
 };
 
+use crate::family::{BACK, Family};
 use crate::fault::Fault;
-use crate::fib::hop;
+use crate::fib::{Reader, hop};
 use crate::fib::rows::{GroupRow, GroupRows};
-use crate::fields::{self, BACK};
-use crate::flow;
 use crate::ingress::{Ingress, TableView};
 
 arcs! {
     /// Where packets go from `ip4-lookup`.
-    pub enum Next {
-        Rewrite => node "ip4-rewrite",
-        Local => features "ip4-local",
-        NoRoute => node "icmp4-error",
-        Unreachable => node "icmp4-error",
-        Prohibited => node "icmp4-error",
+    pub enum Next of F: Family {
+        Rewrite => node (F::NAMES.rewrite),
+        Local => features (F::NAMES.local),
+        NoRoute => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
-        Broadcast => drop "directed-broadcast",
+        OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
         LinkGroup => drop "link-layer-broadcast",
     }
 }
 
-/// Packets whose destinations are kept while what a lookup needs is fetched: a power of two.
-const RECENT: usize = 64;
+/// Packets whose destinations are kept while what a lookup needs is fetched: a power of two, half of which go by between two
+/// steps.
+const RECENT: usize = 32;
 
 /// The stage.
 #[derive(Clone)]
-pub struct Ip4Lookup {
+pub struct Lookup<F: Family> {
     /// The tables, and which one is an interface's.
-    pub ingress: Snapshot<Ingress>,
+    pub ingress: Snapshot<Ingress<F>>,
     /// The groups that leaves lead to.
     pub groups: Snapshot<GroupRows>,
     /// The worker, whose counters by route are written.
@@ -48,8 +47,8 @@ pub struct Ip4Lookup {
 }
 
 /// The stage at work.
-pub struct LookupBody<'f> {
-    ingress: &'f Ingress,
+pub struct LookupBody<'f, F: Family> {
+    ingress: &'f Ingress<F>,
     groups: &'f [GroupRow],
     /// Where a group is found that is too new for `groups`.
     newest: &'f Snapshot<GroupRows>,
@@ -58,19 +57,19 @@ pub struct LookupBody<'f> {
     leaves: Cell<[u32; 16]>,
     row: Cell<Option<&'f Row>>,
     /// Destinations of the last packets looked at ahead, and how many there were.
-    recent: [Cell<u32>; RECENT],
+    recent: [Cell<F::Bits>; RECENT],
     looked: Cell<usize>,
     /// The interface that was looked at ahead last, and its table.
-    ahead: Cell<(u16, Option<&'f TableView>)>,
+    ahead: Cell<(u16, Option<&'f TableView<F>>)>,
     worker: usize,
 }
 
-impl Stage for Ip4Lookup {
-    const NAME: &'static str = "ip4-lookup";
-    const ARCS: &'static [ArcSpec] = Next::ARCS;
-    type Body<'f> = LookupBody<'f>;
+impl<F: Family> Stage for Lookup<F> {
+    const NAME: &'static str = F::NAMES.lookup;
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = LookupBody<'f, F>;
     #[inline(always)]
-    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f> {
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f, F> {
         let ingress = self.ingress.read(guard);
         LookupBody {
             ingress,
@@ -79,7 +78,7 @@ impl Stage for Ip4Lookup {
             guard,
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
-            recent: [const { Cell::new(0) }; RECENT],
+            recent: std::array::from_fn(|_| Cell::default()),
             looked: Cell::new(0),
             ahead: Cell::new((0, ingress.table(ingress.word(0)))),
             worker: self.worker,
@@ -87,7 +86,7 @@ impl Stage for Ip4Lookup {
     }
 }
 
-impl LookupBody<'_> {
+impl<F: Family> LookupBody<'_, F> {
     /// The hop in a bucket of the group that a leaf leads to.
     #[inline(always)]
     fn hop(&self, group: u32, bucket: u32) -> u32 {
@@ -103,19 +102,19 @@ impl LookupBody<'_> {
     }
     /// The leaves of sixteen destinations in the tables of their interfaces.
     #[inline(always)]
-    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask16, destination: Lanes<I>) -> [u32; 16] {
-        let (all, to) = (words.array(), destination.array());
+    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask16, to: &[F::Bits; 16]) -> [u32; 16] {
+        let all = words.array();
         if words.ne(all[0]) & live == Mask16(0) {
             match self.ingress.table(all[0]) {
-                Some(table) => table.lpm.view(self.guard).lookup_each(&to),
+                Some(table) => table.lpm.lookup_each(self.guard, to),
                 None => [0; 16],
             }
         } else {
-            self.leaves_of_several(&all, &to)
+            self.leaves_of_several(&all, to)
         }
     }
     #[cold]
-    fn leaves_of_several(&self, words: &[u32; 16], to: &[u32; 16]) -> [u32; 16] {
+    fn leaves_of_several(&self, words: &[u32; 16], to: &[F::Bits; 16]) -> [u32; 16] {
         let mut leaves = [0; 16];
         for lane in 0..16 {
             let table = self.ingress.table(words[lane]);
@@ -172,7 +171,7 @@ impl LookupBody<'_> {
     }
 }
 
-impl LookupBody<'_> {
+impl<F: Family> LookupBody<'_, F> {
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
     fn nobodys(&self, words: &[u32; 16], packets: Mask16) -> Mask16 {
@@ -187,9 +186,15 @@ impl LookupBody<'_> {
 }
 
 /// The first hop that an address has in the table of an interface.
-pub(super) fn first_hop(ingress: &Ingress, groups: &[GroupRow], guard: Guard<'_>, interface: u16, to: Ipv4Addr) -> u32 {
+pub(super) fn first_hop<F: Family>(
+    ingress: &Ingress<F>,
+    groups: &[GroupRow],
+    guard: Guard<'_>,
+    interface: u16,
+    to: F::Address,
+) -> u32 {
     let Some(table) = ingress.table(ingress.word(interface.into())) else { return hop::NO_ROUTE };
-    let leaf = table.lpm.lookup(guard, to.to_bits());
+    let leaf = table.lpm.lookup(guard, F::bits(to));
     let group = table.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf));
     groups.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
@@ -200,19 +205,18 @@ fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
     groups.get(route as usize).map_or(0, |group| group.load(Ordering::Relaxed))
 }
 
-impl Body for LookupBody<'_> {
+impl<F: Family> Body for LookupBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
 
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let destination = p.header.get(fields::DESTINATION);
         let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
-        let mut leaves = self.leaves(words, p.live, destination);
+        let mut leaves = self.leaves(words, p.live, &F::destinations(p));
         if self.ingress.counting {
             self.through_counted(words, p.live, &mut leaves);
         }
-        let (buckets, mut hops) = (flow::hash(p).array(), [0; 16]);
+        let (buckets, mut hops) = (F::flow_hash(p).array(), [0; 16]);
         for lane in 0..16 {
             hops[lane] = self.hop(leaves[lane], buckets[lane]);
         }
@@ -234,7 +238,7 @@ impl Body for LookupBody<'_> {
             p.leave(fate(hop::PROHIBIT), Next::Prohibited);
             p.leave(fate(hop::LOCAL), Next::Local);
             p.leave(fate(hop::DROP), Next::Drop);
-            p.leave(fate(hop::BROADCAST), Next::Broadcast);
+            p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
             p.leave(special, Next::Unresolved);
         }
     }
@@ -242,7 +246,7 @@ impl Body for LookupBody<'_> {
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         if self.ingress.counting {
             // The header's own length: in a product, `length` is by now that of the frame to be sent.
-            self.count(p.live, &p.rx.array(), &p.header.get(fields::TOTAL_LENGTH).array());
+            self.count(p.live, &p.rx.array(), &F::length(p).array());
         }
     }
     #[inline(always)]
@@ -252,7 +256,7 @@ impl Body for LookupBody<'_> {
             self.ahead.set((rx, self.ingress.table(self.ingress.word(rx.into()))));
         }
         let (_, Some(table)) = self.ahead.get() else { return };
-        let destination = u32::from_be_bytes([window[30], window[31], window[32], window[33]]);
+        let destination = F::destination_in(window);
         match table.lpm.is_large() {
             true => self.fetch(table, destination),
             // It is near by, but for the blocks.
@@ -261,19 +265,18 @@ impl Body for LookupBody<'_> {
     }
 }
 
-impl LookupBody<'_> {
+impl<F: Family> LookupBody<'_, F> {
     /// Fetches what a lookup will read, one step after the other: the root's word; of the packet sixteen before, whose word is
     /// near by then, the block; of that another sixteen before, the group and counter of its route.
     #[inline(always)]
-    fn fetch(&self, table: &TableView, destination: u32) {
+    fn fetch(&self, table: &TableView<F>, destination: F::Bits) {
         let at = self.looked.get();
         self.looked.set(at + 1);
-        self.recent[at % RECENT].set(destination);
-        let before = |packets: usize| self.recent[at.wrapping_sub(packets) % RECENT].get();
+        let first = self.recent[at % RECENT].replace(destination);
         table.lpm.prefetch_root(destination);
-        table.lpm.prefetch(before(16));
+        table.lpm.prefetch(self.recent[at.wrapping_sub(RECENT / 2) % RECENT].get());
         let Some(counted) = &table.counted else { return };
-        let route = table.lpm.lookup(self.guard, before(32));
+        let route = table.lpm.lookup(self.guard, first);
         if let Some(group) = counted.groups.read(self.guard).get(route as usize) {
             quiver_engine::isa::prefetch(group);
         }

@@ -1,33 +1,23 @@
-//! The nodes of IPv4 forwarding.
+//! The nodes of forwarding, for both families. Those that only one of them has lie beside it, in [`crate::family`].
 
 pub mod input;
 pub mod local;
 pub mod lookup;
-pub mod multicast;
-pub mod options;
 pub mod punt;
 pub mod rewrite;
 
 mod encapsulate;
-mod fragment;
 mod too_big;
 
 use quiver_engine::trace::Record;
-use quiver_wire::{Header, Ip4Header};
+use quiver_wire::Header;
+
+use crate::family::Family;
 
 /// What `show trace` says of a packet: its header's fields.
-pub fn describe(record: &Record) -> String {
-    match Ip4Header::parse(&record.bytes) {
-        Some((header, _)) => format!(
-            "{} -> {} {} ttl {} length {} id {}{}",
-            header.source(),
-            header.destination(),
-            header.protocol,
-            header.ttl,
-            header.total_length,
-            header.identification,
-            if header.is_fragment() { " fragment" } else { "" },
-        ),
-        None => "no IPv4 header".into(),
+pub fn describe<F: Family>(record: &Record) -> String {
+    match F::Header::parse(&record.bytes) {
+        Some((header, _)) => F::describe(header),
+        None => format!("no {} header", F::TITLE),
     }
 }

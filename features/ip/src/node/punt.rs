@@ -1,5 +1,5 @@
-//! `ip4-punt`: the end of the feature arc of that name, where packets for us arrive that control is to have. Features on the
-//! arc can limit what control gets, or lead it elsewhere.
+//! `ip4-punt`, `ip6-punt`: the end of the feature arc of that name, where packets for us arrive that control is to have.
+//! Features on the arc can limit what control gets, or lead it elsewhere.
 
 use quiver_engine::{Context, Frame, Node, arcs};
 
@@ -11,8 +11,8 @@ arcs! {
 }
 
 /// The node.
-pub struct Ip4Punt;
+pub struct Punt;
 
-impl Node for Ip4Punt {
+impl Node for Punt {
     fn process(&mut self, _: &mut Context, _: &mut Frame) {}
 }

@@ -1,27 +1,27 @@
 //! Packets that are longer than the next link takes, and those with an offload, whatever their length: what becomes of them
-//! behind the stage of `ip4-rewrite`.
+//! behind the stage of `ip4-rewrite` or `ip6-rewrite`.
 //!
 //! One that the driver is to cut into segments passes if each of them fits. Of others that do not fit, those that must not be
-//! fragmented are reported to their senders with the MTU (RFC 1191); the rest is fragmented (RFC 1812, 5.2.6), unless
+//! fragmented are reported to their senders with the MTU (RFC 1191, RFC 8201); the rest is fragmented (RFC 1812, 5.2.6), unless
 //! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
 //! rows, so what comes after them in the frame does, too: it may be of the same flow.
 
 use quiver_engine::{Context, Flags, Frame, Packet, Row};
-use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader, V4};
+use quiver_wire::{Header, IpHeader, IpProtocol, TcpHeader, UdpHeader};
 
 use super::encapsulate::encapsulate;
-use super::fragment::fragments;
 use super::rewrite::Next;
 use crate::adjacency::{AdjacencyRow, AdjacencyTable};
+use crate::family::Family;
 use crate::fault::Fault;
 
 /// Decides about the rows that the stage has let go as too big. Counts what is sent.
-pub(super) fn process(cx: &mut Context, frame: &mut Frame, table: &AdjacencyTable<V4>, sent: &Row) {
+pub(super) fn process<F: Family>(cx: &mut Context, frame: &mut Frame, table: &AdjacencyTable<F>, sent: &Row) {
     let mut has_fragments = false;
     for i in 0..frame.len() {
         if frame.next[i] == Next::TooBig as u16 {
             let (hop, row) = (frame.hop[i], table.row(frame.hop[i]));
-            match decide(cx, frame, i, row) {
+            match decide::<F>(cx, frame, i, row) {
                 Decision::Passes => {
                     frame.next[i] = Next::Output.into();
                     sent.add(hop, 1, frame.length[i].into());
@@ -54,31 +54,28 @@ enum Decision {
     Fragments(Vec<Packet>),
 }
 
-fn decide(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> Decision {
-    let segment = segment_length(cx, frame, i);
-    if segment.or_else(|| total_length(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
-        return match encapsulate(cx.pool, frame, i, row) {
+fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> Decision {
+    let segment = segment_length::<F>(cx, frame, i);
+    if segment.or_else(|| total_length::<F>(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
+        return match encapsulate::<F>(cx.pool, frame, i, row) {
             true => Decision::Passes,
             false => Decision::Leaves(Next::CannotFragment),
         };
     }
-    let Some((header, _)) = Ip4Header::parse(frame.bytes(cx.pool, i)) else {
-        return Decision::Leaves(Next::CannotFragment);
-    };
-    if header.dont_fragment() {
-        frame.hop[i] = Fault::fragmentation_needed(row.mtu()).0;
+    let local = frame.flags(i).has(Flags::LOCAL);
+    if !F::may_fragment(frame.bytes(cx.pool, i), !local) {
+        frame.hop[i] = Fault::too_big(row.mtu()).0;
         return Decision::Leaves(Next::TooBig);
     }
     if segment.is_some() {
         return Decision::Leaves(Next::CannotFragment);
     }
-    let local = frame.flags(i).has(Flags::LOCAL);
     let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
     let bytes = match frame.offload(cx.pool, i).filter(|_| frame.flags(i).has(Flags::OFFLOAD)) {
         Some(offload) => complete_checksum(bytes, offload, frame.offset[i]),
         None => bytes,
     };
-    let Some(parts) = fragments(&bytes, row.mtu().into(), !local) else {
+    let Some(parts) = F::fragments(&bytes, row.mtu().into(), !local) else {
         return Decision::Leaves(Next::CannotFragment);
     };
     let packets: Vec<_> = parts.iter().filter_map(|part| cx.pool.packet(&[row.header(), part].concat())).collect();
@@ -91,20 +88,20 @@ fn decide(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> 
 }
 
 /// Bytes that the IP header says.
-fn total_length(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
-    Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.total_length.get().into())
+fn total_length<F: Family>(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
+    F::Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.packet_length())
 }
 
 /// Bytes from the IP header on of each segment that the driver is to cut; None for a packet that goes as it is.
-fn segment_length(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
+fn segment_length<F: Family>(cx: &Context, frame: &Frame, i: usize) -> Option<usize> {
     let offload = frame.offload(cx.pool, i).filter(|o| o.segmentation != 0 && o.segment_size != 0)?;
-    let (header, rest) = Ip4Header::parse(frame.bytes(cx.pool, i))?;
-    let rest = rest.get(header.header_length().checked_sub(Ip4Header::LENGTH)?..)?;
-    let transport = match header.protocol {
-        IpProtocol::TCP => TcpHeader::parse(rest)?.0.header_length(),
+    let bytes = frame.bytes(cx.pool, i);
+    let payload = F::payload(bytes)?;
+    let transport = match payload.protocol {
+        IpProtocol::TCP => TcpHeader::parse_at(bytes, payload.offset)?.0.header_length(),
         _ => UdpHeader::LENGTH,
     };
-    Some(header.header_length() + transport + usize::from(offload.segment_size))
+    Some(payload.offset + transport + usize::from(offload.segment_size))
 }
 
 /// Computes the checksum that a driver would have computed: fragments have none of their own.

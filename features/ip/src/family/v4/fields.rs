@@ -3,8 +3,8 @@
 use quiver_engine::Field;
 use quiver_wire::{IpFamily, V4};
 
-/// Bytes of the window before the IP header.
-pub const BACK: u32 = 14;
+use crate::family::BACK;
+
 const START: usize = BACK as usize;
 
 /// Version and header length.

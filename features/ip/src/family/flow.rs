@@ -1,0 +1,34 @@
+//! What the hashes of flows of both families have in common.
+
+use std::ops::{BitXor, Shl, Shr};
+
+/// Mixes words into one whose low four bits depend on all their bits: by adding and shifting, since lanes have no
+/// multiplication (after Jenkins' one-at-a-time). `add` wraps around.
+#[inline(always)]
+pub(super) fn mix<W, const N: usize>(words: [W; N], add: impl Fn(W, W) -> W) -> W
+where
+    W: Copy + BitXor<Output = W> + Shl<u32, Output = W> + Shr<u32, Output = W>,
+{
+    let mut h = words[0];
+    for word in &words[1..] {
+        h = add(h, h << 10);
+        h = add(h ^ (h >> 6), *word);
+    }
+    h = add(h, h << 10);
+    h = h ^ (h >> 6);
+    h = add(h, h << 3);
+    h = h ^ (h >> 11);
+    h = h ^ (h >> 20);
+    h ^ (h >> 8) ^ (h >> 4)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    /// Asserts that the hashes of 16,000 flows, each a little different from the one before, fall evenly into 16 buckets.
+    pub fn assert_even(way: &str, hash: impl Fn(u32) -> u32) {
+        let mut counts = [0; 16];
+        (0..16_000).for_each(|i| counts[hash(i) as usize % 16] += 1);
+        let (least, most) = (counts.iter().min().expect("sixteen"), counts.iter().max().expect("sixteen"));
+        assert!(*least > 700 && *most < 1300, "{way}: {least} to {most} of 1000");
+    }
+}

@@ -1,0 +1,119 @@
+//! What differs between IPv4 and IPv6 on the way through the nodes. Everything else is written once, over a [`Family`].
+//!
+//! - `v4`, `v6`: the families: where fields lie, what a router accepts, flows, fragments.
+
+use quiver_control::ObjectError;
+use quiver_control::object::Scalar;
+use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Isa, Lanes, Mask16, PacketLanes};
+use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
+
+use crate::fib::{Forwarding, Special};
+use crate::room::Ip;
+
+mod flow;
+mod v4;
+mod v6;
+
+/// Bytes of a layer 3 stage's window before the IP header.
+pub const BACK: u32 = 14;
+
+/// IPv4 or IPv6, as the nodes of forwarding need it.
+pub trait Family: Forwarding<Address: Scalar> {
+    /// What nodes and objects are called.
+    const NAMES: &'static Names;
+    /// Where packets go from the first node. The first arc is the way on, feature arc [`Names::unicast`].
+    const INPUT: &'static [ArcSpec];
+    /// Where those go from the lookup that are for a link and not for a host beyond it.
+    const ON_LINK: ArcSpec;
+    /// What each table has from the beginning.
+    const SPECIAL: &'static [(&'static str, Special)];
+    /// Whether the first and the last address of a subnet stand for all its hosts.
+    const HAS_BROADCASTS: bool;
+
+    /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
+    /// Cuts what the link added behind packets.
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16);
+    /// The destinations.
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
+    /// The destination of a packet, given its window.
+    fn destination_in(window: &[u8; 64]) -> Self::Bits;
+    /// The hash of each packet; its low four bits choose a bucket, the same for all packets of a flow.
+    fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
+    /// The same for one packet, from its header on: for control, and for tests.
+    fn flow_hash_of(packet: &[u8]) -> u32;
+    /// Bytes from the IP header on, as it says.
+    fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
+    /// Hops that packets have left.
+    fn hop_limit<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
+    /// Takes hops off; the limit is above them.
+    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>);
+    /// The packets that must not leave the link that they came from, because of their senders' addresses.
+    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    /// Takes a hop off one packet's header.
+    fn take_hop(header: &mut Self::Header);
+
+    /// What is behind the IP header. None if it is malformed.
+    fn payload(packet: &[u8]) -> Option<Payload>;
+    /// Whether a packet that is too long may be cut by us, who `forwarded` it or made it.
+    fn may_fragment(packet: &[u8], forwarded: bool) -> bool;
+    /// A packet cut into fragments of at most `mtu` bytes, each one hop older if `forwarded`. None if it cannot be cut.
+    fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>>;
+    /// What `show trace` says of a header.
+    fn describe(header: &Self::Header) -> String;
+
+    /// Whether the address may be a single host's, at least on a link of ours.
+    fn is_host(address: Self::Address) -> bool;
+    /// What holds of an address of an interface whatever else is configured.
+    fn check_address(address: &InterfaceAddress<Self>) -> Result<(), ObjectError>;
+    /// The address that an interface has for its link alone, if it has one.
+    fn link_local(mac: MacAddress) -> Option<Self::Address>;
+    /// Whether an address is for a link alone.
+    fn is_link_local(address: Self::Address) -> bool;
+    /// The nodes that this family alone has.
+    fn add_nodes(ip: &Ip<Self>, graph: &mut Blueprint) -> Result<(), DataplaneError>;
+}
+
+/// What stands behind an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// What it is.
+    pub protocol: IpProtocol,
+    /// Where it begins, from the IP header on.
+    pub offset: usize,
+    /// Where the field lies that says what it is, from the IP header on.
+    pub pointer: usize,
+    /// Where it lies in the whole packet, if this is a fragment.
+    pub fragment: Option<usize>,
+}
+
+/// What nodes, feature arcs and kinds of objects of a family are called.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "each is what its name says")]
+pub struct Names {
+    pub input: &'static str,
+    pub lookup: &'static str,
+    pub rewrite: &'static str,
+    pub resolve: &'static str,
+    pub error: &'static str,
+    pub icmp: &'static str,
+    /// Feature arcs, and the nodes of the same names at their ends.
+    pub unicast: &'static str,
+    pub multicast: &'static str,
+    pub local: &'static str,
+    pub punt: &'static str,
+    pub output: &'static str,
+    /// The reason for which packets of interfaces are dropped that do not speak the family.
+    pub not_enabled: &'static str,
+    /// What commands begin with.
+    pub command: &'static str,
+    /// The prefix of default names of tables.
+    pub vrf: &'static str,
+    /// What `show ip fib` calls the family, and by what flows are told apart.
+    pub protocol: &'static str,
+    pub flow_hash: &'static str,
+    /// Kinds of objects.
+    pub tables: &'static str,
+    pub interface_tables: &'static str,
+    pub addresses: &'static str,
+    pub routes: &'static str,
+}

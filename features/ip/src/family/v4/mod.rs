@@ -1,0 +1,190 @@
+//! IPv4: what a router accepts (RFC 1812, 5.2.2), and where its fields lie.
+
+mod fields;
+mod flow;
+mod fragment;
+mod multicast;
+mod options;
+
+use quiver_control::ObjectError;
+use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
+use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, MacAddress, V4};
+use std::net::Ipv4Addr;
+
+use super::{Family, Names, Payload};
+use crate::fib::Special;
+use crate::node::describe;
+use crate::room::Ip;
+
+arcs! {
+    /// Where packets go from `ip4-input`.
+    pub enum Next {
+        Unicast => features "ip4-unicast",
+        Options => node "ip4-options",
+        NotEnabled => drop "ip4-not-enabled",
+        BadHeader => drop "bad-header",
+        BadLength => drop "bad-length",
+        BadChecksum => drop "bad-checksum",
+        Broadcast => drop "broadcast",
+        Multicast => features "ip4-multicast",
+        Martian => drop "martian-address",
+    }
+}
+
+impl Family for V4 {
+    const NAMES: &'static Names = &Names {
+        input: "ip4-input",
+        lookup: "ip4-lookup",
+        rewrite: "ip4-rewrite",
+        resolve: "ip4-resolve",
+        error: "icmp4-error",
+        icmp: "icmp4-input",
+        unicast: "ip4-unicast",
+        multicast: "ip4-multicast",
+        local: "ip4-local",
+        punt: "ip4-punt",
+        output: "ip4-output",
+        not_enabled: "ip4-not-enabled",
+        command: "ip",
+        vrf: "ipv4-VRF",
+        protocol: "ipv4",
+        flow_hash: "src dst sport dport proto",
+        tables: "ip-tables",
+        interface_tables: "interface-tables",
+        addresses: "interface-addresses",
+        routes: "routes",
+    };
+    const INPUT: &'static [ArcSpec] = Next::ARCS;
+    const ON_LINK: ArcSpec = ArcSpec { name: "directed-broadcast", to: To::Drop };
+    // RFC 1812, 5.3.7, and groups, which nobody here is in.
+    const SPECIAL: &'static [(&'static str, Special)] = &[
+        ("0.0.0.0/8", Special::Drop),
+        ("127.0.0.0/8", Special::Drop),
+        ("224.0.0.0/4", Special::Drop),
+        ("240.0.0.0/4", Special::Drop),
+        ("255.255.255.255/32", Special::Broadcast),
+    ];
+    const HAS_BROADCASTS: bool = true;
+
+    #[inline(always)]
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
+        let (version_ihl, total) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::TOTAL_LENGTH));
+        // RFC 1071: the halves of the words that bytes 14..34 of the window lie in.
+        let mut sum = (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
+        for at in [16, 20, 24, 28] {
+            sum = sum + (p.header.word(at) >> 16) + (p.header.word(at) & 0xffff);
+        }
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        let options = version_ihl.gt(0x45) & version_ihl.lt(0x50);
+        let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
+        // RFC 1812, 5.3.7: this network, loopback, groups and what is reserved.
+        let (from, to) = (source >> 24, destination >> 24);
+        let martian = from.eq(0) | from.eq(127) | from.gt(223) | to.eq(0) | to.eq(127) | to.gt(239);
+
+        p.leave(!enabled, Next::NotEnabled);
+        p.leave(p.length.lt(20) | (version_ihl.ne(0x45) & !options), Next::BadHeader);
+        p.leave(total.lt(20) | total.gt(p.length), Next::BadLength);
+        p.leave(options, Next::Options);
+        p.leave(sum.ne(0xffff), Next::BadChecksum);
+        p.leave(destination.eq(!0), Next::Broadcast);
+        p.leave(to.gt(223) & to.lt(240), Next::Multicast);
+        p.leave(martian, Next::Martian);
+        // The length of a chain lies in its buffers too; no link that pads makes one.
+        let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
+        p.length = p.length.replace(p.live & single, total);
+    }
+    #[inline(always)]
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u32; 16] {
+        p.header.get(fields::DESTINATION).array()
+    }
+    #[inline(always)]
+    fn destination_in(window: &[u8; 64]) -> u32 {
+        u32::from_be_bytes([window[30], window[31], window[32], window[33]])
+    }
+    #[inline(always)]
+    fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        flow::hash(p)
+    }
+    fn flow_hash_of(packet: &[u8]) -> u32 {
+        flow::hash_of(packet)
+    }
+    #[inline(always)]
+    fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::TOTAL_LENGTH)
+    }
+    #[inline(always)]
+    fn hop_limit<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::TTL)
+    }
+    #[inline(always)]
+    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>) {
+        p.header.set(fields::TTL, p.header.get(fields::TTL) - hops);
+        // RFC 1624: the TTL is the high byte of its word, so the sum grows by 0x0100, end-around.
+        let sum = p.header.get(fields::CHECKSUM) + (hops << 8);
+        p.header.set(fields::CHECKSUM, (sum + ((sum + hops) >> 16)) & 0xffff);
+    }
+    #[inline(always)]
+    fn of_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
+        Mask16(0)
+    }
+    fn take_hop(header: &mut Ip4Header) {
+        header.decrement_ttl();
+    }
+
+    fn payload(packet: &[u8]) -> Option<Payload> {
+        let (header, _) = Ip4Header::parse(packet)?;
+        let fragment = header.is_fragment().then(|| header.fragment_offset());
+        let offset = header.header_length();
+        let is_whole = (Ip4Header::LENGTH..=packet.len()).contains(&offset);
+        is_whole.then_some(Payload { protocol: header.protocol, offset, pointer: V4::PROTOCOL_OFFSET, fragment })
+    }
+    fn may_fragment(packet: &[u8], _: bool) -> bool {
+        Ip4Header::parse(packet).is_some_and(|(header, _)| !header.dont_fragment())
+    }
+    fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>> {
+        fragment::fragments(packet, mtu, forwarded)
+    }
+    fn describe(header: &Ip4Header) -> String {
+        format!(
+            "{} -> {} {} ttl {} length {} id {}{}",
+            header.source(),
+            header.destination(),
+            header.protocol,
+            header.ttl,
+            header.total_length,
+            header.identification,
+            if header.is_fragment() { " fragment" } else { "" },
+        )
+    }
+
+    fn is_host(address: Ipv4Addr) -> bool {
+        !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
+    }
+    fn check_address(address: &InterfaceAddress<V4>) -> Result<(), ObjectError> {
+        let (own, prefix) = (address.address(), address.prefix());
+        let reserved = own.is_unspecified() || own.is_loopback() || own.is_multicast() || own.octets()[0] >= 240;
+        // RFC 3021: both addresses of a /31 are stations'.
+        let of_subnet = prefix.length() < 31 && (own == prefix.address() || own == prefix.last_address());
+        match (reserved, of_subnet) {
+            (true, _) => Err(ObjectError::field("address", format!("{own} is no address of a station"))
+                .remedy("choose one below 224.0.0.0 that is not 127.0.0.0/8")),
+            (_, true) => Err(ObjectError::field("address", format!("{own} stands for the whole subnet {prefix}"))
+                .remedy("choose one between its first and its last")),
+            _ => Ok(()),
+        }
+    }
+    fn link_local(_: MacAddress) -> Option<Ipv4Addr> {
+        None
+    }
+    fn is_link_local(_: Ipv4Addr) -> bool {
+        false
+    }
+    fn add_nodes(_: &Ip<V4>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
+        let options = |_| options::Ip4Options;
+        graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe::<V4>))?;
+        let multicast = |_| multicast::Ip4Multicast;
+        graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, multicast).describe(describe::<V4>))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! IPv6 (RFC 8200): what a router accepts, and where its fields lie.
+
+mod fields;
+mod flow;
+mod fragment;
+mod hop_by_hop;
+mod link_local;
+mod multicast;
+
+use std::net::Ipv6Addr;
+
+use quiver_control::ObjectError;
+use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
+use quiver_wire::ip6::{extension, upper};
+use quiver_wire::{Header, InterfaceAddress, Ip6Header, IpFamily, MacAddress, V6, nd};
+
+use super::{Family, Names, Payload};
+use crate::fib::Special;
+use crate::node::describe;
+use crate::room::Ip;
+
+arcs! {
+    /// Where packets go from `ip6-input`.
+    pub enum Next {
+        Unicast => features "ip6-unicast",
+        HopByHop => node "ip6-hop-by-hop",
+        NotEnabled => drop "ip6-not-enabled",
+        BadHeader => drop "bad-header",
+        BadLength => drop "bad-length",
+        Multicast => features "ip6-multicast",
+        Martian => drop "martian-address",
+    }
+}
+
+/// The first bits of addresses that mean something on one link only, and how many they are: fe80::/10.
+const LINK_LOCAL: u32 = 0xfe80_0000;
+const LINK_LOCAL_MASK: u32 = 0xffc0_0000;
+
+impl Family for V6 {
+    const NAMES: &'static Names = &Names {
+        input: "ip6-input",
+        lookup: "ip6-lookup",
+        rewrite: "ip6-rewrite",
+        resolve: "ip6-resolve",
+        error: "icmp6-error",
+        icmp: "icmp6-input",
+        unicast: "ip6-unicast",
+        multicast: "ip6-multicast",
+        local: "ip6-local",
+        punt: "ip6-punt",
+        output: "ip6-output",
+        not_enabled: "ip6-not-enabled",
+        command: "ip6",
+        vrf: "ipv6-VRF",
+        protocol: "ipv6",
+        flow_hash: "src dst sport dport proto flowlabel",
+        tables: "ip6-tables",
+        interface_tables: "interface-ip6-tables",
+        addresses: "interface-ip6-addresses",
+        routes: "ip6-routes",
+    };
+    const INPUT: &'static [ArcSpec] = Next::ARCS;
+    const ON_LINK: ArcSpec = ArcSpec { name: "ip6-link-local", to: To::Node("ip6-link-local") };
+    // RFC 4291, 2.5.2 and 2.5.3, and groups, which are not looked up here.
+    const SPECIAL: &'static [(&'static str, Special)] = &[
+        ("::/127", Special::Drop),
+        ("fe80::/10", Special::LinkLocal),
+        ("ff00::/8", Special::Drop),
+    ];
+    const HAS_BROADCASTS: bool = false;
+
+    #[inline(always)]
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
+        let total = Self::length(p);
+        let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
+        let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
+
+        p.leave(!enabled, Next::NotEnabled);
+        p.leave(p.length.lt(40) | (p.header.get(fields::VERSION) >> 4).ne(6), Next::BadHeader);
+        p.leave(total.gt(p.length), Next::BadLength);
+        p.leave(p.header.get(fields::NEXT_HEADER).eq(u32::from(extension::HOP_BY_HOP.0)), Next::HopByHop);
+        // RFC 4291, 2.5.3 and 2.7: neither loopback nor a group sends anything.
+        p.leave((a >> 24).eq(0xff) | (from_none & d.eq(1)), Next::Martian);
+        // Who has no address yet may speak to groups (RFC 4291, 2.5.2).
+        p.leave((e >> 24).eq(0xff), Next::Multicast);
+        p.leave((from_none & d.eq(0)) | (to_none & h.lt(2)), Next::Martian);
+        // The length of a chain lies in its buffers too; no link that pads makes one.
+        let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
+        p.length = p.length.replace(p.live & single, total);
+    }
+    #[inline(always)]
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
+        let [a, b, c, d] = fields::destination(p).map(|word| word.array());
+        let mut all = [0; 16];
+        for lane in 0..16 {
+            let (high, low) = (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
+            all[lane] = u128::from(high) << 64 | u128::from(low);
+        }
+        all
+    }
+    #[inline(always)]
+    fn destination_in(window: &[u8; 64]) -> u128 {
+        window[38..].first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
+    }
+    #[inline(always)]
+    fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        flow::hash(p)
+    }
+    fn flow_hash_of(packet: &[u8]) -> u32 {
+        flow::hash_of(packet)
+    }
+    #[inline(always)]
+    fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::PAYLOAD_LENGTH) + V6::LENGTH_BIAS as u32
+    }
+    #[inline(always)]
+    fn hop_limit<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+        p.header.get(fields::HOP_LIMIT)
+    }
+    #[inline(always)]
+    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>) {
+        p.header.set(fields::HOP_LIMIT, p.header.get(fields::HOP_LIMIT) - hops);
+    }
+    #[inline(always)]
+    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+        let [first, ..] = fields::source(p);
+        (first & LINK_LOCAL_MASK).eq(LINK_LOCAL)
+    }
+    fn take_hop(header: &mut Ip6Header) {
+        header.hop_limit = header.hop_limit.wrapping_sub(1);
+    }
+
+    fn payload(packet: &[u8]) -> Option<Payload> {
+        let (header, rest) = Ip6Header::parse(packet)?;
+        let found = upper(header.next_header, rest)?;
+        let fragment = found.fragment.map(|fragment| fragment.offset);
+        let offset = Ip6Header::LENGTH + found.offset;
+        Some(Payload { protocol: found.protocol, offset, pointer: found.pointer, fragment })
+    }
+    fn may_fragment(_: &[u8], forwarded: bool) -> bool {
+        !forwarded
+    }
+    fn fragments(packet: &[u8], mtu: usize, _: bool) -> Option<Vec<Vec<u8>>> {
+        fragment::fragments(packet, mtu)
+    }
+    fn describe(header: &Ip6Header) -> String {
+        format!(
+            "{} -> {} {} hop-limit {} length {} flow {:#07x}",
+            header.source(),
+            header.destination(),
+            header.next_header,
+            header.hop_limit,
+            header.payload_length,
+            header.flow_label(),
+        )
+    }
+
+    fn is_host(address: Ipv6Addr) -> bool {
+        !(address.is_unspecified() || address.is_multicast() || address.is_loopback())
+    }
+    fn check_address(address: &InterfaceAddress<V6>) -> Result<(), ObjectError> {
+        let own = address.address();
+        if !V6::is_host(own) {
+            return Err(ObjectError::field("address", format!("{own} is no address of a station"))
+                .remedy("choose one that is no group's and not ::1"));
+        }
+        if V6::is_link_local(own) {
+            return Err(ObjectError::field("address", format!("{own} means something on its link only"))
+                .remedy("give it as link-local of the interface's ip6-interfaces object, or choose another one"));
+        }
+        Ok(())
+    }
+    fn link_local(mac: MacAddress) -> Option<Ipv6Addr> {
+        Some(nd::link_local(mac))
+    }
+    fn is_link_local(address: Ipv6Addr) -> bool {
+        address.is_unicast_link_local()
+    }
+    fn add_nodes(ip: &Ip<V6>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
+        let hop_by_hop = |_| hop_by_hop::Ip6HopByHop;
+        graph.node(NodeSpec::new("ip6-hop-by-hop", hop_by_hop::Next::ARCS, hop_by_hop).describe(describe::<V6>))?;
+        let ingress = ip.ingress();
+        let link_local = move |_| link_local::Ip6LinkLocal { ingress: ingress.clone() };
+        graph.node(NodeSpec::new("ip6-link-local", link_local::Next::ARCS, link_local).describe(describe::<V6>))?;
+        let ingress = ip.ingress();
+        let multicast = move |_| multicast::Ip6Multicast { ingress: ingress.clone() };
+        graph.node(NodeSpec::new("ip6-multicast", multicast::Next::ARCS, multicast).describe(describe::<V6>))?;
+        Ok(())
+    }
+}
