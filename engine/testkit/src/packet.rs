@@ -16,19 +16,28 @@
 //! assert_eq!(Packet::dissect(&packet.to_bytes()).to_string(), text);
 //! ```
 //!
-//! Layers stand in a row with ` / ` between. Each begins with its name; what follows is given by position, then by
-//! `name value` in any order. What is left out is computed (lengths, ethertypes, protocols, checksums) or has the
-//! default that its file states. Every layer's form stands on the first line of its file.
+//! Layers stand in a row with ` / ` between; a slash without spaces is part of its word. Each begins with its name; what
+//! follows is given by position, then by `name value` in any order. What is left out is computed (lengths, ethertypes,
+//! protocols, checksums) or has the default that its file states. Every layer's form stands at the top of its file.
 //!
 //! Dissecting and printing loses nothing: `dissect(bytes).to_string().parse()` builds `bytes` again, whatever they
-//! are. What no layer has words for stays `hex`. A checksum is mentioned only if it is not right.
+//! are. What no layer has words for stays `hex`. A checksum is mentioned only if it is not right; the addresses that it
+//! covers are those of the nearest IP header outside.
 mod arp;
 mod checksum;
 mod dissect;
 mod ethernet;
+mod extension6;
+mod fragment6;
 mod icmp4;
+mod icmp6;
+mod ip;
 mod ip4;
+mod ip6;
+mod nd;
+mod nd_option;
 mod payload;
+mod ra;
 mod tcp;
 mod text;
 mod udp;
@@ -36,23 +45,32 @@ mod udp;
 pub use arp::Arp;
 pub use checksum::Checksum;
 pub use ethernet::{Ethernet, Vlan};
+pub use extension6::{Extension6, ExtensionKind};
+pub use fragment6::Fragment6;
 pub use icmp4::Icmp4;
+pub use icmp6::Icmp6;
 pub use ip4::Ip4;
+pub use ip6::Ip6;
+pub use nd::{Nd, NdSubject};
+pub use nd_option::NdOption;
 pub use payload::{Padding, Payload};
+pub use ra::Ra;
 pub use tcp::Tcp;
 pub use text::PacketTextError;
 pub use udp::Udp;
 
 use dissect::{Next, Place, Step};
-use quiver_wire::{EtherType, IpProtocol, Sum};
+use ip::{Ends, pseudo_header};
+use quiver_wire::{EtherType, IpProtocol};
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 use text::Words;
 
 /// The words that layers begin with.
-pub const LAYERS: [&str; 11] =
-    ["eth", "dot1q", "dot1ad", "arp", "ip4", "icmp", "udp", "tcp", "payload", "hex", "padding"];
+pub const LAYERS: [&str; 19] = [
+    "eth", "dot1q", "dot1ad", "arp", "ip4", "icmp", "ip6", "hbh", "routing", "dstopt", "frag", "icmp6", "nd", "ra",
+    "udp", "tcp", "payload", "hex", "padding",
+];
 
 /// One layer of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +81,12 @@ pub enum Layer {
     Arp(Arp),
     Ip4(Ip4),
     Icmp4(Icmp4),
+    Ip6(Ip6),
+    Extension6(Extension6),
+    Fragment6(Fragment6),
+    Icmp6(Icmp6),
+    Nd(Nd),
+    Ra(Ra),
     Udp(Udp),
     Tcp(Tcp),
     Payload(Payload),
@@ -87,7 +111,7 @@ macro_rules! layers {
         }
     };
 }
-layers!(Ethernet Vlan Arp Ip4 Icmp4 Udp Tcp Payload Padding);
+layers!(Ethernet Vlan Arp Ip4 Icmp4 Ip6 Extension6 Fragment6 Icmp6 Nd Ra Udp Tcp Payload Padding);
 
 /// A packet as layers, outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,13 +133,18 @@ struct Inside<'a> {
     /// The first layer there.
     layer: Option<&'a Layer>,
     /// Source and destination of the IP header outside, for the pseudo header.
-    addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    ends: Option<Ends>,
 }
 
 impl Inside<'_> {
     /// The ethertype as given, or that of the first layer, or one for experiments (IEEE 802, 9.2.2).
     fn ethertype(&self, given: Option<EtherType>) -> EtherType {
         given.or_else(|| ethernet::announcing(self.layer?)).unwrap_or(EtherType::new(0x88b5))
+    }
+
+    /// The protocol as given, or that of the first layer, or one for experiments (RFC 3692, 2.1).
+    fn protocol(&self, given: Option<IpProtocol>) -> IpProtocol {
+        given.or_else(|| ip::announcing(self.layer?)).unwrap_or(IpProtocol(253))
     }
 }
 
@@ -141,17 +170,20 @@ impl Packet {
         let mut bytes = Vec::new();
         for (at, layer) in layers.iter().enumerate().rev() {
             let (outside, next) = (&layers[..at], layers.get(at + 1));
-            let addresses = outside.iter().rev().find_map(|layer| match layer {
-                Layer::Ip4(ip) => Some((ip.source, ip.destination)),
-                _ => None,
-            });
-            let inside = Inside { bytes: &bytes, layer: next, addresses };
+            let ends = outside.iter().rev().find_map(Ends::of);
+            let inside = Inside { bytes: &bytes, layer: next, ends };
             let mut header = match layer {
                 Layer::Ethernet(layer) => layer.header(&inside),
                 Layer::Vlan(layer) => layer.header(&inside),
                 Layer::Arp(layer) => layer.header(),
                 Layer::Ip4(layer) => layer.header(&inside),
                 Layer::Icmp4(layer) => layer.header(&inside),
+                Layer::Ip6(layer) => layer.header(&inside),
+                Layer::Extension6(layer) => layer.header(&inside),
+                Layer::Fragment6(layer) => layer.header(&inside),
+                Layer::Icmp6(layer) => layer.header(&inside),
+                Layer::Nd(layer) => layer.header(),
+                Layer::Ra(layer) => layer.header(),
                 Layer::Udp(layer) => layer.header(&inside),
                 Layer::Tcp(layer) => layer.header(&inside),
                 Layer::Payload(Payload(bytes)) | Layer::Padding(Padding(bytes)) => bytes.clone(),
@@ -169,17 +201,27 @@ impl FromStr for Packet {
 
     fn from_str(text: &str) -> Result<Packet, PacketTextError> {
         let mut layers = Vec::new();
-        for (number, text) in (1..).zip(text.split('/')) {
+        // A slash within a word is that of a prefix.
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        for (number, words) in (1..).zip(words.split(|word| *word == "/")) {
             if matches!(layers.last(), Some(Layer::Padding(_))) {
                 return Err(PacketTextError::BehindPadding { layer: number });
             }
-            let mut words = Words::new(number, text)?;
+            let mut words = Words::new(number, words)?;
             layers.push(match words.name() {
                 "eth" => Ethernet::read(&mut words)?.into(),
                 "dot1q" | "dot1ad" => Vlan::read(&mut words)?.into(),
                 "arp" => Arp::read(&mut words)?.into(),
                 "ip4" => Ip4::read(&mut words)?.into(),
                 "icmp" => Icmp4::read(&mut words)?.into(),
+                "ip6" => Ip6::read(&mut words)?.into(),
+                "hbh" => Extension6::read(&mut words, ExtensionKind::HopByHop)?.into(),
+                "routing" => Extension6::read(&mut words, ExtensionKind::Routing)?.into(),
+                "dstopt" => Extension6::read(&mut words, ExtensionKind::Destination)?.into(),
+                "frag" => Fragment6::read(&mut words)?.into(),
+                "icmp6" => Icmp6::read(&mut words)?.into(),
+                "nd" => Nd::read(&mut words)?.into(),
+                "ra" => Ra::read(&mut words)?.into(),
                 "udp" => Udp::read(&mut words)?.into(),
                 "tcp" => Tcp::read(&mut words)?.into(),
                 "payload" => Payload::read(&mut words)?.into(),
@@ -201,13 +243,6 @@ impl fmt::Display for Packet {
         }
         Ok(())
     }
-}
-
-/// The sum of the pseudo header, or zero without an IP header outside.
-fn pseudo_header(addresses: Option<(Ipv4Addr, Ipv4Addr)>, protocol: IpProtocol, length: u32) -> Sum {
-    addresses.map_or(Sum::default(), |(source, destination)| {
-        quiver_wire::checksum::pseudo_header4(source, destination, protocol, length)
-    })
 }
 
 /// Bytes as pairs of hexadecimal digits.

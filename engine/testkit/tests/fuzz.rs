@@ -23,7 +23,7 @@ fn packet_text() {
 /// As `packet_text`, but the words are the grammar's own, so that random input gets past the first of them.
 #[test]
 fn packet_sentences() {
-    const VALUES: [&str; 20] = [
+    const VALUES: [&str; 30] = [
         "/",
         ">",
         "02:00:00:00:00:01",
@@ -44,8 +44,18 @@ fn packet_sentences() {
         "0x9000",
         "udp",
         "df",
+        "2001:db8::1",
+        "2001:db8::/64",
+        "050200000100",
+        "packet-too-big",
+        "neighbor-advertisement",
+        "router-advertisement",
+        "redirect",
+        "router,override",
+        "managed",
+        "onlink",
     ];
-    const FIELDS: [&str; 24] = [
+    const FIELDS: [&str; 41] = [
         "type",
         "priority",
         "drop-eligible",
@@ -70,6 +80,23 @@ fn packet_sentences() {
         "window",
         "data-offset",
         "mtu",
+        "hlim",
+        "class",
+        "flow",
+        "next",
+        "more",
+        "pointer",
+        "target",
+        "destination",
+        "flags",
+        "source-link",
+        "target-link",
+        "prefix",
+        "valid",
+        "preferred",
+        "lifetime",
+        "reachable",
+        "retrans",
     ];
     let words = [&VALUES[..], &FIELDS, &LAYERS].concat();
     // Whole layers, so that every second choice or so begins a new one.
@@ -79,6 +106,16 @@ fn packet_sentences() {
         "/ arp request 02:00:00:00:00:01 10.0.0.1 > 00:00:00:00:00:00 10.0.0.2",
         "/ ip4 10.0.0.1 > 10.0.0.2",
         "/ icmp echo-request",
+        "/ ip6 2001:db8::1 > 2001:db8::2",
+        "/ hbh hex 050200000100",
+        "/ routing hex 040000000000",
+        "/ dstopt hex 010400000000",
+        "/ frag id 7",
+        "/ icmp6 neighbor-solicitation",
+        "/ icmp6 router-advertisement",
+        "/ nd target 2001:db8::1",
+        "/ ra",
+        "prefix 2001:db8::/64 flags auto valid 9 preferred 8",
         "/ udp 1 > 2",
         "/ tcp 1 > 2 syn",
         "/ payload 9",

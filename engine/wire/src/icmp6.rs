@@ -21,6 +21,12 @@ impl Icmp6Type {
     pub const ECHO_REQUEST: Icmp6Type = Icmp6Type(128);
     /// The answer to an echo request.
     pub const ECHO_REPLY: Icmp6Type = Icmp6Type(129);
+    /// Who listens to a group (RFC 2710, 3; RFC 3810, 5.1)?
+    pub const MLD_QUERY: Icmp6Type = Icmp6Type(130);
+    /// The sender listens to a group (RFC 2710, 3).
+    pub const MLD_REPORT: Icmp6Type = Icmp6Type(131);
+    /// The sender listens no longer (RFC 2710, 3).
+    pub const MLD_DONE: Icmp6Type = Icmp6Type(132);
     /// Who is a router here (RFC 4861, 4.1)?
     pub const ROUTER_SOLICITATION: Icmp6Type = Icmp6Type(133);
     /// A router says what holds on the link (RFC 4861, 4.2).
@@ -31,6 +37,8 @@ impl Icmp6Type {
     pub const NEIGHBOR_ADVERTISEMENT: Icmp6Type = Icmp6Type(136);
     /// There is a better first hop (RFC 4861, 4.5).
     pub const REDIRECT: Icmp6Type = Icmp6Type(137);
+    /// To which groups and sources the sender listens (RFC 3810, 5.2).
+    pub const MLD2_REPORT: Icmp6Type = Icmp6Type(143);
 
     /// Whether the message reports an error, which never is answered by an error (RFC 4443, 2.1 and 2.4(e)).
     pub fn is_error(self) -> bool {

@@ -93,6 +93,28 @@ pub mod extension {
     pub const MOBILITY: IpProtocol = IpProtocol(135);
 }
 
+/// The extension header of a fragment: 8 bytes (RFC 8200, 4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct FragmentHeader {
+    /// What follows; in fragments behind the first: what the whole packet has there.
+    pub next_header: IpProtocol,
+    /// Unused.
+    pub reserved: u8,
+    /// Offset (13 bits, in units of eight bytes), unused (2 bits), whether further fragments follow (1 bit).
+    pub offset_more: U16,
+    /// Of which packet it is a part.
+    pub identification: U32,
+}
+
+impl FragmentHeader {
+    /// What it says of the part.
+    pub fn fragment(&self) -> Fragment {
+        let word = self.offset_more.get();
+        Fragment { offset: usize::from(word & 0xfff8), more: word & 1 != 0 }
+    }
+}
+
 /// What a fragment header says (RFC 8200, 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
@@ -135,8 +157,7 @@ pub fn upper(next_header: IpProtocol, rest: &[u8]) -> Option<Upper> {
         };
         let header = header.get(..length)?;
         if at.protocol == extension::FRAGMENT {
-            let word = u16::from_be_bytes([*header.get(2)?, *header.get(3)?]);
-            at.fragment = Some(Fragment { offset: usize::from(word & 0xfff8), more: word & 1 != 0 });
+            at.fragment = Some(FragmentHeader::ref_from_bytes(header).ok()?.fragment());
         }
         at.pointer = size_of::<Ip6Header>() + at.offset;
         at.offset += length;

@@ -169,6 +169,20 @@ pub struct PrefixOption {
     pub prefix: [u8; 16],
 }
 
+/// What the link takes: 8 bytes (RFC 4861, 4.6.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct MtuOption {
+    /// [`option::MTU`].
+    pub kind: u8,
+    /// 1: eight bytes.
+    pub length: u8,
+    /// Unused.
+    pub reserved: U16,
+    /// Bytes of the longest packet.
+    pub mtu: U32,
+}
+
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NdOption<'a> {
@@ -270,7 +284,7 @@ mod tests {
     #[test]
     fn messages_of_routers_have_the_lengths_of_rfc_4861() {
         assert_eq!((RouterAdvertisement::LENGTH, Redirect::LENGTH, PrefixOption::LENGTH), (16, 40, 32));
-        assert_eq!(NeighborMessage::LENGTH, 24);
+        assert_eq!((NeighborMessage::LENGTH, MtuOption::LENGTH), (24, 8));
     }
 
     #[test]

@@ -29,6 +29,8 @@ fn headers() {
         layout::<nd::RouterAdvertisement>(bytes);
         layout::<nd::Redirect>(bytes);
         layout::<nd::PrefixOption>(bytes);
+        layout::<nd::MtuOption>(bytes);
+        layout::<ip6::FragmentHeader>(bytes);
         layout::<UdpHeader>(bytes);
         layout::<TcpHeader>(bytes);
         layout::<VirtioNetHeader>(bytes);

@@ -10,7 +10,7 @@ pub enum Checksum {
     Right,
     /// The pseudo header's sum only, for a driver to complete: `partial-checksum`.
     Partial,
-    /// Zero, which says in UDP over IPv4 that the sender computed none: `no-checksum`.
+    /// Zero, which says in UDP that the sender computed none, over IPv6 in tunnels only (RFC 6935): `no-checksum`.
     Absent,
     /// A wrong one: `bad-checksum`, with the value of one that was found.
     Wrong(Option<u16>),

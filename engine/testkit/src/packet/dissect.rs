@@ -1,7 +1,10 @@
 //! From bytes to layers.
-use super::{Arp, Ethernet, Icmp4, Ip4, Layer, Packet, Padding, Payload, Tcp, Udp, Vlan, ethernet, ip4};
+use super::{
+    Arp, Ends, Ethernet, Extension6, ExtensionKind, Fragment6, Icmp4, Icmp6, Ip4, Ip6, Layer, Nd, Packet, Padding,
+    Payload, Ra, Tcp, Udp, Vlan, ethernet, ip,
+};
+use quiver_wire::ip6::extension;
 use quiver_wire::{EtherType, IpProtocol};
-use std::net::Ipv4Addr;
 
 /// More headers than this are left as bytes: no packet has them, but a fuzzer's has.
 const LAYERS_MAX: usize = 16;
@@ -14,7 +17,13 @@ pub(super) enum Next {
     Dot1ad,
     Arp,
     Ip4,
+    Ip6,
+    Extension6(ExtensionKind),
+    Fragment6,
     Icmp4,
+    Icmp6,
+    Nd,
+    Ra,
     Udp,
     Tcp,
     Payload,
@@ -27,6 +36,7 @@ impl Next {
             EtherType::DOT1AD => Next::Dot1ad,
             EtherType::ARP => Next::Arp,
             EtherType::IP4 => Next::Ip4,
+            EtherType::IP6 => Next::Ip6,
             _ => Next::Payload,
         }
     }
@@ -34,7 +44,13 @@ impl Next {
     pub(super) fn from_protocol(protocol: IpProtocol) -> Next {
         match protocol {
             IpProtocol::ICMP4 => Next::Icmp4,
+            IpProtocol::ICMP6 => Next::Icmp6,
             IpProtocol::IP4 => Next::Ip4,
+            IpProtocol::IP6 => Next::Ip6,
+            extension::HOP_BY_HOP => Next::Extension6(ExtensionKind::HopByHop),
+            extension::ROUTING => Next::Extension6(ExtensionKind::Routing),
+            extension::DESTINATION => Next::Extension6(ExtensionKind::Destination),
+            extension::FRAGMENT => Next::Fragment6,
             IpProtocol::UDP => Next::Udp,
             IpProtocol::TCP => Next::Tcp,
             _ => Next::Payload,
@@ -49,7 +65,7 @@ pub(super) struct Place<'a> {
     /// What is left.
     pub bytes: &'a [u8],
     /// Source and destination of the IP header before, for the pseudo header.
-    pub addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    pub ends: Option<Ends>,
     /// Whether the packet is here to its end, so that checksums can be judged.
     pub whole: bool,
 }
@@ -58,6 +74,12 @@ impl<'a> Place<'a> {
     /// The place behind a header.
     pub(super) fn then(&self, next: Next, bytes: &'a [u8]) -> Place<'a> {
         Place { next, bytes, ..*self }
+    }
+
+    /// What an IP header here measures of the bytes behind it, and the padding. Only the link pads, so what is quoted or
+    /// carried in another packet has none, and neither has what is shorter than it claims.
+    pub(super) fn measured(&self, rest: &'a [u8], length: usize) -> (&'a [u8], &'a [u8]) {
+        rest.split_at_checked(length).filter(|_| self.ends.is_none()).unwrap_or((rest, &[]))
     }
 }
 
@@ -77,7 +99,7 @@ impl<'a> Step<'a> {
 
 /// The layers of a frame.
 pub(super) fn dissect(bytes: &[u8]) -> Packet {
-    let mut place = Place { next: Next::Ethernet, bytes, addresses: None, whole: true };
+    let mut place = Place { next: Next::Ethernet, bytes, ends: None, whole: true };
     let mut layers = Vec::new();
     let mut padding: &[u8] = &[];
     while let Some(step) = step(&place).filter(|_| layers.len() < LAYERS_MAX) {
@@ -106,7 +128,13 @@ fn step<'a>(place: &Place<'a>) -> Option<Step<'a>> {
         Next::Dot1ad => Vlan::dissect(place, true),
         Next::Arp => Arp::dissect(place),
         Next::Ip4 => Ip4::dissect(place),
+        Next::Ip6 => Ip6::dissect(place),
+        Next::Extension6(kind) => Extension6::dissect(place, kind),
+        Next::Fragment6 => Fragment6::dissect(place),
         Next::Icmp4 => Icmp4::dissect(place),
+        Next::Icmp6 => Icmp6::dissect(place),
+        Next::Nd => Nd::dissect(place),
+        Next::Ra => Ra::dissect(place),
         Next::Udp => Udp::dissect(place),
         Next::Tcp => Tcp::dissect(place),
         Next::Payload => None,
@@ -123,8 +151,13 @@ fn leave_out_what_the_next_layer_says(layers: &mut [Layer]) {
             {
                 *ethertype = None;
             }
-            Layer::Ip4(Ip4 { protocol, .. }) if *protocol == next.as_ref().and_then(ip4::announcing) => {
-                *protocol = None;
+            Layer::Ip4(Ip4 { protocol: said, .. })
+            | Layer::Ip6(Ip6 { next: said, .. })
+            | Layer::Extension6(Extension6 { next: said, .. })
+            | Layer::Fragment6(Fragment6 { next: said, .. })
+                if *said == next.as_ref().and_then(ip::announcing) =>
+            {
+                *said = None;
             }
             _ => {}
         }

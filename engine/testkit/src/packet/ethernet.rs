@@ -143,6 +143,7 @@ pub(super) fn announcing(layer: &Layer) -> Option<EtherType> {
         Layer::Vlan(Vlan { service: true, .. }) => Some(EtherType::DOT1AD),
         Layer::Arp(_) => Some(EtherType::ARP),
         Layer::Ip4(_) => Some(EtherType::IP4),
+        Layer::Ip6(_) => Some(EtherType::IP6),
         _ => None,
     }
 }

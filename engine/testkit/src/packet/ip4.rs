@@ -1,8 +1,8 @@
 //! `ip4 10.0.0.1 > 10.0.1.2 ttl 64 [dscp 46] [ecn 1] [id 7] [df] [mf] [offset 1480] [reserved] [options 94040000]
 //! [protocol 89] [length 1500] [version 5] [ihl 4] [checksum ...]`: what is left out is computed, or zero.
 use super::checksum::Sums;
-use super::text::{Words, number};
-use super::{Checksum, Inside, Layer, Next, PacketTextError, Place, Step};
+use super::text::Words;
+use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step};
 use quiver_wire::{Header, Ip4Header, IpProtocol, Sum, checksum};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -88,10 +88,7 @@ impl Ip4 {
                 "df" => layer.df = true,
                 "mf" => layer.mf = true,
                 "reserved" => layer.reserved = true,
-                "offset" => {
-                    let whole = |word: &str| number(word).filter(|offset| offset % 8 == 0)?.try_into().ok();
-                    layer.offset = words.read("offset", "a multiple of 8 from 0 to 65528", whole)?;
-                }
+                "offset" => layer.offset = words.fragment_offset()?,
                 "options" => layer.options = words.options()?,
                 "protocol" => {
                     layer.protocol = Some(words.value("protocol", "a name such as udp or a number from 0 to 255")?);
@@ -117,7 +114,7 @@ impl Ip4 {
             identification: self.id.into(),
             flags_fragment: (flags | ((self.offset / 8) & 0x1fff)).into(),
             ttl: self.ttl,
-            protocol: self.protocol.or_else(|| announcing(inside.layer?)).unwrap_or(IpProtocol(253)),
+            protocol: inside.protocol(self.protocol),
             checksum: 0.into(),
             source: self.source.octets(),
             destination: self.destination.octets(),
@@ -132,9 +129,8 @@ impl Ip4 {
         let (options, rest) = rest.split_at_checked(options_length)?;
         let header_length = Ip4Header::LENGTH + options_length;
         let total = usize::from(header.total_length.get());
-        // Only the link pads, so what is quoted in another packet has no padding.
-        let payload = total.checked_sub(header_length).filter(|_| place.addresses.is_none());
-        let (inside, padding) = payload.and_then(|payload| rest.split_at_checked(payload)).unwrap_or((rest, &[]));
+        let measured = total.checked_sub(header_length).map(|payload| place.measured(rest, payload));
+        let (inside, padding) = measured.unwrap_or((rest, &[]));
         let layer = Ip4 {
             source: header.source(),
             destination: header.destination(),
@@ -155,7 +151,7 @@ impl Ip4 {
         };
         let next = if header.fragment_offset() == 0 { Next::from_protocol(header.protocol) } else { Next::Payload };
         let then = Place {
-            addresses: Some((header.source(), header.destination())),
+            ends: Some(Ends::Ip4(header.source(), header.destination())),
             whole: place.whole && !header.is_fragment() && total <= header_length + inside.len(),
             ..place.then(next, inside)
         };
@@ -198,16 +194,5 @@ impl fmt::Display for Ip4 {
             }
         }
         fmt::Display::fmt(&self.checksum, f)
-    }
-}
-
-/// The protocol number of `layer`, if it is one that IP carries.
-pub(super) fn announcing(layer: &Layer) -> Option<IpProtocol> {
-    match layer {
-        Layer::Icmp4(_) => Some(IpProtocol::ICMP4),
-        Layer::Ip4(_) => Some(IpProtocol::IP4),
-        Layer::Tcp(_) => Some(IpProtocol::TCP),
-        Layer::Udp(_) => Some(IpProtocol::UDP),
-        _ => None,
     }
 }

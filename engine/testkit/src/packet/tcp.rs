@@ -1,10 +1,9 @@
 //! `tcp 1000 > 80 syn seq 1 ack 2 window 65535 [urgent 3] [options 020405b4] [data-offset 0x60]`: flags come first.
 use super::checksum::Sums;
 use super::text::Words;
-use super::{Checksum, Inside, Next, PacketTextError, Place, Step, pseudo_header};
+use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step, pseudo_header};
 use quiver_wire::{Header, IpProtocol, TcpFlags, TcpHeader};
 use std::fmt;
-use std::net::Ipv4Addr;
 use zerocopy::IntoBytes;
 
 /// A TCP header.
@@ -81,7 +80,7 @@ impl Tcp {
             checksum: 0.into(),
             urgent: self.urgent.into(),
         };
-        let sums = sums(&header, &[&self.options, inside.bytes], inside.addresses, true);
+        let sums = sums(&header, &[&self.options, inside.bytes], inside.ends, true);
         header.checksum = self.checksum.value(sums).into();
         [header.as_bytes(), &self.options].concat()
     }
@@ -99,7 +98,7 @@ impl Tcp {
             urgent: header.urgent.get(),
             options: options.into(),
             data_offset: (header.data_offset != offset(options)).then_some(header.data_offset),
-            checksum: Checksum::read(header.checksum.get(), sums(header, &[rest], place.addresses, place.whole), false),
+            checksum: Checksum::read(header.checksum.get(), sums(header, &[rest], place.ends, place.whole), false),
         };
         Some(Step::new(layer, place.then(Next::Payload, data)))
     }
@@ -110,9 +109,9 @@ fn offset(options: &[u8]) -> u8 {
     (((TcpHeader::LENGTH + options.len()) / 4) as u8) << 4
 }
 
-fn sums(header: &TcpHeader, behind: &[&[u8]], addresses: Option<(Ipv4Addr, Ipv4Addr)>, whole: bool) -> Sums {
+fn sums(header: &TcpHeader, behind: &[&[u8]], ends: Option<Ends>, whole: bool) -> Sums {
     let length = TcpHeader::LENGTH + behind.iter().map(|bytes| bytes.len()).sum::<usize>();
-    let pseudo = pseudo_header(addresses, IpProtocol::TCP, length as u32);
+    let pseudo = pseudo_header(ends, IpProtocol::TCP, length as u32);
     let header = TcpHeader { checksum: 0.into(), ..*header };
     let sum = behind.iter().fold(pseudo.add_bytes(header.as_bytes()), |sum, bytes| sum.add_bytes(bytes));
     Sums { pseudo, right: sum.checksum(), whole }

@@ -3,6 +3,9 @@ use super::*;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 use quiver_wire::{Icmp4Type, MacAddress, TcpFlags};
+use std::net::Ipv4Addr;
+
+mod ip6;
 
 const ETH: &str = "eth 02:00:00:00:00:01 > 02:00:00:00:00:02";
 const IP: &str = "ip4 10.0.0.1 > 10.0.1.2 ttl 64";
@@ -159,7 +162,7 @@ fn checksum() -> impl Strategy<Value = Checksum> {
     ]
 }
 
-fn transport() -> impl Strategy<Value = Layer> {
+fn transport() -> impl Strategy<Value = Vec<Layer>> {
     let tcp = (any::<(u16, u16, u8, u32, u32, u16, u16)>(), checksum()).prop_map(|(fields, checksum)| {
         let (source, destination, flags, seq, ack, window, urgent) = fields;
         Layer::Tcp(Tcp { seq, ack, window, urgent, checksum, ..Tcp::new(source, destination, TcpFlags(flags)) })
@@ -169,19 +172,24 @@ fn transport() -> impl Strategy<Value = Layer> {
     let icmp = (any::<(u8, u8, u16, u16)>(), checksum()).prop_map(|((kind, code, id, seq), checksum)| {
         Layer::Icmp4(Icmp4 { id, seq, checksum, ..Icmp4::new(Icmp4Type(kind), code) })
     });
-    prop_oneof![tcp, udp, icmp]
+    prop_oneof![
+        3 => prop_oneof![tcp, udp, icmp].prop_map(|layer| vec![layer]),
+        2 => ip6::message(),
+    ]
 }
 
 fn packet() -> impl Strategy<Value = Packet> {
     let tags = prop::collection::vec((any::<(bool, bool)>(), 0u16..4096, 0u8..8), 0..3);
     let padding = prop_oneof![Just(Vec::new()), prop::collection::vec(any::<u8>(), 1..9)];
-    (mac(), mac(), tags, ip4(), transport(), prop::collection::vec(any::<u8>(), 0..40), padding).prop_map(
-        |(source, destination, tags, ip, transport, payload, padding)| {
+    let headers = prop_oneof![ip4().prop_map(|ip| vec![ip.into()]), ip6::headers()];
+    (mac(), mac(), tags, headers, transport(), prop::collection::vec(any::<u8>(), 0..40), padding).prop_map(
+        |(source, destination, tags, headers, transport, payload, padding)| {
             let mut packet = Packet::from(Ethernet::new(source, destination));
             for ((service, drop_eligible), vlan, priority) in tags {
                 packet = packet.then(Vlan { service, drop_eligible, priority, ..Vlan::dot1q(vlan) });
             }
-            packet = packet.then(ip).then(transport).then(Payload(payload));
+            packet.layers.extend(headers.into_iter().chain(transport));
+            packet = packet.then(Payload(payload));
             if padding.is_empty() { packet } else { packet.then(Padding(padding)) }
         },
     )

@@ -1,7 +1,10 @@
 //! The words of a packet's text, and what can be wrong with them.
 use super::{Checksum, LAYERS};
-use std::iter::Peekable;
-use std::str::{FromStr, SplitWhitespace};
+use quiver_wire::IpProtocol;
+use std::fmt;
+use std::iter::{Copied, Peekable};
+use std::slice;
+use std::str::FromStr;
 
 /// Why a text is no packet; layers are counted from one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,13 +71,13 @@ pub enum PacketTextError {
 pub(super) struct Words<'a> {
     layer: usize,
     name: &'a str,
-    words: Peekable<SplitWhitespace<'a>>,
+    words: Peekable<Copied<slice::Iter<'a, &'a str>>>,
 }
 
 impl<'a> Words<'a> {
     /// The words of the layer of this number; its first is its name.
-    pub(super) fn new(layer: usize, text: &'a str) -> Result<Words<'a>, PacketTextError> {
-        let mut words = text.split_whitespace().peekable();
+    pub(super) fn new(layer: usize, words: &'a [&'a str]) -> Result<Words<'a>, PacketTextError> {
+        let mut words = words.iter().copied().peekable();
         let name = words.next().ok_or(PacketTextError::Empty { layer })?;
         Ok(Words { layer, name, words })
     }
@@ -125,10 +128,31 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// As [`Words::bytes`], of which there must be as many as `fits` says.
+    pub(super) fn bytes_that(
+        &mut self,
+        field: &'static str,
+        remedy: &str,
+        fits: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<u8>, PacketTextError> {
+        self.read(field, remedy, |word| bytes(word).filter(|bytes| fits(bytes)))
+    }
+
+    /// Where a fragment belongs: a multiple of eight.
+    pub(super) fn fragment_offset(&mut self) -> Result<u16, PacketTextError> {
+        let whole = |word: &str| number(word).filter(|offset| offset % 8 == 0)?.try_into().ok();
+        self.read("offset", "a multiple of 8 from 0 to 65528", whole)
+    }
+
+    /// What follows a header of IPv6.
+    pub(super) fn next_header(&mut self) -> Result<IpProtocol, PacketTextError> {
+        self.value("next", "a name such as udp or a number from 0 to 255")
+    }
+
     /// The options of IPv4 and TCP: bytes, filled up with zeros to whole words.
     pub(super) fn options(&mut self) -> Result<Vec<u8>, PacketTextError> {
-        let fitting = |word: &str| bytes(word).filter(|bytes| bytes.len() <= 40);
-        let mut options = self.read("options", "up to 40 pairs of hexadecimal digits such as 94040000", fitting)?;
+        let remedy = "up to 40 pairs of hexadecimal digits such as 94040000";
+        let mut options = self.bytes_that("options", remedy, |bytes| bytes.len() <= 40)?;
         options.resize(options.len().next_multiple_of(4), 0);
         Ok(options)
     }
@@ -174,6 +198,11 @@ impl<'a> Words<'a> {
     }
 }
 
+/// What [`Words::next_header`] reads, with its word; nothing where the next layer says it.
+pub(super) fn write_next_header(f: &mut fmt::Formatter<'_>, next: Option<IpProtocol>) -> fmt::Result {
+    next.map_or(Ok(()), |next| write!(f, " next {next}"))
+}
+
 /// The bytes of pairs of hexadecimal digits.
 fn bytes(word: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -185,7 +214,7 @@ fn bytes(word: &str) -> Option<Vec<u8>> {
 }
 
 /// A decimal or, behind `0x`, hexadecimal number.
-pub(super) fn number(word: &str) -> Option<u32> {
+fn number(word: &str) -> Option<u32> {
     let (digits, radix) = word.strip_prefix("0x").map_or((word, 10), |digits| (digits, 16));
     // `from_str_radix` alone would take a sign.
     let plain = digits.chars().all(|digit| digit.is_digit(radix));

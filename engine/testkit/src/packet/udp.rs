@@ -1,10 +1,9 @@
 //! `udp 1000 > 2000 [length 20] [no-checksum]`.
 use super::checksum::Sums;
 use super::text::Words;
-use super::{Checksum, Inside, Next, PacketTextError, Place, Step, pseudo_header};
+use super::{Checksum, Ends, Inside, Next, PacketTextError, Place, Step, pseudo_header};
 use quiver_wire::{Header, IpProtocol, UdpHeader};
 use std::fmt;
-use std::net::Ipv4Addr;
 use zerocopy::IntoBytes;
 
 /// A UDP header.
@@ -47,14 +46,14 @@ impl Udp {
             length: self.length.unwrap_or(length).into(),
             checksum: 0.into(),
         };
-        header.checksum = self.checksum.value(sums(&header, inside.bytes, inside.addresses, true)).into();
+        header.checksum = self.checksum.value(sums(&header, inside.bytes, inside.ends, true)).into();
         header.as_bytes().into()
     }
 
     pub(super) fn dissect<'a>(place: &Place<'a>) -> Option<Step<'a>> {
         let (header, data) = UdpHeader::parse(place.bytes)?;
         let length = header.length.get();
-        let sums = sums(header, data, place.addresses, place.whole && usize::from(length) <= place.bytes.len());
+        let sums = sums(header, data, place.ends, place.whole && usize::from(length) <= place.bytes.len());
         let layer = Udp {
             source: header.source_port.get(),
             destination: header.destination_port.get(),
@@ -66,10 +65,10 @@ impl Udp {
 }
 
 /// The checksum covers what the length field says, if there is that much (RFC 768).
-fn sums(header: &UdpHeader, data: &[u8], addresses: Option<(Ipv4Addr, Ipv4Addr)>, whole: bool) -> Sums {
+fn sums(header: &UdpHeader, data: &[u8], ends: Option<Ends>, whole: bool) -> Sums {
     let length = header.length.get();
     let covered = usize::from(length).checked_sub(UdpHeader::LENGTH).and_then(|length| data.get(..length));
-    let pseudo = pseudo_header(addresses, IpProtocol::UDP, length.into());
+    let pseudo = pseudo_header(ends, IpProtocol::UDP, length.into());
     let header = UdpHeader { checksum: 0.into(), ..*header };
     let right = pseudo.add_bytes(header.as_bytes()).add_bytes(covered.unwrap_or(data)).checksum_not_zero();
     Sums { pseudo, right, whole }
