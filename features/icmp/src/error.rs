@@ -1,48 +1,52 @@
-//! `icmp4-error`: tells senders why their packets go no further (RFC 792, RFC 1812 4.3).
+//! `icmp4-error`, `icmp6-error`: tell senders why their packets go no further (RFC 792 and RFC 1812 4.3; RFC 4443 2.4).
 //!
-//! The node before wrote a [`Fault`] into the packet's `hop`. The message goes to `ip4-lookup`; the packet itself is
+//! The node before wrote a [`Fault`] into the packet's `hop`. The message goes to the lookup; the packet itself is
 //! dropped under the name of what was wrong with it, or of why its sender is not told.
 
-use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
+use std::marker::PhantomData;
+
+use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
-use quiver_ip::{Fault, Ingress};
-use quiver_wire::icmp4::{Icmp4Type, unreachable};
-use quiver_wire::{Header, Icmp4Header, InterfaceAddress as Address, Ip4Header, IpProtocol, V4, checksum};
-use std::net::Ipv4Addr;
-use zerocopy::IntoBytes;
+use quiver_ip::{Family, Fault, FaultKind, Ingress};
+use quiver_wire::{Header, InterfaceAddress as Address, IpHeader};
+
+use crate::family::{self, HOP_LIMIT, Icmp};
 
 arcs! {
-    /// Where packets go from `icmp4-error`: messages to the lookup, and what they are about out of the world.
-    pub enum Next {
-        Message => node "ip4-lookup",
+    /// Where packets go from here: messages to the lookup, and what they are about out of the world.
+    pub enum Next of F: Icmp {
+        Message => node (F::NAMES.lookup),
         NetworkUnreachable => drop "network-unreachable",
         HostUnreachable => drop "host-unreachable",
         ProtocolUnreachable => drop "protocol-unreachable",
         PortUnreachable => drop "port-unreachable",
-        FragmentationNeeded => drop "fragmentation-needed",
+        TooBig => drop (F::TOO_BIG),
         Prohibited => drop "prohibited",
-        TimeExceeded => drop "ttl-expired",
+        Expired => drop (F::EXPIRED),
         AboutError => drop "about-icmp-error",
         AboutFragment => drop "about-later-fragment",
         NobodyToTell => drop "nobody-to-tell",
         RateLimited => drop "icmp-rate-limited",
         NoBuffers => drop "no-buffers",
+        BeyondScope => drop "beyond-scope",
+        Parameter => drop "parameter-problem",
     }
 }
 
-/// Bytes of a message with its IP header at most (RFC 1812, 4.3.2.3).
-const MESSAGE_MAX: usize = 576;
-/// Messages per second that a worker sends in the long run (RFC 1812, 4.3.2.8), and at once.
+/// The arcs of a family, which may not have the last ones.
+pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
+    Next::arcs::<F>().split_at(F::ERROR_ARCS).0
+}
+
+/// Messages per second that a worker sends in the long run (RFC 1812, 4.3.2.8; RFC 4443, 2.4 (f)), and at once.
 const RATE: u64 = 1000;
 const BURST: u64 = 100;
-const TTL: u8 = 64;
-/// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
-const INTERNETWORK_CONTROL: u8 = 0xc0;
 
 /// The node.
-pub struct Icmp4Error {
-    ingress: Snapshot<Ingress>,
+pub struct IcmpError<F: Family> {
+    ingress: Snapshot<Ingress<F>>,
     bucket: Bucket,
+    family: PhantomData<F>,
 }
 
 /// A token bucket over the engine's clock, in nanoseconds' worth of messages.
@@ -63,22 +67,22 @@ impl Bucket {
     }
 }
 
-impl Icmp4Error {
+impl<F: Icmp> IcmpError<F> {
     /// A node that knows the interfaces' addresses.
-    pub fn new(ingress: Snapshot<Ingress>) -> Icmp4Error {
-        Icmp4Error { ingress, bucket: Bucket { credit: BURST * Bucket::COST, seen: 0 } }
+    pub fn new(ingress: Snapshot<Ingress<F>>) -> IcmpError<F> {
+        IcmpError { ingress, bucket: Bucket { credit: BURST * Bucket::COST, seen: 0 }, family: PhantomData }
     }
 }
 
-impl Node for Icmp4Error {
+impl<F: Icmp> Node for IcmpError<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
             let fault = Fault(frame.hop[i]);
-            let told = match silence(frame.flags(i), frame.bytes(cx.pool, i)) {
+            let told = match silence::<F>(frame.flags(i), frame.bytes(cx.pool, i), fault) {
                 Some(reason) => Err(reason),
                 None => {
-                    let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().take(MESSAGE_MAX).copied().collect();
+                    let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().take(F::MESSAGE_MAX).copied().collect();
                     self.tell(cx, ingress, frame.rx[i], fault, &bytes)
                 }
             };
@@ -87,28 +91,29 @@ impl Node for Icmp4Error {
     }
 }
 
-impl Icmp4Error {
+impl<F: Icmp> IcmpError<F> {
     /// Sends the message about a packet.
-    fn tell(&mut self, cx: &mut Context, ingress: &Ingress, rx: u16, fault: Fault, about: &[u8]) -> Result<(), Next> {
-        let (header, _) = Ip4Header::parse(about).ok_or(Next::NobodyToTell)?;
+    fn tell(&mut self, cx: &mut Context, ingress: &Ingress<F>, rx: u16, fault: Fault, about: &[u8]) -> Result<(), Next> {
+        let (header, _) = F::Header::parse(about).ok_or(Next::NobodyToTell)?;
         let to = header.source();
         // RFC 1812, 4.3.2.4: the address of the interface that it leaves by; that is where the packet came in, unless
         // the route back is another one. What we sent ourselves comes back to its own address.
         let rx = InterfaceId(rx);
         // RFC 1812, 4.3.2.7: what a whole subnet seems to have sent is no single host's.
-        let of_subnet = |own: &Address<V4>| {
-            own.length() < 31 && [own.prefix().address(), own.prefix().last_address()].contains(&to)
+        let of_subnet = |own: &Address<F>| {
+            let whole = [own.prefix().address(), own.prefix().last_address()];
+            F::HAS_BROADCASTS && own.length() < F::ADDRESS_BITS - 1 && whole.contains(&to)
         };
         if ingress.addresses(rx).iter().any(of_subnet) {
             return Err(Next::NobodyToTell);
         }
         let own = ingress.source_for(rx, to);
-        let is_ours = || ingress.interfaces.iter().any(|i| i.addresses.iter().any(|own| own.address() == to));
+        let is_ours = || ingress.interfaces.iter().any(|interface| interface.own().any(|own| own == to));
         let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NobodyToTell)?;
         if !self.bucket.take(cx.now) {
             return Err(Next::RateLimited);
         }
-        let bytes = message(from, to, fault, about).ok_or(Next::NobodyToTell)?;
+        let bytes = message::<F>(from, to, fault, about).ok_or(Next::NobodyToTell)?;
         let mut packet = cx.pool.packet(&bytes).ok_or(Next::NoBuffers)?;
         packet.rx = rx.0;
         packet.set_local();
@@ -117,64 +122,56 @@ impl Icmp4Error {
     }
 }
 
-/// Why the sender of a packet is not to be told (RFC 1812, 4.3.2.7); None if it is.
-fn silence(flags: Flags, about: &[u8]) -> Option<Next> {
-    if flags.has(Flags::LINK_GROUP) {
+/// Why the sender of a packet is not to be told (RFC 1812, 4.3.2.7; RFC 4443, 2.4 (e)); None if it is.
+fn silence<F: Icmp>(flags: Flags, about: &[u8], fault: Fault) -> Option<Next> {
+    let for_many = F::may_be_for_many(fault);
+    if flags.has(Flags::LINK_GROUP) && !for_many {
         return Some(Next::NobodyToTell);
     }
-    let Some((header, rest)) = Ip4Header::parse(about) else { return Some(Next::NobodyToTell) };
+    let Some((header, _)) = F::Header::parse(about) else { return Some(Next::NobodyToTell) };
     let (from, to) = (header.source(), header.destination());
-    if header.fragment_offset() > 0 {
+    // Where the headers cannot be walked to their end, nobody can say that it is no error.
+    let Some(payload) = F::payload(about) else { return Some(Next::NobodyToTell) };
+    if payload.fragment.is_some_and(|offset| offset > 0) {
         return Some(Next::AboutFragment);
     }
-    if header.protocol == IpProtocol::ICMP4 {
-        let options = header.header_length().saturating_sub(Ip4Header::LENGTH);
-        match Icmp4Header::parse_at(rest, options) {
-            Some((icmp, _)) if !icmp.kind.is_error() => {}
-            _ => return Some(Next::AboutError),
-        }
+    if payload.protocol == F::ICMP && about.get(payload.offset).is_none_or(|kind| F::is_error(*kind)) {
+        return Some(Next::AboutError);
     }
-    if to.is_multicast() || to.is_broadcast() {
-        return Some(Next::NobodyToTell);
-    }
-    if from.is_unspecified() || from.is_loopback() || from.octets()[0] >= 224 {
-        return Some(Next::NobodyToTell);
-    }
-    None
+    let nobody = (F::is_group(to) && !for_many) || !F::is_sender(from);
+    nobody.then_some(Next::NobodyToTell)
 }
 
 /// The arc on which the packet is dropped whose sender was told.
 fn reason(fault: Fault) -> Next {
-    match (fault.kind(), fault.code()) {
-        (Icmp4Type::TIME_EXCEEDED, _) => Next::TimeExceeded,
-        (_, unreachable::NETWORK) => Next::NetworkUnreachable,
-        (_, unreachable::PROTOCOL) => Next::ProtocolUnreachable,
-        (_, unreachable::PORT) => Next::PortUnreachable,
-        (_, unreachable::FRAGMENTATION_NEEDED) => Next::FragmentationNeeded,
-        (_, unreachable::PROHIBITED) => Next::Prohibited,
-        _ => Next::HostUnreachable,
+    match fault.kind() {
+        FaultKind::Network => Next::NetworkUnreachable,
+        FaultKind::Host => Next::HostUnreachable,
+        FaultKind::Protocol => Next::ProtocolUnreachable,
+        FaultKind::Port => Next::PortUnreachable,
+        FaultKind::Prohibited => Next::Prohibited,
+        FaultKind::TimeExceeded => Next::Expired,
+        FaultKind::TooBig => Next::TooBig,
+        FaultKind::BeyondScope => Next::BeyondScope,
+        FaultKind::Parameter => Next::Parameter,
     }
 }
 
 /// The message, from its IP header on.
-fn message(from: Ipv4Addr, to: Ipv4Addr, fault: Fault, about: &[u8]) -> Option<Vec<u8>> {
-    let total = usize::from(Ip4Header::parse(about)?.0.total_length.get());
-    let room = MESSAGE_MAX - Ip4Header::LENGTH - Icmp4Header::LENGTH;
+fn message<F: Icmp>(from: F::Address, to: F::Address, fault: Fault, about: &[u8]) -> Option<Vec<u8>> {
+    let icmp = F::message(fault);
+    let total = F::Header::parse(about)?.0.packet_length();
+    let room = F::MESSAGE_MAX - F::HEADER_LENGTH - size_of_val(&icmp);
     let quoted = about.get(..about.len().min(total).min(room))?;
-    let mut icmp = match fault.code() {
-        unreachable::FRAGMENTATION_NEEDED => Icmp4Header::fragmentation_needed(fault.mtu()),
-        code => Icmp4Header::new(fault.kind(), code),
-    };
-    icmp.checksum = checksum::of(icmp.as_bytes()).add_bytes(quoted).checksum().into();
-    let mut ip = Ip4Header::new(from, to, IpProtocol::ICMP4, TTL, Icmp4Header::LENGTH + quoted.len())?;
-    ip.dscp_ecn = INTERNETWORK_CONTROL;
-    ip.fill_checksum(&[]);
-    Some([ip.as_bytes(), icmp.as_bytes(), quoted].concat())
+    let ip = F::header(from, to, HOP_LIMIT, size_of_val(&icmp) + quoted.len())?;
+    Some(family::message::<F>(ip, icmp, (from, to), quoted, F::mark_error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiver_wire::{Icmp6Type, Ip4Header, Ip6Header, V4, V6, checksum, icmp6};
+    use zerocopy::IntoBytes;
 
     #[test]
     fn the_rate_is_kept_and_bursts_end() {
@@ -190,21 +187,54 @@ mod tests {
         let mut packet = [0x11; 40];
         packet[0] = 0x45;
         packet[6..8].fill(0);
-        assert_eq!(silence(Flags::NONE, &packet), None);
-        assert_eq!(silence(Flags::LINK_GROUP, &packet), Some(Next::NobodyToTell));
+        assert_eq!(silence::<V4>(Flags::NONE, &packet, Fault::NETWORK), None);
+        assert_eq!(silence::<V4>(Flags::LINK_GROUP, &packet, Fault::NETWORK), Some(Next::NobodyToTell));
+    }
+
+    #[test]
+    fn of_ip6_some_faults_are_told_about_groups_too() {
+        let to = |to: &str, next: u8, data: &[u8]| {
+            let (a, b) = ("2001:db8::1".parse().expect("one"), to.parse().expect("one"));
+            let header = Ip6Header::new(a, b, quiver_wire::IpProtocol(next), 64, data.len()).expect("short");
+            [header.as_bytes(), data].concat()
+        };
+        let (host, group) = (to("2001:db8::2", 17, &[0; 8]), to("ff0e::1", 17, &[0; 8]));
+        let silent = |packet: &[u8], fault| silence::<V6>(Flags::LINK_GROUP, packet, fault);
+        assert_eq!(silence::<V6>(Flags::NONE, &host, Fault::NETWORK), None);
+        assert_eq!(silence::<V6>(Flags::NONE, &group, Fault::NETWORK), Some(Next::NobodyToTell));
+        assert_eq!(silent(&host, Fault::NETWORK), Some(Next::NobodyToTell));
+        assert_eq!((silent(&group, Fault::too_big(1280)), silent(&group, Fault::parameter(2, 40))), (None, None));
+        assert_eq!(silent(&group, Fault::parameter(0, 40)), Some(Next::NobodyToTell));
+        // Errors and redirects are never answered, nor what hides behind headers that do not end.
+        for kind in [1, 4, 127, 137] {
+            assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 58, &[kind; 8]), Fault::HOST), Some(Next::AboutError));
+        }
+        assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 60, &[58; 8]), Fault::HOST), Some(Next::NobodyToTell));
+        assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 58, &[128; 8]), Fault::HOST), None);
     }
 
     #[test]
     fn a_message_quotes_what_fits_and_adds_up() {
         let mut about = [0x45; 1500];
         about[2..4].copy_from_slice(&1500u16.to_be_bytes());
-        let bytes = message([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Fault::fragmentation_needed(1400), &about);
-        let bytes = bytes.expect("fits");
+        let ends = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let bytes = message::<V4>(ends.0, ends.1, Fault::too_big(1400), &about).expect("fits");
         let (ip, rest) = Ip4Header::parse(&bytes).expect("a header");
         assert!(ip.checksum_is_right(&[]) && checksum::of(rest).is_right());
         assert_eq!((bytes.len(), &rest[..2], &rest[6..8]), (576, &[3, 4][..], &1400u16.to_be_bytes()[..]));
         about[2..4].copy_from_slice(&40u16.to_be_bytes());
-        let bytes = message([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Fault::PORT, &about[..64]).expect("fits");
+        let bytes = message::<V4>(ends.0, ends.1, Fault::PORT, &about[..64]).expect("fits");
         assert_eq!(bytes.len(), 28 + 40, "padding is not quoted");
+    }
+
+    #[test]
+    fn of_ip6_it_quotes_more_and_covers_its_pseudo_header() {
+        let ends = ("2001:db8::1".parse().expect("one"), "2001:db8::2".parse().expect("one"));
+        let header = Ip6Header::new(ends.1, ends.0, quiver_wire::IpProtocol::UDP, 64, 1460).expect("short");
+        let about = [header.as_bytes(), &[7; 1460]].concat();
+        let bytes = message::<V6>(ends.0, ends.1, Fault::too_big(1400), &about).expect("fits");
+        let (_, rest) = Ip6Header::parse(&bytes).expect("a header");
+        assert!(icmp6::pseudo_header(ends.0, ends.1, rest.len()).add_bytes(rest).is_right());
+        assert_eq!((bytes.len(), rest[0], &rest[4..8]), (1280, Icmp6Type::PACKET_TOO_BIG.0, &1400u32.to_be_bytes()[..]));
     }
 }

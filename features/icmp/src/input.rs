@@ -1,30 +1,39 @@
-//! `icmp4-input`: ICMP messages for us. Echo requests are answered in place; answers, and errors about requests of ours,
-//! go to whoever sent the requests on the control thread.
+//! `icmp4-input`, `icmp6-input`: ICMP messages for us. Echo requests are answered in place; answers, and errors about
+//! requests of ours, go to whoever sent the requests on the control thread; what is about neighbours goes to `nd-input`.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Flags, Frame, Node, arcs};
-use quiver_wire::icmp4::Icmp4Type;
-use quiver_wire::{Header, Icmp4Header, Ip4Header, IpProtocol, Sum, checksum};
+use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_interface::InterfaceId;
+use quiver_ip::Ingress;
+use quiver_wire::{Header, IcmpHeader, IpHeader, Sum, checksum};
+
+use crate::family::Icmp;
 
 arcs! {
-    /// Where packets go from `icmp4-input`.
-    pub enum Next {
-        Reply => node "ip4-lookup",
+    /// Where packets go from here.
+    pub enum Next of F: Icmp {
+        Reply => node (F::NAMES.lookup),
         Heard => done "heard",
         TooShort => drop "too-short",
         BadChecksum => drop "bad-checksum",
         Unsupported => drop "unsupported-type",
         QueueFull => drop "control-queue-full",
+        Neighbor => node "nd-input",
     }
+}
+
+/// The arcs of a family, which may not have the last one.
+pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
+    Next::arcs::<F>().split_at(F::INPUT_ARCS).0
 }
 
 /// What was heard of an echo request of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// Who says it.
-    pub from: Ipv4Addr,
+    pub from: IpAddr,
     /// Whose request.
     pub identifier: u16,
     /// Which.
@@ -35,17 +44,30 @@ pub struct Heard {
     pub length: usize,
     /// The engine's clock when it came, in nanoseconds.
     pub time: u64,
-    /// Type and code of an error; none for the echo.
-    pub error: Option<(u8, u8)>,
+    /// What an error says; none for the echo.
+    pub error: Option<HeardError>,
+}
+
+/// What an error says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeardError {
+    /// Its type.
+    pub kind: u8,
+    /// Its code.
+    pub code: u8,
+    /// Both in words.
+    pub words: &'static str,
 }
 
 /// The node.
-pub struct Icmp4Input {
+pub struct IcmpInput<F: Icmp> {
+    /// The interfaces' addresses, of which one answers for groups.
+    pub ingress: Snapshot<Ingress<F>>,
     /// To the control thread.
     pub heard: Outbox<Heard>,
 }
 
-impl Node for Icmp4Input {
+impl<F: Icmp> Node for IcmpInput<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
             frame.next[i] = self.look(cx, frame, i).into();
@@ -53,38 +75,43 @@ impl Node for Icmp4Input {
     }
 }
 
-impl Icmp4Input {
+impl<F: Icmp> IcmpInput<F> {
     /// Where a packet goes.
     fn look(&self, cx: &mut Context, frame: &mut Frame, i: usize) -> Next {
         let bytes = frame.bytes(cx.pool, i);
-        let Some((ip, rest)) = Ip4Header::parse(bytes) else { return Next::TooShort };
-        let at = ip.header_length();
-        let Some((icmp, quoted)) = Icmp4Header::parse_at(rest, at.saturating_sub(Ip4Header::LENGTH)) else {
-            return Next::TooShort;
-        };
-        if !is_right(frame.segments(cx.pool, i), at) {
+        let Some(((ip, _), payload)) = F::Header::parse(bytes).zip(F::payload(bytes)) else { return Next::TooShort };
+        let (from, to, at, ttl) = (ip.source(), ip.destination(), payload.offset, ip.hop_limit());
+        let Some((icmp, quoted)) = IcmpHeader::<u8>::parse_at(bytes, at) else { return Next::TooShort };
+        let length = (frame.length[i] as usize).saturating_sub(at);
+        if !is_right(F::sum(from, to, length), frame.segments(cx.pool, i), at) {
             return Next::BadChecksum;
         }
-        let length = (frame.length[i] as usize).saturating_sub(at);
         let base = Heard {
-            from: ip.source(),
+            from: from.into(),
             identifier: icmp.identifier.get(),
             sequence: icmp.sequence.get(),
-            ttl: ip.ttl,
+            ttl,
             length,
             time: cx.now,
             error: None,
         };
         let heard = match icmp.kind {
-            Icmp4Type::ECHO_REQUEST => {
-                let answered = answer(frame.bytes_mut(cx.pool, i), at);
+            kind if kind == F::ECHO_REQUEST => {
+                let own = match F::is_group(to) {
+                    true => self.ingress.read(cx.guard).source_for(InterfaceId(frame.rx[i]), from),
+                    false => Some(to),
+                };
+                let answered = own.and_then(|own| answer::<F>(frame.bytes_mut(cx.pool, i), at, (to, own)));
                 frame.set_flag(i, Flags::LOCAL);
+                frame.clear_flag(i, Flags::LINK_GROUP);
                 return if answered.is_some() { Next::Reply } else { Next::TooShort };
             }
-            Icmp4Type::ECHO_REPLY => base,
-            kind if kind.is_error() => match our_request(quoted) {
+            kind if kind == F::ECHO_REPLY => base,
+            kind if F::is_about_neighbors(kind) => return Next::Neighbor,
+            kind if F::is_error(kind) => match our_request::<F>(quoted) {
                 Some((identifier, sequence)) => {
-                    Heard { identifier, sequence, error: Some((kind.0, icmp.code)), ..base }
+                    let error = HeardError { kind, code: icmp.code, words: F::words(kind, icmp.code) };
+                    Heard { identifier, sequence, error: Some(error), ..base }
                 }
                 None => return Next::Unsupported,
             },
@@ -95,8 +122,7 @@ impl Icmp4Input {
 }
 
 /// Whether the checksum over all bytes behind the IP header is right.
-fn is_right<'p>(segments: impl Iterator<Item = &'p [u8]>, skip: usize) -> bool {
-    let (mut sum, mut skip) = (Sum::default(), skip);
+fn is_right<'p>(mut sum: Sum, segments: impl Iterator<Item = &'p [u8]>, mut skip: usize) -> bool {
     for segment in segments {
         let (skipped, rest) = segment.split_at(skip.min(segment.len()));
         skip -= skipped.len();
@@ -105,26 +131,27 @@ fn is_right<'p>(segments: impl Iterator<Item = &'p [u8]>, skip: usize) -> bool {
     sum.is_right()
 }
 
-/// Makes an echo request its own answer (RFC 1122, 3.2.2.6): addresses swapped, a new TTL, the type changed.
-fn answer(bytes: &mut [u8], at: usize) -> Option<()> {
-    const TTL: u8 = 64;
-    let (header, rest) = Ip4Header::parse_mut(bytes)?;
-    std::mem::swap(&mut header.source, &mut header.destination);
-    header.ttl = TTL;
-    let options = rest.get(..at.checked_sub(Ip4Header::LENGTH)?)?;
-    header.fill_checksum(options);
-    let (icmp, _) = Icmp4Header::parse_at_mut(rest, at.checked_sub(Ip4Header::LENGTH)?)?;
-    let word = |kind: Icmp4Type, code: u8| u16::from_be_bytes([kind.0, code]);
-    let (old, new) = (word(icmp.kind, icmp.code), word(Icmp4Type::ECHO_REPLY, icmp.code));
-    icmp.kind = Icmp4Type::ECHO_REPLY;
-    icmp.checksum = checksum::update16(icmp.checksum.get(), old, new).into();
+/// Makes an echo request its own answer (RFC 1122, 3.2.2.6; RFC 4443, 4.2): addresses swapped, hops anew, the type changed.
+/// It was sent `to` an address for which the `own` one answers.
+fn answer<F: Icmp>(bytes: &mut [u8], at: usize, (to, own): (F::Address, F::Address)) -> Option<()> {
+    let (from, _) = F::Header::parse(bytes)?;
+    let from = from.source();
+    F::turn(bytes, own)?;
+    let (icmp, _) = IcmpHeader::<u8>::parse_at_mut(bytes, at)?;
+    let word = |kind: u8| u16::from_be_bytes([kind, icmp.code]);
+    let (old, new) = (word(icmp.kind), word(F::ECHO_REPLY));
+    let sum = checksum::update16(icmp.checksum.get(), old, new);
+    // The sum of the pseudo header is the same, unless another address answers.
+    let (old, new) = (F::sum(from, to, 0).folded(), F::sum(from, own, 0).folded());
+    icmp.kind = F::ECHO_REPLY;
+    icmp.checksum = checksum::update16(sum, old, new).into();
     Some(())
 }
 
 /// Identifier and sequence of the echo request that an error quotes.
-fn our_request(quoted: &[u8]) -> Option<(u16, u16)> {
-    let (ip, rest) = Ip4Header::parse(quoted)?;
-    let (icmp, _) = Icmp4Header::parse_at(rest, ip.header_length().checked_sub(Ip4Header::LENGTH)?)?;
-    let request = ip.protocol == IpProtocol::ICMP4 && icmp.kind == Icmp4Type::ECHO_REQUEST;
+fn our_request<F: Icmp>(quoted: &[u8]) -> Option<(u16, u16)> {
+    let payload = F::payload(quoted)?;
+    let (icmp, _) = IcmpHeader::<u8>::parse_at(quoted, payload.offset)?;
+    let request = payload.protocol == F::ICMP && icmp.kind == F::ECHO_REQUEST;
     request.then(|| (icmp.identifier.get(), icmp.sequence.get()))
 }

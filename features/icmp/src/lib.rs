@@ -1,31 +1,47 @@
-//! ICMP for IPv4: answers to echo requests, errors, and `ping`.
+//! ICMP for IPv4 and IPv6: answers to echo requests, errors, and `ping`.
 //!
-//! - [`input`]: the node `icmp4-input`; [`error`]: the node `icmp4-error`.
+//! - [`input`]: the nodes `icmp4-input` and `icmp6-input`; [`error`]: `icmp4-error` and `icmp6-error`.
+//! - [`family`]: what differs between the two.
 //! - [`ping`]: echo requests of our own, and the command.
 #![forbid(unsafe_code)]
 
 pub mod error;
+pub mod family;
 pub mod input;
 pub mod ping;
 
 use quiver_control::Control;
+use quiver_engine::channel::Outbox;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
-use quiver_ip::Ip4;
+use quiver_ip::Ip;
 use quiver_ip::node::describe;
+use quiver_wire::{V4, V6};
+
+use error::IcmpError;
+use family::Icmp;
+use input::{Heard, IcmpInput};
 
 /// Registers the nodes and the command. The room of IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let ingress = control.room::<Ip4>().ingress();
-    let heard = {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let (outbox, heard) = quiver_engine::channel::channel(ping::HEARD_MAX, dataplane.bell());
-        let graph = dataplane.blueprint();
-        let error = move |_| error::Icmp4Error::new(ingress.clone());
-        graph.node(NodeSpec::new("icmp4-error", error::Next::ARCS, error).describe(describe))?;
-        let input = move |_| input::Icmp4Input { heard: outbox.clone() };
-        graph.node(NodeSpec::new("icmp4-input", input::Next::ARCS, input).describe(describe))?;
-        heard
+    let (outbox, heard) = {
+        let dataplane = control.room::<Dataplane>();
+        quiver_engine::channel::channel(ping::HEARD_MAX, dataplane.bell())
     };
+    register_family::<V4>(control, &outbox)?;
+    register_family::<V6>(control, &outbox)?;
     ping::register(control, heard);
+    Ok(())
+}
+
+fn register_family<F: Icmp>(control: &Control, outbox: &Outbox<Heard>) -> Result<(), DataplaneError> {
+    let ingress = control.room::<Ip<F>>().ingress();
+    let mut dataplane = control.room_mut::<Dataplane>();
+    let graph = dataplane.blueprint();
+    let of_error = ingress.clone();
+    let error = move |_| IcmpError::<F>::new(of_error.clone());
+    graph.node(NodeSpec::new(F::NAMES.error, error::arcs_of::<F>(), error).describe(describe::<F>))?;
+    let outbox = outbox.clone();
+    let input = move |_| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.clone() };
+    graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,27 +11,24 @@ use quiver_control::{Control, Signal, Time};
 use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Injected};
 use quiver_interface::{Events, InterfaceId, Interfaces, LOCAL};
-use quiver_ip::Ip4;
+use quiver_ip::Ip;
 use quiver_ip::fib::{TableId, hop};
-use quiver_wire::icmp4::Icmp4Type;
-use quiver_wire::{Header, Icmp4Header, Ip4Header, IpProtocol, checksum};
+use quiver_wire::{IcmpHeader, V4, V6};
 use serde_json::json;
-use zerocopy::IntoBytes;
 
-use crate::input::Heard;
+use crate::family::{self, Icmp};
+use crate::input::{Heard, HeardError};
 
 mod api;
 
 /// Messages for control that may wait.
 pub(crate) const HEARD_MAX: usize = 64;
 /// As far as packets can go, and as VPP has it; RFC 1122, 3.2.1.7, says no more than that it is to be enough.
-const TTL: u8 = 255;
+const HOP_LIMIT: u8 = 255;
 /// Requests of one burst at most.
 const BURST_MAX: u32 = 1024;
 /// Bytes behind the header if nothing else is said.
 const SIZE: u32 = 60;
-/// The largest request whose packet is an IPv4 packet.
-const SIZE_MAX: u32 = 65_535 - 28;
 
 /// What a ping has yet to look at.
 type Queue = Rc<RefCell<VecDeque<Heard>>>;
@@ -51,10 +47,18 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     control.insert_room(pings.clone());
     control.spawn("ping", Events::listen(control.clone(), move |_| pings.hear(&heard)));
     api::register(control);
-    let grammar = "ping <address:ip4> {repeat <repeat:u32> | size <size:u32> | interval <interval> \
-        | source <interface> | table-id <table:u32> | burst <burst:u32>}";
+    register_family::<V4>(control);
+    register_family::<V6>(control);
+}
+
+fn register_family<F: Icmp>(control: &Control) {
+    let grammar = format!(
+        "ping <address:{}> {{repeat <repeat:u32> | size <size:u32> | interval <interval> \
+         | source <interface> | table-id <table:u32> | burst <burst:u32>}}",
+        F::NAME
+    );
     control.commands().add(
-        Command::waiting(grammar, "Send echo requests, and show their answers.", ping)
+        Command::waiting(grammar, "Send echo requests, and show their answers.", ping::<F>)
             .argument("address", "who is to answer")
             .argument("repeat", "how many requests, 5 if nothing is said")
             .argument("size", "bytes behind the ICMP header, 60 if nothing is said")
@@ -108,9 +112,9 @@ impl Drop for Session {
 }
 
 /// What is sent, and from where.
-struct Request {
-    from: Ipv4Addr,
-    to: Ipv4Addr,
+struct Request<F: Icmp> {
+    from: F::Address,
+    to: F::Address,
     /// The interface whose table is asked.
     rx: InterfaceId,
     size: usize,
@@ -130,8 +134,8 @@ struct Outcome {
     received: u32,
 }
 
-async fn ping(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
-    let request = request(&control, &given)?;
+async fn ping<F: Icmp>(control: Control, given: Matches, output: Output) -> Result<Reply, CommandError> {
+    let request = request::<F>(&control, &given)?;
     let course = Course {
         repeat: given.find("repeat")?.unwrap_or(5),
         burst: given.find("burst")?.unwrap_or(1),
@@ -148,9 +152,9 @@ async fn ping(control: Control, given: Matches, output: Output) -> Result<Reply,
 }
 
 /// Sends requests as long as somebody wants them, and waits for answers, of which `tell` hears as they come.
-async fn run(
+async fn run<F: Icmp>(
     control: &Control,
-    request: &Request,
+    request: &Request<F>,
     course: &Course,
     wanted: impl Fn() -> bool,
     tell: impl AsyncFn(Reply),
@@ -192,11 +196,11 @@ async fn run(
     outcome
 }
 
-fn request(control: &Control, given: &Matches) -> Result<Request, CommandError> {
-    let to: Ipv4Addr = given.get("address")?;
+fn request<F: Icmp>(control: &Control, given: &Matches) -> Result<Request<F>, CommandError> {
+    let to: F::Address = given.get("address")?;
     let size = given.find::<u32>("size")?.unwrap_or(SIZE);
-    if size > SIZE_MAX {
-        return Err(CommandError::new(format!("at most {SIZE_MAX} bytes fit")).at(given.place("size")));
+    if size > F::ECHO_MAX {
+        return Err(CommandError::new(format!("at most {} bytes fit", F::ECHO_MAX)).at(given.place("size")));
     }
     let source = given.find::<String>("interface")?;
     let source = source.map(|name| control.room::<Interfaces>().id_of(&name)).transpose()?;
@@ -206,16 +210,16 @@ fn request(control: &Control, given: &Matches) -> Result<Request, CommandError> 
 }
 
 /// Finds out from where a request can be sent. The error says which argument stands in the way, and why.
-fn prepare(
+fn prepare<F: Icmp>(
     control: &Control,
-    to: Ipv4Addr,
+    to: F::Address,
     source: Option<InterfaceId>,
     table: Option<TableId>,
     size: usize,
-) -> Result<Request, (&'static str, String)> {
-    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip4>());
+) -> Result<Request<F>, (&'static str, String)> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     let table = table.or(source.map(|id| ip.table_of(id))).unwrap_or(TableId::DEFAULT);
-    let no_table = || ("table", format!("there is no IP table {table}; `show ip table` lists them"));
+    let no_table = || ("table", format!("there is no IP table {table}; `show {} table` lists them", F::NAMES.command));
     let found = ip.fib.table(table).ok_or_else(no_table)?;
     // The interface that leads there, unless one is named.
     let no_route = || ("address", format!("no route leads to {to}"));
@@ -241,18 +245,15 @@ fn prepare(
     Ok(Request { from, to, rx, size })
 }
 
-fn send(control: &Control, request: &Request, identifier: u16, sequence: u16) {
+fn send<F: Icmp>(control: &Control, request: &Request<F>, identifier: u16, sequence: u16) {
     let data: Vec<u8> = (0..request.size).map(|i| i as u8).collect();
-    let mut icmp = Icmp4Header::new(Icmp4Type::ECHO_REQUEST, 0);
+    let mut icmp = IcmpHeader::new(F::ECHO_REQUEST, 0);
     (icmp.identifier, icmp.sequence) = (identifier.into(), sequence.into());
-    icmp.checksum = checksum::of(icmp.as_bytes()).add_bytes(&data).checksum().into();
-    let length = Icmp4Header::LENGTH + data.len();
-    let Some(mut ip) = Ip4Header::new(request.from, request.to, IpProtocol::ICMP4, TTL, length) else { return };
-    ip.identification = sequence.into();
-    ip.fill_checksum(&[]);
-    let bytes = [ip.as_bytes(), icmp.as_bytes(), &data].concat();
+    let ends = (request.from, request.to);
+    let Some(ip) = F::header(ends.0, ends.1, HOP_LIMIT, size_of_val(&icmp) + data.len()) else { return };
+    let bytes = family::message::<F>(ip, icmp, ends, &data, |ip| F::complete(ip, sequence));
     let dataplane = control.room::<Dataplane>();
-    if let Ok(lookup) = dataplane.graph().find("ip4-lookup") {
+    if let Ok(lookup) = dataplane.graph().find(F::NAMES.lookup) {
         dataplane.inject(0, lookup, Injected { bytes, rx: request.rx.0, tx: 0, hop: 0 });
     }
 }
@@ -260,20 +261,12 @@ fn send(control: &Control, request: &Request, identifier: u16, sequence: u16) {
 fn line(heard: &Heard, started: Time) -> Reply {
     let time_ms = Time(heard.time).since(started).as_secs_f64() * 1000.0;
     let Heard { from, sequence, ttl, length, .. } = heard;
-    let Some((kind, code)) = heard.error else {
+    let Some(HeardError { kind, code, words }) = heard.error else {
         let text = format!("{length} bytes from {from}: icmp_seq={sequence} ttl={ttl} time={time_ms:.4} ms");
         let json =
             json!({"from": from.to_string(), "bytes": length, "sequence": sequence, "ttl": ttl, "time-ms": time_ms});
         return Reply::new(text, json);
     };
-    let what = match (Icmp4Type(kind), code) {
-        (Icmp4Type::TIME_EXCEEDED, _) => "time exceeded",
-        (Icmp4Type::UNREACHABLE, 0) => "network unreachable",
-        (Icmp4Type::UNREACHABLE, 1) => "host unreachable",
-        (Icmp4Type::UNREACHABLE, 4) => "fragmentation needed",
-        (Icmp4Type::UNREACHABLE, 13) => "prohibited",
-        _ => "refused",
-    };
-    let text = format!("from {from}: icmp_seq={sequence} {what}");
+    let text = format!("from {from}: icmp_seq={sequence} {words}");
     Reply::new(text, json!({"from": from.to_string(), "sequence": sequence, "error": {"type": kind, "code": code}}))
 }

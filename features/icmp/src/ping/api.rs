@@ -7,8 +7,10 @@ use quiver_compat::types::Address;
 use quiver_compat::{Message, Refusal, Retval, Subscribers};
 use quiver_control::Control;
 use quiver_control::object::Interval;
+use quiver_wire::{V4, V6};
 
 use super::{Course, SIZE, prepare, run};
+use crate::family::Icmp;
 
 pub(super) fn register(control: &Control) {
     quiver_compat::add(control, "ping", (0, 1, 0), add_messages);
@@ -36,23 +38,33 @@ struct PingFinishedEvent {
 fn add_messages(file: &mut Adding<'_>) {
     let event = file.event();
     file.call(move |call, wanted: WantPingFinishedEvents| {
-        let IpAddr::V4(address) = wanted.address.get() else {
-            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "address: there is no IPv6 yet"));
-        };
-        let wrong = || Refusal::new(Retval::INVALID_VALUE, "interval: give 0.001 to 3600 seconds");
-        let interval = Interval::seconds(wanted.interval).ok_or_else(wrong)?.0;
-        let request = prepare(&call.control, address, None, None, SIZE as usize);
-        let request = request.map_err(|(_, what)| Refusal::new(Retval::INVALID_VALUE, format!("address: {what}")))?;
-        let course = Course { repeat: wanted.repeat, burst: 1, interval };
         let client = Subscribers::new(event);
         client.set(&call.client, 0, true);
-        let control = call.control.clone();
-        call.control.spawn("ping of a client", async move {
-            let outcome = run(&control, &request, &course, || !client.is_empty(), async |_| {}).await;
-            client.tell(&PingFinishedEvent { request_count: outcome.sent, reply_count: outcome.received });
-        });
-        Ok(())
+        match wanted.address.get() {
+            IpAddr::V4(to) => begin::<V4>(&call.control, to, &wanted, client),
+            IpAddr::V6(to) => begin::<V6>(&call.control, to, &wanted, client),
+        }
     });
+}
+
+/// Begins to ask `to` for its echo.
+fn begin<F: Icmp>(
+    control: &Control,
+    to: F::Address,
+    wanted: &WantPingFinishedEvents,
+    client: Subscribers<PingFinishedEvent>,
+) -> Result<(), Refusal> {
+    let wrong = || Refusal::new(Retval::INVALID_VALUE, "interval: give 0.001 to 3600 seconds");
+    let interval = Interval::seconds(wanted.interval).ok_or_else(wrong)?.0;
+    let request = prepare::<F>(control, to, None, None, SIZE as usize);
+    let request = request.map_err(|(_, what)| Refusal::new(Retval::INVALID_VALUE, format!("address: {what}")))?;
+    let course = Course { repeat: wanted.repeat, burst: 1, interval };
+    let of = control.clone();
+    control.spawn("ping of a client", async move {
+        let outcome = run(&of, &request, &course, || !client.is_empty(), async |_| {}).await;
+        client.tell(&PingFinishedEvent { request_count: outcome.sent, reply_count: outcome.received });
+    });
+    Ok(())
 }
 
 #[cfg(test)]

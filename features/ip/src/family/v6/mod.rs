@@ -133,7 +133,9 @@ impl Family for V6 {
     fn payload(packet: &[u8]) -> Option<Payload> {
         let (header, rest) = Ip6Header::parse(packet)?;
         let found = upper(header.next_header, rest)?;
-        let fragment = found.fragment.map(|fragment| fragment.offset);
+        // RFC 6946: the only fragment of a packet is the whole packet.
+        let part = found.fragment.filter(|fragment| fragment.more || fragment.offset > 0);
+        let fragment = part.map(|part| part.offset);
         let offset = Ip6Header::LENGTH + found.offset;
         Some(Payload { protocol: found.protocol, offset, pointer: found.pointer, fragment })
     }
