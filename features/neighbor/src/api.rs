@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use quiver_compat::api::{Adding, MessageId};
@@ -11,31 +11,62 @@ use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire, flags};
 use quiver_control::Control;
 use quiver_interface::api::name;
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
-use quiver_ip::Ip4;
-use quiver_wire::{MacAddress, UnicastMac};
+use quiver_ip::Ip;
+use quiver_wire::{MacAddress, UnicastMac, V4, V6};
 
 use crate::objects::NeighborObject;
+use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
 use crate::table::{AGE, Neighbors, State};
 
+/// Calls a function for the family that a message speaks of.
+macro_rules! by_family {
+    ($is_ip6:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $is_ip6 {
+            false => $function::<V4>($($argument),*),
+            true => $function::<V6>($($argument),*),
+        }
+    };
+}
+
 pub(crate) fn register(control: &Control) {
-    control.insert_room(Replacing::default());
+    control.insert_room(Replacing::<V4>(None));
+    control.insert_room(Replacing::<V6>(None));
     let listeners = quiver_compat::add(control, "ip_neighbor", (1, 0, 1), |file| {
-        file.request(ip_neighbor_add_del);
-        file.dump(ip_neighbor_dump);
-        file.request(ip_neighbor_flush);
+        file.request(|control, request: IpNeighborAddDel| {
+            by_family!(request.neighbor.ip_address.is_ip6(), add_del(control, &request))
+        });
+        file.dump(|control, request: IpNeighborDump| {
+            by_family!(request.af == AddressFamily::Ip6, dump(control, request.sw_if_index))
+        });
+        file.request(|control, request: IpNeighborFlush| {
+            if request.sw_if_index.0 != NONE {
+                name(control, request.sw_if_index)?;
+            }
+            by_family!(request.af == AddressFamily::Ip6, flush(control, request.sw_if_index))
+        });
         file.request(ip_neighbor_config);
         file.request(ip_neighbor_config_get);
-        file.request(ip_neighbor_replace_begin);
-        file.request(ip_neighbor_replace_end);
+        file.request(|control, _: IpNeighborReplaceBegin| {
+            replace_begin::<V4>(control);
+            replace_begin::<V6>(control);
+            Ok(())
+        });
+        file.request(|control, _: IpNeighborReplaceEnd| {
+            replace_end::<V4>(control)?;
+            replace_end::<V6>(control)
+        });
         add_events(file)
     });
-    control.room_mut::<Neighbors>().listeners = listeners;
+    control.room_mut::<Neighbors<V4>>().listeners = listeners.clone();
+    control.room_mut::<Neighbors<V6>>().listeners = listeners;
 }
 
 /// Neighbours that have a mark, while a client says which ones shall be there.
-#[derive(Default)]
-struct Replacing(Option<HashSet<Wanted>>);
+struct Replacing<F: Protocol>(Option<HashSet<Wanted<F>>>);
+
+/// A neighbour of either family, as clients are told of it.
+type Told = (InterfaceId, IpAddr);
 
 flags! {
     /// What is to be known of a neighbour.
@@ -59,7 +90,7 @@ pub(crate) struct IpNeighbor {
 }
 
 impl IpNeighbor {
-    fn of((interface, address): Wanted, mac: MacAddress, state: State) -> IpNeighbor {
+    fn of((interface, address): Told, mac: MacAddress, state: State) -> IpNeighbor {
         let flags = if state == State::Static { IpNeighborFlags::STATIC } else { IpNeighborFlags::NONE };
         IpNeighbor { sw_if_index: interface.into(), flags, mac_address: mac, ip_address: address.into() }
     }
@@ -80,13 +111,13 @@ struct IpNeighborAddDelReply {
     stats_index: u32,
 }
 
-fn ip_neighbor_add_del(control: &Control, request: IpNeighborAddDel) -> Result<IpNeighborAddDelReply, Refusal> {
+fn add_del<F: Protocol>(control: &Control, request: &IpNeighborAddDel) -> Result<IpNeighborAddDelReply, Refusal> {
     let IpNeighbor { sw_if_index, flags, mac_address, ip_address } = request.neighbor;
     let interface = name(control, sw_if_index)?;
-    let address = ip_address.v4()?;
+    let address = ip_address.in_family::<F>()?;
     let wanted = (control.room::<Interfaces>().id_of(&interface.0)?, address);
     if !request.is_add {
-        remove(control, &interface, wanted)?;
+        remove::<F>(control, &interface, wanted)?;
         return Ok(IpNeighborAddDelReply { stats_index: NONE });
     }
     if flags.has(IpNeighborFlags::NO_FIB_ENTRY) {
@@ -94,31 +125,31 @@ fn ip_neighbor_add_del(control: &Control, request: IpNeighborAddDel) -> Result<I
     }
     let wrong = |error| Refusal::new(Retval::INVALID_VALUE, format!("neighbor.mac_address: {error}"));
     let mac = UnicastMac::new(mac_address).map_err(wrong)?;
-    if let Some(marked) = &mut control.room_mut::<Replacing>().0 {
+    if let Some(marked) = &mut control.room_mut::<Replacing<F>>().0 {
         marked.remove(&wanted);
     }
     match flags.has(IpNeighborFlags::STATIC) {
-        true => control.put(NeighborObject { interface, address, mac })?,
-        false if control.objects().get::<NeighborObject>(&(interface.clone(), address)).is_some() => {
+        true => control.put(NeighborObject::<F> { interface, address, mac })?,
+        false if control.objects().get::<NeighborObject<F>>(&(interface.clone(), address)).is_some() => {
             let what = format!("neighbor: {address} on {interface} is static; delete it first");
             return Err(Refusal::new(Retval::ENTRY_ALREADY_EXISTS, what));
         }
         false => {
-            crate::objects::check(&NeighborObject { interface, address, mac })?;
-            control.room_mut::<Neighbors>().learn(control, wanted, mac.get(), State::Reachable);
+            crate::objects::check(&NeighborObject::<F> { interface, address, mac })?;
+            control.room_mut::<Neighbors<F>>().learn(control, wanted, mac.get(), State::Reachable);
         }
     }
-    let hop = control.room::<Ip4>().fib.adjacencies.find(wanted.0, Some(address));
+    let hop = control.room::<Ip<F>>().fib.adjacencies.find(wanted.0, Some(address));
     Ok(IpNeighborAddDelReply { stats_index: hop.unwrap_or(NONE) })
 }
 
 /// Forgets a neighbour, configured or not.
-fn remove(control: &Control, interface: &InterfaceName, wanted: Wanted) -> Result<(), Refusal> {
+fn remove<F: Protocol>(control: &Control, interface: &InterfaceName, wanted: Wanted<F>) -> Result<(), Refusal> {
     let key = (interface.clone(), wanted.1);
-    if control.objects().get::<NeighborObject>(&key).is_some() {
-        return Ok(control.delete::<NeighborObject>(&key)?);
+    if control.objects().get::<NeighborObject<F>>(&key).is_some() {
+        return Ok(control.delete::<NeighborObject<F>>(&key)?);
     }
-    let neighbors = &mut *control.room_mut::<Neighbors>();
+    let neighbors = &mut *control.room_mut::<Neighbors<F>>();
     if neighbors.get(wanted).is_none() {
         let what = format!("neighbor: {} is not known on {interface}", wanted.1);
         return Err(Refusal::new(Retval::NO_SUCH_ENTRY, what));
@@ -143,18 +174,19 @@ struct IpNeighborDetails {
     neighbor: IpNeighbor,
 }
 
-fn ip_neighbor_dump(control: &Control, request: IpNeighborDump) -> Vec<IpNeighborDetails> {
-    let (neighbors, now) = (control.room::<Neighbors>(), control.now());
-    let of = |(wanted, neighbor): (&Wanted, &crate::Neighbor)| {
+fn dump<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpNeighborDetails> {
+    let (neighbors, now) = (control.room::<Neighbors<F>>(), control.now());
+    let of = |((interface, address), neighbor): (&Wanted<F>, &crate::Neighbor)| {
         let age = now.since(neighbor.since).as_secs_f64();
-        Some(IpNeighborDetails { age, neighbor: IpNeighbor::of(*wanted, neighbor.mac?, neighbor.state) })
+        let told = (*interface, (*address).into());
+        Some(IpNeighborDetails { age, neighbor: IpNeighbor::of(told, neighbor.mac?, neighbor.state) })
     };
-    neighbors.iter().filter(|((id, _), _)| is_meant(request.af, request.sw_if_index, *id)).filter_map(of).collect()
+    neighbors.iter().filter(|((id, _), _)| is_meant(sw_if_index, *id)).filter_map(of).collect()
 }
 
-/// Whether a request about all neighbours of a family, or those on an interface, means those on this one.
-fn is_meant(af: AddressFamily, sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
-    af == AddressFamily::Ip4 && (sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0))
+/// Whether a request about the neighbours on an interface, or on all, means those on this one.
+fn is_meant(sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
+    sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0)
 }
 
 /// Forget the neighbours on an interface, or on all, configured ones, too.
@@ -165,20 +197,16 @@ struct IpNeighborFlush {
     sw_if_index: InterfaceIndex,
 }
 
-fn ip_neighbor_flush(control: &Control, request: IpNeighborFlush) -> Result<(), Refusal> {
-    if request.sw_if_index.0 != NONE {
-        name(control, request.sw_if_index)?;
-    }
-    let all: Vec<Wanted> = control.room::<Neighbors>().iter().map(|(wanted, _)| *wanted).collect();
-    let meant = all.into_iter().filter(|(id, _)| is_meant(request.af, request.sw_if_index, *id)).collect();
-    remove_all(control, meant)
+fn flush<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Result<(), Refusal> {
+    let all: Vec<Wanted<F>> = control.room::<Neighbors<F>>().iter().map(|(wanted, _)| *wanted).collect();
+    remove_all::<F>(control, all.into_iter().filter(|(id, _)| is_meant(sw_if_index, *id)).collect())
 }
 
-fn remove_all(control: &Control, all: Vec<Wanted>) -> Result<(), Refusal> {
+fn remove_all<F: Protocol>(control: &Control, all: Vec<Wanted<F>>) -> Result<(), Refusal> {
     for wanted in all {
         let interface = InterfaceName(control.room::<Interfaces>().name(wanted.0));
-        if control.room::<Neighbors>().get(wanted).is_some() {
-            remove(control, &interface, wanted)?;
+        if control.room::<Neighbors<F>>().get(wanted).is_some() {
+            remove::<F>(control, &interface, wanted)?;
         }
     }
     Ok(())
@@ -195,10 +223,7 @@ struct IpNeighborConfig {
 }
 
 fn ip_neighbor_config(_: &Control, request: IpNeighborConfig) -> Result<(), Refusal> {
-    let IpNeighborConfig { af, max_number, max_age, recycle } = request;
-    if af == AddressFamily::Ip6 {
-        return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "af: there is no IPv6 yet"));
-    }
+    let IpNeighborConfig { max_number, max_age, recycle, .. } = request;
     match (max_number, u64::from(max_age), recycle) {
         (NONE, age, false) if age == AGE.as_secs() => Ok(()),
         _ => Err(Refusal::unimplemented("the number of neighbours and their age cannot be set")),
@@ -223,11 +248,8 @@ struct IpNeighborConfigGetReply {
 }
 
 fn ip_neighbor_config_get(_: &Control, request: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply, Refusal> {
-    let (max_number, max_age) = match request.af {
-        AddressFamily::Ip4 => (NONE, AGE.as_secs() as u32),
-        AddressFamily::Ip6 => (0, 0),
-    };
-    Ok(IpNeighborConfigGetReply { af: request.af, max_number, max_age, recycle: false })
+    let max_age = AGE.as_secs() as u32;
+    Ok(IpNeighborConfigGetReply { af: request.af, max_number: NONE, max_age, recycle: false })
 }
 
 /// Mark all neighbours; those that are not added again until `ip_neighbor_replace_end` are forgotten then.
@@ -235,10 +257,9 @@ fn ip_neighbor_config_get(_: &Control, request: IpNeighborConfigGet) -> Result<I
 #[message(request)]
 struct IpNeighborReplaceBegin;
 
-fn ip_neighbor_replace_begin(control: &Control, _: IpNeighborReplaceBegin) -> Result<(), Refusal> {
-    let marked = control.room::<Neighbors>().iter().map(|(wanted, _)| *wanted).collect();
-    control.room_mut::<Replacing>().0 = Some(marked);
-    Ok(())
+fn replace_begin<F: Protocol>(control: &Control) {
+    let marked = control.room::<Neighbors<F>>().iter().map(|(wanted, _)| *wanted).collect();
+    control.room_mut::<Replacing<F>>().0 = Some(marked);
 }
 
 /// Forget the neighbours that have a mark.
@@ -246,9 +267,9 @@ fn ip_neighbor_replace_begin(control: &Control, _: IpNeighborReplaceBegin) -> Re
 #[message(request)]
 struct IpNeighborReplaceEnd;
 
-fn ip_neighbor_replace_end(control: &Control, _: IpNeighborReplaceEnd) -> Result<(), Refusal> {
-    let marked = control.room_mut::<Replacing>().0.take().unwrap_or_default();
-    remove_all(control, marked.into_iter().collect())
+fn replace_end<F: Protocol>(control: &Control) -> Result<(), Refusal> {
+    let marked = control.room_mut::<Replacing<F>>().0.take().unwrap_or_default();
+    remove_all::<F>(control, marked.into_iter().collect())
 }
 
 /// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
@@ -299,22 +320,16 @@ struct IpNeighborEventV2 {
 /// Of which neighbours a client wants to be told.
 #[derive(Clone, Copy, PartialEq)]
 struct Filter {
-    address: Option<Ipv4Addr>,
-    interface: u32,
+    address: Option<IpAddr>,
+    interface: InterfaceIndex,
 }
 
 impl Filter {
-    fn new(ip: Address, interface: InterfaceIndex) -> Result<Filter, Refusal> {
-        let address = match ip.get() {
-            any if any.is_unspecified() => None,
-            IpAddr::V4(address) => Some(address),
-            IpAddr::V6(_) => return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "ip: there is no IPv6 yet")),
-        };
-        Ok(Filter { address, interface: interface.0 })
+    fn new(ip: Address, interface: InterfaceIndex) -> Filter {
+        Filter { address: Some(ip.get()).filter(|address| !address.is_unspecified()), interface }
     }
-    fn passes(&self, (id, address): Wanted) -> bool {
-        self.address.is_none_or(|only| only == address)
-            && is_meant(AddressFamily::Ip4, InterfaceIndex(self.interface), id)
+    fn passes(&self, (id, address): Told) -> bool {
+        self.address.is_none_or(|only| only == address) && is_meant(self.interface, id)
     }
 }
 
@@ -338,7 +353,7 @@ impl<E: Message> Filtered<E> {
         all.push((filter, subscribers.clone()));
         subscribers
     }
-    fn tell(&self, wanted: Wanted, event: &E) {
+    fn tell(&self, wanted: Told, event: &E) {
         let all = self.by_filter.borrow();
         all.iter().filter(|(filter, _)| filter.passes(wanted)).for_each(|(_, subscribers)| subscribers.tell(event));
     }
@@ -352,13 +367,13 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// A neighbour has become known by this address.
-    pub fn added(&self, wanted: Wanted, mac: MacAddress, state: State) {
+    pub fn added(&self, wanted: Told, mac: MacAddress, state: State) {
         let neighbor = IpNeighbor::of(wanted, mac, state);
         self.known.tell(wanted, &IpNeighborEvent { neighbor });
         self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::ADDED, neighbor });
     }
     /// A neighbour of this address was forgotten.
-    pub fn removed(&self, wanted: Wanted, mac: MacAddress, state: State) {
+    pub fn removed(&self, wanted: Told, mac: MacAddress, state: State) {
         let neighbor = IpNeighbor::of(wanted, mac, state);
         self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::REMOVED, neighbor });
     }
@@ -369,12 +384,12 @@ fn add_events(file: &mut Adding<'_>) -> Option<Rc<Listeners>> {
     let listeners = Rc::new(Listeners { known, changed });
     let of = listeners.clone();
     file.call(move |call, request: WantIpNeighborEvents| {
-        of.known.of(Filter::new(request.ip, request.sw_if_index)?).set(&call.client, request.pid, request.enable);
+        of.known.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
         Ok(())
     });
     let of = listeners.clone();
     file.call(move |call, request: WantIpNeighborEventsV2| {
-        of.changed.of(Filter::new(request.ip, request.sw_if_index)?).set(&call.client, request.pid, request.enable);
+        of.changed.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
         Ok(())
     });
     Some(listeners)

@@ -1,10 +1,10 @@
-//! Neighbours: who is at which MAC address, by ARP (RFC 826, 5227) or by configuration.
+//! Neighbours: who is at which MAC address, by ARP (RFC 826, 5227), by Neighbour Discovery (RFC 4861) or by configuration.
 //!
-//! - [`input`]: `arp-input`, which tells control what it heard. [`resolve`]: `ip4-resolve`, where packets wait for a
-//!   neighbour's address.
+//! - [`protocol`]: what differs between the two. [`input`]: `arp-input` and `nd-input`, which tell control what they heard.
+//!   [`resolve`]: `ip4-resolve` and `ip6-resolve`, where packets wait for a neighbour's address.
 //! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
 //!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
-//! - [`counted`]: ARP packets by interface, for clients of the statistics.
+//! - [`counted`]: messages by interface, for clients of the statistics.
 //! - [`objects`]: configured neighbours; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod deadlines;
 pub mod input;
 mod keeper;
 pub mod objects;
+pub mod protocol;
 mod rate;
 pub mod resolve;
 pub mod table;
@@ -27,25 +28,37 @@ pub mod table;
 pub use announce::set_announcing;
 pub use keeper::{ask, claim, look};
 pub use objects::NeighborObject;
+pub use protocol::Protocol;
 pub use table::{Neighbor, Neighbors, State};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Seed};
-use quiver_ip::Ip4;
+use quiver_ip::Ip;
+use quiver_wire::{V4, V6};
 use std::rc::Rc;
 
-use counted::ArpCounters;
+use counted::NeighborCounters;
+use input::NeighborInput;
+use resolve::Resolve;
 
-/// ARP packets that may wait for control; more are lost, by name.
+/// Messages of a protocol that may wait for control; more are lost, by name.
 const MESSAGES: usize = 4096;
-/// The part of all buffers, by its inverse, in which packets may wait for neighbours.
+/// The part of all buffers, by its inverse, in which packets may wait for neighbours of a family.
 const BUFFERS_PART: usize = 4;
 
 /// Registers nodes, objects and commands. The rooms of interfaces and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let ingress = control.room::<Ip4>().ingress();
-    let adjacencies = control.room::<Ip4>().fib.adjacencies.snapshot();
+    register_family::<V4>(control)?;
+    register_family::<V6>(control)?;
+    command::register(control);
+    api::register(control);
+    Ok(())
+}
+
+fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError> {
+    let ingress = control.room::<Ip<F>>().ingress();
+    let adjacencies = control.room::<Ip<F>>().fib.adjacencies.snapshot();
     let mut dataplane = control.room_mut::<Dataplane>();
     let (outbox, heard) = channel(MESSAGES, dataplane.bell());
     let settings = *dataplane.settings();
@@ -54,26 +67,23 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     // Whatever waits can be told of, so nobody's word is lost among those of others.
     let (wants, wanted) = channel(waiting * settings.workers, dataplane.bell());
     let generations = dataplane.generations().clone();
-    let counters = Rc::new(ArpCounters::new(dataplane.statistics()));
+    let counters = Rc::new(NeighborCounters::<F>::new(dataplane.statistics()));
     let graph = dataplane.blueprint();
-    let of_arp = generations.clone();
+    let of_input = generations.clone();
     let received = counters.clone();
-    let input = move |seed: Seed| input::ArpInput {
+    let input = graph.node(protocol::node::<F>(move |seed: Seed| NeighborInput {
         ingress: ingress.clone(),
-        generations: of_arp.clone(),
+        generations: of_input.clone(),
         heard: outbox.clone(),
         counted: received.received(seed.worker),
-    };
-    let arp = graph.node(NodeSpec::new("arp-input", input::Next::ARCS, input).describe(input::describe))?;
-    let queue = move |_| resolve::Ip4Resolve::new(adjacencies.clone(), wants.clone(), generations.clone(), waiting);
-    let resolve = graph.node_of(NodeSpec::new("ip4-resolve", resolve::Next::ARCS, queue))?;
+    }))?;
+    let queue = move |_| Resolve::<F>::new(adjacencies.clone(), wants.clone(), generations.clone(), waiting);
+    let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
-    control.insert_room(Neighbors::new(resolve, arp));
-    control.objects().add(Kind::new(objects::apply).check(objects::check));
-    command::register(control);
-    api::register(control);
-    keeper::register(control, heard, wanted);
-    announce::register(control);
-    counted::register(control, counters);
+    control.insert_room(Neighbors::<F>::new(resolve, input));
+    control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
+    keeper::register::<F>(control, heard, wanted);
+    announce::register::<F>(control);
+    counted::register::<F>(control, counters);
     Ok(())
 }

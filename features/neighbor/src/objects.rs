@@ -1,49 +1,48 @@
 //! Configured neighbours.
 
-use std::net::Ipv4Addr;
-
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_wire::UnicastMac;
 
+use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
 use crate::table::{Neighbors, State};
 
 /// A neighbour whose MAC address is configured: it is neither asked for nor forgotten.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "neighbors")]
-pub struct NeighborObject {
+#[object(kind = F::KIND)]
+pub struct NeighborObject<F: Protocol> {
     /// The interface behind which it is.
     #[key]
-    #[follows("interface-tables")]
+    #[follows(F::NAMES.interface_tables)]
     pub interface: InterfaceName,
-    /// Its IPv4 address.
+    /// Its IP address.
     #[key]
-    pub address: Ipv4Addr,
+    pub address: F::Address,
     /// Its MAC address.
     pub mac: UnicastMac,
 }
 
-pub(crate) fn check(neighbor: &NeighborObject) -> Result<(), ObjectError> {
-    if neighbor.address.is_multicast() || neighbor.address.is_unspecified() || neighbor.address.is_broadcast() {
+pub(crate) fn check<F: Protocol>(neighbor: &NeighborObject<F>) -> Result<(), ObjectError> {
+    if !F::is_host(neighbor.address) {
         let what = format!("{} is not one host's", neighbor.address);
         return Err(ObjectError::field("address", what).remedy("give the neighbour's own address"));
     }
     Ok(())
 }
 
-pub(crate) fn apply(control: &Control, change: Change<'_, NeighborObject>) -> Result<(), ObjectError> {
-    let wanted = |neighbor: &NeighborObject| -> Result<Wanted, ObjectError> {
+pub(crate) fn apply<F: Protocol>(control: &Control, change: Change<'_, NeighborObject<F>>) -> Result<(), ObjectError> {
+    let wanted = |neighbor: &NeighborObject<F>| -> Result<Wanted<F>, ObjectError> {
         Ok((control.room::<Interfaces>().id_of(&neighbor.interface.0)?, neighbor.address))
     };
     match change {
         Change::Create(new) | Change::Update { new, .. } => {
             let wanted = wanted(new)?;
-            control.room_mut::<Neighbors>().learn(control, wanted, new.mac.get(), State::Static);
+            control.room_mut::<Neighbors<F>>().learn(control, wanted, new.mac.get(), State::Static);
         }
         Change::Delete(old) => {
             let wanted = wanted(old)?;
-            control.room_mut::<Neighbors>().forget(control, wanted, Outcome::Silent);
+            control.room_mut::<Neighbors<F>>().forget(control, wanted, Outcome::Silent);
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `ip4-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each neighbour, and never
+//! `ip4-resolve`, `ip6-resolve`: packets for neighbours whose MAC address is not known yet wait here, a few for each neighbour, and never
 //! so many for one interface that nothing is left for others.
 //!
 //! A packet waits under the neighbour's address and interface, not under an adjacency. When control says that the neighbour
@@ -6,22 +6,21 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::net::Ipv4Addr;
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Context, Frame, Generations, Node, Packet, Snapshot, Worker, arcs};
 use quiver_interface::InterfaceId;
-use quiver_ip::Fault;
 use quiver_ip::adjacency::{AdjacencyTable, HopId, State};
-use quiver_wire::{Header, Ip4Header, V4};
+use quiver_ip::{Family, Fault};
+use quiver_wire::{Header, IpFamily, IpHeader};
 
 arcs! {
-    /// Where packets go from `ip4-resolve`.
-    pub enum Next {
-        Rewrite => node "ip4-rewrite",
-        Lookup => node "ip4-lookup",
-        Unreachable => node "icmp4-error",
+    /// Where packets go from here.
+    pub enum Next of F: Family {
+        Rewrite => node (F::NAMES.rewrite),
+        Lookup => node (F::NAMES.lookup),
+        Unreachable => node (F::NAMES.error),
         NoAdjacency => drop "no-adjacency",
         BadHeader => drop "bad-header",
         QueueFull => drop "queue-full",
@@ -39,13 +38,13 @@ pub const WAITING_MAX: usize = 8192;
 const TELL_AGAIN: u64 = 1_000_000_000;
 
 /// A neighbour, as packets wait for it.
-pub type Wanted = (InterfaceId, Ipv4Addr);
+pub type Wanted<F> = (InterfaceId, <F as IpFamily>::Address);
 
 /// What a worker tells control: packets wait for a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub struct Want {
+pub struct Want<F: Family> {
     /// The neighbour.
-    pub wanted: Wanted,
+    pub wanted: Wanted<F>,
     /// The interface's, when the packet came here.
     pub generation: u32,
 }
@@ -95,30 +94,30 @@ impl Waiting {
 }
 
 /// The node, and the packets that wait on this worker.
-pub struct Ip4Resolve {
-    adjacencies: Snapshot<AdjacencyTable<V4>>,
-    wants: Outbox<Want>,
+pub struct Resolve<F: Family> {
+    adjacencies: Snapshot<AdjacencyTable<F>>,
+    wants: Outbox<Want<F>>,
     generations: Generations,
-    queues: HashMap<Wanted, Queue>,
+    queues: HashMap<Wanted<F>, Queue>,
     waiting: Waiting,
     /// Packets whose wait is over.
     released: Vec<(Outcome, Packet)>,
 }
 
-impl Ip4Resolve {
+impl<F: Family> Resolve<F> {
     /// The node; `most` packets wait here at most.
     pub(crate) fn new(
-        adjacencies: Snapshot<AdjacencyTable<V4>>,
-        wants: Outbox<Want>,
+        adjacencies: Snapshot<AdjacencyTable<F>>,
+        wants: Outbox<Want<F>>,
         generations: Generations,
         most: usize,
-    ) -> Ip4Resolve {
+    ) -> Resolve<F> {
         let waiting = Waiting { most, all: 0, by_interface: HashMap::new() };
-        Ip4Resolve { adjacencies, wants, generations, queues: HashMap::new(), waiting, released: vec![] }
+        Resolve { adjacencies, wants, generations, queues: HashMap::new(), waiting, released: vec![] }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
-    pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted, outcome: Outcome) {
-        let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
+    pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted<F>, outcome: Outcome) {
+        let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
         this.waiting.go(wanted.0, queue.packets.len());
         this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
@@ -127,9 +126,9 @@ impl Ip4Resolve {
     /// Ends the wait of packets that are to leave by an interface that is no more, or have come in by it: whoever has its
     /// number next has nothing to do with them.
     pub fn forget(worker: &mut Worker, node: NodeId, gone: InterfaceId) {
-        let Some(this) = worker.graph().node_mut::<Ip4Resolve>(node) else { return };
+        let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         // In an order that does not depend on the table's secret: the same packets give the same events.
-        let mut neighbors: Vec<Wanted> = this.queues.keys().copied().collect();
+        let mut neighbors: Vec<Wanted<F>> = this.queues.keys().copied().collect();
         neighbors.sort_unstable();
         for wanted in neighbors {
             let Some(queue) = this.queues.get_mut(&wanted) else { continue };
@@ -145,7 +144,7 @@ impl Ip4Resolve {
     pub fn waiting(&self) -> usize {
         self.waiting.all
     }
-    fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted) -> Option<Next> {
+    fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted<F>) -> Option<Next> {
         let may_wait = self.waiting.admits(wanted.0);
         let queue = match self.queues.entry(wanted) {
             Entry::Occupied(queue) => queue.into_mut(),
@@ -176,7 +175,7 @@ impl Ip4Resolve {
     }
 }
 
-impl Node for Ip4Resolve {
+impl<F: Family> Node for Resolve<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
         for (outcome, mut packet) in self.released.drain(..) {
@@ -196,7 +195,7 @@ impl Node for Ip4Resolve {
                 table.next_hop(hop)
             } else if row.is(State::Glean) {
                 // Whoever the packet is for is on the link itself.
-                Ip4Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())
+                F::Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())
             } else if row.is_complete() {
                 // It became known just now.
                 frame.next[i] = Next::Rewrite.into();

@@ -1,7 +1,6 @@
 //! What is known of neighbours, on the control side: the only table there is.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,15 +8,15 @@ use quiver_control::{Control, Time};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, NodeHandle, Worker};
 use quiver_interface::InterfaceId;
-use quiver_ip::Ip4;
 use quiver_ip::fib::{Path, Source, TableId, Target};
-use quiver_wire::arp::ArpPacket;
+use quiver_ip::{Family, Ip};
 use quiver_wire::{MacAddress, Prefix};
 
 use crate::api::Listeners;
 use crate::deadlines::Deadlines;
+use crate::protocol::Protocol;
 use crate::rate::Rate;
-use crate::resolve::{Ip4Resolve, Outcome, Wanted};
+use crate::resolve::{Outcome, Resolve, Wanted};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
@@ -67,36 +66,36 @@ pub struct Neighbor {
 
 /// When something is to be done about the neighbours on a link that are not configured, and how often they may be asked.
 /// No link waits for another.
-pub(crate) struct Link {
-    deadlines: Deadlines<Ipv4Addr>,
+pub(crate) struct Link<F: Family> {
+    deadlines: Deadlines<F::Address>,
     asking: Rate,
 }
 
-impl Default for Link {
-    fn default() -> Link {
+impl<F: Family> Default for Link<F> {
+    fn default() -> Link<F> {
         Link { deadlines: Deadlines::default(), asking: Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1)) }
     }
 }
 
-/// Looks at an ARP packet that an interface received.
-pub(crate) type Looker = Rc<dyn Fn(InterfaceId, &ArpPacket)>;
+/// Looks at a message that an interface received.
+pub(crate) type Looker<F> = Rc<dyn Fn(InterfaceId, &<F as Protocol>::Message)>;
 
-/// All neighbours.
-pub struct Neighbors {
-    pub(crate) all: BTreeMap<Wanted, Neighbor>,
-    pub(crate) resolve: NodeHandle<Ip4Resolve>,
+/// All neighbours of a family.
+pub struct Neighbors<F: Protocol> {
+    pub(crate) all: BTreeMap<Wanted<F>, Neighbor>,
+    pub(crate) resolve: NodeHandle<Resolve<F>>,
     pub(crate) input: NodeId,
-    pub(crate) links: BTreeMap<InterfaceId, Link>,
+    pub(crate) links: BTreeMap<InterfaceId, Link<F>>,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
     /// Clients that want to be told.
     pub(crate) listeners: Option<Rc<Listeners>>,
-    /// Rooms that look at each ARP packet.
-    pub(crate) lookers: Vec<Looker>,
+    /// Rooms that look at each message.
+    pub(crate) lookers: Vec<Looker<F>>,
 }
 
-impl Neighbors {
-    pub(crate) fn new(resolve: NodeHandle<Ip4Resolve>, input: NodeId) -> Neighbors {
+impl<F: Protocol> Neighbors<F> {
+    pub(crate) fn new(resolve: NodeHandle<Resolve<F>>, input: NodeId) -> Neighbors<F> {
         Neighbors {
             all: BTreeMap::new(),
             resolve,
@@ -108,20 +107,20 @@ impl Neighbors {
         }
     }
     /// A neighbour.
-    pub fn get(&self, wanted: Wanted) -> Option<&Neighbor> {
+    pub fn get(&self, wanted: Wanted<F>) -> Option<&Neighbor> {
         self.all.get(&wanted)
     }
     /// All of them, by interface and address.
-    pub fn iter(&self) -> impl Iterator<Item = (&Wanted, &Neighbor)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
         self.all.iter()
     }
     /// A neighbour on a link about which something is to be done by now.
-    pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted, State, Option<MacAddress>)> {
+    pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted<F>, State, Option<MacAddress>)> {
         let wanted = (link, self.links.get(&link)?.deadlines.due(now)?);
         self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
     }
     /// Nothing is to be done about the neighbour, whatever time it is.
-    pub(crate) fn let_be(&mut self, (link, address): Wanted) {
+    pub(crate) fn let_be(&mut self, (link, address): Wanted<F>) {
         if let Some(link) = self.links.get_mut(&link) {
             link.deadlines.cancel(address);
         }
@@ -131,7 +130,7 @@ impl Neighbors {
         self.links.entry(link).or_default().asking.allows(now)
     }
     /// The neighbour is in a state from now on.
-    pub(crate) fn turn(&mut self, wanted: Wanted, state: State, now: Time) -> Option<&mut Neighbor> {
+    pub(crate) fn turn(&mut self, wanted: Wanted<F>, state: State, now: Time) -> Option<&mut Neighbor> {
         let neighbor = self.all.get_mut(&wanted)?;
         let deadlines = &mut self.links.entry(wanted.0).or_default().deadlines;
         match state.patience() {
@@ -142,56 +141,57 @@ impl Neighbors {
         Some(neighbor)
     }
     /// The same for a neighbour that may not be there yet.
-    pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted, state: State) -> Option<&mut Neighbor> {
+    pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted<F>, state: State) -> Option<&mut Neighbor> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
-            let hop = control.room_mut::<Ip4>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
+            let hop = control.room_mut::<Ip<F>>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
             Neighbor { mac: None, state, since, hop, routed: None }
         });
         self.turn(wanted, state, since)
     }
     /// Notes a neighbour's address and lets packets through that wait for it. True if the address is news.
-    pub(crate) fn learn(&mut self, control: &Control, wanted: Wanted, mac: MacAddress, state: State) -> bool {
+    pub(crate) fn learn(&mut self, control: &Control, wanted: Wanted<F>, mac: MacAddress, state: State) -> bool {
         let Some(neighbor) = self.enter(control, wanted, state) else { return false };
         let news = neighbor.mac != Some(mac);
         if news {
             neighbor.mac = Some(mac);
             let hop = neighbor.hop;
-            let mut ip = control.room_mut::<Ip4>();
+            let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.adjacencies.set_mac(hop, Some(mac));
-            if neighbor.routed.is_none() {
+            // What means something on one link only has no route in a table for many.
+            if neighbor.routed.is_none() && !F::is_link_local(wanted.1) {
                 let table = ip.table_of(wanted.0);
                 neighbor.routed = route(&mut ip, table, wanted).then_some(table);
             }
             drop(ip);
             self.let_through(control, wanted);
-            self.listeners.iter().for_each(|listeners| listeners.added(wanted, mac, state));
+            self.listeners.iter().for_each(|listeners| listeners.added((wanted.0, wanted.1.into()), mac, state));
         }
         news
     }
     /// Lets packets through that wait for a neighbour that is known.
-    pub(crate) fn let_through(&self, control: &Control, wanted: Wanted) {
+    pub(crate) fn let_through(&self, control: &Control, wanted: Wanted<F>) {
         let Some(neighbor) = self.all.get(&wanted) else { return };
-        let id = control.room::<Ip4>().fib.adjacencies.id(neighbor.hop);
+        let id = control.room::<Ip<F>>().fib.adjacencies.id(neighbor.hop);
         self.release(control, wanted, Outcome::Known(id));
     }
     /// Makes many changes one publication.
-    pub(crate) fn together<R>(&mut self, control: &Control, change: impl FnOnce(&mut Neighbors) -> R) -> R {
-        control.room_mut::<Ip4>().fib.adjacencies.hold();
+    pub(crate) fn together<R>(&mut self, control: &Control, change: impl FnOnce(&mut Neighbors<F>) -> R) -> R {
+        control.room_mut::<Ip<F>>().fib.adjacencies.hold();
         let done = change(self);
-        control.room_mut::<Ip4>().fib.adjacencies.publish_held();
+        control.room_mut::<Ip<F>>().fib.adjacencies.publish_held();
         done
     }
     /// Forgets neighbours; packets that wait for them learn why.
-    pub(crate) fn forget_all(&mut self, control: &Control, wanted: &[Wanted], outcome: Outcome) {
+    pub(crate) fn forget_all(&mut self, control: &Control, wanted: &[Wanted<F>], outcome: Outcome) {
         self.together(control, |all| wanted.iter().for_each(|wanted| all.forget(control, *wanted, outcome)));
     }
     /// Forgets a neighbour; packets that wait for it learn why.
-    pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted, outcome: Outcome) {
+    pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
         self.let_be(wanted);
         {
-            let mut ip = control.room_mut::<Ip4>();
+            let mut ip = control.room_mut::<Ip<F>>();
             if neighbor.mac.is_some() {
                 ip.fib.adjacencies.set_mac(neighbor.hop, None);
             }
@@ -203,18 +203,18 @@ impl Neighbors {
         }
         self.release(control, wanted, outcome);
         if let (Some(listeners), Some(mac)) = (&self.listeners, neighbor.mac) {
-            listeners.removed(wanted, mac, neighbor.state);
+            listeners.removed((wanted.0, wanted.1.into()), mac, neighbor.state);
         }
     }
-    fn release(&self, control: &Control, wanted: Wanted, outcome: Outcome) {
+    fn release(&self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
         let node = self.resolve.id;
-        let release = |_| move |worker: &mut Worker| Ip4Resolve::release(worker, node, wanted, outcome);
+        let release = |_| move |worker: &mut Worker| Resolve::<F>::release(worker, node, wanted, outcome);
         control.room::<Dataplane>().post_all(release);
     }
 }
 
 /// A known neighbour has a route of its own, so that packets for it do not meet the link's, and routes by it resolve.
-fn route(ip: &mut Ip4, table: TableId, (interface, address): Wanted) -> bool {
+fn route<F: Family>(ip: &mut Ip<F>, table: TableId, (interface, address): Wanted<F>) -> bool {
     let path = vec![Path::to(Target::NextHop(interface, address))];
     let done = ip.fib.insert(table, Prefix::host(address), Source::Neighbor, path);
     if let Err(error) = &done {

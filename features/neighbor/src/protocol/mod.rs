@@ -1,0 +1,77 @@
+//! What differs between the protocols by which neighbours are found: ARP for IPv4, Neighbour Discovery for IPv6.
+
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_engine::trace::Record;
+use quiver_engine::{ArcSpec, NodeSpec, Seed};
+use quiver_interface::InterfaceId;
+use quiver_ip::{Family, Ingress};
+use quiver_wire::{EtherType, MacAddress};
+
+use crate::counted::Sort;
+use crate::input::NeighborInput;
+
+pub mod arp;
+pub mod nd;
+
+/// The protocol of a family.
+pub trait Protocol: Family {
+    /// A message that is worth telling.
+    type Message: Copy + Send + 'static;
+    /// The kind of configured neighbours.
+    const KIND: &'static str;
+    /// The node that hears messages, and its arcs; the first are those of [`crate::input`].
+    const NODE: &'static str;
+    /// See [`Protocol::NODE`].
+    const ARCS: &'static [ArcSpec];
+    /// The part of names of counters that says which protocol it is.
+    const COUNTED: &'static str;
+    /// What frames with messages say that they carry.
+    const CARRIED: EtherType;
+    /// Who hears what is for all.
+    const ALL: MacAddress;
+    /// What is said about an address that comes to us, and how long after the first of it.
+    const SAYINGS: &'static [(Duration, Saying)];
+
+    /// The message in a packet, if it is worth telling; else the arc that the packet takes.
+    fn read(bytes: &[u8], ingress: &Ingress<Self>, interface: InterfaceId) -> Result<Self::Message, u16>;
+    /// What a message is, to be counted.
+    fn sort(message: &Self::Message) -> Sort;
+    /// What the trace says of a packet.
+    fn trace(record: &Record) -> String;
+    /// Does what a message wants, on the control side.
+    fn hear(control: &Control, interface: InterfaceId, message: &Self::Message);
+
+    /// Who has to hear that somebody is asked for.
+    fn group_of(address: Self::Address) -> MacAddress;
+    /// Asks for a neighbour; everybody, or the neighbour `itself`.
+    fn question(own: MacAddress, source: Self::Address, wanted: Self::Address, itself: bool) -> Message;
+    /// Asks whether anybody has an address already.
+    fn probe(own: MacAddress, address: Self::Address) -> Message;
+    /// Says to all that an address is ours.
+    fn claim(own: MacAddress, address: Self::Address) -> Message;
+}
+
+/// What is said about an address of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saying {
+    /// Who else has it?
+    Probe,
+    /// It is ours.
+    Claim,
+}
+
+/// A message to be sent.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// What it is, to be counted.
+    pub sort: Sort,
+    /// Its bytes, behind the link layer's header.
+    pub bytes: Vec<u8>,
+}
+
+/// The spec of the node that hears a protocol's messages.
+pub(crate) fn node<F: Protocol>(make: impl Fn(Seed) -> NeighborInput<F> + 'static) -> NodeSpec {
+    NodeSpec::new(F::NODE, F::ARCS, make).describe(F::trace)
+}
