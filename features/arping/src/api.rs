@@ -1,7 +1,5 @@
 //! VPP's messages about arping: `arping.api`.
 
-use std::net::IpAddr;
-
 use quiver_compat::types::{Address, InterfaceIndex};
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
@@ -75,9 +73,7 @@ async fn answers(
     (repeat, interval): (u32, f64),
 ) -> Result<Answers, Refusal> {
     let interface = find(control, interface)?.id;
-    let IpAddr::V4(address) = address.get() else {
-        return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "address: there is no IPv6 yet"));
-    };
+    let address = address.get();
     let wrong = || Refusal::new(Retval::INVALID_VALUE, "interval: give 0.001 to 3600 seconds");
     let interval = Interval::seconds(interval).ok_or_else(wrong)?.0;
     let wanted = Arping { interface, address, gratuitous, repeat, interval };

@@ -1,5 +1,6 @@
 //! `arping`.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use quiver_control::Control;
@@ -11,8 +12,8 @@ use serde_json::json;
 use crate::run::{Arping, run};
 
 pub(crate) fn register(control: &Control) {
-    let grammar = "arping [gratuitous] <address:ip4> <interface> {repeat <repeat:u32> | interval <interval>}";
-    let arping = Command::waiting(grammar, "Ask for an address on a link by ARP, or announce one there.", arping);
+    let grammar = "arping [gratuitous] <address:ip> <interface> {repeat <repeat:u32> | interval <interval>}";
+    let arping = Command::waiting(grammar, "Ask for an address on a link by ARP or Neighbour Discovery, or announce one there.", arping);
     let arping = arping.argument("gratuitous", "tell everybody that the address is ours, and ask nobody");
     let arping = arping.argument("address", "who is to answer").argument("interface", "whose link it is");
     let arping = arping.argument("repeat", "how often, 1 if nothing is said");
@@ -23,7 +24,7 @@ async fn arping(control: Control, given: Matches, output: Output) -> Result<Repl
     let interface: InterfaceName = given.get("interface")?;
     let id = control.room::<Interfaces>().id_of(&interface.0)?;
     let interval = given.find::<Interval>("interval")?.map_or(Duration::from_secs(1), |interval| interval.0);
-    let (address, gratuitous) = (given.get("address")?, given.has("gratuitous"));
+    let (address, gratuitous) = (given.get::<IpAddr>("address")?, given.has("gratuitous"));
     let repeat = given.find::<u32>("repeat")?.unwrap_or(1);
     let what = if gratuitous { "GARP" } else { "ARP Request" };
     let sent = async |number: u32| {

@@ -1,15 +1,15 @@
-//! Asking for an address, or announcing one, again and again.
+//! Asking for an address, or announcing one, again and again: by ARP, or by Neighbour Discovery.
 
 use std::cell::{Cell, RefCell};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use quiver_control::{Control, Signal};
 use quiver_interface::InterfaceId;
-use quiver_neighbor::{ask, claim, look};
-use quiver_wire::MacAddress;
+use quiver_neighbor::{Protocol, ask, claim, look};
 use quiver_wire::arp::ArpOperation;
+use quiver_wire::{Icmp6Type, MacAddress, V4, V6};
 
 /// How long answers to the last question are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ pub struct Arping {
     /// The interface to send by.
     pub interface: InterfaceId,
     /// Who is asked for, or what is announced.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Whether it is announced.
     pub gratuitous: bool,
     /// How often.
@@ -41,7 +41,7 @@ pub struct Answers {
 /// Why nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the interface is down, or has no IPv4 address to ask with; `set interface state` and `set interface ip address` change that"
+    "the interface is down, or has no address to ask with; `set interface state` and `set interface ip address` change that"
 )]
 pub struct Unsent;
 
@@ -53,7 +53,7 @@ struct Waiting {
 }
 
 /// What an arping that waits has asked for, and where.
-type Asked = (InterfaceId, Ipv4Addr, Weak<Waiting>);
+type Asked = (InterfaceId, IpAddr, Weak<Waiting>);
 
 /// The arpings that wait.
 #[derive(Default, Clone)]
@@ -62,18 +62,38 @@ struct Running(Rc<RefCell<Vec<Asked>>>);
 pub(crate) fn register(control: &Control) {
     let running = Running::default();
     control.insert_room(running.clone());
-    look(control, move |interface, packet| {
-        if packet.operation != ArpOperation::REPLY {
-            return;
-        }
-        let running = running.0.borrow();
-        let asked = running.iter().filter(|(on, address, _)| (*on, *address) == (interface, packet.sender()));
-        for waiting in asked.filter_map(|(_, _, waiting)| waiting.upgrade()) {
-            let count = waiting.answers.get().count + 1;
-            waiting.answers.set(Answers { count, from: Some(packet.sender_mac) });
-            waiting.heard.notify();
+    let of_ip6 = running.clone();
+    look::<V4>(control, move |interface, packet| {
+        if packet.operation == ArpOperation::REPLY {
+            running.hear((interface, packet.sender().into()), packet.sender_mac);
         }
     });
+    look::<V6>(control, move |interface, packet| {
+        if let (Icmp6Type::NEIGHBOR_ADVERTISEMENT, Some(mac)) = (packet.kind, packet.mac) {
+            of_ip6.hear((interface, packet.target.into()), mac);
+        }
+    });
+}
+
+impl Running {
+    /// Somebody answers for an address on a link.
+    fn hear(&self, answered: (InterfaceId, IpAddr), mac: MacAddress) {
+        let running = self.0.borrow();
+        let asked = running.iter().filter(|(on, address, _)| (*on, *address) == answered);
+        for waiting in asked.filter_map(|(_, _, waiting)| waiting.upgrade()) {
+            let count = waiting.answers.get().count + 1;
+            waiting.answers.set(Answers { count, from: Some(mac) });
+            waiting.heard.notify();
+        }
+    }
+}
+
+/// Announces an address, or asks for it. False if nothing could be sent.
+fn say<F: Protocol>(control: &Control, interface: InterfaceId, address: F::Address, gratuitous: bool) -> bool {
+    match gratuitous {
+        true => claim::<F>(control, (interface, address)),
+        false => ask::<F>(control, (interface, address), None),
+    }
 }
 
 /// Sends, and waits for answers. `sent` hears of each packet, by its number from 1 on.
@@ -92,9 +112,9 @@ pub async fn run(control: &Control, arping: Arping, sent: impl AsyncFn(u32)) -> 
         }
     }
     for number in 1..=repeat {
-        let is_sent = match gratuitous {
-            true => claim(control, (interface, address)),
-            false => ask(control, (interface, address), None),
+        let is_sent = match address {
+            IpAddr::V4(address) => say::<V4>(control, interface, address, gratuitous),
+            IpAddr::V6(address) => say::<V6>(control, interface, address, gratuitous),
         };
         if !is_sent {
             return Err(Unsent);

@@ -1,7 +1,7 @@
 //! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables.
 //!
 //! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`: the messages themselves.
-//! Most speak of either family; `by_family!` chooses.
+//! Most speak of either family; [`by_family`] chooses.
 //!
 //! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted.
 
@@ -12,7 +12,8 @@ use quiver_wire::{V4, V6};
 
 use crate::family::Family;
 
-/// Calls a function for the family that a message speaks of.
+/// Calls a function for the family that a message speaks of: `by_family!(is_ip6, function(arguments))`.
+#[macro_export]
 macro_rules! by_family {
     (await $is_ip6:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $is_ip6 {
@@ -35,6 +36,7 @@ mod replacing;
 mod routes;
 mod tables;
 
+pub use crate::by_family;
 pub use fields::{configured, known};
 pub(crate) use leaving::Leaving;
 

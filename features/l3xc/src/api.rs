@@ -4,17 +4,28 @@ use quiver_compat::types::{FibPath, InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::Control;
 use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, Interfaces};
-use quiver_ip::Ip4;
-use quiver_ip::api::{configured, known};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_ip::Ip;
+use quiver_ip::api::{by_family, configured, known};
+use quiver_wire::{V4, V6};
 
-use crate::config::{CrossConnects, L3CrossConnect};
+use crate::config::{Connected, CrossConnects, L3CrossConnect};
 
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "l3xc", (1, 0, 1), |file| {
-        file.request(l3xc_update);
-        file.request(l3xc_del);
-        file.dump(l3xc_dump);
+        file.request(|control, L3xcUpdate { l3xc }| {
+            let interface = name(control, l3xc.sw_if_index)?;
+            by_family!(l3xc.is_ip6, update(control, interface, &l3xc.paths))
+        });
+        file.request(|control, L3xcDel { sw_if_index, is_ip6 }| {
+            let interface = name(control, sw_if_index)?;
+            by_family!(is_ip6, delete(control, &interface))
+        });
+        file.dump(|control, request: L3xcDump| {
+            let mut all = dump::<V4>(control, request.sw_if_index);
+            all.extend(dump::<V6>(control, request.sw_if_index));
+            all
+        });
     });
 }
 
@@ -70,42 +81,35 @@ struct L3xcDetails {
     l3xc: L3xc,
 }
 
-fn only_ip4(is_ip6: bool) -> Result<(), Refusal> {
-    match is_ip6 {
-        true => Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, "is_ip6: there is no IPv6 yet")),
-        false => Ok(()),
-    }
-}
-
-fn l3xc_update(control: &Control, request: L3xcUpdate) -> Result<L3xcUpdateReply, Refusal> {
-    let L3xc { sw_if_index, is_ip6, paths } = request.l3xc;
-    let interface = name(control, sw_if_index)?;
-    only_ip4(is_ip6)?;
-    let paths = paths.iter().map(|path| configured(path, control)).collect::<Result<Vec<_>, _>>()?;
+fn update<F: Connected>(
+    control: &Control,
+    interface: InterfaceName,
+    paths: &[FibPath],
+) -> Result<L3xcUpdateReply, Refusal> {
+    let paths = paths.iter().map(|path| configured::<F>(path, control)).collect::<Result<Vec<_>, _>>()?;
     if paths.is_empty() {
         return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, "l3xc.paths: there is none"));
     }
-    control.put(L3CrossConnect { interface, paths })?;
+    control.put(L3CrossConnect::<F> { interface, paths })?;
     Ok(L3xcUpdateReply::default())
 }
 
-fn l3xc_del(control: &Control, request: L3xcDel) -> Result<(), Refusal> {
-    let interface = name(control, request.sw_if_index)?;
-    only_ip4(request.is_ip6)?;
-    if control.objects().get::<L3CrossConnect>(&interface).is_none() {
+fn delete<F: Connected>(control: &Control, interface: &InterfaceName) -> Result<(), Refusal> {
+    if control.objects().get::<L3CrossConnect<F>>(interface).is_none() {
         return Err(Refusal::new(Retval::NO_SUCH_ENTRY, format!("sw_if_index: {interface} is not cross-connected")));
     }
-    Ok(control.delete::<L3CrossConnect>(&interface)?)
+    Ok(control.delete::<L3CrossConnect<F>>(interface)?)
 }
 
-fn l3xc_dump(control: &Control, request: L3xcDump) -> Vec<L3xcDetails> {
-    let (interfaces, ip, room) = (control.room::<Interfaces>(), control.room::<Ip4>(), control.room::<CrossConnects>());
-    let is_wanted = |id: &InterfaceId| request.sw_if_index.0 == NONE || request.sw_if_index == (*id).into();
+fn dump<F: Connected>(control: &Control, wanted: InterfaceIndex) -> Vec<L3xcDetails> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    let room = control.room::<CrossConnects<F>>();
+    let is_wanted = |id: &InterfaceId| wanted.0 == NONE || wanted == (*id).into();
     let ids = interfaces.iter().map(|interface| interface.id).filter(is_wanted);
     let details = |id: InterfaceId| {
         let group = ip.fib.groups.get(room.group(id)?)?;
         let paths = group.paths.iter().map(known).collect();
-        Some(L3xcDetails { l3xc: L3xc { sw_if_index: id.into(), is_ip6: false, paths } })
+        Some(L3xcDetails { l3xc: L3xc { sw_if_index: id.into(), is_ip6: F::VERSION == 6, paths } })
     };
     ids.filter_map(details).collect()
 }

@@ -5,45 +5,59 @@ use std::fmt::Write;
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_interface::{InterfaceName, Interfaces};
-use quiver_ip::Ip4;
+use quiver_ip::Ip;
 use quiver_ip::command::paths;
 use quiver_ip::show::{forwarding, forwarding_json};
-use serde_json::json;
+use quiver_wire::{V4, V6};
+use serde_json::{Value, json};
 
-use crate::config::{CrossConnects, L3CrossConnect};
-
-const ADD: &str = "l3xc [add] <interface> [ip4] (via (<next-hop:ip4> [<interface>] | <interface> | drop | local \
-    | null-send-unreach | null-send-prohibit) {next-hop-table <next-hop-table:u32> | weight <weight:u8>})...";
+use crate::config::{Connected, CrossConnects, L3CrossConnect};
 
 pub(crate) fn register(control: &Control) {
-    let help = "Have packets that an interface receives go by these paths, whatever their destinations.";
-    control.commands().add(Command::new(ADD, help, add).arguments_of::<L3CrossConnect>());
-    let help = "Have packets that an interface receives looked up again.";
-    control.commands().add(Command::new("l3xc del <interface> [ip4]", help, delete).arguments_of::<L3CrossConnect>());
+    register_family::<V4>(control, "[ip4]");
+    register_family::<V6>(control, "ip6");
     control.commands().add(Command::new("show l3xc", "Show cross-connects of layer 3.", show));
 }
 
-fn add(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+fn register_family<F: Connected>(control: &Control, word: &str) {
+    let add = format!(
+        "l3xc [add] <interface> {word} (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
+         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})...",
+        F::NAME
+    );
+    let help = format!("Have {} packets that an interface receives go by these paths, whatever their destinations.", F::TITLE);
+    control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<L3CrossConnect<F>>());
+    let (del, help) = (format!("l3xc del <interface> {word}"), "Have packets that an interface receives looked up again.");
+    control.commands().add(Command::new(del, help, delete::<F>).arguments_of::<L3CrossConnect<F>>());
+}
+
+fn add<F: Connected>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let interface: InterfaceName = given.get("interface")?;
-    control.put(L3CrossConnect { interface, paths: paths(given)? })?;
+    control.put(L3CrossConnect::<F> { interface, paths: paths(given)? })?;
     Ok(Reply::done())
 }
 
-fn delete(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    control.delete::<L3CrossConnect>(&given.get("interface")?)?;
+fn delete<F: Connected>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    control.delete::<L3CrossConnect<F>>(&given.get("interface")?)?;
     Ok(Reply::done())
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let (interfaces, ip, room) = (control.room::<Interfaces>(), control.room::<Ip4>(), control.room::<CrossConnects>());
     let (mut text, mut list) = (String::new(), vec![]);
-    for connect in control.objects().all::<L3CrossConnect>() {
+    show_family::<V4>(control, &mut text, &mut list);
+    show_family::<V6>(control, &mut text, &mut list);
+    Ok(Reply::new(text, json!(list)))
+}
+
+fn show_family<F: Connected>(control: &Control, text: &mut String, list: &mut Vec<Value>) {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    let room = control.room::<CrossConnects<F>>();
+    for connect in control.objects().all::<L3CrossConnect<F>>() {
         let group = interfaces.id_of(&connect.interface.0).ok().and_then(|id| room.group(id));
         let Some(group) = group.and_then(|group| ip.fib.groups.get(group)) else { continue };
         // A text that is a String takes everything.
-        let _ = write!(text, "{}\n  ip4\n{}", connect.interface, forwarding(&ip.fib, &interfaces, group));
+        let _ = write!(text, "{}\n  {}\n{}", connect.interface, F::NAME, forwarding(&ip.fib, &interfaces, group));
         let buckets = forwarding_json(&ip.fib, &interfaces, group);
-        list.push(json!({"interface": connect.interface.0, "family": "ip4", "buckets": buckets}));
+        list.push(json!({"interface": connect.interface.0, "family": F::NAME, "buckets": buckets}));
     }
-    Ok(Reply::new(text, json!(list)))
 }

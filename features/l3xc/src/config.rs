@@ -1,6 +1,7 @@
 //! Which interfaces are cross-connected, and where to.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Dataplane, Domain, Publisher, Snapshot, Stage};
@@ -8,33 +9,50 @@ use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
 use quiver_ip::room::paths;
-use quiver_ip::{Ip4, RoutePath};
+use quiver_ip::{Family, Ip, RoutePath};
+use quiver_wire::{V4, V6};
 
 use crate::node::L3Xc;
 
-/// The feature arc that packets leave by the cross-connect.
-pub(crate) const ARC: &str = "ip4-unicast";
+/// A family that can be cross-connected.
+pub trait Connected: Family {
+    /// The kind of its cross-connects.
+    const KIND: &'static str;
+    /// Their node, a feature of the arc in front of the lookup.
+    const NODE: &'static str;
+}
 
-/// A cross-connect of layer 3: IPv4 packets for one host that an interface receives go by these paths, without a lookup.
+impl Connected for V4 {
+    const KIND: &'static str = "l3-cross-connects";
+    const NODE: &'static str = "l3xc-input-ip4";
+}
+
+impl Connected for V6 {
+    const KIND: &'static str = "ip6-l3-cross-connects";
+    const NODE: &'static str = "l3xc-input-ip6";
+}
+
+/// A cross-connect of layer 3: packets for one host that an interface receives go by these paths, without a lookup.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = "l3-cross-connects")]
-pub struct L3CrossConnect {
+#[object(kind = F::KIND)]
+pub struct L3CrossConnect<F: Connected> {
     /// The interface that receives them.
     #[key]
     pub interface: InterfaceName,
     /// The ways, as routes have them; flows are spread over several.
-    pub paths: Vec<RoutePath>,
+    pub paths: Vec<RoutePath<F>>,
 }
 
 /// The groups of paths that cross-connects hold.
-pub(crate) struct CrossConnects {
+pub(crate) struct CrossConnects<F: Connected> {
     by_interface: BTreeMap<InterfaceId, u32>,
     published: Publisher<Vec<u32>>,
+    family: PhantomData<F>,
 }
 
-impl CrossConnects {
-    pub fn new(domain: &Domain) -> CrossConnects {
-        CrossConnects { by_interface: BTreeMap::new(), published: Publisher::new(domain, vec![]) }
+impl<F: Connected> CrossConnects<F> {
+    pub fn new(domain: &Domain) -> CrossConnects<F> {
+        CrossConnects { by_interface: BTreeMap::new(), published: Publisher::new(domain, vec![]), family: PhantomData }
     }
     /// What workers read: groups by interface.
     pub fn groups(&self) -> Snapshot<Vec<u32>> {
@@ -59,7 +77,7 @@ impl CrossConnects {
 }
 
 /// What holds of a cross-connect whatever else is configured.
-pub(crate) fn check(connect: &L3CrossConnect) -> Result<(), ObjectError> {
+pub(crate) fn check<F: Connected>(connect: &L3CrossConnect<F>) -> Result<(), ObjectError> {
     match connect.paths.len() {
         0..=BUCKETS => check_paths(&connect.paths),
         given => {
@@ -68,7 +86,7 @@ pub(crate) fn check(connect: &L3CrossConnect) -> Result<(), ObjectError> {
     }
 }
 
-pub(crate) fn apply(control: &Control, change: Change<'_, L3CrossConnect>) -> Result<(), ObjectError> {
+pub(crate) fn apply<F: Connected>(control: &Control, change: Change<'_, L3CrossConnect<F>>) -> Result<(), ObjectError> {
     let (name, wanted) = match change {
         Change::Create(new) | Change::Update { new, .. } => (&new.interface, Some(new)),
         Change::Delete(old) => (&old.interface, None),
@@ -77,12 +95,12 @@ pub(crate) fn apply(control: &Control, change: Change<'_, L3CrossConnect>) -> Re
     let group = match wanted {
         Some(connect) => {
             let paths = paths(control, &connect.paths)?;
-            Some(control.room_mut::<Ip4>().fib.hold(paths))
+            Some(control.room_mut::<Ip<F>>().fib.hold(paths))
         }
         None => None,
     };
-    let old = control.room_mut::<CrossConnects>().set(id, group);
-    old.into_iter().for_each(|old| control.room_mut::<Ip4>().fib.let_go(old));
-    let enabled = control.room_mut::<Dataplane>().enable(ARC, L3Xc::NAME, id.0, group.is_some());
+    let old = control.room_mut::<CrossConnects<F>>().set(id, group);
+    old.into_iter().for_each(|old| control.room_mut::<Ip<F>>().fib.let_go(old));
+    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, L3Xc::<F>::NAME, id.0, group.is_some());
     enabled.map_err(|error| ObjectError::whole(error.to_string()))
 }

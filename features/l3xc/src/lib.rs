@@ -1,7 +1,7 @@
 //! Layer 3 cross-connect: packets that an interface receives go by given paths, whatever their destinations.
 //!
-//! - [`node`]: the node `l3xc-input-ip4`, a feature of the arc in front of `ip4-lookup`.
-//! - [`config`]: the objects of kind `l3-cross-connects`; `command`: the command line; `api`: VPP's messages.
+//! - [`node`]: the nodes `l3xc-input-ip4` and `l3xc-input-ip6`, features of the arcs in front of the lookups.
+//! - [`config`]: the objects of kinds `l3-cross-connects` and `ip6-l3-cross-connects`; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -13,26 +13,35 @@ pub use config::L3CrossConnect;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Stage};
-use quiver_ip::Ip4;
+use quiver_ip::Ip;
 use quiver_ip::node::describe;
+use quiver_wire::{V4, V6};
+use std::marker::PhantomData;
 
-use crate::config::{ARC, CrossConnects};
+use crate::config::{Connected, CrossConnects};
 use crate::node::L3Xc;
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    register_family::<V4>(control)?;
+    register_family::<V6>(control)?;
+    command::register(control);
+    api::register(control);
+    Ok(())
+}
+
+fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError> {
     let room = {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let room = CrossConnects::new(dataplane.domain());
-        let stage = L3Xc { groups: room.groups(), rows: control.room::<Ip4>().fib.groups.snapshot() };
+        let room = CrossConnects::<F>::new(dataplane.domain());
+        let rows = control.room::<Ip<F>>().fib.groups.snapshot();
+        let stage = L3Xc { groups: room.groups(), rows, family: PhantomData::<F> };
         let graph = dataplane.blueprint();
-        graph.node(NodeSpec::stage(move |_| stage.clone()).describe(describe))?;
-        graph.feature(FeatureSpec { arc: ARC, node: L3Xc::NAME, before: &[], after: &[] })?;
+        graph.node(NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>))?;
+        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: L3Xc::<F>::NAME, before: &[], after: &[] })?;
         room
     };
     control.insert_room(room);
-    control.objects().add(Kind::new(config::apply).check(config::check));
-    command::register(control);
-    api::register(control);
+    control.objects().add(Kind::new(config::apply::<F>).check(config::check::<F>));
     Ok(())
 }

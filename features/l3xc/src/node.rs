@@ -1,22 +1,25 @@
-//! `l3xc-input-ip4`: checked packets of a cross-connected interface, whatever their destinations, go to what its paths come
+//! `l3xc-input-ip4`, `l3xc-input-ip6`: checked packets of a cross-connected interface, whatever their destinations, go to what its paths come
 //! to, by their flows. From there on they are forwarded as if a route had led there.
+
+use std::marker::PhantomData;
 
 use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
 use quiver_ip::Fault;
+use quiver_ip::family::BACK;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{GroupRow, GroupRows};
-use quiver_ip::fields::BACK;
-use quiver_ip::flow;
+
+use crate::config::Connected;
 
 arcs! {
-    /// Where packets go from `l3xc-input-ip4`.
-    pub enum Next {
-        Rewrite => node "ip4-rewrite",
+    /// Where packets go from here.
+    pub enum Next of F: Connected {
+        Rewrite => node (F::NAMES.rewrite),
         /// Those of interfaces whose cross-connect has just gone.
         Pass => next_feature,
-        Local => features "ip4-local",
-        Unreachable => node "icmp4-error",
-        Prohibited => node "icmp4-error",
+        Local => features (F::NAMES.local),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
         LinkGroup => drop "link-layer-broadcast",
@@ -25,39 +28,42 @@ arcs! {
 
 /// The stage.
 #[derive(Clone)]
-pub struct L3Xc {
+pub struct L3Xc<F: Connected> {
     /// The groups of interfaces, by their numbers; 0 is that of none.
     pub groups: Snapshot<Vec<u32>>,
     /// What groups come to.
     pub rows: Snapshot<GroupRows>,
+    /// The family whose packets they are.
+    pub family: PhantomData<F>,
 }
 
 /// The stage at work.
-pub struct L3XcBody<'f> {
+pub struct L3XcBody<'f, F: Connected> {
     groups: &'f [u32],
     rows: &'f [GroupRow],
+    family: PhantomData<F>,
 }
 
-impl Stage for L3Xc {
-    const NAME: &'static str = "l3xc-input-ip4";
-    const ARCS: &'static [ArcSpec] = Next::ARCS;
-    type Body<'f> = L3XcBody<'f>;
+impl<F: Connected> Stage for L3Xc<F> {
+    const NAME: &'static str = F::NODE;
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = L3XcBody<'f, F>;
     #[inline(always)]
-    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f> {
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: self.rows.read(guard) }
+        L3XcBody { groups, rows: self.rows.read(guard), family: PhantomData }
     }
 }
 
-impl Body for L3XcBody<'_> {
+impl<F: Connected> Body for L3XcBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
 
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let groups = p.rx.map_uniform(|rx| self.groups.get(rx as usize).copied().unwrap_or(0)).array();
-        let (buckets, mut hops) = (flow::hash(p).array(), [hop::NO_ROUTE; 16]);
+        let (buckets, mut hops) = (F::flow_hash(p).array(), [hop::NO_ROUTE; 16]);
         for lane in 0..16 {
             if let Some(row) = self.rows.get(groups[lane] as usize) {
                 hops[lane] = row.hop(buckets[lane]);

@@ -12,22 +12,13 @@ use quiver_control::Control;
 use quiver_interface::api::name;
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
+use quiver_ip::api::by_family;
 use quiver_wire::{MacAddress, UnicastMac, V4, V6};
 
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
 use crate::table::{AGE, Neighbors, State};
-
-/// Calls a function for the family that a message speaks of.
-macro_rules! by_family {
-    ($is_ip6:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        match $is_ip6 {
-            false => $function::<V4>($($argument),*),
-            true => $function::<V6>($($argument),*),
-        }
-    };
-}
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(Replacing::<V4>(None));

@@ -10,8 +10,9 @@ use quiver_engine::{Chain, Dataplane, Link, Optional, Path, ProductSpec, Stage};
 use quiver_ethernet::EthernetInput;
 use quiver_ethernet::input::Next as EthernetNext;
 use quiver_ip::Ip4;
-use quiver_ip::node::rewrite::{Ip4Rewrite, Next as RewriteNext};
-use quiver_ip::product::routed;
+use quiver_ip::node::rewrite::{Next as RewriteNext, Rewrite};
+use quiver_ip::product::{Routed4, routing};
+use quiver_wire::V4;
 
 use crate::edit::Rewriter;
 use crate::input::{Next as InputNext, VlanInput};
@@ -37,6 +38,8 @@ pub(crate) struct Stages {
 type Edited<R> = Chain<Optional<Rewriter<false>>, 0, R>;
 type Sent = Chain<Optional<Rewriter<true>>, 0, Chain<Link<L2Output>, SENT, Optional<VlanOutput>>>;
 
+type Tagged = Chain<Link<Rewrite<V4>>, ROUTED, Optional<VlanOutput>>;
+
 impl Stages {
     /// Layer 2, with rewrites on its way in.
     fn edited<R>(&self, inside: R) -> Edited<R> {
@@ -46,7 +49,7 @@ impl Stages {
     fn sent(&self, output: Link<L2Output>) -> Sent {
         Chain(Optional::new(self.given.clone()), Chain(output, Optional::new(self.output.clone())))
     }
-    fn tagged(&self, rewrite: Link<Ip4Rewrite>) -> Chain<Link<Ip4Rewrite>, ROUTED, Optional<VlanOutput>> {
+    fn tagged(&self, rewrite: Link<Rewrite<V4>>) -> Tagged {
         Chain(rewrite, Optional::new(self.output.clone()))
     }
 }
@@ -82,14 +85,15 @@ pub fn register(control: &Control) {
         "ip4-vlan",
         Next::Next,
         move |interface| asked(interface),
-        move |seed| routed(&first, of(seed), |rewrite| own.tagged(rewrite)),
+        move |seed| -> Routed4<Tagged> { Chain(Link(first.clone()), routing(of(seed), |rewrite| own.tagged(rewrite))) },
     ));
     dataplane.product(ProductSpec::new(
         "vlan-ip4",
         Next::Next,
         move |interface| applies(interface),
         move |seed| {
-            let inside = routed(&ethernet, of_worker(seed), |rewrite| stages.tagged(rewrite));
+            let routed = routing(of_worker(seed), |rewrite| stages.tagged(rewrite));
+            let inside: Routed4<Tagged> = Chain(Link(ethernet.clone()), routed);
             let part = Chain::<_, PART_OF_LAYER3, _>(Link((stages.input)(seed.worker)), inside);
             Chain::<_, TO_VLAN, _>(Link(ethernet.clone()), part)
         },
