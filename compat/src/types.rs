@@ -180,7 +180,8 @@ impl Address {
     }
     /// The address, if it is one of this family.
     pub fn in_family<F: IpFamily>(self) -> Result<F::Address, Refusal> {
-        let wrong = || Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{}: it is to be of {}", self.get(), F::TITLE));
+        let wrong =
+            || Refusal::new(Retval::INVALID_ADDRESS_FAMILY, format!("{}: it is to be of {}", self.get(), F::TITLE));
         F::from_ip(self.get()).ok_or_else(wrong)
     }
     /// Whether it is one of IPv6.
@@ -194,6 +195,17 @@ impl From<IpAddr> for Address {
         Address { af, un: AddressUnion::new(address) }
     }
 }
+impl From<Ipv4Addr> for Address {
+    fn from(address: Ipv4Addr) -> Address {
+        IpAddr::V4(address).into()
+    }
+}
+impl From<Ipv6Addr> for Address {
+    fn from(address: Ipv6Addr) -> Address {
+        IpAddr::V6(address).into()
+    }
+}
+
 /// An address and a number of bits: those of a prefix, or an address of an interface and the prefix of its link.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefix {

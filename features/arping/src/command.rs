@@ -13,7 +13,11 @@ use crate::run::{Arping, run};
 
 pub(crate) fn register(control: &Control) {
     let grammar = "arping [gratuitous] <address:ip> <interface> {repeat <repeat:u32> | interval <interval>}";
-    let arping = Command::waiting(grammar, "Ask for an address on a link by ARP or Neighbour Discovery, or announce one there.", arping);
+    let arping = Command::waiting(
+        grammar,
+        "Ask for an address on a link by ARP or Neighbour Discovery, or announce one there.",
+        arping,
+    );
     let arping = arping.argument("gratuitous", "tell everybody that the address is ours, and ask nobody");
     let arping = arping.argument("address", "who is to answer").argument("interface", "whose link it is");
     let arping = arping.argument("repeat", "how often, 1 if nothing is said");

@@ -55,7 +55,7 @@ fn bench(level: Level) -> Bench {
     {
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
-        for name in ["ip4-input", "arp-input", "l2-input", "vlan-input"] {
+        for name in ["ip4-input", "ip6-input", "arp-input", "l2-input", "vlan-input"] {
             let seen = seen.clone();
             graph.node(NodeSpec::new(name, End::ARCS, move |_| Recorder(name, seen.clone()))).unwrap();
         }

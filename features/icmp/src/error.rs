@@ -93,7 +93,14 @@ impl<F: Icmp> Node for IcmpError<F> {
 
 impl<F: Icmp> IcmpError<F> {
     /// Sends the message about a packet.
-    fn tell(&mut self, cx: &mut Context, ingress: &Ingress<F>, rx: u16, fault: Fault, about: &[u8]) -> Result<(), Next> {
+    fn tell(
+        &mut self,
+        cx: &mut Context,
+        ingress: &Ingress<F>,
+        rx: u16,
+        fault: Fault,
+        about: &[u8],
+    ) -> Result<(), Next> {
         let (header, _) = F::Header::parse(about).ok_or(Next::NobodyToTell)?;
         let to = header.source();
         // RFC 1812, 4.3.2.4: the address of the interface that it leaves by; that is where the packet came in, unless
@@ -207,7 +214,10 @@ mod tests {
         assert_eq!(silent(&group, Fault::parameter(0, 40)), Some(Next::NobodyToTell));
         // Errors and redirects are never answered, nor what hides behind headers that do not end.
         for kind in [1, 4, 127, 137] {
-            assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 58, &[kind; 8]), Fault::HOST), Some(Next::AboutError));
+            assert_eq!(
+                silence::<V6>(Flags::NONE, &to("2001:db8::2", 58, &[kind; 8]), Fault::HOST),
+                Some(Next::AboutError)
+            );
         }
         assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 60, &[58; 8]), Fault::HOST), Some(Next::NobodyToTell));
         assert_eq!(silence::<V6>(Flags::NONE, &to("2001:db8::2", 58, &[128; 8]), Fault::HOST), None);
@@ -235,6 +245,9 @@ mod tests {
         let bytes = message::<V6>(ends.0, ends.1, Fault::too_big(1400), &about).expect("fits");
         let (_, rest) = Ip6Header::parse(&bytes).expect("a header");
         assert!(icmp6::pseudo_header(ends.0, ends.1, rest.len()).add_bytes(rest).is_right());
-        assert_eq!((bytes.len(), rest[0], &rest[4..8]), (1280, Icmp6Type::PACKET_TOO_BIG.0, &1400u32.to_be_bytes()[..]));
+        assert_eq!(
+            (bytes.len(), rest[0], &rest[4..8]),
+            (1280, Icmp6Type::PACKET_TOO_BIG.0, &1400u32.to_be_bytes()[..])
+        );
     }
 }

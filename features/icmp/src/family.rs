@@ -155,9 +155,7 @@ impl Icmp for V6 {
     fn message(fault: Fault) -> IcmpHeader<u8> {
         use icmp6::unreachable;
         let unreachable = |code| IcmpHeader::new(Icmp6Type::UNREACHABLE.0, code);
-        let problem = |code| {
-            IcmpHeader::new(Icmp6Type::PARAMETER_PROBLEM.0, code).with_parameter(fault.word().into())
-        };
+        let problem = |code| IcmpHeader::new(Icmp6Type::PARAMETER_PROBLEM.0, code).with_parameter(fault.word().into());
         match fault.kind() {
             FaultKind::Network => unreachable(unreachable::NO_ROUTE),
             FaultKind::Host => unreachable(unreachable::ADDRESS),
@@ -166,9 +164,7 @@ impl Icmp for V6 {
             FaultKind::Prohibited => unreachable(unreachable::PROHIBITED),
             FaultKind::Protocol => problem(parameter_problem::NEXT_HEADER),
             FaultKind::Parameter => problem(fault.code()),
-            FaultKind::TooBig => {
-                IcmpHeader::new(Icmp6Type::PACKET_TOO_BIG.0, 0).with_parameter(fault.word().into())
-            }
+            FaultKind::TooBig => IcmpHeader::new(Icmp6Type::PACKET_TOO_BIG.0, 0).with_parameter(fault.word().into()),
             FaultKind::TimeExceeded => IcmpHeader::new(Icmp6Type::TIME_EXCEEDED.0, icmp6::time_exceeded::TRANSIT),
         }
     }

@@ -110,7 +110,11 @@ async fn add_route<F: Family>(control: Control, given: Matches, _: Output) -> Re
 }
 
 /// Adds paths to a route, which may not be there yet; one that differs in weight only takes the place of the old one.
-pub(crate) fn add_paths<F: Family>(control: &Control, route: Route<F>, paths: &[RoutePath<F>]) -> Result<(), ObjectError> {
+pub(crate) fn add_paths<F: Family>(
+    control: &Control,
+    route: Route<F>,
+    paths: &[RoutePath<F>],
+) -> Result<(), ObjectError> {
     control.edit(route, |route| {
         for path in paths {
             route.paths.retain(|old| !is_same_way(old, path));

@@ -124,31 +124,31 @@ pub(crate) fn change_link_local(
 /// Let an interface speak IPv6 without an address, too, or only with one.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "sw_interface_ip6_enable_disable")]
-struct SwInterfaceIp6EnableDisable {
-    sw_if_index: InterfaceIndex,
-    enable: bool,
+pub(crate) struct SwInterfaceIp6EnableDisable {
+    pub sw_if_index: InterfaceIndex,
+    pub enable: bool,
 }
 
 /// Set the address that an interface has for its link.
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "sw_interface_ip6_set_link_local_address")]
-struct SwInterfaceIp6SetLinkLocalAddress {
-    sw_if_index: InterfaceIndex,
-    ip: Ipv6Addr,
+pub(crate) struct SwInterfaceIp6SetLinkLocalAddress {
+    pub sw_if_index: InterfaceIndex,
+    pub ip: Ipv6Addr,
 }
 
 /// Which address does an interface have for its link?
 #[derive(Message, Clone, Debug)]
 #[message(request, name = "sw_interface_ip6_get_link_local_address", reply = SwInterfaceIp6GetLinkLocalAddressReply)]
-struct SwInterfaceIp6GetLinkLocalAddress {
-    sw_if_index: InterfaceIndex,
+pub(crate) struct SwInterfaceIp6GetLinkLocalAddress {
+    pub sw_if_index: InterfaceIndex,
 }
 
 /// This one.
 #[derive(Message, Clone, Debug)]
 #[message(reply, name = "sw_interface_ip6_get_link_local_address_reply")]
-struct SwInterfaceIp6GetLinkLocalAddressReply {
-    ip: Ipv6Addr,
+pub(crate) struct SwInterfaceIp6GetLinkLocalAddressReply {
+    pub ip: Ipv6Addr,
 }
 
 impl Default for SwInterfaceIp6GetLinkLocalAddressReply {

@@ -211,7 +211,9 @@ pub(crate) fn check_route<F: Family>(route: &Route<F>) -> Result<(), ObjectError
 /// What holds of paths, a route's or another object's, whatever else is configured.
 pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError> {
     if paths.is_empty() {
-        return Err(ObjectError::field("paths", "there is none").remedy(format!("give one, such as via: {}", F::EXAMPLE)));
+        return Err(
+            ObjectError::field("paths", "there is none").remedy(format!("give one, such as via: {}", F::EXAMPLE))
+        );
     }
     for (index, path) in paths.iter().enumerate() {
         let wrong = |field: &str, what: &str, remedy: &str| {

@@ -21,9 +21,27 @@ pub type Routed6<R> = Chain<Link<EthernetInput>, { EthernetNext::Ip6 as u16 }, R
 pub type Stages<F> = (Input<F>, Lookup<F>, Rewrite<F>);
 
 /// Chains them; `end` makes what sends, from the last stage on.
-pub fn routing<F: Family, R>(stages: Stages<F>, end: impl FnOnce(Link<Rewrite<F>>) -> R) -> Routing<F, R> {
+fn routing<F: Family, R>(stages: Stages<F>, end: impl FnOnce(Link<Rewrite<F>>) -> R) -> Routing<F, R> {
     let (input, lookup, rewrite) = stages;
     Chain(Link(input), Chain(Link(lookup), end(Link(rewrite))))
+}
+
+/// Chains the stages of IPv4 behind `ethernet-input`.
+pub fn routed4<R>(
+    ethernet: &EthernetInput,
+    stages: Stages<V4>,
+    end: impl FnOnce(Link<Rewrite<V4>>) -> R,
+) -> Routed4<R> {
+    Chain(Link(ethernet.clone()), routing(stages, end))
+}
+
+/// Those of IPv6.
+pub fn routed6<R>(
+    ethernet: &EthernetInput,
+    stages: Stages<V6>,
+    end: impl FnOnce(Link<Rewrite<V6>>) -> R,
+) -> Routed6<R> {
+    Chain(Link(ethernet.clone()), routing(stages, end))
 }
 
 pub(crate) fn ip4(
@@ -31,9 +49,8 @@ pub(crate) fn ip4(
     ethernet: EthernetInput,
     stages: impl Fn(Seed) -> Stages<V4> + 'static,
 ) -> ProductSpec {
-    ProductSpec::new("ip4", RewriteNext::Output, applies, move |seed| -> Routed4<Link<Rewrite<V4>>> {
-        Chain(Link(ethernet.clone()), routing(stages(seed), |rewrite| rewrite))
-    })
+    let make = move |seed| routed4(&ethernet, stages(seed), |rewrite| rewrite);
+    ProductSpec::new("ip4", RewriteNext::Output, applies, make)
 }
 
 pub(crate) fn ip6(
@@ -41,7 +58,6 @@ pub(crate) fn ip6(
     ethernet: EthernetInput,
     stages: impl Fn(Seed) -> Stages<V6> + 'static,
 ) -> ProductSpec {
-    ProductSpec::new("ip6", RewriteNext::Output, applies, move |seed| -> Routed6<Link<Rewrite<V6>>> {
-        Chain(Link(ethernet.clone()), routing(stages(seed), |rewrite| rewrite))
-    })
+    let make = move |seed| routed6(&ethernet, stages(seed), |rewrite| rewrite);
+    ProductSpec::new("ip6", RewriteNext::Output, applies, make)
 }

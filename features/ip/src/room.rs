@@ -536,7 +536,10 @@ fn apply_table<F: Family>(control: &Control, change: Change<'_, IpTable<F>>) -> 
     Ok(())
 }
 
-fn apply_interface_table<F: Family>(control: &Control, change: Change<'_, InterfaceTable<F>>) -> Result<(), ObjectError> {
+fn apply_interface_table<F: Family>(
+    control: &Control,
+    change: Change<'_, InterfaceTable<F>>,
+) -> Result<(), ObjectError> {
     let (name, table) = match change {
         Change::Create(new) | Change::Update { new, .. } => (&new.interface.0, new.table.into()),
         Change::Delete(old) => (&old.interface.0, TableId::DEFAULT),

@@ -63,8 +63,12 @@ fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Comm
     let (fib, names) = (&ip.fib, Names(&interfaces));
     let wanted = given.find::<u32>("table")?.map(TableId);
     if let Some(table) = wanted.filter(|table| fib.table(*table).is_none()) {
-        return Err(CommandError::new(format!("there is no {} table {table}; `show {} table` lists them", F::TITLE, F::NAMES.command))
-            .at(given.place("table")));
+        return Err(CommandError::new(format!(
+            "there is no {} table {table}; `show {} table` lists them",
+            F::TITLE,
+            F::NAMES.command
+        ))
+        .at(given.place("table")));
     }
     if given.has("memory") || given.has("mtrie") {
         return Ok(memory(fib, wanted));
@@ -81,7 +85,8 @@ fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Comm
         None => !single || table.id == TableId::DEFAULT,
     });
     for table in tables {
-        let _ = writeln!(text, "{}:{}, flow hash:[{}], routes {}", F::NAMES.vrf, table.id, F::NAMES.flow_hash, table.len());
+        let _ =
+            writeln!(text, "{}:{}, flow hash:[{}], routes {}", F::NAMES.vrf, table.id, F::NAMES.flow_hash, table.len());
         let found = match (prefix, address) {
             (Some(prefix), _) => vec![prefix],
             (None, Some(address)) => table.find(address).into_iter().map(|(prefix, _)| prefix).collect(),

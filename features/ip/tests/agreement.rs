@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use fastrand::Rng;
 use quiver_engine::{Level, Traffic};
 use quiver_interface::Interfaces;
-use quiver_ip::{Ip4, flow};
+use quiver_ip::{Family, Ip4};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::{Header, Ip4Header, IpProtocol, MacAddress, checksum};
 
@@ -185,7 +185,7 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
         }
     }
     let packet = &ip[..total];
-    let bucket = flow::hash_of(packet) % 16;
+    let bucket = quiver_wire::V4::flow_hash_of(packet) % 16;
     let way = next_hop(second_table, to, bucket, header.protocol, header.is_fragment());
     if p[0] & 1 != 0 && way != Err(("ip4-lookup", "directed-broadcast")) {
         return Err(("ip4-lookup", "link-layer-broadcast"));

@@ -62,7 +62,7 @@ mod spies {
 fn daemon() -> Daemon {
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, spies, quiver_pg];
     let daemon = ends::forwarding(rooms);
-    quiver_ip::set_local(daemon.control(), IpProtocol(89), local::Next::Punt);
+    quiver_ip::set_local::<quiver_wire::V4>(daemon.control(), IpProtocol(89), local::Next::Punt);
     daemon
 }
 

@@ -13,7 +13,7 @@ use quiver_ethernet::EthernetInput;
 use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
 use quiver_ip::node::rewrite::Next as RewriteNext;
-use quiver_ip::product::routed;
+use quiver_ip::product::routed4;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use quiver_wire::MacAddress;
@@ -75,7 +75,7 @@ mod filter {
             Next::Next,
             |_| true,
             move |seed| {
-                routed(&ethernet, stages(seed), |rewrite| {
+                routed4(&ethernet, stages(seed), |rewrite| {
                     Chain::<_, { RewriteNext::Output as u16 }, _>(rewrite, Optional::new(Filter))
                 })
             },

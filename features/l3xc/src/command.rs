@@ -25,9 +25,11 @@ fn register_family<F: Connected>(control: &Control, word: &str) {
          | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})...",
         F::NAME
     );
-    let help = format!("Have {} packets that an interface receives go by these paths, whatever their destinations.", F::TITLE);
+    let help =
+        format!("Have {} packets that an interface receives go by these paths, whatever their destinations.", F::TITLE);
     control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<L3CrossConnect<F>>());
-    let (del, help) = (format!("l3xc del <interface> {word}"), "Have packets that an interface receives looked up again.");
+    let (del, help) =
+        (format!("l3xc del <interface> {word}"), "Have packets that an interface receives looked up again.");
     control.commands().add(Command::new(del, help, delete::<F>).arguments_of::<L3CrossConnect<F>>());
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn register<F: Protocol>(control: &Control) {
     });
     control.spawn("announcements", announce::<F>(control.clone()));
     watch(control, |control, event| match event {
-        InterfaceEvent::Removed(id) => control.room_mut::<Announcements<F>>().waiting.cancel_if(|((on, _), _)| *on == id),
+        InterfaceEvent::Removed(id) => {
+            control.room_mut::<Announcements<F>>().waiting.cancel_if(|((on, _), _)| *on == id)
+        }
         InterfaceEvent::AddressAdded(id, address) => begin::<F>(control, id, F::from_ip(address)),
         InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) | InterfaceEvent::Mac(id) => {
             // A part is not told when the interface that it is a part of comes up.

@@ -11,7 +11,7 @@ use quiver_ethernet::EthernetInput;
 use quiver_ethernet::input::Next as EthernetNext;
 use quiver_ip::Ip4;
 use quiver_ip::node::rewrite::{Next as RewriteNext, Rewrite};
-use quiver_ip::product::{Routed4, routing};
+use quiver_ip::product::routed4;
 use quiver_wire::V4;
 
 use crate::edit::Rewriter;
@@ -38,8 +38,6 @@ pub(crate) struct Stages {
 type Edited<R> = Chain<Optional<Rewriter<false>>, 0, R>;
 type Sent = Chain<Optional<Rewriter<true>>, 0, Chain<Link<L2Output>, SENT, Optional<VlanOutput>>>;
 
-type Tagged = Chain<Link<Rewrite<V4>>, ROUTED, Optional<VlanOutput>>;
-
 impl Stages {
     /// Layer 2, with rewrites on its way in.
     fn edited<R>(&self, inside: R) -> Edited<R> {
@@ -49,7 +47,7 @@ impl Stages {
     fn sent(&self, output: Link<L2Output>) -> Sent {
         Chain(Optional::new(self.given.clone()), Chain(output, Optional::new(self.output.clone())))
     }
-    fn tagged(&self, rewrite: Link<Rewrite<V4>>) -> Tagged {
+    fn tagged(&self, rewrite: Link<Rewrite<V4>>) -> Chain<Link<Rewrite<V4>>, ROUTED, Optional<VlanOutput>> {
         Chain(rewrite, Optional::new(self.output.clone()))
     }
 }
@@ -85,15 +83,14 @@ pub fn register(control: &Control) {
         "ip4-vlan",
         Next::Next,
         move |interface| asked(interface),
-        move |seed| -> Routed4<Tagged> { Chain(Link(first.clone()), routing(of(seed), |rewrite| own.tagged(rewrite))) },
+        move |seed| routed4(&first, of(seed), |rewrite| own.tagged(rewrite)),
     ));
     dataplane.product(ProductSpec::new(
         "vlan-ip4",
         Next::Next,
         move |interface| applies(interface),
         move |seed| {
-            let routed = routing(of_worker(seed), |rewrite| stages.tagged(rewrite));
-            let inside: Routed4<Tagged> = Chain(Link(ethernet.clone()), routed);
+            let inside = routed4(&ethernet, of_worker(seed), |rewrite| stages.tagged(rewrite));
             let part = Chain::<_, PART_OF_LAYER3, _>(Link((stages.input)(seed.worker)), inside);
             Chain::<_, TO_VLAN, _>(Link(ethernet.clone()), part)
         },

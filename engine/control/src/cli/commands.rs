@@ -213,8 +213,11 @@ impl Commands {
     /// All commands: grammar and help, sorted.
     pub fn list(&self) -> Vec<(String, String)> {
         let registered = self.0.borrow();
-        let mut list: Vec<_> =
-            registered.commands.iter().map(|entry| (entry.command.grammar.clone(), entry.command.help.clone())).collect();
+        let mut list: Vec<_> = registered
+            .commands
+            .iter()
+            .map(|entry| (entry.command.grammar.clone(), entry.command.help.clone()))
+            .collect();
         list.sort_unstable();
         list
     }

@@ -1,5 +1,6 @@
 //! The messages, as a client sends them.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::*;
@@ -96,7 +97,7 @@ fn what_cannot_be_asked_is_refused() {
         (ask([10, 0, 0, 2], 2, false, 1), Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE),
         (ArpingAcd { interval: f64::NAN, ..ask([10, 0, 0, 2], 1, false, 1) }, Retval::INVALID_VALUE),
         (ArpingAcd { interval: 0.0, ..ask([10, 0, 0, 2], 1, false, 1) }, Retval::INVALID_VALUE),
-        (ip6, Retval::INVALID_ADDRESS_FAMILY),
+        (ip6, Retval::ADDRESS_NOT_FOUND_FOR_INTERFACE),
     ] {
         let (refused, sent) = answered(&mut daemon, &mut caller, &request, "");
         assert_eq!((refused.err(), sent), (Some(retval), 0), "{request:?}");

@@ -74,7 +74,8 @@ fn proto<F: Family>() -> FibPathNhProto {
 
 /// A path of the FIB, as clients know it.
 pub fn known<F: Family>(path: &Path<F>) -> FibPath {
-    let next_hop = |address: F::Address| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
+    let next_hop =
+        |address: F::Address| FibPathNh { address: AddressUnion::new(address.into()), ..FibPathNh::default() };
     let (sw_if_index, table_id, nh, r#type) = match path.target {
         Target::NextHop(interface, via) => (index_of(Some(interface)), 0, next_hop(via), FibPathType::Normal),
         Target::Link(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Normal),

@@ -7,9 +7,9 @@ use quiver_control::{Control, Pace};
 use quiver_wire::Prefix as WirePrefix;
 
 use super::fields::{IpRouteV2, IpTable, configured, known};
+use super::index_of;
 use super::leaving::Leaving;
 use super::replacing::Replacing;
-use super::index_of;
 use crate::command::{add_paths, remove_paths};
 use crate::family::Family;
 use crate::fib::{Path, Special, TableId, Target};

@@ -16,9 +16,9 @@ use crate::objects::{self, Route, TableNumber};
 use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
-    file.to_the_end(async |control, IpTableAddDel { is_add, table }| {
-        by_family!(await table.is_ip6, change(control, is_add, table))
-    });
+    file.to_the_end(
+        async |control, IpTableAddDel { is_add, table }| by_family!(await table.is_ip6, change(control, is_add, table)),
+    );
     // There are no routes of groups, and so no tables of them.
     file.to_the_end(async |control, IpTableAddDelV2 { is_add, table, .. }| {
         by_family!(await table.is_ip6, change(control, is_add, table))
@@ -32,9 +32,9 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
     });
     file.to_the_end(async |control, IpTableFlush { table }| by_family!(await table.is_ip6, flush(control, table)));
     file.request(|control, IpTableReplaceBegin { table }| by_family!(table.is_ip6, replace_begin(control, &table)));
-    file.to_the_end(async |control, IpTableReplaceEnd { table }| {
-        by_family!(await table.is_ip6, replace_end(control, table))
-    });
+    file.to_the_end(
+        async |control, IpTableReplaceEnd { table }| by_family!(await table.is_ip6, replace_end(control, table)),
+    );
     file.request(|control, request: SetIpFlowHash| {
         let SetIpFlowHash { src, dst, sport, dport, proto, reverse, symmetric, .. } = request;
         let bits = [src, dst, sport, dport, proto, reverse, symmetric].into_iter().enumerate();

@@ -9,7 +9,7 @@ use quiver_compat::types::{
     AddressFamily, AddressUnion, AddressWithPrefix, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType,
     InterfaceIndex, IpRoute, Prefix,
 };
-use quiver_compat::{Caller, Text};
+use quiver_compat::{Caller, Retval, Text};
 use quiver_interface::Interfaces;
 use quiver_testkit::daemon::{Daemon, Setup};
 
@@ -19,6 +19,7 @@ use super::routes::*;
 use super::tables::*;
 use super::*;
 use crate::fib::TableId;
+use crate::link_local::*;
 use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
 use crate::room::Ip4;
 
@@ -110,8 +111,8 @@ fn routes_and_their_paths_are_added_and_deleted() {
     assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(two, "10.1.0.2")]));
     // Without `is_multipath` the paths are the new ones.
     assert_eq!(set(caller, true, false, 0, "10.9.0.0/16", &[special(FibPathType::Drop)]), Ok(()));
-    let key = (TableNumber(0), "10.9.0.0/16".parse().expect("a prefix"));
-    let configured = daemon.control().objects().get::<Route>(&key).expect("it is configured");
+    let key = (TableNumber::DEFAULT, "10.9.0.0/16".parse().expect("a prefix"));
+    let configured = daemon.control().objects().get::<Route<V4>>(&key).expect("it is configured");
     assert_eq!(configured.paths[0].action, Some(crate::objects::RouteAction::Drop));
     assert_eq!(set(caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()));
     assert_eq!(dumped(caller, 0, "10.9.0.0/16"), None);
@@ -121,7 +122,7 @@ fn routes_and_their_paths_are_added_and_deleted() {
     assert_eq!(set(caller, true, true, 0, "10.9.0.0/16", &[via(NONE, "10.0.0.2")]), Ok(()));
     assert_eq!(dumped(caller, 0, "10.9.0.0/16"), Some(vec![hop(NONE, "10.0.0.2")]));
     assert_eq!(set(caller, false, true, 0, "10.9.0.0/16", &[via(NONE, "10.0.0.2")]), Ok(()));
-    assert!(daemon.control().objects().get::<Route>(&key).is_none());
+    assert!(daemon.control().objects().get::<Route<V4>>(&key).is_none());
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn routes_are_looked_up() {
 fn a_route_says_where_it_is_counted() {
     let (daemon, mut caller) = house();
     let one = index(&daemon, "pg1");
-    let counting = objects::IpTable { counters: true, ..objects::IpTable::new(7) };
+    let counting = objects::IpTable { counters: true, ..objects::IpTable::<V4>::new(7) };
     daemon.control().put(counting).expect("there is room");
     let mut added = |table_id| {
         let route =
@@ -215,11 +216,11 @@ fn packets_without_a_route_go_the_daemons_way_or_the_tables() {
     caller.request(&IpTableFlush { table: table(7) }).expect("it is there");
     assert!(dumped(&mut caller, 7, everything).is_some(), "clients did not make it");
     for id in [0, 7] {
-        let telling = objects::IpTable { no_route: Some(NoRoute::Unreachable), ..objects::IpTable::new(id) };
+        let telling = objects::IpTable { no_route: Some(NoRoute::Unreachable), ..objects::IpTable::<V4>::new(id) };
         daemon.control().put(telling).expect("it may change");
         assert_eq!(dumped(&mut caller, id, everything), None);
     }
-    daemon.control().delete::<objects::IpTable>(&0).expect("it is configured");
+    daemon.control().delete::<objects::IpTable<V4>>(&0).expect("it is configured");
     assert!(dumped(&mut caller, 0, everything).is_some(), "the daemon's way again");
 }
 
@@ -247,7 +248,7 @@ fn tables_come_and_go_with_their_routes() {
         caller.request(&IpTableAddDel { is_add: false, table: table(id) }).expect("whether or not it is there");
     }
     assert_eq!(tables(&mut caller), [IpTable { name: "ipv4-VRF:0".into(), ..table(0) }]);
-    assert!(daemon.control().objects().all::<Route>().is_empty());
+    assert!(daemon.control().objects().all::<Route<V4>>().is_empty());
     let ip6 = IpTable { is_ip6: true, ..table(7) };
     assert_eq!(caller.request(&IpTableAddDel { is_add: true, table: ip6 }).err(), Some(Retval::INVALID_ADDRESS_FAMILY));
     assert_eq!(caller.request(&IpTableFlush { table: table(7) }).err(), Some(Retval::NO_SUCH_FIB));
@@ -298,7 +299,7 @@ fn a_table_is_deleted_whole_though_its_client_leaves_and_what_others_ask_comes_b
     let (daemon, mut caller) = house();
     let mut other = Caller::connect(daemon.control());
     fill(&daemon, &mut caller, ROUTES);
-    let left = || daemon.control().objects().all::<Route>().len();
+    let left = || daemon.control().objects().all::<Route<V4>>().len();
     assert!(begun(Box::pin(caller.waiting(&IpTableAddDel { is_add: false, table: table(7) }))).is_pending());
     drop(caller);
     assert!((1..ROUTES as usize).contains(&left()), "{} routes are left", left());
@@ -324,25 +325,25 @@ fn a_table_that_is_configured_anew_while_it_is_deleted_stays_and_its_client_is_t
     let delete = IpTableAddDel { is_add: false, table: table(7) };
     let mut deleting = Box::pin(caller.waiting(&delete));
     assert!(begun(&mut deleting).is_pending());
-    let named = objects::IpTable { name: Some("kept".into()), ..objects::IpTable::new(7) };
+    let named = objects::IpTable { name: Some("kept".into()), ..objects::IpTable::<V4>::new(7) };
     daemon.control().put(named).expect("it may change");
     assert_eq!(daemon.executor().block_on(deleting).err(), Some(Retval::INSTANCE_IN_USE));
     daemon.executor().run_for(Duration::from_secs(5));
-    assert!(daemon.control().objects().get::<objects::IpTable>(&7).is_some());
-    assert!(!daemon.control().objects().all::<Route>().is_empty());
+    assert!(daemon.control().objects().get::<objects::IpTable<V4>>(&7).is_some());
+    assert!(!daemon.control().objects().all::<Route<V4>>().is_empty());
 }
 
 #[test]
 fn a_deleted_table_goes_with_its_last_user_whoever_takes_that_away() {
     let (daemon, mut caller) = house();
     let one = InterfaceIndex(index(&daemon, "pg1"));
-    let is_there = || daemon.control().objects().get::<objects::IpTable>(&7).is_some();
+    let is_there = || daemon.control().objects().get::<objects::IpTable<V4>>(&7).is_some();
     caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
     caller.request(&SwInterfaceSetTable { sw_if_index: one, is_ipv6: false, vrf_id: 7 }).expect("it is there");
     caller.request(&IpTableAddDel { is_add: false, table: table(7) }).expect("whoever uses it");
     daemon.executor().run_for(Duration::from_secs(5));
     assert!(is_there(), "pg1 uses it");
-    crate::command::put_table(daemon.control(), quiver_interface::InterfaceName("pg1".into()), 0)
+    crate::command::put_table::<V4>(daemon.control(), quiver_interface::InterfaceName("pg1".into()), 0)
         .expect("always there");
     daemon.executor().run_for(Duration::from_secs(5));
     assert!(!is_there());
@@ -374,7 +375,7 @@ fn a_route_that_somebody_wants_while_the_old_ones_are_removed_stays() {
     let end = IpTableReplaceEnd { table: table(7) };
     let mut ending = Box::pin(caller.waiting(&end));
     assert!(begun(&mut ending).is_pending());
-    let left = || daemon.control().objects().all::<Route>();
+    let left = || daemon.control().objects().all::<Route<V4>>();
     let wanted = left().first().expect("some are left").prefix;
     let one = index(&daemon, "pg1");
     assert_eq!(set(&mut other, true, false, 7, &wanted.to_string(), &[via(one, "10.0.0.2")]), Ok(()));
@@ -420,7 +421,7 @@ fn interfaces_have_addresses_and_tables() {
     assert_eq!(address(&mut caller, true, one, "10.0.1.1", 24), Ok(()));
     caller.request(&SwInterfaceAddressReplaceEnd).expect("done");
     let left: Vec<_> =
-        daemon.control().objects().all::<InterfaceAddress>().iter().map(|a| a.address.to_string()).collect();
+        daemon.control().objects().all::<InterfaceAddress<V4>>().iter().map(|a| a.address.to_string()).collect();
     assert_eq!(left, ["10.0.1.1/24"]);
     // What is marked gives way to what shall be there, on another interface of the table.
     let bind = SwInterfaceSetTable { sw_if_index: InterfaceIndex(two), is_ipv6: false, vrf_id: 7 };
@@ -436,15 +437,80 @@ fn interfaces_have_addresses_and_tables() {
     let prefix = AddressWithPrefix::default();
     let all = SwInterfaceAddDelAddress { sw_if_index: InterfaceIndex(one), is_add: false, del_all: true, prefix };
     caller.request(&all).expect("done");
-    assert!(daemon.control().objects().all::<InterfaceAddress>().is_empty());
+    assert!(daemon.control().objects().all::<InterfaceAddress<V4>>().is_empty());
 }
 
 #[test]
-fn ip6_and_other_hashes_of_flows_are_refused() {
+fn interfaces_speak_ip6_without_an_address_of_their_own_choosing() {
     let (daemon, mut caller) = house();
     let sw_if_index = InterfaceIndex(index(&daemon, "pg1"));
-    let mut ip6 = |enable| caller.request(&SwInterfaceIp6EnableDisable { sw_if_index, enable }).map(drop);
-    assert_eq!((ip6(true), ip6(false)), (Err(Retval::INVALID_ADDRESS_FAMILY), Ok(())));
+    let enable = |caller: &mut Caller, enable| {
+        caller.request(&SwInterfaceIp6EnableDisable { sw_if_index, enable }).expect("done");
+        let speaking = caller.dump(&IpDump { is_ipv6: true });
+        let own = caller.request(&SwInterfaceIp6GetLinkLocalAddress { sw_if_index }).map(|reply| reply.ip.to_string());
+        (speaking.len(), own)
+    };
+    // Of the MAC address that the packet generator makes of its name.
+    let mac = daemon.control().room::<Interfaces>().find("pg1").expect("it is there").mac;
+    let made = quiver_wire::nd::link_local(mac).to_string();
+    assert_eq!(enable(&mut caller, false), (0, Err(Retval::IP6_NOT_ENABLED)));
+    assert_eq!(enable(&mut caller, true), (1, Ok(made)));
+    let ip = "fe80::77".parse().expect("an address");
+    caller.request(&SwInterfaceIp6SetLinkLocalAddress { sw_if_index, ip }).expect("done");
+    assert_eq!(enable(&mut caller, true), (1, Ok("fe80::77".into())));
+    // What VPP's clients know as an address of the interface.
+    assert_eq!(address(&mut caller, true, sw_if_index.0, "fe80::78", 64), Ok(()));
+    assert_eq!(enable(&mut caller, true), (1, Ok("fe80::78".into())));
+    assert_eq!(address(&mut caller, false, sw_if_index.0, "fe80::78", 64), Err(Retval::ADDRESS_NOT_DELETABLE));
+    assert_eq!(enable(&mut caller, false), (0, Err(Retval::IP6_NOT_ENABLED)));
+    assert_eq!(address(&mut caller, true, sw_if_index.0, "2001:db8::1", 64), Ok(()));
+    assert!(enable(&mut caller, false).1.is_ok(), "with an address it speaks all the same");
+}
+
+#[test]
+fn routes_and_tables_of_ip6_are_others_than_those_of_ip4() {
+    let (daemon, mut caller) = house();
+    let pg1 = index(&daemon, "pg1");
+    assert_eq!(address(&mut caller, true, pg1, "2001:db8::1", 64), Ok(()));
+    let table = |is_ip6| IpTable { table_id: 7, is_ip6, name: "red".into() };
+    caller.request(&IpTableAddDel { is_add: true, table: table(true) }).expect("done");
+    let tables = |caller: &mut Caller| {
+        let all = caller.dump(&IpTableDump).into_iter().map(|details| (details.table.table_id, details.table.is_ip6));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(tables(&mut caller), [(0, false), (0, true), (7, true)]);
+    let path = FibPath {
+        sw_if_index: pg1,
+        weight: 1,
+        proto: FibPathNhProto::Ip6,
+        nh: FibPathNh { address: AddressUnion::new("2001:db8::2".parse().expect("one")), ..FibPathNh::default() },
+        ..FibPath::default()
+    };
+    let to: Prefix = "2001:db8:9::/48".parse::<quiver_wire::Prefix<quiver_wire::V6>>().expect("a prefix").into();
+    let route = IpRoute { table_id: 0, stats_index: 0, prefix: to, paths: vec![path.clone()] };
+    caller.request(&IpRouteAddDel { is_add: true, is_multipath: false, route: route.clone() }).expect("done");
+    let wrong = IpRoute { paths: vec![FibPath { proto: FibPathNhProto::Ip4, ..path }], ..route };
+    let refused = caller.request(&IpRouteAddDel { is_add: true, is_multipath: false, route: wrong });
+    assert_eq!(refused.err(), Some(Retval::INVALID_ADDRESS_FAMILY));
+    let found = caller.request(&IpRouteLookup { table_id: 0, exact: 1, prefix: to }).expect("it is there");
+    let [found] = &found.route.paths[..] else { panic!("one path") };
+    assert_eq!((found.sw_if_index, found.proto, found.nh.address), (pg1, FibPathNhProto::Ip6, path.nh.address));
+    let dumped = |caller: &mut Caller, is_ip6| {
+        let table = IpTable { table_id: 0, is_ip6, name: Text::default() };
+        caller.dump(&IpRouteDump { table }).iter().any(|details| details.route.prefix == to)
+    };
+    assert_eq!((dumped(&mut caller, true), dumped(&mut caller, false)), (true, false));
+    caller
+        .request(&IpTableFlush { table: IpTable { table_id: 0, is_ip6: true, name: Text::default() } })
+        .expect("done");
+    assert!(!dumped(&mut caller, true));
+    caller.request(&IpTableAddDel { is_add: false, table: table(true) }).expect("done");
+    assert_eq!(tables(&mut caller), [(0, false), (0, true)]);
+}
+
+#[test]
+fn other_hashes_of_flows_are_refused() {
+    let (_daemon, mut caller) = house();
     let mut hash = |af, bits| {
         let flow_hash_config = IpFlowHashConfig(bits);
         let second = caller.request(&SetIpFlowHashV2 { table_id: 0, af, flow_hash_config }).map(drop);
@@ -455,7 +521,8 @@ fn ip6_and_other_hashes_of_flows_are_refused() {
     };
     assert_eq!(hash(AddressFamily::Ip4, 31), Ok(()));
     assert_eq!(hash(AddressFamily::Ip4, 3), Err(Retval::UNIMPLEMENTED));
-    assert_eq!(hash(AddressFamily::Ip6, 31), Err(Retval::INVALID_ADDRESS_FAMILY));
+    assert_eq!((hash(AddressFamily::Ip6, 31), hash(AddressFamily::Ip6, 31 | 128)), (Ok(()), Ok(())));
+    assert_eq!(hash(AddressFamily::Ip6, 3), Err(Retval::UNIMPLEMENTED));
     let first = |dst| SetIpFlowHash {
         vrf_id: 0,
         is_ipv6: false,

@@ -63,7 +63,9 @@ impl<F: Family> Node for Local<F> {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(((header, _), _)) if !frame.flags(i).has(Flags::LOCAL) && is_ours(frame.rx[i], header.source()) => {
+                Some(((header, _), _))
+                    if !frame.flags(i).has(Flags::LOCAL) && is_ours(frame.rx[i], header.source()) =>
+                {
                     Next::Spoofed
                 }
                 // Nothing puts fragments together yet.

@@ -12,8 +12,8 @@ use quiver_engine::{
 
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
-use crate::fib::{Reader, hop};
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::fib::{Reader, hop};
 use crate::ingress::{Ingress, TableView};
 
 arcs! {

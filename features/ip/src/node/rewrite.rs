@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Row, Snapshot, Stage,
-    StageNode, arcs,
-};
 use super::too_big;
 use crate::adjacency::{AdjacencyTable, State};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
+use quiver_engine::{
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Row, Snapshot, Stage,
+    StageNode, arcs,
+};
 
 arcs! {
     /// Where packets go from `ip4-rewrite`.

@@ -1,4 +1,4 @@
-//! The nodes that IPv4 forwarding leads to and other rooms have, as ends that only count.
+//! The nodes that forwarding leads to and other rooms have, as ends that only count.
 
 use quiver_control::Control;
 use quiver_engine::*;
@@ -43,7 +43,8 @@ pub fn forwarding(rooms: Rooms) -> Daemon {
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
-    for name in ["arp-input", "vlan-input", "l2-end", "ip4-resolve", "icmp4-error", "icmp4-input"] {
+    let of_ip = ["ip4-resolve", "icmp4-error", "icmp4-input", "ip6-resolve", "icmp6-error", "icmp6-input"];
+    for name in ["arp-input", "vlan-input", "l2-end"].into_iter().chain(of_ip) {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;
     }
     graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-end", side: Side::Rx })?;

@@ -3,6 +3,8 @@
 use quiver_compat::Caller;
 use quiver_testkit::daemon::{Daemon, Setup};
 
+use std::net::Ipv4Addr;
+
 use super::*;
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
@@ -47,12 +49,12 @@ fn neighbours_are_added_told_and_deleted() {
     let (fixed, heard) = (neighbor(index, 2, IpNeighborFlags::STATIC), neighbor(index, 3, IpNeighborFlags::NONE));
     let hop = set(&mut caller, true, fixed).expect("there is room");
     assert_eq!(
-        control.room::<Ip4>().fib.adjacencies.find(InterfaceId(index as u16), Some([10, 0, 0, 2].into())),
+        control.room::<Ip<V4>>().fib.adjacencies.find(InterfaceId(index as u16), Some([10, 0, 0, 2].into())),
         Some(hop)
     );
     set(&mut caller, true, heard).expect("there is room");
     assert_eq!(dump(&mut caller), [fixed, heard]);
-    assert_eq!(control.objects().all::<NeighborObject>().len(), 1, "what was heard is not configured");
+    assert_eq!(control.objects().all::<NeighborObject<V4>>().len(), 1, "what was heard is not configured");
     let ip6 = caller.dump(&IpNeighborDump { sw_if_index: InterfaceIndex(NONE), af: AddressFamily::Ip6 });
     assert!(ip6.is_empty());
 
@@ -62,7 +64,7 @@ fn neighbours_are_added_told_and_deleted() {
     set(&mut caller, true, fixed).expect("there is room");
     let flush = IpNeighborFlush { af: AddressFamily::Ip4, sw_if_index: InterfaceIndex(index) };
     caller.request(&flush).expect("done");
-    assert!(dump(&mut caller).is_empty() && control.objects().all::<NeighborObject>().is_empty());
+    assert!(dump(&mut caller).is_empty() && control.objects().all::<NeighborObject<V4>>().is_empty());
 }
 
 #[test]

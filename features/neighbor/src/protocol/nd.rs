@@ -8,7 +8,9 @@ use quiver_engine::trace::Record;
 use quiver_engine::{ArcSpec, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Ingress, Ip6};
-use quiver_wire::nd::{self, ALL_NODES, LinkLayerOption, NdOptions, NeighborMessage, group_mac, option, solicited_node};
+use quiver_wire::nd::{
+    self, ALL_NODES, LinkLayerOption, NdOptions, NeighborMessage, group_mac, option, solicited_node,
+};
 use quiver_wire::{EtherType, Header, Icmp6Type, Ip6Header, IpProtocol, MacAddress, V6};
 use zerocopy::IntoBytes;
 
@@ -67,8 +69,7 @@ impl Protocol for V6 {
     const CARRIED: EtherType = EtherType::IP6;
     const ALL: MacAddress = MacAddress([0x33, 0x33, 0, 0, 0, 1]);
     // RFC 4862, 5.4.2, with DupAddrDetectTransmits of 1, and RFC 4861, 7.2.6.
-    const SAYINGS: &'static [(Duration, Saying)] =
-        &[(Duration::ZERO, Saying::Probe), (RETRANSMISSION, Saying::Claim)];
+    const SAYINGS: &'static [(Duration, Saying)] = &[(Duration::ZERO, Saying::Probe), (RETRANSMISSION, Saying::Claim)];
 
     fn read(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<NdPacket, u16> {
         check(bytes, ingress, interface).map_err(u16::from)
@@ -82,7 +83,8 @@ impl Protocol for V6 {
     }
     fn trace(record: &Record) -> String {
         let message = Ip6Header::parse(&record.bytes).zip(V6::payload(&record.bytes));
-        match message.and_then(|(ip, payload)| Some((ip.0, NeighborMessage::parse_at(&record.bytes, payload.offset)?))) {
+        match message.and_then(|(ip, payload)| Some((ip.0, NeighborMessage::parse_at(&record.bytes, payload.offset)?)))
+        {
             Some((ip, (message, _))) => {
                 let what = match message.icmp.kind {
                     Icmp6Type::NEIGHBOR_SOLICITATION => "solicitation of",

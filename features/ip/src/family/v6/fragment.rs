@@ -57,7 +57,7 @@ mod tests {
         fn fragments_make_the_whole_again(length in 1usize..6000, mtu in 1280usize..1500) {
             let payload: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
             let parts = fragments(&packet(IpProtocol::UDP, &payload), mtu).expect("fits");
-            let mut whole = vec![];
+            let mut whole: Vec<u8> = vec![];
             for (number, part) in parts.iter().enumerate() {
                 prop_assert!(part.len() <= mtu);
                 let (header, rest) = Ip6Header::parse(part).expect("a header");

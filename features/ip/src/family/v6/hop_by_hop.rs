@@ -5,8 +5,8 @@
 use std::net::Ipv6Addr;
 
 use quiver_engine::{Context, Frame, Node, arcs};
-use quiver_wire::ip6::{Options6, Unknown};
 use quiver_wire::icmp6::parameter_problem;
+use quiver_wire::ip6::{Options6, Unknown};
 use quiver_wire::{Header, Ip6Header};
 
 use crate::fault::Fault;

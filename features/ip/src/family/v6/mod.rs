@@ -62,11 +62,8 @@ impl Family for V6 {
     const INPUT: &'static [ArcSpec] = Next::ARCS;
     const ON_LINK: ArcSpec = ArcSpec { name: "ip6-link-local", to: To::Node("ip6-link-local") };
     // RFC 4291, 2.5.2 and 2.5.3, and groups, which are not looked up here.
-    const SPECIAL: &'static [(&'static str, Special)] = &[
-        ("::/127", Special::Drop),
-        ("fe80::/10", Special::LinkLocal),
-        ("ff00::/8", Special::Drop),
-    ];
+    const SPECIAL: &'static [(&'static str, Special)] =
+        &[("::/127", Special::Drop), ("fe80::/10", Special::LinkLocal), ("ff00::/8", Special::Drop)];
     const HAS_BROADCASTS: bool = false;
 
     #[inline(always)]
@@ -93,7 +90,8 @@ impl Family for V6 {
         let [a, b, c, d] = fields::destination(p).map(|word| word.array());
         let mut all = [0; 16];
         for lane in 0..16 {
-            let (high, low) = (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
+            let (high, low) =
+                (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
             all[lane] = u128::from(high) << 64 | u128::from(low);
         }
         all
