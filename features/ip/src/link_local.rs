@@ -10,7 +10,7 @@ use quiver_control::cli::{Command, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_interface::api::{find, name};
-use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, LOCAL, tell};
+use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces, LOCAL, tell};
 use quiver_wire::V6;
 
 use crate::family::Family;
@@ -71,17 +71,12 @@ fn apply(control: &Control, change: Change<'_, Ip6Interface>) -> Result<(), Obje
     }
     control.room_mut::<Ip6>().set_enabled(id, enabled, wanted.link_local.filter(|_| enabled));
     control.room_mut::<Dataplane>().plan_interface(id.0);
-    let event = match of(control, id) {
+    let event = match control.room::<Ip6>().link_local(id) {
         Some(address) => InterfaceEvent::AddressAdded(id, IpAddr::V6(address)),
         None => InterfaceEvent::AddressRemoved(id),
     };
     tell(control, event);
     Ok(())
-}
-
-/// The address that an interface has for its link, if it speaks IPv6.
-pub fn of(control: &Control, id: InterfaceId) -> Option<Ipv6Addr> {
-    control.room::<Ip6>().current().interfaces.get(id.index())?.link_local
 }
 
 pub(crate) fn add_messages(file: &mut Adding<'_>) {
@@ -101,7 +96,7 @@ pub(crate) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, SwInterfaceIp6GetLinkLocalAddress { sw_if_index }| {
         let id = find(control, sw_if_index)?.id;
         let missing = || Refusal::new(Retval::IP6_NOT_ENABLED, "sw_if_index: the interface does not speak IPv6");
-        Ok(SwInterfaceIp6GetLinkLocalAddressReply { ip: of(control, id).ok_or_else(missing)? })
+        Ok(SwInterfaceIp6GetLinkLocalAddressReply { ip: control.room::<Ip6>().link_local(id).ok_or_else(missing)? })
     });
 }
 

@@ -363,6 +363,10 @@ impl<F: Family> Ip<F> {
         (configured.enabled, configured.link_local) = (enabled, link_local);
         self.publish_interface(id);
     }
+    /// The address that an interface has for its link.
+    pub fn link_local(&self, id: InterfaceId) -> Option<F::Address> {
+        self.current().interfaces.get(id.index())?.link_local
+    }
     /// Whether an interface speaks the family.
     pub fn speaks(&self, id: InterfaceId) -> bool {
         self.interfaces.get(&id).is_some_and(Configured::speaks)
@@ -575,9 +579,14 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
         }
         addresses.push(wanted.address);
     }
+    let before = ip.link_local(id);
     ip.set_addresses(id, addresses).map_err(refused)?;
+    let link_local = ip.link_local(id).filter(|own| before != Some(*own));
     drop(ip);
     control.room_mut::<Dataplane>().plan_interface(id.0);
+    if let Some(link_local) = link_local {
+        tell(control, InterfaceEvent::AddressAdded(id, link_local.into()));
+    }
     tell(
         control,
         match add {

@@ -276,7 +276,7 @@ fn show_addresses(control: &Control, given: &Matches) -> Result<Reply, CommandEr
 /// Writes an interface's addresses of a family. Its table, and the addresses.
 fn addresses<F: Family>(control: &Control, id: InterfaceId, text: &mut String) -> (u32, Vec<String>) {
     let ip = control.room::<Ip<F>>();
-    let (table, link_local) = (ip.table_of(id), ip.current().interfaces.get(id.index()).and_then(|own| own.link_local));
+    let (table, link_local) = (ip.table_of(id), ip.link_local(id));
     let of_table = if table == TableId::DEFAULT { String::new() } else { format!(" {} table-id {table}", F::NAME) };
     let own = ip.addresses(id).iter().map(|address| address.to_string());
     let own: Vec<String> = own.chain(link_local.map(|own| format!("{own}/{}", F::ADDRESS_BITS))).collect();

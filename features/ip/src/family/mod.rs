@@ -54,6 +54,8 @@ pub trait Family: Forwarding<Address: Scalar> {
 
     /// What is behind the IP header. None if it is malformed.
     fn payload(packet: &[u8]) -> Option<Payload>;
+    /// Whether a packet may name us as its sender though another one sent it: to say that our address is its own.
+    fn may_name_us(packet: &[u8], payload: &Payload) -> bool;
     /// Whether a packet that is too long may be cut by us, who `forwarded` it or made it.
     fn may_fragment(packet: &[u8], forwarded: bool) -> bool;
     /// A packet cut into fragments of at most `mtu` bytes, each one hop older if `forwarded`. None if it cannot be cut.

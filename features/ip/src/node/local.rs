@@ -59,12 +59,13 @@ impl<F: Family> Node for Local<F> {
         };
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
+            let is_ours = |from, payload| is_ours(frame.rx[i], from) && !F::may_name_us(bytes, payload);
             let next = match F::Header::parse(bytes).zip(F::payload(bytes)) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(((header, _), _))
-                    if !frame.flags(i).has(Flags::LOCAL) && is_ours(frame.rx[i], header.source()) =>
+                Some(((header, _), payload))
+                    if !frame.flags(i).has(Flags::LOCAL) && is_ours(header.source(), &payload) =>
                 {
                     Next::Spoofed
                 }

@@ -139,6 +139,9 @@ impl Family for V4 {
         let is_whole = (Ip4Header::LENGTH..=packet.len()).contains(&offset);
         is_whole.then_some(Payload { protocol: header.protocol, offset, pointer: V4::PROTOCOL_OFFSET, fragment })
     }
+    fn may_name_us(_: &[u8], _: &Payload) -> bool {
+        false
+    }
     fn may_fragment(packet: &[u8], _: bool) -> bool {
         Ip4Header::parse(packet).is_some_and(|(header, _)| !header.dont_fragment())
     }

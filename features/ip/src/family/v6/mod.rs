@@ -12,7 +12,7 @@ use std::net::Ipv6Addr;
 use quiver_control::ObjectError;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
 use quiver_wire::ip6::{extension, upper};
-use quiver_wire::{Header, InterfaceAddress, Ip6Header, IpFamily, MacAddress, V6, nd};
+use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, MacAddress, V6, nd};
 
 use super::{Family, Names, Payload};
 use crate::fib::Special;
@@ -136,6 +136,11 @@ impl Family for V6 {
         let fragment = part.map(|part| part.offset);
         let offset = Ip6Header::LENGTH + found.offset;
         Some(Payload { protocol: found.protocol, offset, pointer: found.pointer, fragment })
+    }
+    fn may_name_us(packet: &[u8], payload: &Payload) -> bool {
+        // RFC 4862, 5.4.4.
+        let is_advertisement = packet.get(payload.offset) == Some(&Icmp6Type::NEIGHBOR_ADVERTISEMENT.0);
+        payload.protocol == V6::ICMP && is_advertisement
     }
     fn may_fragment(_: &[u8], forwarded: bool) -> bool {
         !forwarded
