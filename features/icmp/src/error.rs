@@ -28,6 +28,7 @@ arcs! {
         NobodyToTell => drop "nobody-to-tell",
         RateLimited => drop "icmp-rate-limited",
         NoBuffers => drop "no-buffers",
+        Reassembly => drop "reassembly-timeout",
         BeyondScope => drop "beyond-scope",
         Parameter => drop "parameter-problem",
     }
@@ -162,6 +163,7 @@ fn reason(fault: Fault) -> Next {
         FaultKind::TooBig => Next::TooBig,
         FaultKind::BeyondScope => Next::BeyondScope,
         FaultKind::Parameter => Next::Parameter,
+        FaultKind::Reassembly => Next::Reassembly,
     }
 }
 

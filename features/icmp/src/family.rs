@@ -63,7 +63,7 @@ impl Icmp for V4 {
     const ECHO_MAX: u32 = 65_535 - 28;
     const TOO_BIG: &'static str = "fragmentation-needed";
     const EXPIRED: &'static str = "ttl-expired";
-    const ERROR_ARCS: usize = 13;
+    const ERROR_ARCS: usize = 14;
     const INPUT_ARCS: usize = 6;
 
     fn is_error(kind: u8) -> bool {
@@ -84,6 +84,7 @@ impl Icmp for V4 {
             // RFC 1191, 4.
             FaultKind::TooBig => unreachable(unreachable::FRAGMENTATION_NEEDED).with_parameter(fault.word().into()),
             FaultKind::TimeExceeded => IcmpHeader::new(Icmp4Type::TIME_EXCEEDED.0, icmp4::time_exceeded::TRANSIT),
+            FaultKind::Reassembly => IcmpHeader::new(Icmp4Type::TIME_EXCEEDED.0, icmp4::time_exceeded::REASSEMBLY),
             // RFC 792: the pointer is the first of the four bytes.
             FaultKind::Parameter => IcmpHeader::new(Icmp4Type::PARAMETER_PROBLEM.0, fault.code())
                 .with_parameter(u32::from(fault.word()) << 24),
@@ -142,7 +143,7 @@ impl Icmp for V6 {
     const ECHO_MAX: u32 = 65_535 - 8;
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
-    const ERROR_ARCS: usize = 15;
+    const ERROR_ARCS: usize = 16;
     const INPUT_ARCS: usize = 7;
 
     fn is_error(kind: u8) -> bool {
@@ -166,6 +167,7 @@ impl Icmp for V6 {
             FaultKind::Parameter => problem(fault.code()),
             FaultKind::TooBig => IcmpHeader::new(Icmp6Type::PACKET_TOO_BIG.0, 0).with_parameter(fault.word().into()),
             FaultKind::TimeExceeded => IcmpHeader::new(Icmp6Type::TIME_EXCEEDED.0, icmp6::time_exceeded::TRANSIT),
+            FaultKind::Reassembly => IcmpHeader::new(Icmp6Type::TIME_EXCEEDED.0, icmp6::time_exceeded::REASSEMBLY),
         }
     }
     fn may_be_for_many(fault: Fault) -> bool {

@@ -26,10 +26,12 @@ pub enum FaultKind {
     BeyondScope,
     /// A part of the packet is not understood (RFC 4443, 3.4).
     Parameter,
+    /// Not all fragments have come in time (RFC 792; RFC 4443, 3.3).
+    Reassembly,
 }
 
 impl FaultKind {
-    const ALL: [FaultKind; 9] = [
+    const ALL: [FaultKind; 10] = [
         FaultKind::Network,
         FaultKind::Host,
         FaultKind::Protocol,
@@ -39,6 +41,7 @@ impl FaultKind {
         FaultKind::TooBig,
         FaultKind::BeyondScope,
         FaultKind::Parameter,
+        FaultKind::Reassembly,
     ];
 }
 
@@ -57,6 +60,9 @@ impl Fault {
     pub const TIME_EXCEEDED: Fault = Fault::new(FaultKind::TimeExceeded, 0, 0);
     /// [`FaultKind::BeyondScope`].
     pub const BEYOND_SCOPE: Fault = Fault::new(FaultKind::BeyondScope, 0, 0);
+
+    /// [`FaultKind::Reassembly`].
+    pub const REASSEMBLY: Fault = Fault::new(FaultKind::Reassembly, 0, 0);
 
     const fn new(kind: FaultKind, code: u8, word: u16) -> Fault {
         Fault((kind as u32) << 24 | (code as u32) << 16 | word as u32)

@@ -98,6 +98,7 @@ pub struct Names {
     pub resolve: &'static str,
     pub error: &'static str,
     pub icmp: &'static str,
+    pub reassembly: &'static str,
     /// Feature arcs, and the nodes of the same names at their ends.
     pub unicast: &'static str,
     pub multicast: &'static str,

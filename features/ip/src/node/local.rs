@@ -22,7 +22,7 @@ arcs! {
         UnknownPort => node (F::NAMES.error),
         UnknownProtocol => node (F::NAMES.error),
         Punt => features (F::NAMES.punt),
-        Fragment => drop "fragment",
+        Fragment => node (F::NAMES.reassembly),
         Spoofed => drop "spoofed-local-packets",
     }
 }
@@ -69,7 +69,7 @@ impl<F: Family> Node for Local<F> {
                 {
                     Next::Spoofed
                 }
-                // Nothing puts fragments together yet.
+                // It comes here again when it is whole.
                 Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
                 Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
             };

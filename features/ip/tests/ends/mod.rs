@@ -43,7 +43,16 @@ pub fn forwarding(rooms: Rooms) -> Daemon {
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
-    let of_ip = ["ip4-resolve", "icmp4-error", "icmp4-input", "ip6-resolve", "icmp6-error", "icmp6-input"];
+    let of_ip = [
+        "ip4-resolve",
+        "icmp4-error",
+        "icmp4-input",
+        "ip4-reassembly",
+        "ip6-reassembly",
+        "ip6-resolve",
+        "icmp6-error",
+        "icmp6-input",
+    ];
     for name in ["arp-input", "vlan-input", "l2-end"].into_iter().chain(of_ip) {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;
     }

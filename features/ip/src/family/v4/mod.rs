@@ -39,6 +39,7 @@ impl Family for V4 {
         resolve: "ip4-resolve",
         error: "icmp4-error",
         icmp: "icmp4-input",
+        reassembly: "ip4-reassembly",
         unicast: "ip4-unicast",
         multicast: "ip4-multicast",
         local: "ip4-local",

@@ -44,6 +44,7 @@ impl Family for V6 {
         resolve: "ip6-resolve",
         error: "icmp6-error",
         icmp: "icmp6-input",
+        reassembly: "ip6-reassembly",
         unicast: "ip6-unicast",
         multicast: "ip6-multicast",
         local: "ip6-local",
