@@ -142,6 +142,15 @@ pub struct Upper {
 ///
 /// What follows a fragment that is not the first is no header, and not looked at.
 pub fn upper(next_header: IpProtocol, rest: &[u8]) -> Option<Upper> {
+    walk(next_header, rest, |_, _, _| {})
+}
+
+/// The same; `look` sees each extension header on the way: what it is, where it begins behind the fixed header, and its bytes.
+pub fn walk<'a>(
+    next_header: IpProtocol,
+    rest: &'a [u8],
+    mut look: impl FnMut(IpProtocol, usize, &'a [u8]),
+) -> Option<Upper> {
     const NEXT_HEADER: usize = std::mem::offset_of!(Ip6Header, next_header);
     let mut at = Upper { protocol: next_header, offset: 0, pointer: NEXT_HEADER, fragment: None };
     loop {
@@ -156,6 +165,7 @@ pub fn upper(next_header: IpProtocol, rest: &[u8]) -> Option<Upper> {
             _ => return Some(at),
         };
         let header = header.get(..length)?;
+        look(at.protocol, at.offset, header);
         if at.protocol == extension::FRAGMENT {
             at.fragment = Some(FragmentHeader::ref_from_bytes(header).ok()?.fragment());
         }

@@ -300,7 +300,7 @@ impl<F: Family> Ip<F> {
             ingress: of_local.0.clone(),
             groups: of_local.1.clone(),
         };
-        graph.node(NodeSpec::new(F::NAMES.local, local::Next::arcs::<F>(), local).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::NAMES.local, local::arcs_of::<F>(), local).describe(describe::<F>))?;
         graph.node(NodeSpec::new(F::NAMES.punt, punt::Next::ARCS, |_| Punt).describe(describe::<F>))?;
         F::add_nodes(self, graph)
     }
@@ -575,9 +575,14 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
         }
         addresses.push(wanted.address);
     }
+    let link_local = |ip: &Ip<F>| ip.current().interfaces.get(id.index()).and_then(|interface| interface.link_local);
+    let before = link_local(&ip);
     ip.set_addresses(id, addresses).map_err(refused)?;
+    // With the first address comes that of the link.
+    let of_link = link_local(&ip).filter(|_| before.is_none());
     drop(ip);
     control.room_mut::<Dataplane>().plan_interface(id.0);
+    of_link.into_iter().for_each(|own| tell(control, InterfaceEvent::AddressAdded(id, own.into())));
     tell(
         control,
         match add {
