@@ -115,7 +115,7 @@ impl<F: Icmp> IcmpError<F> {
         if ingress.addresses(rx).iter().any(of_subnet) {
             return Err(Next::NobodyToTell);
         }
-        let own = ingress.source_for(rx, to);
+        let own = ingress.source_beyond(rx, to);
         let is_ours = || ingress.interfaces.iter().any(|interface| interface.own().any(|own| own == to));
         let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NobodyToTell)?;
         if !self.bucket.take(cx.now) {
@@ -147,7 +147,9 @@ fn silence<F: Icmp>(flags: Flags, about: &[u8], fault: Fault) -> Option<Next> {
     if payload.protocol == F::ICMP && is_error() {
         return Some(Next::AboutError);
     }
-    let nobody = (F::is_group(to) && !for_many) || !F::is_sender(from);
+    // RFC 8200, 4.7: where nothing follows, there is nothing that we might not know.
+    let is_nothing = fault.kind() == FaultKind::Protocol && Some(payload.protocol) == F::NOTHING;
+    let nobody = (F::is_group(to) && !for_many) || !F::is_sender(from) || is_nothing;
     nobody.then_some(Next::NobodyToTell)
 }
 

@@ -49,8 +49,9 @@ pub trait Icmp: Family {
     fn mark_error(header: &mut Self::Header);
     /// Fills in what tells an echo request from others, and what depends on the header's fields.
     fn complete(header: &mut Self::Header, sequence: u16);
-    /// Turns a packet around: to its sender, from `own`. None if it has no whole header.
-    fn turn(packet: &mut [u8], own: Self::Address) -> Option<()>;
+    /// Turns a packet around whose message begins `at` there: to its sender, from `own`. How many bytes at its front are none of
+    /// the answer's; none if it has no whole header.
+    fn turn(packet: &mut [u8], at: usize, own: Self::Address) -> Option<usize>;
     /// What an error says, in words.
     fn words(kind: u8, code: u8) -> &'static str;
 }
@@ -114,14 +115,14 @@ impl Icmp for V4 {
         header.identification = sequence.into();
         header.fill_checksum(&[]);
     }
-    fn turn(packet: &mut [u8], own: Ipv4Addr) -> Option<()> {
+    fn turn(packet: &mut [u8], _: usize, own: Ipv4Addr) -> Option<usize> {
         let (header, rest) = Ip4Header::parse_mut(packet)?;
         let options = rest.get(..header.header_length().checked_sub(Ip4Header::LENGTH)?)?;
         header.destination = header.source;
         header.source = own.octets();
         header.ttl = HOP_LIMIT;
         header.fill_checksum(options);
-        Some(())
+        Some(0)
     }
     fn words(kind: u8, code: u8) -> &'static str {
         match (Icmp4Type(kind), code) {
@@ -189,12 +190,18 @@ impl Icmp for V6 {
     }
     fn mark_error(_: &mut Ip6Header) {}
     fn complete(_: &mut Ip6Header, _: u16) {}
-    fn turn(packet: &mut [u8], own: Ipv6Addr) -> Option<()> {
-        let (header, _) = Ip6Header::parse_mut(packet)?;
+    fn turn(packet: &mut [u8], at: usize, own: Ipv6Addr) -> Option<usize> {
+        // Extension headers were for us, and an answer has none of them (RFC 8200, 8.4; RFC 8021).
+        let extensions = at.checked_sub(Ip6Header::LENGTH)?;
+        packet.get(..at)?;
+        packet.copy_within(..Ip6Header::LENGTH, extensions);
+        let (header, _) = Ip6Header::parse_at_mut(packet, extensions)?;
+        header.next_header = IpProtocol::ICMP6;
+        header.payload_length = header.payload_length.get().checked_sub(u16::try_from(extensions).ok()?)?.into();
         header.destination = header.source;
         header.source = own.octets();
         header.hop_limit = HOP_LIMIT;
-        Some(())
+        Some(extensions)
     }
     fn words(kind: u8, code: u8) -> &'static str {
         match (Icmp6Type(kind), code) {

@@ -104,7 +104,8 @@ impl<F: Icmp> IcmpInput<F> {
                 let answered = own.and_then(|own| answer::<F>(frame.bytes_mut(cx.pool, i), at, (to, own)));
                 frame.set_flag(i, Flags::LOCAL);
                 frame.clear_flag(i, Flags::LINK_GROUP);
-                return if answered.is_some() { Next::Reply } else { Next::TooShort };
+                let is_answer = answered.is_some_and(|front| frame.advance(cx.pool, i, front as isize));
+                return if is_answer { Next::Reply } else { Next::TooShort };
             }
             kind if kind == F::ECHO_REPLY => base,
             kind if F::is_about_neighbors(kind) => return Next::Neighbor,
@@ -132,11 +133,11 @@ fn is_right<'p>(mut sum: Sum, segments: impl Iterator<Item = &'p [u8]>, mut skip
 }
 
 /// Makes an echo request its own answer (RFC 1122, 3.2.2.6; RFC 4443, 4.2): addresses swapped, hops anew, the type changed.
-/// It was sent `to` an address for which the `own` one answers.
-fn answer<F: Icmp>(bytes: &mut [u8], at: usize, (to, own): (F::Address, F::Address)) -> Option<()> {
+/// It was sent `to` an address for which the `own` one answers. How many bytes at its front are none of the answer's.
+fn answer<F: Icmp>(bytes: &mut [u8], at: usize, (to, own): (F::Address, F::Address)) -> Option<usize> {
     let (from, _) = F::Header::parse(bytes)?;
     let from = from.source();
-    F::turn(bytes, own)?;
+    let front = F::turn(bytes, at, own)?;
     let (icmp, _) = IcmpHeader::<u8>::parse_at_mut(bytes, at)?;
     let word = |kind: u8| u16::from_be_bytes([kind, icmp.code]);
     let (old, new) = (word(icmp.kind), word(F::ECHO_REPLY));
@@ -145,7 +146,7 @@ fn answer<F: Icmp>(bytes: &mut [u8], at: usize, (to, own): (F::Address, F::Addre
     let (old, new) = (F::sum(from, to, 0).folded(), F::sum(from, own, 0).folded());
     icmp.kind = F::ECHO_REPLY;
     icmp.checksum = checksum::update16(sum, old, new).into();
-    Some(())
+    Some(front)
 }
 
 /// Identifier and sequence of the echo request that an error quotes.

@@ -84,7 +84,9 @@ fn routes<F: Family>(given: &Matches) -> Result<impl Iterator<Item = Route<F>> +
     let table = TableNumber::new(given.find("table")?.unwrap_or(0));
     let address = move |i: u32| {
         let (base, width) = (F::to_bits(first.address()), u32::from(F::ADDRESS_BITS - first.length()));
-        let step = u128::from(i).checked_shl(width).filter(|step| step >> width == u128::from(i))?;
+        // Of prefixes without a bit of their own there is one.
+        let shifted = u128::from(i).checked_shl(width).filter(|step| step >> width == u128::from(i));
+        let step = shifted.or((i == 0).then_some(0))?;
         base.checked_add(step).filter(|address| *address <= F::mask(F::ADDRESS_BITS)).map(F::from_bits)
     };
     if count == 0 || address(count - 1).is_none() {

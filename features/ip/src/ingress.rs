@@ -104,4 +104,13 @@ impl<F: Family> Ingress<F> {
         let best = same_link.or(interface.addresses.first()).map(InterfaceAddress::address);
         best.or(interface.link_local)
     }
+    /// The same, to a peer that may be on another link: where the interface has nothing but its address for its own link, one of
+    /// another interface that looks up in the same table (RFC 6724, 4; RFC 7404, 2.2).
+    pub fn source_beyond(&self, interface: InterfaceId, peer: F::Address) -> Option<F::Address> {
+        let means_something = |own: &F::Address| !F::is_link_local(*own) || F::is_link_local(peer);
+        let word = self.word(interface.0.into());
+        let mut others = self.interfaces.iter().filter(|other| other.word == word);
+        let own = self.source_for(interface, peer).filter(means_something);
+        own.or_else(|| others.find_map(|other| other.addresses.first()).map(InterfaceAddress::address))
+    }
 }

@@ -300,7 +300,7 @@ impl<F: Family> Ip<F> {
             ingress: of_local.0.clone(),
             groups: of_local.1.clone(),
         };
-        graph.node(NodeSpec::new(F::NAMES.local, local::Next::arcs::<F>(), local).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::NAMES.local, local::arcs_of::<F>(), local).describe(describe::<F>))?;
         graph.node(NodeSpec::new(F::NAMES.punt, punt::Next::ARCS, |_| Punt).describe(describe::<F>))?;
         F::add_nodes(self, graph)
     }
@@ -581,7 +581,8 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
     }
     let before = ip.link_local(id);
     ip.set_addresses(id, addresses).map_err(refused)?;
-    let link_local = ip.link_local(id).filter(|own| before != Some(*own));
+    // With the first address comes that of the link.
+    let link_local = ip.link_local(id).filter(|_| before.is_none());
     drop(ip);
     control.room_mut::<Dataplane>().plan_interface(id.0);
     if let Some(link_local) = link_local {

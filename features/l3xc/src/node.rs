@@ -15,7 +15,7 @@ arcs! {
     /// Where packets go from here.
     pub enum Next of F: Connected {
         Rewrite => node (F::NAMES.rewrite),
-        /// Those of interfaces whose cross-connect has just gone.
+        /// Those of interfaces whose cross-connect has just gone, and what concerns their link alone.
         Pass => next_feature,
         Local => features (F::NAMES.local),
         Unreachable => node (F::NAMES.error),
@@ -76,7 +76,7 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
         let (none, local, drop, rest) =
             (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
         p.hop = p.hop.replace(unreachable, Fault::HOST.0).replace(prohibited, Fault::PROHIBITED.0);
-        p.leave(none, Next::Pass);
+        p.leave(none | F::stays_on_link(p), Next::Pass);
         // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
         p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
         p.leave(local, Next::Local);

@@ -189,6 +189,14 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
     claim::<F>(control, (interface, address));
 }
 
+/// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
+pub(crate) fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
+    let room = control.room::<Neighbors<F>>().all.len() < NEIGHBORS_MAX;
+    if room && is_on_link::<F>(control, wanted) {
+        want::<F>(control, wanted);
+    }
+}
+
 /// A worker has packets for a neighbour.
 fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
     let mut neighbors = control.room_mut::<Neighbors<F>>();

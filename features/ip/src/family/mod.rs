@@ -7,6 +7,7 @@ use quiver_control::object::Scalar;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Isa, Lanes, Mask16, PacketLanes};
 use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
 
+use crate::fault::Fault;
 use crate::fib::{Forwarding, Special};
 use crate::room::Ip;
 
@@ -29,6 +30,10 @@ pub trait Family: Forwarding<Address: Scalar> {
     const SPECIAL: &'static [(&'static str, Special)];
     /// Whether the first and the last address of a subnet stand for all its hosts.
     const HAS_BROADCASTS: bool;
+    /// What stands for a protocol where nothing follows.
+    const NOTHING: Option<IpProtocol>;
+    /// How many of the arcs of `ip6-local` the family has.
+    const LOCAL_ARCS: usize;
 
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
     /// Cuts what the link added behind packets.
@@ -49,13 +54,17 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>);
     /// The packets that must not leave the link that they came from, because of their senders' addresses.
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    /// The packets that concern their link alone, whatever is configured: those of and for its addresses, and about neighbours.
+    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
     /// Takes a hop off one packet's header.
     fn take_hop(header: &mut Self::Header);
 
     /// What is behind the IP header. None if it is malformed.
     fn payload(packet: &[u8]) -> Option<Payload>;
-    /// Whether a packet may name us as its sender though another one sent it: to say that our address is its own.
-    fn may_name_us(packet: &[u8], payload: &Payload) -> bool;
+    /// Why a packet for us is not taken, whatever it carries.
+    fn refusal(packet: &[u8]) -> Option<Refusal>;
+    /// Whether a packet is a message about neighbours, among which others may name our addresses as theirs.
+    fn is_discovery(packet: &[u8]) -> bool;
     /// Whether a packet that is too long may be cut by us, who `forwarded` it or made it.
     fn may_fragment(packet: &[u8], forwarded: bool) -> bool;
     /// A packet cut into fragments of at most `mtu` bytes, each one hop older if `forwarded`. None if it cannot be cut.
@@ -86,6 +95,15 @@ pub struct Payload {
     pub pointer: usize,
     /// Where it lies in the whole packet, if this is a fragment.
     pub fragment: Option<usize>,
+}
+
+/// A packet for us is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its sender is told.
+    Told(Fault),
+    /// Nobody is.
+    Silent,
 }
 
 /// What nodes, feature arcs and kinds of objects of a family are called.

@@ -4,11 +4,11 @@
 //! protocol is (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Packets that name us as their sender and come from elsewhere are
 //! dropped. A room that speaks a protocol leads its arc elsewhere, or to control by [`crate::set_local`].
 
-use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_wire::{Header, IpHeader, IpProtocol};
 
-use crate::family::Family;
+use crate::family::{Family, Refusal};
 use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::GroupRows;
@@ -24,7 +24,14 @@ arcs! {
         Punt => features (F::NAMES.punt),
         Fragment => node (F::NAMES.reassembly),
         Spoofed => drop "spoofed-local-packets",
+        /// Of IPv6 alone.
+        UnknownOption => drop "unknown-option",
     }
+}
+
+/// The arcs of a family, which may not have the last one.
+pub(crate) const fn arcs_of<F: Family>() -> &'static [ArcSpec] {
+    Next::arcs::<F>().split_at(F::LOCAL_ARCS).0
 }
 
 /// Where packets of each protocol go.
@@ -59,13 +66,14 @@ impl<F: Family> Node for Local<F> {
         };
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
-            let is_ours = |from, payload| is_ours(frame.rx[i], from) && !F::may_name_us(bytes, payload);
             let next = match F::Header::parse(bytes).zip(F::payload(bytes)) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(((header, _), payload))
-                    if !frame.flags(i).has(Flags::LOCAL) && is_ours(header.source(), &payload) =>
+                Some(((header, _), _))
+                    if !frame.flags(i).has(Flags::LOCAL)
+                        && is_ours(frame.rx[i], header.source())
+                        && !F::is_discovery(bytes) =>
                 {
                     Next::Spoofed
                 }
@@ -73,7 +81,14 @@ impl<F: Family> Node for Local<F> {
                 Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
                 Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
             };
+            let refusal = Some(F::refusal(bytes)).filter(|_| !matches!(next, Next::Spoofed | Next::Fragment)).flatten();
+            let next = match refusal {
+                Some(Refusal::Silent) => Next::UnknownOption,
+                Some(Refusal::Told(_)) => Next::UnknownProtocol,
+                None => next,
+            };
             match next {
+                _ if let Some(Refusal::Told(fault)) = refusal => frame.hop[i] = fault.0,
                 Next::UnknownPort => frame.hop[i] = Fault::PORT.0,
                 Next::UnknownProtocol => {
                     frame.hop[i] = Fault::protocol(F::payload(bytes).map_or(0, |payload| payload.pointer)).0;

@@ -8,6 +8,7 @@ use quiver_engine::trace::Record;
 use quiver_engine::{ArcSpec, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Ingress, Ip6};
+use quiver_wire::ip6::upper;
 use quiver_wire::nd::{
     self, ALL_NODES, LinkLayerOption, NdOptions, NeighborMessage, group_mac, option, solicited_node,
 };
@@ -139,11 +140,16 @@ fn packet(source: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
 
 /// The message, if it is worth telling (RFC 4861, 7.1.1 and 7.1.2).
 fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<NdPacket, Next> {
-    let (ip, _) = Ip6Header::parse(bytes).ok_or(Next::BadMessage)?;
+    let (ip, behind) = Ip6Header::parse(bytes).ok_or(Next::BadMessage)?;
     if ip.hop_limit != nd::HOP_LIMIT {
         return Err(Next::BadHopLimit);
     }
     let payload = V6::payload(bytes).ok_or(Next::BadMessage)?;
+    // RFC 6980, 5: whoever cuts such a message hides it, even as a single fragment.
+    let headers = upper(ip.next_header, behind).ok_or(Next::BadMessage)?;
+    if headers.fragment.is_some() {
+        return Err(Next::BadMessage);
+    }
     match bytes.get(payload.offset).map(|kind| Icmp6Type(*kind)) {
         Some(Icmp6Type::NEIGHBOR_SOLICITATION | Icmp6Type::NEIGHBOR_ADVERTISEMENT) => {}
         _ => return Err(Next::Unsupported),
@@ -178,7 +184,10 @@ fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<
 fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let is_own = |address| control.room::<Ip6>().current().is_own(interface, address);
     let NdPacket { source, target, mac, .. } = *packet;
-    if !is_own(target) || is_own(source) {
+    if is_own(source) {
+        return mac.into_iter().for_each(|mac| keeper::defend::<V6>(control, (interface, source), mac));
+    }
+    if !is_own(target) {
         return;
     }
     let flags = NeighborMessage::ROUTER | NeighborMessage::OVERRIDE;
@@ -192,8 +201,8 @@ fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let flags = flags | NeighborMessage::SOLICITED;
     match mac.or(known) {
         Some(to) => drop(keeper::send::<V6>(control, interface, to, |own| advertisement(own, source, target, flags))),
-        // It did not say where it is.
-        None => drop(keeper::ask::<V6>(control, (interface, source), None)),
+        // It did not say where it is: it is answered when it asks again.
+        None => keeper::seek::<V6>(control, (interface, source)),
     }
 }
 
@@ -204,8 +213,11 @@ fn advertised(control: &Control, interface: InterfaceId, packet: &NdPacket) {
         return packet.mac.into_iter().for_each(|mac| keeper::defend::<V6>(control, wanted, mac));
     }
     let Some(known) = control.room::<Neighbors<V6>>().get(wanted).cloned() else { return };
-    let overrides = packet.flags & NeighborMessage::OVERRIDE != 0;
+    let has = |flag| packet.flags & flag != 0;
+    let (overrides, solicited) = (has(NeighborMessage::OVERRIDE), has(NeighborMessage::SOLICITED));
     match (known.mac, packet.mac) {
+        // That it hears us only an answer shows.
+        (Some(old), new) if !solicited && new.is_none_or(|new| new == old) => {}
         // Another one's word does not stand against what is known, unless it says so.
         (Some(old), Some(new)) if old != new && !overrides => {}
         // Without its address it says no more than that it is there still.

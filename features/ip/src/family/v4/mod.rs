@@ -8,10 +8,10 @@ mod options;
 
 use quiver_control::ObjectError;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
-use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, MacAddress, V4};
+use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4};
 use std::net::Ipv4Addr;
 
-use super::{Family, Names, Payload};
+use super::{Family, Names, Payload, Refusal};
 use crate::fib::Special;
 use crate::node::describe;
 use crate::room::Ip;
@@ -66,6 +66,8 @@ impl Family for V4 {
         ("255.255.255.255/32", Special::Broadcast),
     ];
     const HAS_BROADCASTS: bool = true;
+    const NOTHING: Option<IpProtocol> = None;
+    const LOCAL_ARCS: usize = 6;
 
     #[inline(always)]
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
@@ -129,6 +131,10 @@ impl Family for V4 {
     fn of_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
         Mask16(0)
     }
+    #[inline(always)]
+    fn stays_on_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
+        Mask16(0)
+    }
     fn take_hop(header: &mut Ip4Header) {
         header.decrement_ttl();
     }
@@ -140,7 +146,10 @@ impl Family for V4 {
         let is_whole = (Ip4Header::LENGTH..=packet.len()).contains(&offset);
         is_whole.then_some(Payload { protocol: header.protocol, offset, pointer: V4::PROTOCOL_OFFSET, fragment })
     }
-    fn may_name_us(_: &[u8], _: &Payload) -> bool {
+    fn refusal(_: &[u8]) -> Option<Refusal> {
+        None
+    }
+    fn is_discovery(_: &[u8]) -> bool {
         false
     }
     fn may_fragment(packet: &[u8], _: bool) -> bool {

@@ -2,13 +2,10 @@
 //!
 //! There is none that we act on; what is to be done about those that are not known, they say themselves (RFC 8200, 4.2).
 
-use std::net::Ipv6Addr;
-
 use quiver_engine::{Context, Frame, Node, arcs};
-use quiver_wire::icmp6::parameter_problem;
-use quiver_wire::ip6::{Options6, Unknown};
 use quiver_wire::{Header, Ip6Header};
 
+use super::options::{BadOption, check};
 use crate::fault::Fault;
 
 arcs! {
@@ -35,11 +32,15 @@ impl Node for Ip6HopByHop {
                 frame.next[i] = Next::BadOption.into();
                 continue;
             };
-            let next = match options(rest, header.destination()) {
+            // Behind what the packet says that it has is the link's padding.
+            let payload = rest.get(..header.payload_length.get().into()).unwrap_or(rest);
+            let next = match options(payload).and_then(|options| check(options, 0, header.destination())) {
                 Ok(()) => way(header),
-                Err((next, fault)) => {
-                    frame.hop[i] = fault.0;
-                    next
+                Err(BadOption::Malformed) => Next::BadOption,
+                Err(BadOption::Unknown(None)) => Next::UnknownOption,
+                Err(BadOption::Unknown(Some(Fault(fault)))) => {
+                    frame.hop[i] = fault;
+                    Next::Reported
                 }
             };
             let total = Ip6Header::LENGTH as u32 + u32::from(header.payload_length.get());
@@ -60,27 +61,10 @@ fn way(header: &Ip6Header) -> Next {
     }
 }
 
-/// Goes through the options at the beginning of what follows the fixed header.
-fn options(rest: &[u8], to: Ipv6Addr) -> Result<(), (Next, Fault)> {
-    let bad = || (Next::BadOption, Fault(0));
-    let length = rest.get(1).map(|words| (usize::from(*words) + 1) * 8).ok_or_else(bad)?;
-    let options = rest.get(2..length).ok_or_else(bad)?;
-    for option in Options6::new(options) {
-        let option = option.map_err(|_| bad())?;
-        let is_told = match option.unknown() {
-            Unknown::Skip => continue,
-            Unknown::Drop => false,
-            Unknown::Report => true,
-            Unknown::ReportUnlessGroup => !to.is_multicast(),
-        };
-        // Kind and length of the header are before the options.
-        let pointer = Ip6Header::LENGTH + 2 + option.offset;
-        return Err(match is_told {
-            true => (Next::Reported, Fault::parameter(parameter_problem::OPTION, pointer)),
-            false => (Next::UnknownOption, Fault(0)),
-        });
-    }
-    Ok(())
+/// The header with the options, at the beginning of what follows the fixed one.
+fn options(rest: &[u8]) -> Result<&[u8], BadOption> {
+    let length = rest.get(1).map(|words| (usize::from(*words) + 1) * 8);
+    length.and_then(|length| rest.get(..length)).ok_or(BadOption::Malformed)
 }
 
 #[cfg(test)]
@@ -88,17 +72,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_say_what_becomes_of_their_packet() {
-        let (host, group) = ("2001:db8::1".parse().expect("one"), "ff02::1".parse().expect("one"));
-        let said = |kind: u8, to| options(&[17, 0, 1, 0, kind, 2, 0, 0], to).map_err(|(next, _)| next);
-        assert_eq!(said(0x1e, host), Ok(()));
-        assert_eq!(said(0x5e, host), Err(Next::UnknownOption));
-        assert_eq!((said(0x9e, host), said(0x9e, group)), (Err(Next::Reported), Err(Next::Reported)));
-        assert_eq!((said(0xde, host), said(0xde, group)), (Err(Next::Reported), Err(Next::UnknownOption)));
-        let (_, fault) = options(&[17, 0, 1, 0, 0x9e, 2, 0, 0], host).expect_err("unknown");
-        assert_eq!(fault, Fault::parameter(2, 44));
-        for bad in [&[17, 1, 1, 4, 0, 0, 0, 0][..], &[17], &[], &[17, 0, 5, 9, 0, 0, 0, 0]] {
-            assert_eq!(options(bad, host).map_err(|(next, _)| next), Err(Next::BadOption), "{bad:?}");
+    fn a_header_has_the_length_that_it_says() {
+        let header = [17, 1, 1, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0, 9];
+        assert_eq!(options(&header), Ok(&header[..16]));
+        for bad in [&header[..15], &[17], &[]] {
+            assert_eq!(options(bad), Err(BadOption::Malformed), "{bad:?}");
         }
     }
 }

@@ -6,15 +6,17 @@ mod fragment;
 mod hop_by_hop;
 mod link_local;
 mod multicast;
+mod options;
 
 use std::net::Ipv6Addr;
+use std::ops::RangeInclusive;
 
 use quiver_control::ObjectError;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
 use quiver_wire::ip6::{extension, upper};
-use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, MacAddress, V6, nd};
+use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V6, nd};
 
-use super::{Family, Names, Payload};
+use super::{Family, Names, Payload, Refusal};
 use crate::fib::Special;
 use crate::node::describe;
 use crate::room::Ip;
@@ -35,6 +37,8 @@ arcs! {
 /// The first bits of addresses that mean something on one link only, and how many they are: fe80::/10.
 const LINK_LOCAL: u32 = 0xfe80_0000;
 const LINK_LOCAL_MASK: u32 = 0xffc0_0000;
+/// Types of the messages of Neighbour Discovery, which stay on their link (RFC 4861, 4).
+const ABOUT_NEIGHBORS: RangeInclusive<u8> = Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0;
 
 impl Family for V6 {
     const NAMES: &'static Names = &Names {
@@ -66,6 +70,8 @@ impl Family for V6 {
     const SPECIAL: &'static [(&'static str, Special)] =
         &[("::/127", Special::Drop), ("fe80::/10", Special::LinkLocal), ("ff00::/8", Special::Drop)];
     const HAS_BROADCASTS: bool = false;
+    const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
+    const LOCAL_ARCS: usize = 7;
 
     #[inline(always)]
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
@@ -125,6 +131,17 @@ impl Family for V6 {
         let [first, ..] = fields::source(p);
         (first & LINK_LOCAL_MASK).eq(LINK_LOCAL)
     }
+    #[inline(always)]
+    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+        let [first, ..] = fields::destination(p);
+        let kind = p.header.get(fields::ICMP_TYPE);
+        let is_icmp =
+            p.header.get(fields::NEXT_HEADER).eq(u32::from(V6::ICMP.0)) & p.length.gt(V6::HEADER_LENGTH as u32);
+        let about_neighbors =
+            kind.gt(u32::from(*ABOUT_NEIGHBORS.start()) - 1) & kind.lt(u32::from(*ABOUT_NEIGHBORS.end()) + 1);
+        let is_near = Self::hop_limit(p).eq(u32::from(nd::HOP_LIMIT));
+        Self::of_link(p) | (first & LINK_LOCAL_MASK).eq(LINK_LOCAL) | (is_icmp & about_neighbors & is_near)
+    }
     fn take_hop(header: &mut Ip6Header) {
         header.hop_limit = header.hop_limit.wrapping_sub(1);
     }
@@ -138,10 +155,14 @@ impl Family for V6 {
         let offset = Ip6Header::LENGTH + found.offset;
         Some(Payload { protocol: found.protocol, offset, pointer: found.pointer, fragment })
     }
-    fn may_name_us(packet: &[u8], payload: &Payload) -> bool {
-        // RFC 4862, 5.4.4.
-        let is_advertisement = packet.get(payload.offset) == Some(&Icmp6Type::NEIGHBOR_ADVERTISEMENT.0);
-        payload.protocol == V6::ICMP && is_advertisement
+    fn refusal(packet: &[u8]) -> Option<Refusal> {
+        options::refusal(packet)
+    }
+    fn is_discovery(packet: &[u8]) -> bool {
+        let is_near = Ip6Header::parse(packet).is_some_and(|(header, _)| header.hop_limit == nd::HOP_LIMIT);
+        let icmp = V6::payload(packet).filter(|payload| is_near && payload.protocol == V6::ICMP);
+        let kind = icmp.and_then(|icmp| packet.get(icmp.offset).copied());
+        kind.is_some_and(|kind| ABOUT_NEIGHBORS.contains(&kind))
     }
     fn may_fragment(_: &[u8], forwarded: bool) -> bool {
         !forwarded

@@ -5,8 +5,8 @@
 use std::net::Ipv6Addr;
 
 use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
-use quiver_wire::nd::{ALL_NODES, ALL_ROUTERS, solicited_node};
-use quiver_wire::{Header, InterfaceAddress, Ip6Header, V6};
+use quiver_wire::nd::{ALL_NODES, ALL_ROUTERS, ALL_SITE_ROUTERS, solicited_node};
+use quiver_wire::{Header, Ip6Header, V6};
 
 use crate::ingress::{Ingress, IpInterface};
 
@@ -36,6 +36,6 @@ impl Node for Ip6Multicast {
 }
 
 fn is_member((interface, group): (&IpInterface<V6>, Ipv6Addr)) -> bool {
-    let mut own = interface.addresses.iter().map(InterfaceAddress::address).chain(interface.link_local);
-    group == ALL_NODES || group == ALL_ROUTERS || own.any(|own| solicited_node(own) == group)
+    let of_all = [ALL_NODES, ALL_ROUTERS, ALL_SITE_ROUTERS].contains(&group);
+    of_all || interface.own().any(|own| solicited_node(own) == group)
 }
