@@ -18,6 +18,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_neighbor::register(control)?;
     quiver_arping::register(control);
     quiver_icmp::register(control)?;
+    quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;
     quiver_plugins::register(control)?;
