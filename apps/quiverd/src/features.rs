@@ -20,6 +20,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_dad::register(control);
     quiver_icmp::register(control)?;
     quiver_reassembly::register(control)?;
+    quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;
     quiver_plugins::register(control)?;

@@ -33,6 +33,8 @@ pub trait Icmp: Family {
     fn is_error(kind: u8) -> bool;
     /// Whether messages of this type are about neighbours.
     fn is_about_neighbors(kind: u8) -> bool;
+    /// Whether routers send messages of this type, or are asked by them.
+    fn is_about_routers(kind: u8) -> bool;
     /// The message about a fault: type, code, and the four bytes behind the checksum.
     fn message(fault: Fault) -> IcmpHeader<u8>;
     /// Whether a packet for many may be reported.
@@ -71,6 +73,9 @@ impl Icmp for V4 {
         Icmp4Type(kind).is_error()
     }
     fn is_about_neighbors(_: u8) -> bool {
+        false
+    }
+    fn is_about_routers(_: u8) -> bool {
         false
     }
     fn message(fault: Fault) -> IcmpHeader<u8> {
@@ -145,14 +150,17 @@ impl Icmp for V6 {
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
     const ERROR_ARCS: usize = 16;
-    const INPUT_ARCS: usize = 7;
+    const INPUT_ARCS: usize = 8;
 
     fn is_error(kind: u8) -> bool {
         // RFC 4443, 2.4 (e): redirects are no errors, but never answered by one either.
         Icmp6Type(kind).is_error() || Icmp6Type(kind) == Icmp6Type::REDIRECT
     }
     fn is_about_neighbors(kind: u8) -> bool {
-        (Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0).contains(&kind)
+        (Icmp6Type::NEIGHBOR_SOLICITATION.0..=Icmp6Type::REDIRECT.0).contains(&kind)
+    }
+    fn is_about_routers(kind: u8) -> bool {
+        [Icmp6Type::ROUTER_SOLICITATION, Icmp6Type::ROUTER_ADVERTISEMENT].contains(&Icmp6Type(kind))
     }
     fn message(fault: Fault) -> IcmpHeader<u8> {
         use icmp6::unreachable;

@@ -1,5 +1,6 @@
 //! `icmp4-input`, `icmp6-input`: ICMP messages for us. Echo requests are answered in place; answers, and errors about
-//! requests of ours, go to whoever sent the requests on the control thread; what is about neighbours goes to `nd-input`.
+//! requests of ours, go to whoever sent the requests on the control thread; what is about neighbours goes to `nd-input`, and
+//! what is about routers to `router-input`.
 
 use std::net::IpAddr;
 
@@ -21,10 +22,11 @@ arcs! {
         Unsupported => drop "unsupported-type",
         QueueFull => drop "control-queue-full",
         Neighbor => node "nd-input",
+        Router => node "router-input",
     }
 }
 
-/// The arcs of a family, which may not have the last one.
+/// The arcs of a family, which may not have the last ones.
 pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
     Next::arcs::<F>().split_at(F::INPUT_ARCS).0
 }
@@ -109,6 +111,7 @@ impl<F: Icmp> IcmpInput<F> {
             }
             kind if kind == F::ECHO_REPLY => base,
             kind if F::is_about_neighbors(kind) => return Next::Neighbor,
+            kind if F::is_about_routers(kind) => return Next::Router,
             kind if F::is_error(kind) => match our_request::<F>(quoted) {
                 Some((identifier, sequence)) => {
                     let error = HeardError { kind, code: icmp.code, words: F::words(kind, icmp.code) };

@@ -19,6 +19,7 @@ fn house() -> (Daemon, u32, Caller) {
         quiver_ip,
         quiver_icmp,
         quiver_neighbor,
+        quiver_router_advertisement,
         quiver_pg
     ];
     let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");

@@ -1,0 +1,94 @@
+//! `ip6 nd`, `show ip6 ra`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{InterfaceName, Interfaces};
+
+use crate::advertiser::Advertisers;
+use crate::config::{AdvertisedPrefix, INFINITE};
+use crate::setting::{Setting, lifetimes, restart};
+
+pub(crate) fn register(control: &Control) {
+    let set = "ip6 nd <interface> [no] {ra-managed-config-flag | ra-other-config-flag | ra-suppress \
+               | ra-suppress-link-layer | ra-send-unicast | ra-cease | ra-lifetime <lifetime:u32> \
+               | ra-initial <initial-count:u32> <initial-interval:u32> \
+               | ra-interval <max-interval:u32> [<min-interval:u32>]}";
+    let set = Command::new(set, "Have an interface advertise itself as a router, or change what it says.", set_router);
+    let set = set.arguments_of::<crate::RouterAdvertisements>();
+    let set = set.argument("no", "set back what is named").argument("ra-suppress", "advertise nothing");
+    let set = set.argument("ra-suppress-link-layer", "do not tell the interface's MAC address");
+    let set = set.argument("ra-cease", "advertise nothing any more");
+    control.commands().add(set);
+    let prefix = "ip6 nd <interface> [no] prefix <prefix:ip6-address> [default | infinite | <valid:u32> <preferred:u32>] \
+                  {no-advertise | off-link | no-autoconfig | no-onlink}";
+    let prefix = Command::new(prefix, "Have an interface advertise a prefix, or delete it.", set_prefix);
+    let prefix = prefix.arguments_of::<AdvertisedPrefix>().argument("no", "delete the prefix");
+    let prefix = prefix.argument("default", "with lifetimes of 30 and 7 days");
+    let prefix = prefix.argument("infinite", "with lifetimes without an end");
+    let prefix = prefix.argument("no-advertise", "do not tell it now").argument("off-link", "it is not on the link");
+    let prefix = prefix.argument("no-onlink", "it is not on the link");
+    control.commands().add(prefix.argument("no-autoconfig", "hosts make themselves no addresses of it"));
+    let show = Command::new("show ip6 ra [<interface>]", "Show what interfaces advertise as routers.", show);
+    control.commands().add(show);
+}
+
+fn set_router(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let number = |name: &str| Ok::<u32, CommandError>(given.find(name)?.unwrap_or(0));
+    let setting = Setting {
+        no: given.has("no"),
+        suppress: given.has("ra-suppress") || given.has("ra-cease"),
+        managed: given.has("ra-managed-config-flag"),
+        other: given.has("ra-other-config-flag"),
+        hide_link_layer: given.has("ra-suppress-link-layer"),
+        send_unicast: given.has("ra-send-unicast"),
+        lifetime: given.find("lifetime")?,
+        max_interval: number("max-interval")?,
+        min_interval: number("min-interval")?,
+        initial_count: number("initial-count")?,
+        initial_interval: number("initial-interval")?,
+    };
+    setting.apply(control, given.get("interface")?)?;
+    Ok(Reply::done())
+}
+
+fn set_prefix(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (interface, prefix): (InterfaceName, _) = (given.get("interface")?, given.get("prefix")?);
+    if given.has("no") {
+        control.delete::<AdvertisedPrefix>(&(interface, prefix))?;
+        return Ok(Reply::done());
+    }
+    let mut wanted = AdvertisedPrefix::new(interface.clone(), prefix);
+    let lived = given.find("valid")?.zip(given.find("preferred")?);
+    (wanted.valid, wanted.preferred) = lifetimes(lived.or(given.has("infinite").then_some((INFINITE, INFINITE))));
+    wanted.advertise = !given.has("no-advertise");
+    wanted.on_link = !given.has("off-link") && !given.has("no-onlink");
+    wanted.autonomous = !given.has("no-autoconfig");
+    control.put(wanted)?;
+    restart(control, &interface)?;
+    Ok(Reply::done())
+}
+
+fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only = given.find::<InterfaceName>("interface")?;
+    let (room, now) = (control.room::<Advertisers>(), control.now());
+    let mut table =
+        Table::new(["Interface", "State", "Next", "Interval", "Lifetime", "Sent", "Heard", "Dropped", "Prefixes"]);
+    for interface in control.room::<Interfaces>().iter() {
+        let is_wanted = only.as_ref().is_none_or(|only| only.0 == interface.name);
+        let own = room.get(interface.id).filter(|own| is_wanted && (own.config.is_some() || !own.prefixes.is_empty()));
+        let Some(own) = own else { continue };
+        let prefixes: Vec<String> = own.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect();
+        table.row([
+            Cell::from(interface.name.clone()),
+            Cell::from(if own.told.is_some() { "advertising" } else { "silent" }),
+            Cell::from(own.next.map(|next| next.since(now).as_secs_f64())),
+            Cell::from(own.config.as_ref().map(|of| format!("{}-{}", of.min_interval, of.max_interval))),
+            Cell::from(own.config.as_ref().map(|of| u64::from(of.lifetime))),
+            Cell::from(u64::from(own.sent)),
+            Cell::from(u64::from(own.solicited)),
+            Cell::from(u64::from(own.dropped)),
+            Cell::from(prefixes.join(" ")),
+        ]);
+    }
+    Ok(table.into())
+}

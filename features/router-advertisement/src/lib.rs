@@ -1,0 +1,58 @@
+//! Router advertisements (RFC 4861, 6): what routers tell the hosts on a link of themselves and of the link's prefixes.
+//!
+//! - [`input`]: the node `router-input`, which checks what is heard; [`message`]: what is sent.
+//! - [`config`]: the objects of kinds `router-advertisements` and `advertised-prefixes`; [`advertiser`]: what is known of an
+//!   interface that advertises; `keeper`: the task that advertises and answers.
+//! - `setting`: changes as VPP has them; `command`: the command line; `api`: its messages.
+#![forbid(unsafe_code)]
+
+pub mod advertiser;
+mod api;
+mod command;
+pub mod config;
+pub mod input;
+mod keeper;
+pub mod message;
+mod setting;
+
+pub use config::{AdvertisedPrefix, RouterAdvertisements};
+
+use quiver_control::{Control, Kind};
+use quiver_engine::channel::channel;
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_ip::Ip6;
+use quiver_ip::node::describe;
+use quiver_wire::V6;
+
+use advertiser::Advertisers;
+use input::{Next, RouterInput};
+
+/// Messages that may wait for control; more are lost, by name.
+const MESSAGES: usize = 256;
+
+/// Registers the room. Those of interfaces and IP are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let ingress = control.room::<Ip6>().ingress();
+    let (advertisers, heard) = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let (outbox, heard) = channel(MESSAGES, dataplane.bell());
+        let generations = dataplane.generations().clone();
+        let published = quiver_engine::Publisher::new(dataplane.domain(), vec![]);
+        let advertising = published.snapshot();
+        let input = move |_| RouterInput {
+            ingress: ingress.clone(),
+            advertising: advertising.clone(),
+            generations: generations.clone(),
+            heard: outbox.clone(),
+        };
+        let node = NodeSpec::new("router-input", Next::ARCS, input).describe(describe::<V6>);
+        (Advertisers::new(dataplane.blueprint().node(node)?, published), heard)
+    };
+    control.insert_room(advertisers);
+    control.objects().add(Kind::new(config::apply).check(config::check));
+    control.objects().add(Kind::new(config::apply_prefix).check(config::check_prefix));
+    keeper::register(control, heard);
+    command::register(control);
+    api::register(control);
+    Ok(())
+}
