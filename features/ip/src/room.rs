@@ -276,7 +276,7 @@ impl<F: Family> Ip<F> {
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
         move |Seed { worker, .. }| {
             let input = Input { ingress: ingress.clone(), received: received.row(worker) };
-            let lookup = Lookup { ingress: ingress.clone(), groups: groups.clone(), worker };
+            let lookup = Lookup::new(ingress.clone(), groups.clone(), worker);
             (input, lookup, Rewrite::new(adjacencies.clone(), sent.row(worker)))
         }
     }

@@ -7,8 +7,8 @@ use quiver_control::{Control, Time};
 use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Injected};
 use quiver_interface::{Events, InterfaceEvent, InterfaceId, watch};
+use quiver_ip::Ip6;
 use quiver_ip::adjacency::Link;
-use quiver_ip::{Ip6, link_local};
 use quiver_wire::nd::{ALL_NODES, group_mac};
 use quiver_wire::{EtherType, MacAddress};
 use zerocopy::IntoBytes;
@@ -49,7 +49,7 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
 /// An interface's link and its address there, if it sends IPv6.
 fn speaker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
     let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
-    Some((link, link_local::of(control, id)?))
+    Some((link, control.room::<Ip6>().link_local(id)?))
 }
 
 /// Begins to advertise where that is wanted and possible, and ceases where it is not any more.

@@ -17,7 +17,7 @@ pub enum Size {
 /// A family whose tables can be made.
 pub trait Forwarding: IpFamily<Address: Address> {
     /// An address as a number, as lookups take it.
-    type Bits: Copy + Default + 'static;
+    type Bits: Copy + Default + Send + Sync + 'static;
     /// The writer of a table.
     type Trie: Trie<Self, Reader = Self::Reader>;
     /// What workers look up in.

@@ -31,11 +31,14 @@ const DESTINATION: [Field; 4] = words(START + V6::DESTINATION_OFFSET);
 /// The words of the senders' addresses.
 #[inline(always)]
 pub fn source<I: Isa>(p: &PacketLanes<I>) -> [Lanes<I>; 4] {
-    SOURCE.map(|word| p.header.get(word))
+    let [a, b, c, d] = SOURCE;
+    // Word by word: a closure given to `map` would be called.
+    [p.header.get(a), p.header.get(b), p.header.get(c), p.header.get(d)]
 }
 
 /// The words of the receivers' addresses.
 #[inline(always)]
 pub fn destination<I: Isa>(p: &PacketLanes<I>) -> [Lanes<I>; 4] {
-    DESTINATION.map(|word| p.header.get(word))
+    let [a, b, c, d] = DESTINATION;
+    [p.header.get(a), p.header.get(b), p.header.get(c), p.header.get(d)]
 }

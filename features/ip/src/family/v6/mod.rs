@@ -94,7 +94,8 @@ impl Family for V6 {
     }
     #[inline(always)]
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
-        let [a, b, c, d] = fields::destination(p).map(|word| word.array());
+        let [a, b, c, d] = fields::destination(p);
+        let (a, b, c, d) = (a.array(), b.array(), c.array(), d.array());
         let mut all = [0; 16];
         for lane in 0..16 {
             let (high, low) =
