@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Fault, FaultKind, Ingress};
-use quiver_wire::{Header, InterfaceAddress as Address, IpHeader};
+use quiver_wire::{Header, IcmpHeader, InterfaceAddress as Address, IpHeader};
 
 use crate::family::{self, HOP_LIMIT, Icmp};
 
@@ -142,7 +142,9 @@ fn silence<F: Icmp>(flags: Flags, about: &[u8], fault: Fault) -> Option<Next> {
     if payload.fragment.is_some_and(|offset| offset > 0) {
         return Some(Next::AboutFragment);
     }
-    if payload.protocol == F::ICMP && about.get(payload.offset).is_none_or(|kind| F::is_error(*kind)) {
+    // What is too short to say what it is may be an error.
+    let icmp = IcmpHeader::<u8>::parse_at(about, payload.offset);
+    if payload.protocol == F::ICMP && icmp.is_none_or(|(icmp, _)| F::is_error(icmp.kind)) {
         return Some(Next::AboutError);
     }
     // RFC 8200, 4.7: where nothing follows, there is nothing that we might not know.
