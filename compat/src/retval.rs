@@ -27,6 +27,8 @@ retvals! {
     NO_SUCH_ENTRY = -6,
     /// A field has a value that means nothing.
     INVALID_VALUE = -7,
+    /// Another field says what cannot be.
+    INVALID_VALUE_2 = -8,
     /// Quiver cannot do it.
     UNIMPLEMENTED = -9,
     /// There is no interface of the second number.

@@ -17,6 +17,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_l3xc::register(control)?;
     quiver_neighbor::register(control)?;
     quiver_arping::register(control);
+    quiver_dad::register(control);
     quiver_icmp::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

@@ -557,7 +557,7 @@ pub const SETTINGS: &[Setting] = &[
     missing("devices", "", "there are no native drivers yet: `create host-interface` uses what Linux has"),
     missing("vhost-user", "", "there is no vhost-user driver yet: memif and tap are"),
     missing("tuntap", "", "use `create tap`"),
-    missing("ip6", "", "IPv6 is not configured here"),
+    pointless("ip6", "", MEMORY),
     missing("session", "", "there is no host stack"),
     missing("tcp", "", "there is no host stack"),
     missing("udp", "", "there is no host stack"),

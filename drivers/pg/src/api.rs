@@ -129,7 +129,7 @@ fn create(
     let mode = match mode {
         PgInterfaceMode::Ethernet => PgMode::Ethernet,
         PgInterfaceMode::Ip4 => PgMode::Ip4,
-        PgInterfaceMode::Ip6 => return Err(Refusal::unimplemented("mode: there is no IPv6 yet")),
+        PgInterfaceMode::Ip6 => PgMode::Ip6,
     };
     let name = format!("pg{}", number.0);
     if control.objects().get::<PacketGenerator>(&name).is_none() {

@@ -143,7 +143,7 @@ impl PcapFile {
         // LINKTYPE_ETHERNET; and 12, which is IP without a header before it to readers on Linux (DLT_RAW).
         let link_type = match mode {
             PgMode::Ethernet => 1,
-            PgMode::Ip4 => 12,
+            PgMode::Ip4 | PgMode::Ip6 => 12,
         };
         Ok(PcapFile { path: path.to_owned(), link_type, file: None, failed: None })
     }

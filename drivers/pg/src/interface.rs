@@ -47,7 +47,9 @@ quiver_control::choice! {
         Ethernet = "ethernet",
         /// IPv4 packets, without a header before them.
         Ip4 = "ip4",
-    } as "pg-mode", "ethernet or ip4";
+        /// IPv6 packets, without a header before them.
+        Ip6 = "ip6",
+    } as "pg-mode", "ethernet, ip4 or ip6";
 }
 
 /// The state of the room.
@@ -165,7 +167,7 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         queues: Some(queues),
     };
     let id = quiver_interface::create(control, new)?;
-    if mode == PgMode::Ip4 {
+    if mode != PgMode::Ethernet {
         quiver_interface::set_point_to_point(control, id);
     }
     let found = {
@@ -181,11 +183,12 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
 /// What is put before each packet that comes in without a header of its own, and taken off again where it leaves: inside,
 /// all packets are frames.
 pub(crate) fn header(mode: PgMode, mac: MacAddress) -> Vec<u8> {
-    let header = EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype: EtherType::IP4 };
-    match mode {
-        PgMode::Ethernet => vec![],
-        PgMode::Ip4 => header.as_bytes().to_vec(),
-    }
+    let ethertype = match mode {
+        PgMode::Ethernet => return vec![],
+        PgMode::Ip4 => EtherType::IP4,
+        PgMode::Ip6 => EtherType::IP6,
+    };
+    EthernetHeader { destination: mac, source: MacAddress::ZERO, ethertype }.as_bytes().to_vec()
 }
 
 /// A locally administered address that follows from the name, so that tests can state it.

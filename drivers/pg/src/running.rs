@@ -136,8 +136,14 @@ fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Vec<u8>]>
             let what = format!("{} is no interface of the packet generator", stream.interface);
             ObjectError::field("interface", what).remedy("name one of `create packet-generator interface`")
         })?;
-        if port.mode == PgMode::Ip4 && stream.ip6_source.is_some() && stream.vxlan.is_none() {
-            let what = format!("{} has packets of IPv4 only", stream.interface);
+        let is_ip6 = stream.ip6_source.is_some() && stream.vxlan.is_none();
+        let only = match port.mode {
+            PgMode::Ip4 if is_ip6 => Some("IPv4"),
+            PgMode::Ip6 if !is_ip6 && stream.pcap.is_none() => Some("IPv6"),
+            _ => None,
+        };
+        if let Some(family) = only {
+            let what = format!("{} has packets of {family} only", stream.interface);
             return Err(ObjectError::field("ip6-source", what).remedy("use an interface of mode ethernet"));
         }
         header(port.mode, port.mac)
@@ -160,7 +166,7 @@ fn start(control: &Control, stream: &PgStream) {
         let packets = match (&kept.recorded, port.mode) {
             (Some(recorded), _) => Packets::Recorded(recorded.clone()),
             (None, PgMode::Ethernet) => Packets::Made(Template::new(stream)),
-            (None, PgMode::Ip4) => {
+            (None, PgMode::Ip4 | PgMode::Ip6) => {
                 let destination_mac = Values::One(port.mac);
                 let untagged = PgStream { destination_mac, vlan: None, inner_vlan: None, ..stream.clone() };
                 Packets::Made(Template::new(&untagged))

@@ -142,9 +142,8 @@ fn silence<F: Icmp>(flags: Flags, about: &[u8], fault: Fault) -> Option<Next> {
     if payload.fragment.is_some_and(|offset| offset > 0) {
         return Some(Next::AboutFragment);
     }
-    // What is too short to say what it is may be an error.
-    let icmp = IcmpHeader::<u8>::parse_at(about, payload.offset);
-    if payload.protocol == F::ICMP && icmp.is_none_or(|(icmp, _)| F::is_error(icmp.kind)) {
+    let is_error = || IcmpHeader::<u8>::parse_at(about, payload.offset).is_none_or(|(icmp, _)| F::is_error(icmp.kind));
+    if payload.protocol == F::ICMP && is_error() {
         return Some(Next::AboutError);
     }
     // RFC 8200, 4.7: where nothing follows, there is nothing that we might not know.

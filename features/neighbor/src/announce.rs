@@ -106,10 +106,7 @@ async fn announce<F: Protocol>(control: Control) {
             match saying {
                 _ if !is_own || !hears::<F>(&control, id) => {}
                 Saying::Claim => drop(keeper::claim::<F>(&control, (id, address))),
-                Saying::Probe => {
-                    let to = F::group_of(address);
-                    keeper::send::<F>(&control, id, to, |own| F::probe(own, address));
-                }
+                Saying::Probe => drop(keeper::probe::<F>(&control, (id, address))),
             }
         };
         match wait {

@@ -111,6 +111,12 @@ pub fn claim<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     send::<F>(control, id, F::ALL, |own| F::claim(own, address))
 }
 
+/// Asks everybody on a link whether an address that is to be ours is somebody's (RFC 5227, 2.1.1; RFC 4862, 5.4.2). False if
+/// the interface is not up.
+pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+    send::<F>(control, id, F::group_of(address), |own| F::probe(own, address))
+}
+
 /// Has `look` see each message that was found worth telling, and the interface that received it.
 pub fn look<F: Protocol>(control: &Control, look: impl Fn(InterfaceId, &F::Message) + 'static) {
     control.room_mut::<Neighbors<F>>().lookers.push(Rc::new(look));

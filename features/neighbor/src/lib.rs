@@ -26,7 +26,7 @@ pub mod resolve;
 pub mod table;
 
 pub use announce::set_announcing;
-pub use keeper::{ask, claim, look};
+pub use keeper::{ask, claim, look, probe};
 pub use objects::NeighborObject;
 pub use protocol::Protocol;
 pub use table::{Neighbor, Neighbors, State};

@@ -1,12 +1,14 @@
 //! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
 //! turns are timed, in CPU time of this thread, so that a busy machine does not show.
 
+use std::net::Ipv6Addr;
+
 use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId, Worker};
 use quiver_interface::Interfaces;
 use quiver_pg::queue::{Sink, Source};
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp, Vlan};
+use quiver_testkit::packet::{Ethernet, Ip4, Ip6, Packet, Payload, Udp, Vlan};
 use rustix::thread::ClockId;
 use serde::Serialize;
 
@@ -97,6 +99,9 @@ pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), Str
     Ok((done.collect(), backing))
 }
 
+/// Who sends packets of IPv6; they are for others when they leave.
+const HERE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
+
 /// A daemon that is configured for a path.
 pub struct Bench {
     daemon: Daemon,
@@ -135,14 +140,12 @@ impl Bench {
         let (here, there) = ([2, 1, 0, 0, 0, 1], [2, 2, 0, 0, 0, 2]);
         let packet = |from: [u8; 6], to: [u8; 6]| {
             let ethernet = Packet::from(Ethernet::new(quiver_wire::MacAddress(from), quiver_wire::MacAddress(to)));
-            path.vlan
-                .map(Vlan::dot1q)
-                .into_iter()
-                .fold(ethernet, Packet::then)
-                .then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into()))
-                .then(Udp::new(1024, 1024))
-                .then(Payload::counting(18))
-                .to_bytes()
+            let link = path.vlan.map(Vlan::dot1q).into_iter().fold(ethernet, Packet::then);
+            let ip = match path.ip6 {
+                false => link.then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into())),
+                true => link.then(Ip6::new(HERE6, HERE6)),
+            };
+            ip.then(Udp::new(1024, 1024)).then(Payload::counting(18)).to_bytes()
         };
         // All stations have spoken once, so that a bridge knows them.
         for n in 0..path.stations {

@@ -1,12 +1,12 @@
 //! The paths that are measured: how a daemon is configured, and the packets that take the path.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::Control;
 use quiver_interface::Interfaces;
-use quiver_ip::Ip4;
 use quiver_ip::fib::{self, Source, TableId, Target};
-use quiver_wire::Prefix;
+use quiver_ip::{Family, Ip};
+use quiver_wire::{Prefix, V4, V6};
 
 use crate::shape;
 
@@ -35,6 +35,8 @@ pub struct Path {
     pub stations: u32,
     /// The VLAN of the packets: pg0.10 receives them then, not pg0.
     pub vlan: Option<u16>,
+    /// Whether they are of IPv6.
+    pub ip6: bool,
 }
 
 /// Sets the destination of an IPv4 packet behind an Ethernet header, which may have a tag.
@@ -45,6 +47,12 @@ pub fn send_to(packet: &mut [u8], to: Ipv4Addr) {
     header[10..12].fill(0);
     let sum = quiver_wire::checksum::of(header).checksum();
     header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Sets the destination of an IPv6 packet behind an Ethernet header. Its checksum is no longer right then, at which no router
+/// looks.
+pub fn send_to6(packet: &mut [u8], to: Ipv6Addr) {
+    packet[14 + 24..14 + 40].copy_from_slice(&to.octets());
 }
 
 /// Makes station `n` of an address: its lower half counts.
@@ -69,6 +77,7 @@ pub fn all() -> Vec<Path> {
         routed: false,
         stations: 1,
         vlan: None,
+        ip6: false,
     };
     let layer3 = |name, goal, vpp, commands, vary| Path {
         name,
@@ -80,6 +89,7 @@ pub fn all() -> Vec<Path> {
         routed: true,
         stations: 0,
         vlan: None,
+        ip6: false,
     };
     let tagged = |path: Path| Path { vlan: Some(10), ..path };
     let plain: fn() -> Vec<String> = || router("", 0, 32);
@@ -101,6 +111,38 @@ pub fn all() -> Vec<Path> {
         bgp::<200_000>("ip4, 200 thousand routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP, counted", counted),
+        of_ip6(
+            "ip6, 8 routes",
+            Some(40),
+            |_| Ok(()),
+            |n, packet| {
+                send_to6(packet, Ipv6Addr::from_bits(0x3000 << 112 | u128::from(n % 8) << 96 | 1));
+            },
+        ),
+        of_ip6(
+            "ip6, 2 million hosts",
+            Some(80),
+            |control| route6(control, shape::hosts6, MILLIONS),
+            |n, packet| {
+                send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::hosts6, n, MILLIONS)));
+            },
+        ),
+        of_ip6(
+            "ip6, 200 thousand routes as in BGP",
+            None,
+            |control| route6(control, shape::bgp6, 200_000),
+            |n, packet| {
+                send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, 200_000)));
+            },
+        ),
+        of_ip6(
+            "ip6, 2 million routes as in BGP",
+            Some(140),
+            |control| route6(control, shape::bgp6, MILLIONS),
+            |n, packet| {
+                send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, MILLIONS)));
+            },
+        ),
         tagged(layer2("vlan, cross-connect", (None, None), None, || {
             sub_interfaces(lines([
                 "set interface l2 xconnect pg0.10 pg1.10",
@@ -184,6 +226,7 @@ fn stations<const EACH: u32>(name: &'static str) -> Path {
         routed: false,
         stations: EACH,
         vlan: None,
+        ip6: false,
     }
 }
 
@@ -199,17 +242,78 @@ fn bgp<const ROUTES: u32>(name: &'static str, commands: fn() -> Vec<String>) -> 
         routed: true,
         stations: 0,
         vlan: None,
+        ip6: false,
     }
 }
 
 fn route_as_in_bgp<const ROUTES: u32>(control: &Control) -> Result<(), String> {
-    let sends = control.room::<Interfaces>().find("pg1").ok_or("pg1 is not there")?.id;
-    let mut ip = control.room_mut::<Ip4>();
-    for n in 0..ROUTES {
+    let next_hop = |n: u32| Ipv4Addr::new(10, 2, 0, (n % HOPS) as u8 + 2);
+    let prefix = |n| {
         let (prefix, length) = shape::bgp(n);
-        let prefix = Prefix::new(prefix.into(), length).map_err(|error| error.to_string())?;
-        let path = fib::Path::to(Target::NextHop(sends, Ipv4Addr::new(10, 2, 0, (n % HOPS) as u8 + 2)));
-        ip.fib.insert(TableId(1), prefix, Source::Static, vec![path]).map_err(|error| error.to_string())?;
+        Prefix::<V4>::new(prefix.into(), length).map_err(|error| error.to_string())
+    };
+    insert(control, ROUTES, prefix, next_hop)
+}
+
+/// Routes so many prefixes of a shape to eight neighbours.
+fn route6(control: &Control, shape: fn(u32) -> (u128, u8), routes: u32) -> Result<(), String> {
+    let prefix = |n| {
+        let (prefix, length) = shape(n);
+        Prefix::<V6>::new(prefix.into(), length).map_err(|error| error.to_string())
+    };
+    insert(control, routes, prefix, |n| hop6(n % HOPS))
+}
+
+fn insert<F: Family>(
+    control: &Control,
+    routes: u32,
+    prefix: impl Fn(u32) -> Result<Prefix<F>, String>,
+    next_hop: impl Fn(u32) -> F::Address,
+) -> Result<(), String> {
+    let sends = control.room::<Interfaces>().find("pg1").ok_or("pg1 is not there")?.id;
+    let mut ip = control.room_mut::<Ip<F>>();
+    for n in 0..routes {
+        let path = fib::Path::to(Target::NextHop(sends, next_hop(n)));
+        ip.fib.insert(TableId(1), prefix(n)?, Source::Static, vec![path]).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// A router of IPv6 in a large table, with eight routes beside those that `prepare` makes.
+fn of_ip6(
+    name: &'static str,
+    goal: Option<u32>,
+    prepare: fn(&Control) -> Result<(), String>,
+    vary: fn(u32, &mut [u8]),
+) -> Path {
+    Path {
+        name,
+        goal: (None, goal),
+        vpp: None,
+        commands: router6,
+        prepare,
+        vary,
+        routed: true,
+        stations: 0,
+        vlan: None,
+        ip6: true,
+    }
+}
+
+/// A neighbour behind pg1.
+fn hop6(hop: u32) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, hop as u16 + 2)
+}
+
+fn router6() -> Vec<String> {
+    let mut commands = lines([
+        "ip6 table add 1 large",
+        "set interface ip6 table pg0 1",
+        "set interface ip6 table pg1 1",
+        "set interface ip address pg0 2001:db8:1::1/64",
+        "set interface ip address pg1 2001:db8:2::1/64",
+    ]);
+    commands.extend((0..HOPS).map(|hop| format!("ip neighbor pg1 {} 02:00:00:00:01:{hop:02x}", hop6(hop))));
+    commands.extend((0..HOPS).map(|hop| format!("ip route add 3000:{hop:x}::/32 table 1 via {} pg1", hop6(hop))));
+    commands
 }

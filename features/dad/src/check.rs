@@ -1,0 +1,177 @@
+//! The addresses that are looked at. Each is tentative until nobody has answered to all questions about it; it is used
+//! meanwhile, and whoever wants to know is told.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::rc::Rc;
+
+use quiver_control::{Control, Signal, Time};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use quiver_ip::Ip6;
+use quiver_neighbor::{look, probe};
+use quiver_wire::{Icmp6Type, V6};
+
+use crate::api::Listeners;
+use crate::objects::DuplicateAddressDetection;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Others are being asked.
+    Tentative,
+    /// Nobody else has it.
+    Preferred,
+    /// Somebody else has it.
+    Duplicate,
+}
+
+/// An address on a link.
+pub type Address = (InterfaceId, Ipv6Addr);
+
+/// How far an address has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// What is known of it.
+    pub state: State,
+    /// Questions so far.
+    pub asked: u8,
+    /// When the next question, or the end of the last one's wait, is due.
+    due: Time,
+}
+
+/// The room.
+pub struct Checks {
+    settings: Option<DuplicateAddressDetection>,
+    all: BTreeMap<Address, Check>,
+    /// Addresses that somebody else has, or wants, by what was heard since they were looked at last.
+    taken: Rc<RefCell<Vec<Address>>>,
+    more: Signal,
+    pub(crate) listeners: Option<Rc<Listeners>>,
+}
+
+impl Checks {
+    /// Has addresses looked at from now on, or none any more. Those that are there have been used already.
+    pub(crate) fn set(&mut self, settings: Option<DuplicateAddressDetection>) {
+        if settings.is_none() {
+            self.all.clear();
+        }
+        self.settings = settings;
+        self.more.notify();
+    }
+    /// All addresses that were looked at.
+    pub fn iter(&self) -> impl Iterator<Item = (&Address, &Check)> {
+        self.all.iter()
+    }
+    fn tell(&mut self, address: Address, state: State, asked: u8, due: Time) {
+        self.all.insert(address, Check { state, asked, due });
+        if let (Some(listeners), Some(settings)) = (&self.listeners, &self.settings) {
+            listeners.tell(address, state, asked, settings.transmits);
+        }
+        self.more.notify();
+    }
+    /// The address about which something is to be done first.
+    fn next(&self) -> Option<(Address, Check)> {
+        let tentative = self.all.iter().filter(|(_, check)| check.state == State::Tentative);
+        tentative.min_by_key(|(_, check)| check.due).map(|(address, check)| (*address, *check))
+    }
+}
+
+pub(crate) fn register(control: &Control) {
+    control.insert_room(Checks {
+        settings: None,
+        all: BTreeMap::new(),
+        taken: Rc::default(),
+        more: Signal::new(),
+        listeners: None,
+    });
+    control.spawn("duplicate address detection", ask(control.clone()));
+    watch(control, |control, event| match event {
+        InterfaceEvent::AddressAdded(id, IpAddr::V6(address)) => begin(control, (id, address)),
+        InterfaceEvent::AddressRemoved(id) | InterfaceEvent::Removed(id) => forget(control, id),
+        // RFC 4862, 5.4: when an interface comes up, its addresses are looked at anew.
+        InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) => {
+            control.room_mut::<Checks>().all.retain(|(on, _), _| *on != id);
+            let own = |ip: &Ip6| Some(ip.current().interfaces.get(id.index())?.own().collect::<Vec<_>>());
+            let addresses = own(&control.room::<Ip6>()).unwrap_or_default();
+            addresses.into_iter().for_each(|address| begin(control, (id, address)));
+        }
+        _ => {}
+    });
+    let (taken, more) = {
+        let checks = control.room::<Checks>();
+        (checks.taken.clone(), checks.more.clone())
+    };
+    look::<V6>(control, move |interface, message| {
+        let is_taken = match message.kind {
+            Icmp6Type::NEIGHBOR_ADVERTISEMENT => true,
+            // RFC 4862, 5.4.3: another one that wants it, too. Others want to speak to whoever has it.
+            _ => message.source.is_unspecified(),
+        };
+        if is_taken {
+            taken.borrow_mut().push((interface, message.target));
+            more.notify();
+        }
+    });
+}
+
+fn is_usable(control: &Control, id: InterfaceId) -> bool {
+    let interfaces = control.room::<Interfaces>();
+    interfaces.is_usable(id) && interfaces.get(id).is_some_and(|interface| !interface.point_to_point)
+}
+
+/// An address has come to a link.
+fn begin(control: &Control, address: Address) {
+    if address.1.is_loopback() || !is_usable(control, address.0) {
+        return;
+    }
+    let (now, mut checks) = (control.now(), control.room_mut::<Checks>());
+    if checks.settings.is_some() {
+        checks.tell(address, State::Tentative, 0, now);
+    }
+}
+
+/// Forgets the addresses that an interface has no more.
+fn forget(control: &Control, id: InterfaceId) {
+    let ip = control.room::<Ip6>();
+    let is_own = |address| ip.current().is_own(id, address);
+    control.room_mut::<Checks>().all.retain(|(on, address), _| *on != id || is_own(*address));
+}
+
+/// Somebody else has an address, or wants it.
+fn conflict(control: &Control, address: Address) {
+    let (now, mut checks) = (control.now(), control.room_mut::<Checks>());
+    let tentative = checks.all.get(&address).filter(|check| check.state == State::Tentative).copied();
+    let Some(check) = tentative else { return };
+    checks.tell(address, State::Duplicate, check.asked, now);
+    drop(checks);
+    let name = control.room::<Interfaces>().name(address.0);
+    tracing::warn!("{name}: somebody else has our address {}; configure another one", address.1);
+}
+
+/// Asks about all tentative addresses.
+async fn ask(control: Control) {
+    loop {
+        let more = control.room::<Checks>().more.changed();
+        let taken = control.room::<Checks>().taken.take();
+        taken.into_iter().for_each(|address| conflict(&control, address));
+        let (now, next) = (control.now(), control.room::<Checks>().next());
+        match next {
+            None => more.await,
+            Some((_, check)) if check.due > now => drop(control.timeout(check.due.since(now), more).await),
+            Some((address, check)) => step(&control, address, check),
+        }
+    }
+}
+
+/// The next question about an address, or the end.
+fn step(control: &Control, address: Address, check: Check) {
+    let settings = control.room::<Checks>().settings.clone();
+    let Some(settings) = settings else { return };
+    let now = control.now();
+    if check.asked >= settings.transmits {
+        return control.room_mut::<Checks>().tell(address, State::Preferred, check.asked, now);
+    }
+    probe::<V6>(control, address);
+    control.room_mut::<Checks>().tell(address, State::Tentative, check.asked + 1, now + settings.delay.0);
+}
