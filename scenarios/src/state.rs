@@ -3,7 +3,7 @@
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
 /// What the rooms say of themselves.
-const SHOWN: [&str; 22] = [
+const SHOWN: [&str; 28] = [
     "show interface",
     "show interface address",
     "show interface handoff",
@@ -19,6 +19,12 @@ const SHOWN: [&str; 22] = [
     "show ip fib table 7",
     "show ip fib table 8",
     "show ip neighbors",
+    "show ip6 table",
+    "show ip6 fib",
+    "show ip6 fib table 7",
+    "show ip6 fib table 8",
+    "show ip6 neighbors",
+    "show l3xc",
     "show adjacency",
     "show tap",
     "show af-packet",
@@ -29,8 +35,8 @@ const SHOWN: [&str; 22] = [
 ];
 
 /// What counters are called: they go on.
-const COUNTERS: [&str; 11] =
-    ["rx", "tx", "packets", "bytes", "drops", "punt", "ip4", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
+const COUNTERS: [&str; 12] =
+    ["rx", "tx", "packets", "bytes", "drops", "punt", "ip4", "ip6", "rx-no-buf", "rx-miss", "rx-error", "tx-error"];
 
 /// What the rooms say, a line for each fact, without counters, and without the numbers and the order of interfaces and next
 /// hops (their shares of a group's buckets among them), which follow from when they were created.
