@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 18] = [
+const EXCEPTIONS: [Exception; 16] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -73,10 +73,8 @@ const EXCEPTIONS: [Exception; 18] = [
     except(("tap-input", "no-buffer"), OF_LINUX, "drivers/tap/tests/namespaces.rs", UNBUFFERED),
     except(("ip4-reassembly", "too-many-fragments"), MANY, "features/reassembly/tests/limits.rs", PARTS),
     except(("ip4-reassembly", "reassembly-full"), MANY, "features/reassembly/tests/limits.rs", KEPT),
-    except(("ip4-reassembly", "no-buffers"), MANY, "features/reassembly/tests/limits.rs", UNKEPT),
     except(("ip6-reassembly", "too-many-fragments"), MANY, "features/reassembly/tests/limits.rs", PARTS),
     except(("ip6-reassembly", "reassembly-full"), MANY, "features/reassembly/tests/limits.rs", KEPT),
-    except(("ip6-reassembly", "no-buffers"), MANY, "features/reassembly/tests/limits.rs", UNKEPT),
     except(
         ("tap-input", "receive-error"),
         OF_NO_LINUX,
@@ -93,7 +91,6 @@ const EXCEPTIONS: [Exception; 18] = [
 const MANY: &str = "it takes more packets than a scenario has";
 const PARTS: &str = "a_packet_has_64_parts_at_most";
 const KEPT: &str = "so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_room";
-const UNKEPT: &str = "a_whole_packet_for_which_there_are_no_buffers_is_dropped_by_name";
 const NO_OFFLOADS: &str = "the generator makes no offloads to be completed";
 const UNSENT: &str = "what_cannot_be_sent_is_dropped_by_name";
 const OF_LINUX: &str = "its packets come from Linux";

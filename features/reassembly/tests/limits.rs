@@ -1,4 +1,4 @@
-//! What is kept is bounded: parts of a packet, packets, bytes; and buffers.
+//! What is kept is bounded: parts of a packet, packets, bytes.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 
-fn router(setup: Setup) -> Daemon {
-    let mut daemon = Daemon::new(ROOMS, setup).expect("the rooms fit");
+fn router() -> Daemon {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
     daemon.configure(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          set interface state pg0 up
@@ -42,7 +42,7 @@ fn drops(daemon: &Daemon, ip6: bool, reason: &str) -> u64 {
 #[test]
 fn a_packet_has_64_parts_at_most() {
     for ip6 in [false, true] {
-        let mut daemon = router(Setup::default());
+        let mut daemon = router();
         (0..65).for_each(|part| send(&mut daemon, ip6, 7, part * 2, 1));
         assert_eq!(drops(&daemon, ip6, "too-many-fragments"), 1);
         // It is given up: nothing of it is taken any more.
@@ -54,7 +54,7 @@ fn a_packet_has_64_parts_at_most() {
 #[test]
 fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_room() {
     for ip6 in [false, true] {
-        let mut daemon = router(Setup::default());
+        let mut daemon = router();
         (0..1025).for_each(|id| send(&mut daemon, ip6, id, 1, 1));
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 1, "1,024 packets");
         // Those that have begun go on.
@@ -68,17 +68,5 @@ fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_roo
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 1);
         send(&mut daemon, ip6, whole, 1, 1000);
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 2);
-    }
-}
-
-#[test]
-fn a_whole_packet_for_which_there_are_no_buffers_is_dropped_by_name() {
-    for ip6 in [false, true] {
-        // Each part takes its buffers only while it is looked at; all of them together need more than there are.
-        let mut daemon = router(Setup { buffers: 32, ..Setup::default() });
-        (1..14).for_each(|part| send(&mut daemon, ip6, 7, part * 500, 500));
-        last(&mut daemon, ip6, 7, 14 * 500, 500);
-        send(&mut daemon, ip6, 7, 0, 500);
-        assert_eq!(drops(&daemon, ip6, "no-buffers"), 1, "{:?}", daemon.drops());
     }
 }
