@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use quiver_engine::Domain;
 use quiver_interface::InterfaceId;
 use quiver_ip::adjacency::Link;
-use quiver_ip::fib::{Fib, Path, Size, Source, Special, TableId, Target, hop};
-use quiver_wire::{Prefix, V4};
+use quiver_ip::fib::{Fib, Forwarding, Path, Reader, Size, Source, Special, TableId, Target, hop};
+use quiver_wire::{Prefix, V4, V6};
 
-type Paths = Vec<Path<V4>>;
+type Paths<F = V4> = Vec<Path<F>>;
 
 fn prefix(text: &str) -> Prefix<V4> {
     text.parse().expect("a prefix")
@@ -24,12 +24,12 @@ fn up() -> Link {
 fn via(text: &str) -> Paths {
     vec![Path::to(Target::Recursive(TableId::DEFAULT, address(text)))]
 }
-fn link(interface: u16) -> Paths {
+fn link<F: Forwarding>(interface: u16) -> Paths<F> {
     vec![Path::to(Target::Link(InterfaceId(interface)))]
 }
 
 /// A FIB with table 0 and interfaces 1 to 4.
-fn fib() -> Fib<V4> {
+fn fib<F: Forwarding>() -> Fib<F> {
     let mut fib = Fib::new(&Domain::new(), 1);
     fib.add_table(TableId::DEFAULT, Size::Small, false).expect("new");
     (1..5).for_each(|interface| fib.set_link(InterfaceId(interface), Some(up())));
@@ -37,22 +37,22 @@ fn fib() -> Fib<V4> {
 }
 
 /// Where packets for an address go, by bucket.
-fn row(fib: &Fib<V4>, table: TableId, to: Ipv4Addr) -> Vec<String> {
+fn row<F: Forwarding>(fib: &Fib<F>, table: TableId, to: F::Address) -> Vec<String> {
     let Some((_, group)) = fib.table(table).expect("there").find(to) else { return vec!["no-route".into(); 16] };
     let group = fib.groups.get(group).expect("a leaf leads to a group");
     group.hops.iter().map(|hop| end(fib, *hop)).collect()
 }
 /// The same, each end once.
-fn ends(fib: &Fib<V4>, table: TableId, to: Ipv4Addr) -> BTreeSet<String> {
+fn ends<F: Forwarding>(fib: &Fib<F>, table: TableId, to: F::Address) -> BTreeSet<String> {
     row(fib, table, to).into_iter().collect()
 }
-fn end(fib: &Fib<V4>, hop: u32) -> String {
+fn end<F: Forwarding>(fib: &Fib<F>, hop: u32) -> String {
     match fib.adjacencies.get(hop) {
-        Some(adjacency) => text(adjacency.interface, adjacency.next_hop),
+        Some(adjacency) => text::<F>(adjacency.interface, adjacency.next_hop),
         None => hop::name(hop).expect("a bucket has a meaning").into(),
     }
 }
-fn text(interface: InterfaceId, next_hop: Option<Ipv4Addr>) -> String {
+fn text<F: Forwarding>(interface: InterfaceId, next_hop: Option<F::Address>) -> String {
     format!("{} {}", interface.0, next_hop.map_or("glean".into(), |next_hop| next_hop.to_string()))
 }
 
@@ -149,27 +149,34 @@ fn nothing_is_left_behind() {
 }
 
 /// A change is visible with the call that makes it: to views that workers took before, without any publication between.
-#[test]
-fn a_view_from_before_shows_a_change_at_once() {
+fn a_view_from_before_shows_a_change<F: Forwarding>(routes: [&str; 4]) {
     let domain = Domain::new();
     let reader = domain.register();
+    let routes = routes.map(|route| route.parse::<Prefix<F>>().expect("a prefix"));
+    let to = F::bits(routes[3].address());
     for (size, counted) in [(Size::Small, false), (Size::Large, false), (Size::Large, true)] {
-        let mut fib = Fib::<V4>::new(&domain, 1);
+        let mut fib = Fib::<F>::new(&domain, 1);
         fib.add_table(TableId(1), size, counted).expect("new");
         let lpm = fib.table(TableId(1)).expect("there").reader();
-        let view = lpm.view(reader.guard());
-        for route in ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"] {
-            let before = view.lookup(address("10.1.2.3").to_bits());
-            fib.insert(TableId(1), prefix(route), Source::Static, link(1)).expect("fits");
-            let after = view.lookup(address("10.1.2.3").to_bits());
+        let leaf = || lpm.lookup(reader.guard(), to);
+        for route in routes {
+            let before = leaf();
+            fib.insert(TableId(1), route, Source::Static, link(1)).expect("fits");
+            let after = leaf();
             // Routes that are not counted share a group, the first one's.
             assert!(after != 0 && (after != before || (!counted && before != 0)), "{route}: {before} {after}");
         }
-        for route in ["10.1.2.3/32", "10.1.2.0/24", "10.1.0.0/16", "10.0.0.0/8"] {
-            assert!(fib.remove(TableId(1), prefix(route), Source::Static));
+        for route in routes.into_iter().rev() {
+            assert!(fib.remove(TableId(1), route, Source::Static));
         }
-        assert_eq!(view.lookup(address("10.1.2.3").to_bits()), 0);
+        assert_eq!(leaf(), 0);
     }
+}
+
+#[test]
+fn a_view_from_before_shows_a_change_at_once() {
+    a_view_from_before_shows_a_change::<V4>(["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"]);
+    a_view_from_before_shows_a_change::<V6>(["::/0", "2001:db8::/33", "2001:db8:1::/64", "2001:db8:1::3/128"]);
 }
 
 #[test]
@@ -209,28 +216,27 @@ fn tables_take_memory_for_their_routes_and_give_it_back() {
 }
 
 /// The FIB as one would write it without thinking of speed: everything is found again at each question.
-#[derive(Default, Debug)]
-struct Naive {
-    routes: BTreeMap<(TableId, u8, Ipv4Addr, Source), Paths>,
+struct Naive<F: Forwarding> {
+    routes: BTreeMap<(TableId, u8, F::Address, Source), Paths<F>>,
     down: BTreeSet<u16>,
 }
-impl Naive {
-    fn find(&self, table: TableId, to: Ipv4Addr) -> Option<&Paths> {
-        let covers = |(of, length, at, _): &(TableId, u8, Ipv4Addr, Source)| {
-            *of == table && Prefix::<V4>::new(*at, *length).expect("valid").contains(to)
+impl<F: Forwarding> Naive<F> {
+    fn find(&self, table: TableId, to: F::Address) -> Option<&Paths<F>> {
+        let covers = |(of, length, at, _): &(TableId, u8, F::Address, Source)| {
+            *of == table && Prefix::<F>::new(*at, *length).expect("valid").contains(to)
         };
         let covering: Vec<_> = self.routes.iter().filter(|(key, _)| covers(key)).collect();
         let longest = covering.iter().map(|(key, _)| key.1).max()?;
         covering.into_iter().find(|(key, _)| key.1 == longest).map(|(_, paths)| paths)
     }
-    fn next(&self, paths: &Paths) -> Vec<&Paths> {
-        let cover = |path: &Path<V4>| match path.target {
+    fn next(&self, paths: &Paths<F>) -> Vec<&Paths<F>> {
+        let cover = |path: &Path<F>| match path.target {
             Target::Recursive(table, to) => self.find(table, to),
             _ => None,
         };
         paths.iter().filter_map(cover).collect()
     }
-    fn reaches(&self, from: &Paths, to: &Paths) -> bool {
+    fn reaches(&self, from: &Paths<F>, to: &Paths<F>) -> bool {
         let (mut seen, mut ahead) = (BTreeSet::new(), vec![from]);
         while let Some(at) = ahead.pop() {
             if at == to {
@@ -243,14 +249,14 @@ impl Naive {
         false
     }
     /// The sixteen buckets of a route.
-    fn row(&self, paths: &Paths) -> Vec<String> {
+    fn row(&self, paths: &Paths<F>) -> Vec<String> {
         let mut shares = vec![];
         for path in paths {
             match path.target {
                 Target::Special(special) => shares.push(vec![special.to_string(); 16]),
                 Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => {}
-                Target::Link(on) => shares.push(vec![text(on, None); 16]),
-                Target::NextHop(on, to) => shares.push(vec![text(on, Some(to)); 16]),
+                Target::Link(on) => shares.push(vec![text::<F>(on, None); 16]),
+                Target::NextHop(on, to) => shares.push(vec![text::<F>(on, Some(to)); 16]),
                 Target::Recursive(table, to) => {
                     let Some(cover) = self.find(table, to).filter(|cover| !self.reaches(cover, paths)) else {
                         continue;
@@ -273,17 +279,20 @@ impl Naive {
     }
 }
 
-fn a_prefix() -> impl Strategy<Value = Prefix<V4>> {
+fn a_prefix<F: Forwarding>() -> impl Strategy<Value = Prefix<F>> {
     // Few bits differ, so that prefixes cover each other and next hops.
-    (0u32..64, prop::sample::select(vec![0u8, 8, 16, 24, 28, 30, 32]))
-        .prop_map(|(bits, length)| Prefix::new(an_address_of(bits), length).expect("valid"))
+    let all = F::ADDRESS_BITS;
+    (0u32..64, prop::sample::select(vec![0u8, 8, 16, 24, all - 4, all - 2, all]))
+        .prop_map(|(bits, length)| Prefix::new(an_address_of::<F>(bits), length).expect("valid"))
 }
-fn an_address_of(bits: u32) -> Ipv4Addr {
-    // Two bits in each of three octets.
-    (10 << 24 | (bits & 3) << 16 | (bits >> 2 & 3) << 8 | (bits >> 4 & 3)).into()
+fn an_address_of<F: Forwarding>(bits: u32) -> F::Address {
+    // Two bits in each of three octets: the second, the third and the last.
+    let at = |octet: u8| F::ADDRESS_BITS - 8 * octet;
+    let two = |shift: u32| u128::from(bits >> shift & 3);
+    F::from_bits(10 << at(1) | two(0) << at(2) | two(2) << at(3) | two(4))
 }
-fn a_path() -> impl Strategy<Value = Path<V4>> {
-    let to = (0u32..64).prop_map(an_address_of);
+fn a_path<F: Forwarding>() -> impl Strategy<Value = Path<F>> {
+    let to = (0u32..64).prop_map(an_address_of::<F>);
     prop_oneof![
         4 => (0u32..2, to.clone()).prop_map(|(table, to)| Target::Recursive(TableId(table), to)),
         1 => (1u16..5, to).prop_map(|(on, to)| Target::NextHop(InterfaceId(on), to)),
@@ -294,12 +303,12 @@ fn a_path() -> impl Strategy<Value = Path<V4>> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
-    Insert(TableId, Prefix<V4>, Source, Paths),
-    Remove(TableId, Prefix<V4>, Source),
+enum Step<F: Forwarding> {
+    Insert(TableId, Prefix<F>, Source, Paths<F>),
+    Remove(TableId, Prefix<F>, Source),
     Link(u16, bool),
 }
-fn a_step() -> impl Strategy<Value = Step> {
+fn a_step<F: Forwarding>() -> impl Strategy<Value = Step<F>> {
     let table = (0u32..2).prop_map(TableId);
     let source = prop::sample::select(vec![Source::Interface, Source::Static, Source::Neighbor]);
     prop_oneof![
@@ -315,41 +324,55 @@ fn a_step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn agrees_with_the_naive<F: Forwarding>(steps: &[Step<F>], counted: bool) -> Result<(), TestCaseError> {
+    let mut fib = fib::<F>();
+    fib.add_table(TableId(1), Size::Small, counted).expect("new");
+    let (mut naive, mut inserted) = (Naive { routes: BTreeMap::new(), down: BTreeSet::new() }, BTreeSet::new());
+    for step in steps {
+        match step {
+            Step::Insert(table, prefix, source, paths) => {
+                fib.insert(*table, *prefix, *source, paths.clone()).expect("fits");
+                naive.routes.insert((*table, prefix.length(), prefix.address(), *source), paths.clone());
+                inserted.insert((*table, *prefix, *source));
+            }
+            Step::Remove(table, prefix, source) => {
+                let gone = naive.routes.remove(&(*table, prefix.length(), prefix.address(), *source));
+                prop_assert_eq!(fib.remove(*table, *prefix, *source), gone.is_some());
+                inserted.remove(&(*table, *prefix, *source));
+            }
+            Step::Link(interface, is_up) => {
+                fib.set_link(InterfaceId(*interface), Some(Link { up: *is_up, ..up() }));
+                if *is_up {
+                    naive.down.remove(interface)
+                } else {
+                    naive.down.insert(*interface)
+                };
+            }
+        }
+        for (table, bits) in (0..2).flat_map(|table| (0..64).map(move |bits| (TableId(table), bits))) {
+            let to = an_address_of::<F>(bits);
+            let expected = naive.find(table, to).map_or(vec!["no-route".to_string(); 16], |paths| naive.row(paths));
+            prop_assert_eq!(row(&fib, table, to), expected, "table {} {}", table, to);
+        }
+    }
+    for (table, prefix, source) in inserted {
+        prop_assert!(fib.remove(table, prefix, source));
+    }
+    prop_assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0), "nothing is left behind");
+    prop_assert_eq!(fib.table(TableId(0)).expect("there").len(), 0);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
     #[test]
-    fn agrees_with_the_naive_fib(steps in prop::collection::vec(a_step(), 1..60), counted: bool) {
-        let mut fib = fib();
-        fib.add_table(TableId(1), Size::Small, counted).expect("new");
-        let (mut naive, mut inserted) = (Naive::default(), BTreeSet::new());
-        for step in &steps {
-            match step {
-                Step::Insert(table, prefix, source, paths) => {
-                    fib.insert(*table, *prefix, *source, paths.clone()).expect("fits");
-                    naive.routes.insert((*table, prefix.length(), prefix.address(), *source), paths.clone());
-                    inserted.insert((*table, *prefix, *source));
-                }
-                Step::Remove(table, prefix, source) => {
-                    let gone = naive.routes.remove(&(*table, prefix.length(), prefix.address(), *source));
-                    prop_assert_eq!(fib.remove(*table, *prefix, *source), gone.is_some());
-                    inserted.remove(&(*table, *prefix, *source));
-                }
-                Step::Link(interface, is_up) => {
-                    fib.set_link(InterfaceId(*interface), Some(Link { up: *is_up, ..up() }));
-                    if *is_up { naive.down.remove(interface) } else { naive.down.insert(*interface) };
-                }
-            }
-            for (table, bits) in (0..2).flat_map(|table| (0..64).map(move |bits| (TableId(table), bits))) {
-                let to = an_address_of(bits);
-                let expected = naive.find(table, to).map_or(vec!["no-route".to_string(); 16], |paths| naive.row(paths));
-                prop_assert_eq!(row(&fib, table, to), expected, "table {} {}", table, to);
-            }
-        }
-        for (table, prefix, source) in inserted {
-            prop_assert!(fib.remove(table, prefix, source));
-        }
-        prop_assert_eq!((fib.groups.len(), fib.adjacencies.iter().count()), (0, 0), "nothing is left behind");
-        prop_assert_eq!(fib.table(TableId(0)).expect("there").len(), 0);
+    fn agrees_with_the_naive_fib(steps in prop::collection::vec(a_step::<V4>(), 1..60), counted: bool) {
+        agrees_with_the_naive(&steps, counted)?;
+    }
+
+    #[test]
+    fn agrees_with_the_naive_fib_of_ip6(steps in prop::collection::vec(a_step::<V6>(), 1..60), counted: bool) {
+        agrees_with_the_naive(&steps, counted)?;
     }
 }
