@@ -118,6 +118,13 @@ impl<E> Subscribers<E> {
             clients.push((Rc::downgrade(&client.0), pid));
         }
     }
+    /// Whether this client wants to be told.
+    pub fn has(&self, client: &Client) -> bool {
+        self.clients
+            .borrow()
+            .iter()
+            .any(|(known, _)| known.upgrade().is_some_and(|known| Rc::ptr_eq(&known, &client.0)))
+    }
     /// Whether nobody wants to be told.
     pub fn is_empty(&self) -> bool {
         self.clients.borrow().iter().all(|(client, _)| client.strong_count() == 0)

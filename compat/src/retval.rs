@@ -35,6 +35,8 @@ retvals! {
     INVALID_SW_IF_INDEX_2 = -10,
     /// The system refused.
     SYSCALL_ERROR_1 = -11,
+    /// The client is told already, or was not told.
+    INVALID_REGISTRATION = -31,
     /// The route leads nowhere.
     NO_PATHS_IN_ROUTE = -52,
     /// There is no VLAN of this number.

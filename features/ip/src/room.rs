@@ -567,17 +567,30 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
     if id == LOCAL {
         return Err(ObjectError::field("interface", "local0 neither sends nor receives").remedy("choose another one"));
     }
+    change_address(control, id, wanted.address, add)
+}
+
+/// Gives an interface an address, or takes it away: one that is configured, or one that was learned from its link.
+///
+/// # Errors
+/// If another interface is on a prefix that overlaps, or a route finds no room.
+pub fn change_address<F: Family>(
+    control: &Control,
+    id: InterfaceId,
+    wanted: Address<F>,
+    add: bool,
+) -> Result<(), ObjectError> {
     let mut ip = control.room_mut::<Ip<F>>();
     let mut addresses = ip.addresses(id).to_vec();
-    addresses.retain(|address| *address != wanted.address);
+    addresses.retain(|address| *address != wanted);
     if add {
         let table = ip.table_of(id);
-        if let Some((other, prefix)) = ip.overlap(table, wanted.address.prefix(), id) {
+        if let Some((other, prefix)) = ip.overlap(table, wanted.prefix(), id) {
             let other = control.room::<Interfaces>().name(other);
             return Err(ObjectError::field("address", format!("{other} is on {prefix}, which overlaps"))
                 .remedy("choose another prefix, or another table for one of the interfaces"));
         }
-        addresses.push(wanted.address);
+        addresses.push(wanted);
     }
     let before = ip.link_local(id);
     ip.set_addresses(id, addresses).map_err(refused)?;
@@ -591,7 +604,7 @@ fn apply_address<F: Family>(control: &Control, change: Change<'_, InterfaceAddre
     tell(
         control,
         match add {
-            true => InterfaceEvent::AddressAdded(id, wanted.address.address().into()),
+            true => InterfaceEvent::AddressAdded(id, wanted.address().into()),
             false => InterfaceEvent::AddressRemoved(id),
         },
     );

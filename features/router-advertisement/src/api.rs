@@ -1,4 +1,6 @@
-//! VPP's messages about router advertisements: `ip6_nd.api`.
+//! VPP's messages about router advertisements: `ip6_nd.api`, `rd_cp.api`.
+//!
+//! - `host`: those of hosts, who ask for routers and learn from them.
 
 use quiver_compat::types::{InterfaceIndex, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Wire};
@@ -10,14 +12,22 @@ use quiver_wire::{InterfaceAddress, PrefixError, V6};
 
 use crate::advertiser::Advertisers;
 use crate::config::{AdvertisedPrefix, INFINITE, RouterAdvertisements};
+use crate::discovery::Routers;
 use crate::setting::{Setting, lifetimes, restart};
 
+mod host;
+
+pub(crate) use host::Listeners;
+
 pub(crate) fn register(control: &Control) {
-    quiver_compat::add(control, "ip6_nd", (1, 1, 0), |file| {
+    let listeners = quiver_compat::add(control, "ip6_nd", (1, 1, 0), |file| {
         file.request(configure);
         file.request(configure_prefix);
         file.dump(dump);
+        host::add_messages(file)
     });
+    control.room_mut::<Routers>().listeners = listeners;
+    quiver_compat::add(control, "rd_cp", (1, 0, 1), host::add_autoconfiguration);
 }
 
 /// Let an interface advertise itself as a router. What is zero stays as it is; what is not, is set, or with `is_no` set back.

@@ -1,11 +1,13 @@
-//! `ip6 nd`, `show ip6 ra`.
+//! `ip6 nd`, `show ip6 ra`, `show ip6 routers`.
 
-use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::{Control, Time};
 use quiver_interface::{InterfaceName, Interfaces};
 
 use crate::advertiser::Advertisers;
+use crate::autoconfiguration::AddressAutoconfiguration;
 use crate::config::{AdvertisedPrefix, INFINITE};
+use crate::discovery::Routers;
 use crate::setting::{Setting, lifetimes, restart};
 
 pub(crate) fn register(control: &Control) {
@@ -30,6 +32,37 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(prefix.argument("no-autoconfig", "hosts make themselves no addresses of it"));
     let show = Command::new("show ip6 ra [<interface>]", "Show what interfaces advertise as routers.", show);
     control.commands().add(show);
+    let learn = "ip6 nd address autoconfig <interface> [default-route | disable]";
+    let help = "Have an interface make itself addresses of the prefixes that routers advertise.";
+    let learn = Command::new(learn, help, set_learning).arguments_of::<AddressAutoconfiguration>();
+    control.commands().add(learn.argument("disable", "forget them, and learn no more"));
+    let show = Command::new("show ip6 routers", "Show what was learned of routers.", show_routers);
+    control.commands().add(show);
+}
+
+fn set_learning(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    match given.has("disable") {
+        true => control.delete::<AddressAutoconfiguration>(&interface)?,
+        false => control.put(AddressAutoconfiguration { interface, default_route: given.has("default-route") })?,
+    }
+    Ok(Reply::done())
+}
+
+fn show_routers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (room, interfaces, now) = (control.room::<Routers>(), control.room::<Interfaces>(), control.now());
+    let mut table = Table::new(["Interface", "Learned", "Address", "Left"]);
+    let left = |until: Option<Time>| Cell::from(until.map(|until| until.since(now).as_secs_f64()));
+    for (id, own) in room.iter() {
+        let name = || Cell::from(interfaces.name(*id));
+        for (router, until) in &own.routers {
+            table.row([name(), Cell::from("router"), Cell::of(router), left(Some(*until))]);
+        }
+        for (address, until) in &own.addresses {
+            table.row([name(), Cell::from("address"), Cell::of(address), left(*until)]);
+        }
+    }
+    Ok(table.into())
 }
 
 fn set_router(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

@@ -127,7 +127,7 @@ pub(crate) fn check_prefix(prefix: &AdvertisedPrefix) -> Result<(), ObjectError>
 }
 
 /// The interface that an object is about, which has a link.
-fn on_link(control: &Control, name: &InterfaceName) -> Result<InterfaceId, ObjectError> {
+pub(crate) fn on_link(control: &Control, name: &InterfaceName) -> Result<InterfaceId, ObjectError> {
     match control.room::<Interfaces>().id_of(&name.0)? {
         LOCAL => {
             let what = "local0 neither sends nor receives";

@@ -7,8 +7,9 @@ use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Generations, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Ingress};
-use quiver_wire::nd::{self, NdOptions, RouterAdvertisement, option};
+use quiver_wire::nd::{self, NdOptions, PrefixOption, RouterAdvertisement, option};
 use quiver_wire::{EthernetHeader, Header, Icmp6Header, Icmp6Type, Ip6Header, MacAddress, V6};
+use zerocopy::FromBytes;
 
 arcs! {
     /// Where packets go from here.
@@ -32,6 +33,15 @@ arcs! {
     }
 }
 
+/// Whose advertisements control wants to hear.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listening {
+    /// Everybody's.
+    pub all: bool,
+    /// Those on interfaces that learn of them, by number.
+    pub interfaces: Vec<bool>,
+}
+
 /// A host asks for routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Solicitation {
@@ -41,15 +51,35 @@ pub struct Solicitation {
     pub mac: Option<MacAddress>,
 }
 
+/// A router says what there is on a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advertisement {
+    /// The router's address on the link.
+    pub router: Ipv6Addr,
+    /// What it says of itself.
+    pub header: RouterAdvertisement,
+    /// What it says of prefixes.
+    pub prefixes: Vec<PrefixOption>,
+}
+
+/// A message that is worth telling.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// See [`Solicitation`].
+    Solicitation(Solicitation),
+    /// See [`Advertisement`].
+    Advertisement(Advertisement),
+}
+
 /// What control hears.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Heard {
     /// Where.
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
     pub generation: u32,
     /// What.
-    pub solicitation: Solicitation,
+    pub message: Message,
 }
 
 /// The node.
@@ -58,6 +88,8 @@ pub struct RouterInput {
     pub ingress: Snapshot<Ingress<V6>>,
     /// Which interfaces advertise, by number.
     pub advertising: Snapshot<Vec<bool>>,
+    /// Whose advertisements are wanted.
+    pub listening: Snapshot<Listening>,
     /// Tells interfaces of one number apart.
     pub generations: Generations,
     /// To control.
@@ -85,14 +117,18 @@ impl RouterInput {
         if icmp.code != 0 {
             return Err(Next::BadCode);
         }
-        if icmp.kind == Icmp6Type::ROUTER_ADVERTISEMENT {
-            return advertised(bytes, source, payload.offset);
-        }
         let interface = InterfaceId(frame.rx[i]);
-        let mac = self.solicited(cx, interface, source, options)?;
-        let mac = mac.or_else(|| sender(cx, frame, i));
+        let message = match icmp.kind {
+            Icmp6Type::ROUTER_ADVERTISEMENT => {
+                Message::Advertisement(self.advertised(cx, interface, source, &bytes[payload.offset..])?)
+            }
+            _ => {
+                let mac = self.solicited(cx, interface, source, options)?;
+                Message::Solicitation(Solicitation { source, mac: mac.or_else(|| sender(cx, frame, i)) })
+            }
+        };
         let generation = self.generations.of(interface.0);
-        let heard = Heard { interface, generation, solicitation: Solicitation { source, mac } };
+        let heard = Heard { interface, generation, message };
         if self.heard.send(heard) { Ok(Next::Heard) } else { Err(Next::Busy) }
     }
 
@@ -121,16 +157,31 @@ impl RouterInput {
             _ => Err(Next::NotAdvertising),
         }
     }
-}
 
-/// What becomes of an advertisement (RFC 4861, 6.1.2).
-fn advertised(bytes: &[u8], source: Ipv6Addr, at: usize) -> Result<Next, Next> {
-    let (_, options) = RouterAdvertisement::parse_at(bytes, at).ok_or(Next::TooShort)?;
-    if !V6::is_link_local(source) {
-        return Err(Next::NotLinkLocal);
+    /// An advertisement that is worth telling (RFC 4861, 6.1.2).
+    fn advertised(
+        &self,
+        cx: &Context,
+        interface: InterfaceId,
+        router: Ipv6Addr,
+        message: &[u8],
+    ) -> Result<Advertisement, Next> {
+        let (header, options) = RouterAdvertisement::parse(message).ok_or(Next::TooShort)?;
+        if !V6::is_link_local(router) {
+            return Err(Next::NotLinkLocal);
+        }
+        if NdOptions::new(options).any(|option| option.is_err()) {
+            return Err(Next::BadOption);
+        }
+        let listening = self.listening.read(cx.guard);
+        if !listening.all && listening.interfaces.get(interface.index()) != Some(&true) {
+            return Err(Next::NobodyListens);
+        }
+        let prefixes = NdOptions::new(options).flatten().filter(|of| of.kind == option::PREFIX);
+        // Options of another length are not those that are known (RFC 4861, 4.6).
+        let prefixes = prefixes.filter_map(|of| PrefixOption::read_from_bytes(of.bytes).ok()).collect();
+        Ok(Advertisement { router, header: *header, prefixes })
     }
-    NdOptions::new(options).mac(option::SOURCE_LINK_LAYER).map_err(|_| Next::BadOption)?;
-    Err(Next::NobodyListens)
 }
 
 /// The source address of the frame that a packet came in. On links without such addresses it is not looked at.

@@ -15,8 +15,8 @@ use zerocopy::IntoBytes;
 
 use crate::advertiser::{APART, Advertisers};
 use crate::config::RouterAdvertisements;
-use crate::input::{Heard, Next, Solicitation};
-use crate::message;
+use crate::input::{Heard, Message, Next, Solicitation};
+use crate::{discovery, message};
 
 /// How long an answer to all waits at most, so that it answers others, too: MAX_RA_DELAY_TIME of RFC 4861, 10.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
@@ -26,14 +26,16 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     // What was heard on an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     let hear = move |control: &Control| {
-        for Heard { interface, generation, solicitation } in heard.waiting() {
-            if generations.of(interface.0) == generation {
-                answer(control, interface, solicitation);
+        for Heard { interface, generation, message } in heard.waiting() {
+            match message {
+                _ if generations.of(interface.0) != generation => {}
+                Message::Solicitation(asked) => answer(control, interface, asked),
+                Message::Advertisement(heard) => discovery::hear(control, interface, &heard),
             }
         }
         !heard.is_empty()
     };
-    control.spawn("router solicitations", Events::listen(control.clone(), hear));
+    control.spawn("router messages", Events::listen(control.clone(), hear));
     watch(control, |control, event| match event {
         InterfaceEvent::Removed(id) => control.room_mut::<Advertisers>().forget(id),
         InterfaceEvent::AdminState(id)
@@ -47,7 +49,7 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
 }
 
 /// An interface's link and its address there, if it sends IPv6.
-fn speaker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
+pub(crate) fn speaker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
     let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
     Some((link, control.room::<Ip6>().link_local(id)?))
 }
@@ -127,7 +129,7 @@ fn tell_all(control: &Control, id: InterfaceId, now: Time) {
 }
 
 /// What an interface's times are drawn by.
-fn seed(control: &Control, id: InterfaceId) -> u64 {
+pub(crate) fn seed(control: &Control, id: InterfaceId) -> u64 {
     let mac = control.room::<Ip6>().fib.adjacencies.link(id).map_or([0; 6], |link| link.mac);
     mac.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
@@ -159,12 +161,26 @@ fn answer(control: &Control, id: InterfaceId, Solicitation { source, mac }: Soli
 
 /// Sends an advertisement to a host, or to all.
 fn send(control: &Control, id: InterfaceId, config: &RouterAdvertisements, (to, mac): (Ipv6Addr, MacAddress)) {
-    let Some((link, source)) = speaker(control, id) else { return };
-    let mut room = control.room_mut::<Advertisers>();
-    let (node, own) = (room.node, room.of(id));
-    own.sent = own.sent.wrapping_add(1);
-    let message = message::advertisement(&link, (source, to), config, &own.prefixes);
+    let prefixes = control.room_mut::<Advertisers>().of(id).prefixes.clone();
+    let message = |link: &Link, source| message::advertisement(link, (source, to), config, &prefixes);
+    if transmit(control, id, mac, message) {
+        let mut room = control.room_mut::<Advertisers>();
+        let own = room.of(id);
+        own.sent = own.sent.wrapping_add(1);
+    }
+}
+
+/// Sends a message, given its link and our address there. False if the interface cannot speak.
+pub(crate) fn transmit(
+    control: &Control,
+    id: InterfaceId,
+    mac: MacAddress,
+    message: impl FnOnce(&Link, Ipv6Addr) -> Vec<u8>,
+) -> bool {
+    let Some((link, source)) = speaker(control, id) else { return false };
     let mac = if link.point_to_point { link.peer } else { mac };
-    let bytes = [link.header(mac, EtherType::IP6).as_bytes(), &message].concat();
+    let bytes = [link.header(mac, EtherType::IP6).as_bytes(), &message(&link, source)].concat();
+    let node = control.room::<Advertisers>().node;
     control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
+    true
 }

@@ -3,29 +3,36 @@
 //! - [`input`]: the node `router-input`, which checks what is heard; [`message`]: what is sent.
 //! - [`config`]: the objects of kinds `router-advertisements` and `advertised-prefixes`; [`advertiser`]: what is known of an
 //!   interface that advertises; `keeper`: the task that advertises and answers.
+//! - [`autoconfiguration`]: the objects of kind `address-autoconfigurations`; [`discovery`]: what we learn of routers, as a
+//!   host; `solicit`: how we ask for them.
 //! - `setting`: changes as VPP has them; `command`: the command line; `api`: its messages.
 #![forbid(unsafe_code)]
 
 pub mod advertiser;
 mod api;
+pub mod autoconfiguration;
 mod command;
 pub mod config;
+pub mod discovery;
 pub mod input;
 mod keeper;
 pub mod message;
 mod setting;
+mod solicit;
 
+pub use autoconfiguration::AddressAutoconfiguration;
 pub use config::{AdvertisedPrefix, RouterAdvertisements};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher};
 use quiver_ip::Ip6;
 use quiver_ip::node::describe;
 use quiver_wire::V6;
 
 use advertiser::Advertisers;
-use input::{Next, RouterInput};
+use discovery::Routers;
+use input::{Listening, Next, RouterInput};
 
 /// Messages that may wait for control; more are lost, by name.
 const MESSAGES: usize = 256;
@@ -33,25 +40,30 @@ const MESSAGES: usize = 256;
 /// Registers the room. Those of interfaces and IP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let ingress = control.room::<Ip6>().ingress();
-    let (advertisers, heard) = {
+    let (advertisers, routers, heard) = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let (outbox, heard) = channel(MESSAGES, dataplane.bell());
         let generations = dataplane.generations().clone();
-        let published = quiver_engine::Publisher::new(dataplane.domain(), vec![]);
-        let advertising = published.snapshot();
+        let published = Publisher::new(dataplane.domain(), vec![]);
+        let routers = Routers::new(Publisher::new(dataplane.domain(), Listening::default()));
+        let (advertising, listening) = (published.snapshot(), routers.listening());
         let input = move |_| RouterInput {
             ingress: ingress.clone(),
             advertising: advertising.clone(),
+            listening: listening.clone(),
             generations: generations.clone(),
             heard: outbox.clone(),
         };
         let node = NodeSpec::new("router-input", Next::ARCS, input).describe(describe::<V6>);
-        (Advertisers::new(dataplane.blueprint().node(node)?, published), heard)
+        (Advertisers::new(dataplane.blueprint().node(node)?, published), routers, heard)
     };
     control.insert_room(advertisers);
+    control.insert_room(routers);
     control.objects().add(Kind::new(config::apply).check(config::check));
     control.objects().add(Kind::new(config::apply_prefix).check(config::check_prefix));
+    control.objects().add(Kind::new(autoconfiguration::apply));
     keeper::register(control, heard);
+    discovery::register(control);
     command::register(control);
     api::register(control);
     Ok(())

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_ip::adjacency::Link;
 use quiver_wire::nd::{self, LinkLayerOption, MtuOption, PrefixOption, RouterAdvertisement, option};
-use quiver_wire::{Icmp6Type, Ip6Header, IpProtocol, MacAddress, icmp6};
+use quiver_wire::{Icmp6Type, IcmpHeader, Ip6Header, IpProtocol, MacAddress, icmp6};
 use zerocopy::IntoBytes;
 
 use crate::config::{AdvertisedPrefix, RouterAdvertisements};
@@ -58,6 +58,15 @@ pub fn advertisement(
     let sum = icmp6::pseudo_header(source, to, size_of_val(&message) + options.len());
     message.checksum = sum.add_bytes(message.as_bytes()).add_bytes(&options).checksum().into();
     packet(source, to, &[message.as_bytes(), &options].concat())
+}
+
+/// A solicitation of an interface, from `source` (RFC 4861, 4.1).
+pub fn solicitation(link: &Link, source: Ipv6Addr) -> Vec<u8> {
+    let option = LinkLayerOption::new(option::SOURCE_LINK_LAYER, MacAddress(link.mac));
+    let mut message = IcmpHeader::new(Icmp6Type::ROUTER_SOLICITATION, 0);
+    let sum = icmp6::pseudo_header(source, nd::ALL_ROUTERS, size_of_val(&message) + size_of_val(&option));
+    message.checksum = sum.add_bytes(message.as_bytes()).add_bytes(option.as_bytes()).checksum().into();
+    packet(source, nd::ALL_ROUTERS, &[message.as_bytes(), option.as_bytes()].concat())
 }
 
 /// A message behind its IP header.

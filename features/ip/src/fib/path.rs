@@ -29,6 +29,8 @@ pub enum Source {
     Interface,
     /// Configuration.
     Static,
+    /// A router on a link that advertises itself.
+    Router,
     /// A neighbour that was resolved or configured.
     Neighbor,
     /// The table itself: what becomes of packets that no other route takes. It is no way to a next hop.
@@ -41,6 +43,7 @@ impl fmt::Display for Source {
             Source::Special => "special",
             Source::Interface => "interface",
             Source::Static => "static",
+            Source::Router => "router",
             Source::Neighbor => "neighbor",
             Source::Default => "default",
         })

@@ -1,0 +1,294 @@
+//! What we learn of the routers on a link as a host (RFC 4861, 6.3; RFC 4862, 5.5): addresses, default routes.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quiver_control::{Control, Signal, Time};
+use quiver_engine::{Publisher, Snapshot};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
+use quiver_ip::fib::{Path, Source, TableId, Target};
+use quiver_ip::room::change_address;
+use quiver_ip::{Family, Ip6, link_local};
+use quiver_wire::nd::PrefixOption;
+use quiver_wire::{InterfaceAddress, Prefix, V6};
+
+use crate::api::Listeners;
+use crate::config::INFINITE;
+use crate::input::{Advertisement, Listening};
+use crate::keeper;
+use crate::message::{AUTONOMOUS, ON_LINK};
+use crate::solicit::{self, PATIENT, Solicitor};
+
+/// Addresses, and routers, that an interface learns at most: whoever floods the link must not fill the tables.
+const LEARNED_MAX: usize = 16;
+/// What is left of an address's life is not made shorter than this by somebody's word (RFC 4862, 5.5.3 (e)).
+const TWO_HOURS: Duration = Duration::from_secs(2 * 3600);
+
+/// What an interface has learned.
+#[derive(Clone, Debug, Default)]
+pub struct Learned {
+    /// Whether its routers are default routers.
+    pub default_route: bool,
+    /// Its addresses, and until when they are valid, if not for ever.
+    pub addresses: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
+    /// Its default routers, and until when they are that.
+    pub routers: BTreeMap<Ipv6Addr, Time>,
+}
+
+/// All that is known of routers.
+pub struct Routers {
+    all: BTreeMap<InterfaceId, Learned>,
+    pub(crate) solicitors: BTreeMap<InterfaceId, Solicitor>,
+    /// Notified when something is due earlier.
+    pub(crate) sooner: Signal,
+    listening: Publisher<Listening>,
+    /// Clients that are told of advertisements.
+    pub(crate) listeners: Option<Rc<Listeners>>,
+}
+
+impl Routers {
+    pub(crate) fn new(listening: Publisher<Listening>) -> Routers {
+        let (all, solicitors) = (BTreeMap::new(), BTreeMap::new());
+        Routers { all, solicitors, sooner: Signal::new(), listening, listeners: None }
+    }
+    /// What interfaces have learned, of those that learn.
+    pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Learned)> {
+        self.all.iter()
+    }
+    pub(crate) fn listening(&self) -> Snapshot<Listening> {
+        self.listening.snapshot()
+    }
+    /// Tells workers whose advertisements are wanted.
+    pub(crate) fn publish(&mut self) {
+        let ids = || self.all.keys().chain(self.solicitors.keys());
+        let mut interfaces = vec![false; ids().map(|id| id.index() + 1).max().unwrap_or(0)];
+        ids().for_each(|id| interfaces[id.index()] = true);
+        let all = self.listeners.as_ref().is_some_and(|listeners| !listeners.is_empty());
+        let listening = Listening { all, interfaces };
+        if *self.listening.current() != listening {
+            self.listening.publish(listening);
+        }
+    }
+    /// When something is due next.
+    fn next(&self) -> Option<Time> {
+        let asked = self.solicitors.values().map(|solicitor| solicitor.next);
+        let ends = |of: &Learned| of.addresses.values().flatten().chain(of.routers.values()).copied().min();
+        asked.chain(self.all.values().filter_map(ends)).min()
+    }
+}
+
+pub(crate) fn register(control: &Control) {
+    control.spawn("router discovery", discover(control.clone()));
+    watch(control, |control, event| match event {
+        InterfaceEvent::Removed(id) => {
+            let mut room = control.room_mut::<Routers>();
+            room.solicitors.remove(&id);
+            room.publish();
+        }
+        InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) => begin_anew(control, id),
+        InterfaceEvent::AddressAdded(id, std::net::IpAddr::V6(address)) if V6::is_link_local(address) => {
+            begin_anew(control, id);
+        }
+        _ => {}
+    });
+}
+
+/// Asks for routers where a link that is learned from can be spoken to again.
+fn begin_anew(control: &Control, id: InterfaceId) {
+    if control.room::<Routers>().all.contains_key(&id) && keeper::speaker(control, id).is_some() {
+        solicit::begin(control, id, PATIENT);
+    }
+}
+
+/// Has an interface learn from the routers on its link.
+pub(crate) fn learn_from(control: &Control, id: InterfaceId, default_route: bool) {
+    let mut room = control.room_mut::<Routers>();
+    let own = room.all.entry(id).or_default();
+    own.default_route = default_route;
+    if !default_route {
+        own.routers.clear();
+    }
+    room.publish();
+    drop(room);
+    route(control, id);
+    begin_anew(control, id);
+}
+
+/// Has an interface forget what it learned, and learn no more.
+pub(crate) fn forget(control: &Control, id: InterfaceId) {
+    let mut room = control.room_mut::<Routers>();
+    let gone = room.all.remove(&id).unwrap_or_default();
+    room.solicitors.remove(&id);
+    room.publish();
+    drop(room);
+    gone.addresses.into_keys().for_each(|address| change(control, id, address, false));
+    route(control, id);
+}
+
+/// Gives an interface an address, or takes it away.
+fn change(control: &Control, id: InterfaceId, address: InterfaceAddress<V6>, add: bool) {
+    if let Err(error) = change_address::<V6>(control, id, address, add) {
+        let name = control.room::<Interfaces>().name(id);
+        tracing::warn!("{name}: the learned address {address}: {error}");
+    }
+}
+
+/// Has the table of an interface lead to the default routers that there are.
+fn route(control: &Control, id: InterfaceId) {
+    let (room, mut ip) = (control.room::<Routers>(), control.room_mut::<Ip6>());
+    let table: TableId = ip.table_of(id);
+    let of_table = room.all.iter().filter(|(id, _)| ip.table_of(**id) == table);
+    let hop = |id: InterfaceId| move |router: &Ipv6Addr| Path::to(Target::NextHop(id, *router));
+    let paths: Vec<Path<V6>> = of_table.flat_map(|(id, own)| own.routers.keys().map(hop(*id))).collect();
+    if paths.is_empty() {
+        ip.fib.remove(table, Prefix::ALL, Source::Router);
+    } else if let Err(error) = ip.fib.insert(table, Prefix::ALL, Source::Router, paths) {
+        tracing::warn!("table {table} gets no default route: {error}");
+    }
+}
+
+/// A router has said what there is on a link.
+pub(crate) fn hear(control: &Control, id: InterfaceId, heard: &Advertisement) {
+    let listeners = control.room::<Routers>().listeners.clone();
+    listeners.iter().for_each(|listeners| listeners.tell(id, heard));
+    let lifetime = Duration::from_secs(heard.header.lifetime.get().into());
+    let mut room = control.room_mut::<Routers>();
+    // RFC 4861, 6.3.7: there is a router.
+    if !lifetime.is_zero() {
+        room.solicitors.remove(&id);
+    }
+    // Clients may have left meanwhile.
+    room.publish();
+    drop(room);
+    learn_router(control, id, heard.router, lifetime);
+    heard.prefixes.iter().for_each(|prefix| learn_address(control, id, prefix));
+    control.room::<Routers>().sooner.notify();
+}
+
+/// RFC 4861, 6.3.4.
+fn learn_router(control: &Control, id: InterfaceId, router: Ipv6Addr, lifetime: Duration) {
+    let mut room = control.room_mut::<Routers>();
+    let Some(own) = room.all.get_mut(&id).filter(|own| own.default_route) else { return };
+    let before = own.routers.len();
+    let may_come = own.routers.contains_key(&router) || before < LEARNED_MAX;
+    match lifetime.is_zero() {
+        true => drop(own.routers.remove(&router)),
+        false if may_come => drop(own.routers.insert(router, control.now() + lifetime)),
+        false => {}
+    }
+    let is_news = own.routers.len() != before;
+    drop(room);
+    if is_news {
+        route(control, id);
+    }
+}
+
+/// RFC 4862, 5.5.3.
+fn learn_address(control: &Control, id: InterfaceId, prefix: &PrefixOption) {
+    let Some(address) = address_of(control, id, prefix) else { return };
+    let now = control.now();
+    let valid = match prefix.valid.get() {
+        INFINITE => None,
+        seconds => Some(Duration::from_secs(seconds.into())),
+    };
+    let mut room = control.room_mut::<Routers>();
+    let Some(own) = room.all.get_mut(&id) else { return };
+    let known = own.addresses.iter_mut().find(|(known, _)| known.address() == address.address());
+    if let Some((_, until)) = known {
+        let left = until.map(|until| until.since(now));
+        *until = renewed(left, valid).map(|valid| now + valid);
+        return;
+    }
+    if valid == Some(Duration::ZERO) || own.addresses.len() >= LEARNED_MAX {
+        return;
+    }
+    own.addresses.insert(address, valid.map(|valid| now + valid));
+    drop(room);
+    change(control, id, address, true);
+}
+
+/// How long an address is valid that has so much left, after somebody said another time; none is for ever. Whoever wants to
+/// take it away by a lie must wait for two hours (RFC 4862, 5.5.3 (e)).
+fn renewed(left: Option<Duration>, said: Option<Duration>) -> Option<Duration> {
+    match (left, said) {
+        (_, None) => None,
+        (_, Some(said)) if said > TWO_HOURS => Some(said),
+        (Some(left), Some(said)) if said > left => Some(said),
+        (Some(left), Some(_)) if left <= TWO_HOURS => Some(left),
+        _ => Some(TWO_HOURS),
+    }
+}
+
+/// The address that an interface makes itself of a prefix, if it may: one of the prefix where that is on the link, else one
+/// that stands alone.
+fn address_of(control: &Control, id: InterfaceId, prefix: &PrefixOption) -> Option<InterfaceAddress<V6>> {
+    let first = Ipv6Addr::from(prefix.prefix);
+    let is_usable = V6::is_host(first) && !V6::is_link_local(first) && prefix.preferred.get() <= prefix.valid.get();
+    // The identifier of an interface has 64 bits (RFC 2464, 4).
+    if prefix.flags & AUTONOMOUS == 0 || prefix.prefix_length != 64 || !is_usable {
+        return None;
+    }
+    let identifier = link_local::of(control, id)?.to_bits() & u128::from(u64::MAX);
+    let address = Ipv6Addr::from_bits(first.to_bits() >> 64 << 64 | identifier);
+    InterfaceAddress::new(address, if prefix.flags & ON_LINK != 0 { 64 } else { 128 }).ok()
+}
+
+async fn discover(control: Control) {
+    loop {
+        let (sooner, now) = (control.room::<Routers>().sooner.changed(), control.now());
+        let next = control.room::<Routers>().next();
+        match next {
+            Some(at) if at <= now => do_due(&control, now),
+            Some(at) => _ = control.timeout(at.since(now), sooner).await,
+            None => sooner.await,
+        }
+    }
+}
+
+/// Asks where that is due, and lets go of what has come to its end.
+fn do_due(control: &Control, now: Time) {
+    let room = control.room::<Routers>();
+    let due = |(id, solicitor): (&InterfaceId, &Solicitor)| (solicitor.next <= now).then_some(*id);
+    let asking: Vec<InterfaceId> = room.solicitors.iter().filter_map(due).collect();
+    let learning: Vec<InterfaceId> = room.all.keys().copied().collect();
+    drop(room);
+    asking.into_iter().for_each(|id| solicit::ask(control, id, now));
+    for id in learning {
+        let mut room = control.room_mut::<Routers>();
+        let Some(own) = room.all.get_mut(&id) else { continue };
+        let is_over = |until: &Option<Time>| until.is_some_and(|until| until <= now);
+        let gone = own.addresses.iter().filter(|(_, until)| is_over(until)).map(|(address, _)| *address);
+        let gone: Vec<InterfaceAddress<V6>> = gone.collect();
+        own.addresses.retain(|_, until| !is_over(until));
+        let before = own.routers.len();
+        own.routers.retain(|_, until| *until > now);
+        let fewer = own.routers.len() != before;
+        drop(room);
+        gone.into_iter().for_each(|address| change(control, id, address, false));
+        if fewer {
+            route(control, id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_an_address_is_not_cut_below_two_hours() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (left, said, renewed) in [
+            (seconds(100), None, None),
+            (seconds(100), seconds(200), seconds(200)),
+            (seconds(100), seconds(50), seconds(100)),
+            (seconds(10_000), seconds(7300), seconds(7300)),
+            (seconds(10_000), seconds(50), seconds(7200)),
+            (None, seconds(50), seconds(7200)),
+        ] {
+            assert_eq!(super::renewed(left, said), renewed, "{left:?}, {said:?}");
+        }
+    }
+}

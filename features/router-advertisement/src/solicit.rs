@@ -1,0 +1,69 @@
+//! How routers are asked for (RFC 4861, 6.3.7; RFC 7559): at once, and again after times that grow.
+
+use std::time::Duration;
+
+use quiver_control::{Control, Time};
+use quiver_interface::InterfaceId;
+use quiver_wire::nd::{ALL_ROUTERS, group_mac};
+
+use crate::advertiser::Advertisers;
+use crate::discovery::Routers;
+use crate::{keeper, message};
+
+/// How an interface asks. A limit of zero is none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// The time between the first two questions, from which the next ones grow.
+    pub first: Duration,
+    /// The longest time between two.
+    pub longest: Duration,
+    /// How many at most.
+    pub count: u32,
+    /// For how long at most.
+    pub duration: Duration,
+}
+
+/// RFC 7559, 2.
+pub(crate) const PATIENT: Pace =
+    Pace { first: Duration::from_secs(4), longest: Duration::from_secs(3600), count: 0, duration: Duration::ZERO };
+
+/// An interface that asks.
+#[derive(Debug)]
+pub(crate) struct Solicitor {
+    pace: Pace,
+    pub next: Time,
+    wait: Duration,
+    sent: u32,
+    since: Time,
+}
+
+/// Has an interface ask for routers from now on.
+pub(crate) fn begin(control: &Control, id: InterfaceId, pace: Pace) {
+    let now = control.now();
+    let solicitor = Solicitor { pace, next: now, wait: pace.first, sent: 0, since: now };
+    let mut room = control.room_mut::<Routers>();
+    room.solicitors.insert(id, solicitor);
+    // The first answer ends it.
+    room.publish();
+    room.sooner.notify();
+}
+
+/// Asks on an interface, and says when that is to be done again, if ever (RFC 8415, 15).
+pub(crate) fn ask(control: &Control, id: InterfaceId, now: Time) {
+    keeper::transmit(control, id, group_mac(ALL_ROUTERS), message::solicitation);
+    let seed = keeper::seed(control, id);
+    let mut room = control.room_mut::<Routers>();
+    let Some(own) = room.solicitors.get_mut(&id) else { return };
+    let wait = control.room_mut::<Advertisers>().draw(seed, (own.wait.mul_f64(0.9), own.wait.mul_f64(1.1)));
+    own.sent += 1;
+    own.next = now + wait;
+    let Pace { longest, count, duration, .. } = own.pace;
+    own.wait = match own.wait.saturating_mul(2) {
+        wait if longest.is_zero() => wait,
+        wait => wait.min(longest),
+    };
+    let is_late = !duration.is_zero() && own.next.since(own.since) >= duration;
+    if is_late || (count != 0 && own.sent >= count) {
+        room.solicitors.remove(&id);
+    }
+}
