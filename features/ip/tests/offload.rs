@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Offload, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, Offload, arcs};
 use quiver_interface::Interfaces;
+use quiver_ip::Ip6;
 use quiver_testkit::daemon::Daemon;
 use quiver_testkit::packet::Packet;
 use quiver_testkit::pcap;
@@ -61,6 +62,26 @@ mod offloader {
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new("offloader", Next::ARCS, move |_| Offloader(size.clone())))?;
         graph.feature(FeatureSpec { arc: "ip4-unicast", node: "offloader", before: &[], after: &[] })?;
+        Ok(())
+    }
+}
+
+/// Stands for a room that makes packets of IPv6.
+struct Maker;
+impl Node for Maker {
+    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
+        (0..frame.len()).for_each(|i| frame.set_flag(i, Flags::LOCAL));
+    }
+}
+
+mod maker {
+    use super::*;
+
+    pub fn register(control: &Control) -> Result<(), DataplaneError> {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        graph.node(NodeSpec::new("maker", Next::ARCS, |_| Maker))?;
+        graph.feature(FeatureSpec { arc: "ip6-unicast", node: "maker", before: &[], after: &[] })?;
         Ok(())
     }
 }
@@ -191,4 +212,35 @@ fn no_packet_overtakes_one_with_an_offload_or_its_fragments() {
         assert!(daemon.control().room::<Dataplane>().worker_counters(0).is_some_and(|c| c.busy_turns.get() < 10));
         daemon.finish().expect("nothing leaks");
     }
+}
+
+#[test]
+fn what_each_fragment_of_ours_would_need_is_not_cut() {
+    let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, maker, quiver_pg];
+    let mut daemon = ends::forwarding(rooms);
+    daemon.configure(
+        "set interface ip address pg0 2001:db8::1/64
+         set interface ip address pg1 2001:db8:1::1/64
+         set interface mtu 1280 pg1
+         ip route add 2001:db8:20::/48 via 2001:db8:1::2 pg1",
+    );
+    let id = |name| daemon.control().room::<Interfaces>().id_of(name).expect("created");
+    let (pg0, pg1) = (id("pg0"), id("pg1"));
+    {
+        let mut ip = daemon.control().room_mut::<Ip6>();
+        let hop = ip.fib.adjacencies.acquire(pg1, Some("2001:db8:1::2".parse().expect("an address")));
+        ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 0x12])));
+        let mut dataplane = daemon.control().room_mut::<Dataplane>();
+        dataplane.enable("ip6-unicast", "maker", pg0.0, true).expect("registered");
+    }
+    for options in ["", "dstopt hex 010400000000 / "] {
+        let packet = format!(
+            "eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip6 2001:db8::2 > 2001:db8:20::9 / {options}udp 1 > 2 / payload 2000"
+        );
+        daemon.send("pg0", &packet.parse::<Packet>().expect("a packet").to_bytes()).expect("it is up");
+    }
+    daemon.settle().expect("it comes to rest");
+    assert_eq!(daemon.sent().len(), 2, "fragments of the one without options");
+    assert_eq!(daemon.counts().get(&("ip6-rewrite", "cannot-be-fragmented")), Some(&1));
+    daemon.finish().expect("nothing leaks");
 }

@@ -10,7 +10,7 @@ use quiver_engine::{Publisher, Snapshot};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::room::change_address;
-use quiver_ip::{Family, Ip6, link_local};
+use quiver_ip::{Family, Ip6};
 use quiver_wire::nd::PrefixOption;
 use quiver_wire::{InterfaceAddress, Prefix, V6};
 
@@ -230,7 +230,7 @@ fn address_of(control: &Control, id: InterfaceId, prefix: &PrefixOption) -> Opti
     if prefix.flags & AUTONOMOUS == 0 || prefix.prefix_length != 64 || !is_usable {
         return None;
     }
-    let identifier = link_local::of(control, id)?.to_bits() & u128::from(u64::MAX);
+    let identifier = control.room::<Ip6>().link_local(id)?.to_bits() & u128::from(u64::MAX);
     let address = Ipv6Addr::from_bits(first.to_bits() >> 64 << 64 | identifier);
     InterfaceAddress::new(address, if prefix.flags & ON_LINK != 0 { 64 } else { 128 }).ok()
 }
