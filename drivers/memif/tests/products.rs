@@ -14,7 +14,7 @@ use quiver_wire::checksum;
 use site::path::Path;
 
 /// Functions of the interfaces `A` and `B`.
-const FUNCTIONS: [&str; 6] = [
+const FUNCTIONS: [&str; 7] = [
     "set interface l2 xconnect A B
     set interface l2 xconnect B A",
     "create bridge-domain 1
@@ -69,10 +69,20 @@ const FUNCTIONS: [&str; 6] = [
     ip route add 20.1.0.0/16 via 10.0.3.2 A.30
     ip route add 30.0.0.0/8 via 10.0.0.2 A.10
     ip route add 30.1.0.0/16 via 10.0.3.2 A.30",
+    "set interface ip address A 2001:db8::1/64
+    set interface ip address B 2001:db8:1::1/64
+    ip neighbor A 2001:db8::2 02:00:00:00:00:02
+    ip neighbor B 2001:db8:1::2 02:00:00:00:00:12
+    ip neighbor B fe80::13 02:00:00:00:00:13
+    ip route add 3020::/16 via 2001:db8:1::2 B
+    ip route add 3020:1::/32 via 2001:db8:1::2 B via fe80::13 B
+    ip route add 3020:2::/32 via drop
+    ip route add 3020:3::/32 via 2001:db8::2 A
+    ip route add 3030::/16 via 2001:db8::2 A",
 ];
 
 /// What comes between bursts. Some of it is refused, of some interfaces and at some times.
-const CHANGES: [&str; 24] = [
+const CHANGES: [&str; 26] = [
     "set interface state B down",
     "set interface state B up",
     "set interface state A.10 down",
@@ -97,6 +107,8 @@ const CHANGES: [&str; 24] = [
     "ip route del 20.1.0.0/16",
     "ip neighbor del B 10.0.1.3 02:00:00:00:00:13",
     "set interface l2 xconnect A.30 A.10",
+    "ip route add 3020::/16 via 2001:db8:1::3 B",
+    "ip route del 3020:1::/32",
 ];
 
 /// The daemon with its two interfaces: at the end of wires, or of rings.
@@ -172,12 +184,16 @@ fn named(kind: &str, text: &str) -> String {
 }
 
 /// Bursts of any packets: for us and not, with tags and without, short and long, sound and broken.
-fn bursts(seed: u64, count: usize) -> Vec<(usize, Vec<Vec<u8>>)> {
+fn bursts(seed: u64, count: usize, ip6: bool) -> Vec<(usize, Vec<Vec<u8>>)> {
     let mut sizes = Rng::with_seed(!seed);
     let mut random = Rng::with_seed(seed);
+    let make = |random: &mut Rng, side: u8| match ip6 && random.u8(..4) > 0 {
+        true => packet6(random, side),
+        false => packet(random, side),
+    };
     let burst = |_| {
         let side = sizes.usize(..2);
-        (side, (0..sizes.usize(1..300)).map(|_| packet(&mut random, side as u8)).collect())
+        (side, (0..sizes.usize(1..300)).map(|_| make(&mut random, side as u8)).collect())
     };
     (0..count).map(burst).collect()
 }
@@ -242,6 +258,39 @@ fn packet(random: &mut Rng, side: u8) -> Vec<u8> {
     packet
 }
 
+/// The same of IPv6.
+fn packet6(random: &mut Rng, side: u8) -> Vec<u8> {
+    let to = if random.u8(..8) < 7 { [2, 0, 0, 0, 0xaa, side + 1] } else { [2, 9, 9, 9, 9, random.u8(..4)] };
+    let mut packet = [&to[..], &[2, 9, 9, 9, side, random.u8(..4)], &[0x86, 0xdd]].concat();
+    packet.extend([0x60, 0, random.u8(..2), random.u8(..), 0, 16, 17, 64]);
+    packet.extend([0x20, 1, 0xd, 0xb8, 0, side, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+    packet.extend([0x30, if side == 0 { 0x20 } else { 0x30 }, 0, random.u8(..5), 0, 0, 0, random.u8(..4)]);
+    packet.extend([0, 0, 0, 0, 0, 0, 0, random.u8(1..)]);
+    packet.resize(54 + 16, 0x11);
+    let kind = random.u8(..120);
+    if kind < 12 {
+        let length = [71, 80, 128, 1000, 1514, 2040, 2048, 2049, 2100, 4000, 9000][random.usize(..11)];
+        packet.resize(length, 0x5a);
+        let length = (packet.len() - 54) as u16;
+        packet[18..20].copy_from_slice(&length.to_be_bytes());
+    }
+    match kind {
+        12 | 13 => packet[21] = random.u8(..3),
+        14 => packet[14] = random.u8(..),
+        15 => packet[18..20].copy_from_slice(&random.u16(..).to_be_bytes()),
+        16 => packet[20] = [0, 6, 43, 44, 58, 59, 60][random.usize(..7)],
+        17 => packet[22..24].copy_from_slice(&[0xfe, 0x80]),
+        18 => packet[38..40].copy_from_slice(&[[0xfe, 0x80], [0xff, 2], [0, 0]][random.usize(..3)]),
+        19 => packet[22..38].fill(0),
+        20 => packet[38..54].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, side, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        21 => packet[22] = 0xff,
+        22 => packet[0] = 0x33,
+        23 | 24 => packet.truncate(random.usize(1..70)),
+        _ => {}
+    }
+    packet
+}
+
 /// An interface and what left by it.
 type Sent = (String, Vec<u8>);
 
@@ -293,7 +342,7 @@ fn compare(kind: &str, changes: bool) {
     let mut carriers = BTreeMap::new();
     for (number, function) in FUNCTIONS.into_iter().enumerate() {
         let seed = number as u64 + 17;
-        let bursts = bursts(seed, if changes { 60 } else { 20 });
+        let bursts = bursts(seed, if changes { 60 } else { 20 }, function.contains("2001:db8"));
         let seed = changes.then_some(seed);
         let setup = |level: Level, fusion: bool| Setup { level, fusion, buffers: 8192, ..Setup::default() };
         let nodes = run(kind, setup(Level::best(), false), (function, seed), &bursts, &mut BTreeMap::from([("", 0)]));

@@ -224,7 +224,7 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
 fn next_hop(second_table: bool, to: Ipv4Addr, bucket: u32, protocol: IpProtocol, fragment: bool) -> Result<u8, Arc> {
     let lookup = |arc| Err(("ip4-lookup", arc));
     let local = match protocol {
-        _ if fragment => "fragment",
+        _ if fragment => "ip4-reassembly",
         IpProtocol::ICMP4 => "icmp4-input",
         IpProtocol::UDP => "icmp4-error",
         _ => "icmp4-error",

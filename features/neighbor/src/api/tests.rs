@@ -18,6 +18,7 @@ fn house() -> (Daemon, u32, Caller) {
         quiver_vlan,
         quiver_ip,
         quiver_icmp,
+        quiver_reassembly,
         quiver_neighbor,
         quiver_router_advertisement,
         quiver_pg
