@@ -148,7 +148,8 @@ fn packets(count: usize) -> Vec<Vec<u8>> {
         match r.u8(..40) {
             0 | 1 => p[21] = r.u8(..3),
             2 => p[14] = r.u8(..),
-            3 => p[18..20].copy_from_slice(&r.u16(..80).to_be_bytes()),
+            // No link pads what takes several buffers, and nobody cuts it.
+            3 if p.len() < 1500 => p[18..20].copy_from_slice(&r.u16(..80).to_be_bytes()),
             4 => p.extend(std::iter::repeat_n(0, r.usize(..30))),
             5 => p[..6].copy_from_slice(&[[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]][r.usize(..2)]),
             6 => p.truncate(15 + r.usize(..60)),
@@ -366,7 +367,8 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
         assert_eq!(reference.arcs.get(reason), Some(count), "{reason:?} in {:?}", reference.arcs);
     }
     assert_eq!(reference.sent.len(), expected.len());
-    assert!(reference.sent == expected, "the packets sent are the naive router's");
+    let other = reference.sent.iter().zip(&expected).find(|(sent, expected)| sent != expected);
+    assert!(other.is_none(), "the packets sent are the naive router's: {other:02x?}");
     assert!(reference.counted.is_some_and(|counted| counted.packets > 1000), "{:?}", reference.counted);
     assert_eq!(reference.by_neighbour.iter().map(|sent| sent.packets as usize).sum::<usize>(), expected.len());
 
