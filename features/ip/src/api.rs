@@ -1,8 +1,7 @@
-//! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables.
+//! VPP's messages about IP: `ip.api`, and those of `interface.api` that are about addresses and tables. Most speak of either
+//! family; [`by_family`] chooses.
 //!
 //! - `fields`: what they consist of (`fib_types.api`); `routes`, `tables`, `addresses`: the messages themselves.
-//! Most speak of either family; [`by_family`] chooses.
-//!
 //! - `replacing`: changes by marking everything, saying what shall be, and sweeping the rest; `leaving`: tables that are deleted.
 
 use quiver_compat::types::NONE;

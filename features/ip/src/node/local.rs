@@ -87,10 +87,10 @@ impl<F: Family> Node for Local<F> {
                 Some(Refusal::Told(_)) => Next::UnknownProtocol,
                 None => next,
             };
-            match next {
-                _ if let Some(Refusal::Told(fault)) = refusal => frame.hop[i] = fault.0,
-                Next::UnknownPort => frame.hop[i] = Fault::PORT.0,
-                Next::UnknownProtocol => {
+            match (refusal, next) {
+                (Some(Refusal::Told(fault)), _) => frame.hop[i] = fault.0,
+                (_, Next::UnknownPort) => frame.hop[i] = Fault::PORT.0,
+                (_, Next::UnknownProtocol) => {
                     frame.hop[i] = Fault::protocol(F::payload(bytes).map_or(0, |payload| payload.pointer)).0;
                 }
                 _ => {}

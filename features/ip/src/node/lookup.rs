@@ -45,14 +45,14 @@ pub struct Lookup<F: Family> {
     /// The worker, whose counters by route are written.
     worker: usize,
     /// Destinations of the last packets looked at ahead, and how many there were.
-    recent: [F::Bits; RECENT],
-    looked: usize,
+    recent: [Cell<F::Bits>; RECENT],
+    looked: Cell<usize>,
 }
 
 impl<F: Family> Lookup<F> {
     /// A worker's stage.
     pub fn new(ingress: Snapshot<Ingress<F>>, groups: Snapshot<GroupRows>, worker: usize) -> Lookup<F> {
-        Lookup { ingress, groups, worker, recent: [F::Bits::default(); RECENT], looked: 0 }
+        Lookup { ingress, groups, worker, recent: std::array::from_fn(|_| Cell::default()), looked: Cell::new(0) }
     }
 }
 
@@ -66,7 +66,7 @@ pub struct LookupBody<'f, F: Family> {
     /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
     leaves: Cell<[u32; 16]>,
     row: Cell<Option<&'f Row>>,
-    recent: &'f Cell<[F::Bits; RECENT]>,
+    recent: &'f [Cell<F::Bits>; RECENT],
     looked: &'f Cell<usize>,
     /// The interface that was looked at ahead last, and its table.
     ahead: Cell<(u16, Option<&'f TableView<F>>)>,
@@ -87,8 +87,8 @@ impl<F: Family> Stage for Lookup<F> {
             guard,
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
-            recent: Cell::from_mut(&mut self.recent),
-            looked: Cell::from_mut(&mut self.looked),
+            recent: &self.recent,
+            looked: &self.looked,
             ahead: Cell::new((0, ingress.table(ingress.word(0)))),
             worker: self.worker,
         }
@@ -281,10 +281,9 @@ impl<F: Family> LookupBody<'_, F> {
     fn fetch(&self, table: &TableView<F>, destination: F::Bits) {
         let at = self.looked.get();
         self.looked.set(at.wrapping_add(1));
-        let recent = self.recent.as_array_of_cells();
-        let first = recent[at % RECENT].replace(destination);
+        let first = self.recent[at % RECENT].replace(destination);
         table.lpm.prefetch_root(destination);
-        table.lpm.prefetch(recent[at.wrapping_sub(RECENT / 2) % RECENT].get());
+        table.lpm.prefetch(self.recent[at.wrapping_sub(RECENT / 2) % RECENT].get());
         let Some(counted) = &table.counted else { return };
         let route = table.lpm.lookup(self.guard, first);
         if let Some(group) = counted.groups.read(self.guard).get(route as usize) {

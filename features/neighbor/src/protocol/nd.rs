@@ -173,7 +173,8 @@ fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<
         V6::is_link_local(address) || ingress.addresses(interface).iter().any(|own| own.prefix().contains(address))
     };
     let speaker = if is_solicitation { source } else { target };
-    if !speaker.is_unspecified() && !on_link(speaker) && !(is_solicitation && ingress.is_own(interface, target)) {
+    let asks_us = is_solicitation && ingress.is_own(interface, target);
+    if !(speaker.is_unspecified() || on_link(speaker) || asks_us) {
         return Err(Next::WrongSubnet);
     }
     let flags = if is_solicitation { 0 } else { message.icmp.parameter() };
