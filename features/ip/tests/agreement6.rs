@@ -274,11 +274,10 @@ fn local(second: bool, packet: &[u8]) -> Arc {
 
 /// Whether an address is one of ours in a table, or a route says that it is.
 fn is_own(second: bool, address: Ipv6Addr) -> bool {
-    match (second, address.segments()) {
-        (true, [0x2001, 0xdb8, 2, 0, 0, 0, 0, 1] | [0xfd20, 3, ..]) => true,
-        (false, [0x2001, 0xdb8, 0 | 1, 0, 0, 0, 0, 1]) => true,
-        _ => false,
-    }
+    matches!(
+        (second, address.segments()),
+        (true, [0x2001, 0xdb8, 2, 0, 0, 0, 0, 1] | [0xfd20, 3, ..]) | (false, [0x2001, 0xdb8, 0 | 1, 0, 0, 0, 0, 1])
+    )
 }
 
 /// The last part of the neighbour's address, if it is known, or the arc by which packets for an address leave.
