@@ -3,8 +3,6 @@
 //! The node before wrote a [`Fault`] into the packet's `hop`. The message goes to the lookup; the packet itself is
 //! dropped under the name of what was wrong with it, or of why its sender is not told.
 
-use std::marker::PhantomData;
-
 use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Fault, FaultKind, Ingress};
@@ -47,7 +45,6 @@ const BURST: u64 = 100;
 pub struct IcmpError<F: Family> {
     ingress: Snapshot<Ingress<F>>,
     bucket: Bucket,
-    family: PhantomData<F>,
 }
 
 /// A token bucket over the engine's clock, in nanoseconds' worth of messages.
@@ -71,7 +68,7 @@ impl Bucket {
 impl<F: Icmp> IcmpError<F> {
     /// A node that knows the interfaces' addresses.
     pub fn new(ingress: Snapshot<Ingress<F>>) -> IcmpError<F> {
-        IcmpError { ingress, bucket: Bucket { credit: BURST * Bucket::COST, seen: 0 }, family: PhantomData }
+        IcmpError { ingress, bucket: Bucket { credit: BURST * Bucket::COST, seen: 0 } }
     }
 }
 
