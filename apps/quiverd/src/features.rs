@@ -15,6 +15,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_ip::register(control)?;
     quiver_vlan::product::register(control);
     quiver_l3xc::register(control)?;
+    quiver_why::register(control);
     quiver_neighbor::register(control)?;
     quiver_arping::register(control);
     quiver_dad::register(control);

@@ -1,4 +1,4 @@
-//! Copies of packets at receive, transmit and drop, for pcap files that the control thread writes.
+//! Copies of packets at receive, transmit and drop, for files and for whoever follows what is lost.
 
 use std::sync::Arc;
 
@@ -35,6 +35,32 @@ pub struct Captured {
 
 /// Says of a packet, by what its first buffer holds, whether it is wanted.
 pub type Filter = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// A running capture; numbers are given by the data plane, and none is given twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CaptureId(pub(crate) u32);
+
+/// The captures that run on a worker.
+#[derive(Default)]
+pub(crate) struct Captures(Vec<(CaptureId, Capture)>);
+
+impl Captures {
+    /// Starts one, or ends it.
+    pub fn set(&mut self, id: CaptureId, capture: Option<Capture>) {
+        self.0.retain(|(running, _)| *running != id);
+        self.0.extend(capture.map(|capture| (id, capture)));
+    }
+    /// Those of one point.
+    #[inline(always)]
+    pub fn at(&mut self, point: Point) -> impl Iterator<Item = &mut Capture> {
+        let bit = Capture::bit(point);
+        self.0.iter_mut().map(|(_, capture)| capture).filter(move |capture| capture.points & bit != 0)
+    }
+    /// Whether some want every packet, so that products must not carry any.
+    pub fn want_all(&self) -> bool {
+        self.0.iter().any(|(_, capture)| capture.points & !Capture::bit(Point::Drop) != 0)
+    }
+}
 
 /// A worker's part of a running capture.
 #[derive(Clone)]

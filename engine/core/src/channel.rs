@@ -1,5 +1,6 @@
 //! From workers to control: bounded queues that never block, and a doorbell that wakes the control thread.
 
+use crate::graph::Seed;
 use crate::sync::{Arc, ArrayQueue, AtomicBool, Event, Ordering};
 use quiver_table::simulation::seam;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,8 +40,8 @@ impl AsFd for Doorbell {
     }
 }
 
-/// The workers' end.
-pub struct Outbox<T>(Arc<Queue<T>>);
+/// The workers' end; without a queue, messages go nowhere.
+pub struct Outbox<T>(Option<Arc<Queue<T>>>);
 /// Control's end.
 pub struct Inbox<T>(Arc<Queue<T>>);
 struct Queue<T> {
@@ -53,7 +54,7 @@ struct Queue<T> {
 pub fn channel<T: Send>(capacity: usize, bell: &Doorbell) -> (Outbox<T>, Inbox<T>) {
     let queue = Queue { queue: ArrayQueue::new(capacity.max(1)), lost: AtomicU64::new(0), bell: bell.clone() };
     let queue = Arc::new(queue);
-    (Outbox(queue.clone()), Inbox(queue))
+    (Outbox(Some(queue.clone())), Inbox(queue))
 }
 
 impl<T> Clone for Outbox<T> {
@@ -62,19 +63,24 @@ impl<T> Clone for Outbox<T> {
     }
 }
 impl<T: Send> Outbox<T> {
+    /// One for an instance of a node; a rehearsal's has nobody to hear it.
+    pub fn of(&self, seed: Seed) -> Outbox<T> {
+        Outbox(self.0.clone().filter(|_| !seed.is_rehearsal))
+    }
     /// Sends; a full queue loses the message, counts it and returns false.
     pub fn send(&self, message: T) -> bool {
-        let sent = self.0.queue.push(message).is_ok();
+        let Some(to) = &self.0 else { return true };
+        let sent = to.queue.push(message).is_ok();
         if !sent {
-            self.0.lost.fetch_add(1, Ordering::Relaxed);
+            to.lost.fetch_add(1, Ordering::Relaxed);
         }
         seam("a message sent, the bell not rung");
-        self.0.bell.ring();
+        to.bell.ring();
         sent
     }
     /// How many more messages fit now.
     pub fn room(&self) -> usize {
-        self.0.queue.capacity().saturating_sub(self.0.queue.len())
+        self.0.as_ref().map_or(usize::MAX, |to| to.queue.capacity().saturating_sub(to.queue.len()))
     }
 }
 impl<T: Send> Inbox<T> {

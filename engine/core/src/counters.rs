@@ -156,9 +156,9 @@ impl<C: Cell> Counters<C> {
             vector.show(capacity);
         }
     }
-    /// The row that worker `worker` writes; the last one if there are fewer.
+    /// The row that worker `worker` writes; what is written by one that there is not, a rehearsal's, counts nowhere.
     pub fn row(&self, worker: usize) -> Arc<Row<C>> {
-        self.0.rows[worker.min(self.0.rows.len() - 1)].clone()
+        self.0.rows.get(worker).cloned().unwrap_or_else(|| Arc::new(Row::new(Block::own(0))))
     }
     /// Sets an index back to zero. Counts that workers add at the same moment may be lost.
     pub fn clear(&self, index: u32) {

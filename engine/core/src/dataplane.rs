@@ -5,13 +5,15 @@
 //!
 //! - this module: the workers, and how they are told and asked; `interfaces`: their queues; `placement`: which worker polls
 //!   them; `counted`: what is counted by interface.
-//! - `rewiring`: changes of the graph; `products`: which of them serves a queue; `packets`: what control sends and follows.
+//! - `rewiring`: changes of the graph; `products`: which of them serves a queue; `packets`: what control sends and follows;
+//!   `rehearsal`: what would become of one.
 
 mod counted;
 mod interfaces;
 mod packets;
 mod placement;
 mod products;
+mod rehearsal;
 mod rewiring;
 
 pub use counted::InterfaceCounters;
@@ -19,6 +21,7 @@ pub(crate) use counted::RxRows;
 pub use interfaces::{Parts, QueueInfo};
 pub use packets::Injected;
 pub use placement::PlacementError;
+pub use rehearsal::RehearsalError;
 
 use crate::buffer::{Buffers, PoolError};
 use crate::channel::{Doorbell, Inbox, channel};
@@ -129,11 +132,14 @@ pub struct Dataplane {
     queues: Vec<QueueInfo>,
     /// Interfaces with transmit queues of their own.
     ports: BTreeSet<u16>,
+    /// Interfaces that are up.
+    up: BTreeSet<u16>,
     parts: Parts,
     /// What products were planned by last.
     planned: Planned,
     next_queue: u32,
     next_worker: usize,
+    next_capture: u32,
     counted: Counted,
     bell: Doorbell,
     punted: Inbox<Punted>,
@@ -172,7 +178,7 @@ impl Dataplane {
         blueprint.node(NodeSpec::new("done", &[], |_| Done))?;
         blueprint.dispatcher()?;
         let punts = counted.punts.clone();
-        let punt = move |seed: Seed| Punt { to: outbox.clone(), counters: punts.row(seed.worker) };
+        let punt = move |seed: Seed| Punt { to: outbox.of(seed), counters: punts.row(seed.worker) };
         blueprint.node(NodeSpec::new("punt", &[], punt))?;
         let output = blueprint.node(NodeSpec::new(OUTPUT, crate::tx::Next::ARCS, |_| Output))?;
         blueprint.feature_arc(FeatureArcSpec { name: OUTPUT, end: OUTPUT, side: Side::Tx })?;
@@ -189,10 +195,12 @@ impl Dataplane {
             workers: vec![],
             queues: vec![],
             ports: BTreeSet::new(),
+            up: BTreeSet::new(),
             parts: Parts::default(),
             planned: Planned::default(),
             next_queue: 0,
             next_worker: 0,
+            next_capture: 0,
             counted,
             bell,
             punted,

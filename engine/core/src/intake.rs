@@ -143,7 +143,8 @@ impl Place {
         clock: &mut u64,
     ) -> (Harvest, bool) {
         let mut harvest = Harvest::default();
-        let (Some(product), false) = (&mut self.product, graph.tracer.is_armed() || cx.output.capture.is_some()) else {
+        let (Some(product), false) = (&mut self.product, graph.tracer.is_armed() || cx.output.captures.want_all())
+        else {
             return (harvest, true);
         };
         let Some(source) = self.queue.as_mut().and_then(|queue| queue.source()) else { return (harvest, true) };
@@ -218,7 +219,7 @@ impl Place {
             bytes += u64::from(*length);
         }
         self.counters.received(self.interface, counters, n as u64, bytes);
-        if let Some(capture) = &mut cx.output.capture {
+        for capture in cx.output.captures.at(Point::Rx) {
             for i in 0..n {
                 capture.take(Point::Rx, self.interface, cx.now, frame.segments(cx.pool, i), None);
             }

@@ -2,7 +2,7 @@
 
 use crate::arcs;
 use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
-use crate::capture::{Capture, Point};
+use crate::capture::{Captures, Point};
 use crate::column;
 use crate::complete::{Completion, Incomplete};
 use crate::counters::{Counter, Row};
@@ -307,7 +307,7 @@ pub struct Ports {
     counts: Arc<NodeCounters>,
     node: NodeId,
     completion: Completion,
-    pub(crate) capture: Option<Capture>,
+    pub(crate) captures: Captures,
 }
 
 impl Ports {
@@ -321,7 +321,7 @@ impl Ports {
             counts,
             node,
             completion: Completion::default(),
-            capture: None,
+            captures: Captures::default(),
         }
     }
     pub(crate) fn attach(&mut self, interface: u16, mut queue: Box<dyn TxQueue>, counters: Arc<Row>) {
@@ -419,10 +419,10 @@ impl Ports {
     /// Hands the rows of the relay to their queues.
     pub(crate) fn flush_relayed(&mut self, cx: &mut TxContext, relay: &Relay) {
         while let Some(interface) = self.relaying.pop() {
-            let Ports { ports, errors, counts, node, capture, .. } = self;
+            let Ports { ports, errors, counts, node, captures, .. } = self;
             let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { continue };
             seam("about to transmit");
-            port.relay(cx, &Way { interface, counts, errors, node: *node, capture }, relay);
+            port.relay(cx, &mut Way { interface, counts, errors, node: *node, captures }, relay);
         }
     }
     /// Takes the live rows of a group; all of them are accepted ones.
@@ -503,10 +503,10 @@ impl Ports {
     }
     fn flush_port(&mut self, cx: &mut TxContext, interface: u16) {
         self.waiting.retain(|waiting| *waiting != interface);
-        let Ports { ports, errors, counts, node, capture, completion, .. } = self;
+        let Ports { ports, errors, counts, node, captures, completion, .. } = self;
         let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { return };
         seam("about to transmit");
-        let mut way = Way { interface, counts, errors, node: *node, capture };
+        let mut way = Way { interface, counts, errors, node: *node, captures };
         if port.batch.any.has(Flags::OFFLOAD) && !port.queue.carries_offload() {
             port.complete(cx, &mut way, completion);
         }
@@ -520,7 +520,7 @@ struct Way<'w> {
     counts: &'w NodeCounters,
     errors: &'w Row<Counter>,
     node: NodeId,
-    capture: &'w mut Option<Capture>,
+    captures: &'w mut Captures,
 }
 impl Way<'_> {
     /// Counts packets that were not sent.
@@ -551,7 +551,7 @@ impl Port {
         if n == 0 {
             return;
         }
-        if let Some(capture) = way.capture {
+        for capture in way.captures.at(Point::Tx) {
             (0..n).for_each(|i| capture.take(Point::Tx, way.interface, cx.now, batch.segments(cx.pool, i), None));
         }
         cx.refused = (0, 0);
@@ -561,12 +561,12 @@ impl Port {
             bytes += u64::from(*length);
         }
         way.account(&self.counters, n, dealt_with, bytes, cx.refused);
-        if dealt_with < n
-            && let Some(capture) = way.capture
-        {
+        if dealt_with < n {
             let reason = Reason::new(way.node, Next::Full as u16);
-            for i in dealt_with..n {
-                capture.take(Point::Drop, way.interface, cx.now, batch.segments(cx.pool, i), Some(reason));
+            for capture in way.captures.at(Point::Drop) {
+                for i in dealt_with..n {
+                    capture.take(Point::Drop, way.interface, cx.now, batch.segments(cx.pool, i), Some(reason));
+                }
             }
         }
         if batch.taken < n {
@@ -582,7 +582,7 @@ impl Port {
         (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
     }
     /// Hands the rows of the relay to the queue, and counts what became of them.
-    fn relay(&mut self, cx: &mut TxContext, way: &Way, relay: &Relay) {
+    fn relay(&mut self, cx: &mut TxContext, way: &mut Way, relay: &Relay) {
         let Relays { row, len, bytes } = &mut self.relayed;
         let (n, mut bytes) = (std::mem::take(len), std::mem::take(bytes));
         let packets = Relayed::new(relay, &row[..n]);
@@ -590,6 +590,16 @@ impl Port {
         let dealt_with = self.queue.sink().map_or(0, |sink| sink.send(cx, packets)).min(n);
         bytes -= packets.packets().skip(dealt_with).map(|packet| packet.length as u64).sum::<u64>();
         way.account(&self.counters, n, dealt_with, bytes, cx.refused);
+        if dealt_with < n {
+            let reason = Some(Reason::new(way.node, Next::Full as u16));
+            for capture in way.captures.at(Point::Drop) {
+                for packet in packets.packets().skip(dealt_with) {
+                    let bytes = packet.lines.as_flattened();
+                    let bytes = &bytes[..packet.length.min(bytes.len())];
+                    capture.take(Point::Drop, way.interface, cx.now, [bytes].into_iter(), reason);
+                }
+            }
+        }
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]

@@ -1,7 +1,7 @@
 //! A worker is a value with [`turn`](Worker::turn); a thread is one way of calling it, a simulation another.
 
 use crate::buffer::{Packet, Pool};
-use crate::capture::{Capture, Filter};
+use crate::capture::{Capture, CaptureId, Filter};
 use crate::counters::{Counter, Row};
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
@@ -320,8 +320,8 @@ impl Worker {
     pub(crate) fn trace_records(&self) -> Vec<Record> {
         self.graph.tracer.records().to_vec()
     }
-    pub(crate) fn capture(&mut self, capture: Option<Capture>) {
-        self.ports.capture = capture;
+    pub(crate) fn capture(&mut self, id: CaptureId, capture: Option<Capture>) {
+        self.ports.captures.set(id, capture);
     }
 }
 

@@ -181,7 +181,8 @@ impl DraftNode {
         let mut spec = NodeSpec::new(self.name, arcs, move |seed| {
             let rows = counters.iter().map(|counted| counted.workers[seed.worker].clone());
             PluginNode::new(facts.clone(), &seeds, seed.worker, rows.collect())
-        });
+        })
+        .foreign();
         if let Some(describe) = self.describe {
             spec = spec.describe(move |record| describe.say(record));
         }

@@ -32,6 +32,9 @@ const WAITING: u32 = 1 << 29;
 /// The rest of [`Bucket::passed`].
 const PASSED: u32 = WAITING - 1;
 
+/// A stamp that is never stored: of readers that only want to know.
+pub const STILL: u32 = u32::MAX;
+
 /// One cache line.
 #[repr(C, align(64))]
 struct Bucket {
@@ -171,10 +174,10 @@ impl Entry<'_> {
         self.stamp.load(Ordering::Relaxed)
     }
 
-    /// Stamps the entry. A stamp that is already there is not stored again, so that the line stays shared.
+    /// Stamps the entry. A stamp that is already there is not stored again, so that the line stays shared; nor is [`STILL`].
     #[inline(always)]
     pub fn touch(&self, now: u32) {
-        if self.last_seen() != now {
+        if self.last_seen() != now && now != STILL {
             self.stamp.store(now, Ordering::Relaxed);
         }
     }

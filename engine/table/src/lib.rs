@@ -25,7 +25,7 @@ pub mod snapshot;
 pub mod spsc;
 
 pub use epoch::{Domain, Guard, Reader};
-pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter};
+pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, STILL};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6Config, Lpm6View, Lpm6Writer};
 pub use memory::in_huge_pages;

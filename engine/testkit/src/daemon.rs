@@ -334,9 +334,9 @@ impl Daemon {
 
     /// Keeps copies of what is received from now on: up to 100,000 packets, of each the first `snap` bytes.
     pub fn capture_received(&self, snap: usize) -> Inbox<Captured> {
-        let dataplane = self.control.room::<Dataplane>();
+        let mut dataplane = self.control.room_mut::<Dataplane>();
         let (to, captured) = channel(100_000, dataplane.bell());
-        dataplane.capture(Some(Capture::new(Capture::bit(Point::Rx), snap, to)));
+        dataplane.capture(Capture::new(Capture::bit(Point::Rx), snap, to));
         captured
     }
 

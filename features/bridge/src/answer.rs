@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Flags, Frame, Generations, Node, Snapshot, arcs};
+use quiver_engine::{Context, Flags, Frame, Generations, Node, Seed, Snapshot, arcs};
 use quiver_interface::{InterfaceId, LOCAL};
 use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::icmp6::{self, Icmp6Type};
@@ -98,6 +98,10 @@ impl Node for ArpTerm {
 }
 
 impl Askers {
+    /// Those of an instance of the node.
+    pub(crate) fn of(&self, seed: Seed) -> Askers {
+        Askers { outbox: self.outbox.of(seed), ..self.clone() }
+    }
     fn tell(&self, rx: u16, (address, mac): Addresses) {
         if self.wanted.load(Ordering::Relaxed) {
             let generation = self.generations.of(rx);

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::{ArcSpec, Body, Columns, Generations, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
-use quiver_table::{ExactTable, ExactView};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Generations, Guard, Isa, Mask16, PacketLanes, Seed, Snapshot, Stage, arcs,
+};
+use quiver_table::{ExactTable, ExactView, STILL};
 
 use crate::layer2::Layer2;
 use crate::station::{self, Station};
@@ -41,6 +43,17 @@ pub struct L2Learn {
     pub(crate) clock: Arc<AtomicU32>,
     pub(crate) generations: Generations,
     pub(crate) news: News,
+}
+
+impl L2Learn {
+    /// The stage of an instance of the node.
+    pub(crate) fn of(&self, seed: Seed) -> L2Learn {
+        let learn = L2Learn { news: self.news.of(seed), ..self.clone() };
+        match seed.is_rehearsal {
+            true => L2Learn { clock: Arc::new(STILL.into()), ..learn },
+            false => learn,
+        }
+    }
 }
 
 impl Stage for L2Learn {
@@ -135,6 +148,9 @@ const TOLD: usize = 1024;
 impl News {
     pub(crate) fn new(outbox: Outbox<Sighting>, forgotten: Arc<AtomicU32>) -> News {
         News { outbox, told: vec![Default::default(); TOLD].into(), forgotten }
+    }
+    fn of(&self, seed: Seed) -> News {
+        News::new(self.outbox.of(seed), self.forgotten.clone())
     }
     #[cold]
     pub(crate) fn tell(&mut self, sighting: Sighting, now: u32) {

@@ -12,6 +12,7 @@ pub mod answer;
 mod api;
 pub mod bridges;
 pub mod bvi;
+mod deciding;
 pub mod divert;
 pub mod flood;
 pub mod forward;
@@ -88,7 +89,7 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
         let (outbox, inbox) = channel(ASKERS_MAX, dataplane.bell());
         let askers = Askers { outbox, generations: dataplane.generations().clone(), wanted: Arc::default() };
         asked = (Asked::new(askers.wanted.clone()), inbox, askers.generations.clone());
-        let term = move |_| ArpTerm { layer2: layer2.clone(), askers: askers.clone() };
+        let term = move |seed| ArpTerm { layer2: layer2.clone(), askers: askers.of(seed) };
         let term = NodeSpec::new("arp-term-l2bd", answer::Next::ARCS, term).describe(show::describe_frame);
         dataplane.blueprint().node(term).map_err(DataplaneError::from)?;
         product::register(&mut dataplane, EthernetInput::of(&control.room()), &stages, &bridges.functions());
@@ -100,6 +101,7 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
     loopback::register(control);
     bridges::follow_interfaces(control);
     learning::spawn_tasks(control);
+    deciding::register(control);
     set::register(control);
     show::register(control);
     let (asked, inbox, generations) = asked;
@@ -120,7 +122,7 @@ fn register_nodes(
     let (input, learn) = (stages.input.clone(), stages.learn.clone());
     let (forward, output) = (stages.forward.clone(), stages.output.clone());
     graph.node(NodeSpec::stage(move |_| input.clone()).describe(show::describe_frame))?;
-    graph.node(NodeSpec::stage(move |_| learn.clone()).describe(show::describe_frame))?;
+    graph.node(NodeSpec::stage(move |seed| learn.of(seed)).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
     let (flooded, diverted) = (layer2.clone(), layer2.clone());

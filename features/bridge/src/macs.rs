@@ -176,6 +176,10 @@ impl Macs {
         self.count_change(station.domain, old.map(Place::of), Some(place));
         Ok(())
     }
+    /// Where a station is.
+    pub(crate) fn place(&self, station: Station) -> Option<Place> {
+        self.table.get(station.key()).map(|row| Place::of(row.value))
+    }
     /// Removes an entry. False if there is none.
     pub(crate) fn remove(&mut self, station: Station) -> bool {
         let old = self.table.remove(station.key()).map(Place::of);
@@ -185,8 +189,7 @@ impl Macs {
     }
     /// Removes an entry unless it is configured. False if there is none.
     pub(crate) fn remove_learned(&mut self, station: Station) -> bool {
-        let place = self.table.get(station.key()).map(|row| Place::of(row.value));
-        place.is_some_and(|place| !place.fixed) && self.remove(station)
+        self.place(station).is_some_and(|place| !place.fixed) && self.remove(station)
     }
     /// Removes the entries that `unwanted` says yes to; returns how many.
     pub(crate) fn forget(&mut self, unwanted: impl Fn(Station, Place) -> bool) -> usize {

@@ -45,6 +45,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         control.insert_room(ports);
         show_no_error(dataplane.statistics());
     }
+    quiver_interface::decides(control, "ethernet-input", quiver_interface::receiver);
     ports::follow_interfaces(control);
     casts::register(control)?;
     api::register(control);

@@ -41,7 +41,7 @@ fn register_family<F: Icmp>(control: &Control, outbox: &Outbox<Heard>) -> Result
     let error = move |_| IcmpError::<F>::new(of_error.clone());
     graph.node(NodeSpec::new(F::NAMES.error, error::arcs_of::<F>(), error).describe(describe::<F>))?;
     let outbox = outbox.clone();
-    let input = move |_| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.clone() };
+    let input = move |seed| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.of(seed) };
     graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
     Ok(())
 }

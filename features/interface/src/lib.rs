@@ -4,6 +4,7 @@
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
+//! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
 //! - `set` and `show`: the commands; `speed`: those about the speed of a link.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
 //! - [`api`]: the messages of VPP's binary API.
@@ -14,6 +15,7 @@
 extern crate self as quiver_interface;
 
 pub mod api;
+pub mod deciding;
 pub mod events;
 pub mod interfaces;
 pub mod queues;
@@ -23,6 +25,7 @@ mod show;
 mod speed;
 mod statistics;
 
+pub use deciding::{decided_by, decides, receiver, sender};
 pub use events::Events;
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
@@ -33,11 +36,14 @@ pub use settings::{InterfaceName, InterfaceSettings};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::DataplaneError;
+use quiver_engine::tx::OUTPUT;
 
 /// Gives the control side its interfaces. The data plane is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Interfaces::default());
     control.insert_room(Events::default());
+    control.insert_room(deciding::Deciders::default());
+    decides(control, OUTPUT, sender);
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
     control.objects().add(Kind::new(settings::apply).check(settings::check));
     control.objects().add(Kind::new(queues::apply));

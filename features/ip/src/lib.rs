@@ -15,6 +15,7 @@ extern crate self as quiver_ip;
 pub mod adjacency;
 pub mod api;
 pub mod command;
+pub mod deciding;
 pub mod family;
 pub mod fault;
 pub mod fib;

@@ -178,6 +178,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         ip
     };
     control.insert_room(ip);
+    crate::deciding::register::<F>(control);
     control.objects().add(Kind::new(apply_table::<F>));
     control.objects().add(Kind::new(apply_interface_table::<F>));
     control.objects().add(Kind::new(apply_address::<F>).check(check_address::<F>));

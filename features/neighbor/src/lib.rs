@@ -74,12 +74,13 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     let input = graph.node(protocol::node::<F>(move |seed: Seed| NeighborInput {
         ingress: ingress.clone(),
         generations: of_input.clone(),
-        heard: outbox.clone(),
+        heard: outbox.of(seed),
         counted: received.received(seed.worker),
     }))?;
-    let queue = move |_| Resolve::<F>::new(adjacencies.clone(), wants.clone(), generations.clone(), waiting);
+    let queue = move |seed| Resolve::<F>::new(adjacencies.clone(), wants.of(seed), generations.clone(), waiting);
     let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
+    quiver_interface::decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
     control.insert_room(Neighbors::<F>::new(resolve, input));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
     keeper::register::<F>(control, heard, wanted);

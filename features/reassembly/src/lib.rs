@@ -32,7 +32,7 @@ fn register_family<F: Reassembled>(control: &Control) -> Result<(), DataplaneErr
         let mut dataplane = control.room_mut::<Dataplane>();
         let (waits, waiting) = channel(dataplane.settings().workers, dataplane.bell());
         let graph = dataplane.blueprint();
-        let make = move |_| Reassembly::<F>::new(ingress.clone(), waits.clone(), Limits::default());
+        let make = move |seed| Reassembly::<F>::new(ingress.clone(), waits.of(seed), Limits::default());
         let node = NodeSpec::new(F::NAMES.reassembly, node::arcs_of::<F>(), make).describe(describe::<F>);
         (graph.node_of::<Reassembly<F>>(node)?, waiting)
     };

@@ -47,12 +47,12 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let published = Publisher::new(dataplane.domain(), vec![]);
         let routers = Routers::new(Publisher::new(dataplane.domain(), Listening::default()));
         let (advertising, listening) = (published.snapshot(), routers.listening());
-        let input = move |_| RouterInput {
+        let input = move |seed| RouterInput {
             ingress: ingress.clone(),
             advertising: advertising.clone(),
             listening: listening.clone(),
             generations: generations.clone(),
-            heard: outbox.clone(),
+            heard: outbox.of(seed),
         };
         let node = NodeSpec::new("router-input", Next::ARCS, input).describe(describe::<V6>);
         (Advertisers::new(dataplane.blueprint().node(node)?, published), routers, heard)

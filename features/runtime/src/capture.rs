@@ -7,7 +7,7 @@ use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, Task};
 use quiver_engine::Dataplane;
-use quiver_engine::capture::{Capture, Captured, Filter, Point};
+use quiver_engine::capture::{Capture, CaptureId, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::graph::Reason;
 use quiver_interface::{InterfaceEvent, Interfaces, watch};
@@ -30,6 +30,7 @@ const LONGEST: u32 = 262_144;
 
 /// A running capture.
 pub(crate) struct Running {
+    id: CaptureId,
     inbox: Inbox<Captured>,
     /// The only one, if it is one.
     interface: Option<u16>,
@@ -134,7 +135,7 @@ pub(crate) fn register(control: &Control) {
         if let InterfaceEvent::Removed(id) = event
             && control.room::<Runtime>().capture.as_ref().is_some_and(|running| running.interface == Some(id.0))
         {
-            control.room::<Dataplane>().capture(None);
+            stop(control);
         }
     });
 }
@@ -196,17 +197,19 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     let unwritten = Unwritten::default();
     let writer =
         PcapWriter::with_header(unwritten.clone(), header).map_err(|error| refused(io::Error::other(error)))?;
-    let dataplane = control.room::<Dataplane>();
-    let reason = error.map(|error| reason(&dataplane, &error).ok_or(CaptureError::Reason(error))).transpose()?;
+    let reason = error.map(|error| reason(&control.room(), &error).ok_or(CaptureError::Reason(error))).transpose()?;
     let filter = filter.then(|| {
         let chain = quiver_classify::filter(control, quiver_classify::Use::Pcap);
         Arc::new(move |packet: &[u8]| chain.takes(packet)) as Filter
     });
+    let mut dataplane = control.room_mut::<Dataplane>();
     let (to, inbox) = channel(QUEUE, dataplane.bell());
     let all = Capture::new(points.iter().map(|point| Capture::bit(*point)).sum(), snap as usize, to);
-    dataplane.capture(Some(Capture { interface, reason, filter, frames: true, ..all }));
+    let id = dataplane.capture(Capture { interface, reason, filter, frames: true, ..all });
+    drop(dataplane);
     let task = control.spawn("pcap", write(control.clone()));
     control.room_mut::<Runtime>().capture = Some(Running {
+        id,
         inbox,
         interface,
         writer,
@@ -258,7 +261,8 @@ async fn write(control: Control) {
             Err(error) => running.failed = Some(error.to_string()),
         }
         if running.is_ending || running.taken >= running.most || running.failed.is_some() {
-            control.room::<Dataplane>().capture(None);
+            let id = running.id;
+            control.room::<Dataplane>().end_capture(id);
             return;
         }
     }
@@ -297,12 +301,18 @@ impl Running {
     }
 }
 
+/// Lets workers copy no more.
+fn stop(control: &Control) {
+    if let Some(running) = &control.room::<Runtime>().capture {
+        control.room::<Dataplane>().end_capture(running.id);
+    }
+}
+
 /// Ends the capture, when all that was copied is in the file.
 pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
     let settled = {
-        let dataplane = control.room::<Dataplane>();
-        dataplane.capture(None);
-        dataplane.settled()
+        stop(control);
+        control.room::<Dataplane>().settled()
     };
     settled.await;
     loop {

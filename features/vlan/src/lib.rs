@@ -22,7 +22,8 @@ pub mod tags;
 use quiver_control::Control;
 use std::rc::Rc;
 
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, StageNode};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, Stage, StageNode};
+use quiver_interface::{decides, receiver, sender};
 
 use edit::{Rewriter, Rewrites};
 use input::{VlanInput, VlanInputNode};
@@ -78,6 +79,10 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         control.insert_room(subs);
         control.insert_room(rewrites);
     }
+    decides(control, VlanInput::NAME, receiver);
+    decides(control, edit::INPUT, receiver);
+    decides(control, edit::OUTPUT, sender);
+    decides(control, output::NAME, sender);
     sub_interface::register(control);
     rewrite::register(control);
     api::register(control);

@@ -86,9 +86,9 @@ impl Simulated {
             let ports = control.room::<Ports>();
             (ports.wires.clone(), ports.journal.clone())
         };
-        let dataplane = control.room::<Dataplane>();
+        let mut dataplane = control.room_mut::<Dataplane>();
         let (to, drops) = channel(DROPS_MAX, dataplane.bell());
-        dataplane.capture(Some(Capture::new(Capture::bit(Point::Drop), 64, to)));
+        dataplane.capture(Capture::new(Capture::bit(Point::Drop), 64, to));
         let graph = dataplane.graph();
         let names = graph.nodes().map(|node| (graph.name(node), graph.arcs(node).iter().map(|arc| arc.name).collect()));
         let names = names.collect();

@@ -59,6 +59,10 @@ impl Parts {
     pub fn of(&self, port: u16) -> Vec<u16> {
         self.0.borrow().iter().filter(|(_, of)| **of == port).map(|(part, _)| *part).collect()
     }
+    /// Each part with its whole.
+    pub(super) fn all(&self) -> Vec<(u16, u16)> {
+        self.0.borrow().iter().map(|(part, whole)| (*part, *whole)).collect()
+    }
     fn set(&self, interface: u16, port: Option<u16>) {
         match port {
             Some(port) => self.0.borrow_mut().insert(interface, port),
@@ -142,6 +146,7 @@ impl Dataplane {
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
         self.ports.remove(&interface);
+        self.up.remove(&interface);
         self.parts.set(interface, None);
         self.generations.change(interface);
         let disabled = self.blueprint.disable_all(interface);
@@ -168,6 +173,10 @@ impl Dataplane {
     }
     /// Opens or closes an interface's queues.
     pub fn set_up(&mut self, interface: u16, up: bool) {
+        match up {
+            true => self.up.insert(interface),
+            false => self.up.remove(&interface),
+        };
         self.queues.iter_mut().filter(|queue| queue.interface == interface).for_each(|queue| queue.up = up);
         self.post_all(|_| move |w: &mut Worker| w.set_up(interface, up));
     }

@@ -2,7 +2,7 @@
 
 use super::Dataplane;
 use crate::buffer::Packet;
-use crate::capture::{Capture, Filter};
+use crate::capture::{Capture, CaptureId, Filter};
 use crate::graph::NodeId;
 use crate::trace::Record;
 use crate::worker::Worker;
@@ -30,12 +30,19 @@ impl Dataplane {
             records
         }
     }
-    /// Starts or ends the copying of packets.
-    pub fn capture(&self, capture: Option<Capture>) {
+    /// Starts to copy packets, beside whatever else is copied.
+    pub fn capture(&mut self, capture: Capture) -> CaptureId {
+        let id = CaptureId(self.next_capture);
+        self.next_capture += 1;
         self.post_all(|_| {
             let capture = capture.clone();
-            move |w: &mut Worker| w.capture(capture)
+            move |w: &mut Worker| w.capture(id, Some(capture))
         });
+        id
+    }
+    /// Ends that.
+    pub fn end_capture(&self, id: CaptureId) {
+        self.post_all(|_| move |w: &mut Worker| w.capture(id, None));
     }
     /// Sends a packet into the graph of a worker, before a node.
     pub fn inject(&self, worker: usize, at: NodeId, packet: Injected) {

@@ -84,7 +84,7 @@ impl Dataplane {
             }
             queue.path = path;
             let installed = planned.as_ref().ok().map(|(product, path)| Installed {
-                product: product.make(Seed { worker: queue.worker }),
+                product: product.make(Seed { worker: queue.worker, is_rehearsal: false }),
                 carried: queue.carried.clone(),
                 patience: Patience::default(),
                 path: path.iter().map(|(id, arc)| (*id, *arc, self.blueprint.counters_of(*id, queue.worker))).collect(),

@@ -3,7 +3,7 @@
 use super::arc::ArcSpec;
 use super::dispatch::{Graph, NodeCounters};
 use super::wiring::{NodeId, Side, Wiring};
-use super::{Discard, Input, Node};
+use super::{Discard, Foreign, Input, Node};
 use crate::counters::{Counter, Counters};
 use crate::trace::{Describe, Record};
 use quiver_stats::{Block, Threads, Vector};
@@ -15,8 +15,12 @@ use std::sync::Arc;
 /// What a node's instance is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Seed {
-    /// The number of the worker.
+    /// The number of the worker; of a rehearsal, one more than there are.
     pub worker: usize,
+    /// Whether nothing must come of what the instance does: what it tells control is lost ([`Outbox::of`]).
+    ///
+    /// [`Outbox::of`]: crate::channel::Outbox::of
+    pub is_rehearsal: bool,
 }
 
 /// A node's name, arcs and making.
@@ -26,12 +30,13 @@ pub struct NodeSpec {
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
     kernel: Option<&'static str>,
+    is_foreign: bool,
 }
 impl NodeSpec {
     /// A node; `make` is called once for each worker.
     pub fn new<N: Node>(name: &'static str, arcs: &'static [ArcSpec], make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
         let make = Box::new(move |seed| Box::new(make(seed)) as Box<dyn Node>);
-        NodeSpec { name, arcs, make, describe: Rc::new(|_| String::new()), kernel: None }
+        NodeSpec { name, arcs, make, describe: Rc::new(|_| String::new()), kernel: None, is_foreign: false }
     }
     /// A node that is a stage.
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
@@ -41,6 +46,11 @@ impl NodeSpec {
     pub fn around<S: crate::Stage, N: Node>(make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
         let kernel = Some(crate::stage::node_kernel::<S>());
         NodeSpec { kernel, ..NodeSpec::new(S::NAME, S::ARCS, make) }
+    }
+    /// Says that the node's work may have effects that its maker cannot keep back: rehearsals end before it.
+    #[must_use]
+    pub fn foreign(self) -> NodeSpec {
+        NodeSpec { is_foreign: true, ..self }
     }
     /// The node's name.
     pub fn name(&self) -> &'static str {
@@ -359,9 +369,20 @@ impl Blueprint {
     /// A worker's instance of the graph, and the counters that it shares with control.
     pub(crate) fn instantiate(&mut self, worker: usize, home: usize) -> Result<Graph, GraphError> {
         let counters: Vec<_> = self.nodes().map(|node| self.new_counters(node, worker)).collect();
-        let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker })).zip(counters.iter().cloned()).collect();
+        let nodes = self.nodes.iter().map(|n| (n.make)(Seed { worker, is_rehearsal: false }));
+        let nodes = nodes.zip(counters.iter().cloned()).collect();
         debug_assert_eq!(self.counters.len(), worker);
         self.counters.push(counters);
+        Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
+    }
+    /// An instance that is no worker's, which nobody sees. `nobody` is a number that no worker has.
+    pub(crate) fn rehearsal(&mut self, nobody: usize, home: usize) -> Result<Graph, GraphError> {
+        let made = |spec: &NodeSpec| match spec.is_foreign {
+            true => Box::new(Foreign) as Box<dyn Node>,
+            false => (spec.make)(Seed { worker: nobody, is_rehearsal: true }),
+        };
+        let nodes = self.nodes().zip(&self.nodes).map(|(id, spec)| (made(spec), self.new_counters(id, nobody)));
+        let nodes = nodes.collect();
         Ok(Graph::new(nodes, Arc::new(self.wiring()?), home, self.find(super::DISPATCH)?))
     }
     fn new_counters(&self, node: NodeId, worker: usize) -> Arc<NodeCounters> {
@@ -384,7 +405,7 @@ impl Blueprint {
     }
     /// The instance of a node registered after the workers started.
     pub(crate) fn instance(&self, id: NodeId, worker: usize) -> (Box<dyn Node>, Arc<NodeCounters>) {
-        ((self.nodes[id.index()].make)(Seed { worker }), self.counters[worker][id.index()].clone())
+        ((self.nodes[id.index()].make)(Seed { worker, is_rehearsal: false }), self.counters[worker][id.index()].clone())
     }
     /// The counters of a node, a value for each worker.
     pub fn counters(&self, id: NodeId) -> impl Iterator<Item = &NodeCounters> {

@@ -117,6 +117,9 @@ impl Graph {
     pub(crate) fn dispatcher(&self) -> NodeId {
         self.dispatcher
     }
+    pub(crate) fn counters_of(&self, id: NodeId) -> Arc<NodeCounters> {
+        self.entries[id.index()].counters.clone()
+    }
     pub(crate) fn counters(&self, id: NodeId) -> &NodeCounters {
         &self.entries[id.index()].counters
     }

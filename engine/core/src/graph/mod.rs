@@ -17,7 +17,7 @@ use crate::buffer::{Packet, Pool};
 use crate::capture::Point;
 use crate::channel::Outbox;
 use crate::counters::{Counter, Row};
-use crate::frame::Frame;
+use crate::frame::{Frame, TAKEN};
 use crate::handoff::Outbound;
 use crate::isa::Level;
 use crate::tx::Ports;
@@ -64,7 +64,7 @@ impl Node for Discard {
         for i in 0..frame.len() {
             self.0.add(frame.rx[i].into(), 1);
         }
-        if let Some(capture) = &mut cx.output.capture {
+        for capture in cx.output.captures.at(Point::Drop) {
             for i in 0..frame.len() {
                 let reason = Some(Reason(frame.hop[i]));
                 match capture.frames {
@@ -112,6 +112,15 @@ pub struct Punted {
     pub rx: u16,
     /// The packet, from the header on that the deciding node read.
     pub bytes: Vec<u8>,
+}
+
+/// Stands in rehearsals for a node that cannot be rehearsed: it keeps what comes.
+pub(crate) struct Foreign;
+impl Node for Foreign {
+    fn process(&mut self, _: &mut Context, frame: &mut Frame) {
+        let n = frame.len();
+        frame.next[..n].fill(TAKEN);
+    }
 }
 
 /// Stands for a driver's receive queues in the graph; the worker fills its frames.

@@ -1,0 +1,88 @@
+//! What workers would do with a packet: an instance of the graph that nobody sees works on it, on the thread of control.
+//!
+//! Its nodes are made as a worker's are, by the same makers, and read the same tables. What they count, counts nowhere;
+//! what they tell control is not told; what they send is not sent. State of a worker's own (packets that wait for a
+//! neighbor, fragments, limits of rates) is as on a worker that has just begun.
+
+use super::Dataplane;
+use crate::graph::{Context, GraphError};
+use crate::handoff::Outbound;
+use crate::intake::RECEIVED;
+use crate::isa::ticks;
+use crate::trace::Record;
+use crate::tx::{Batch, Ports, TxContext, TxQueue};
+
+/// Why nothing can be said of a packet.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    /// The interface receives nothing by itself.
+    #[error("it has no receive queue")]
+    NoQueue,
+    /// The graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The buffers.
+    #[error("no buffer is left for the packet; `show buffers` says who has them")]
+    NoBuffer,
+}
+
+/// A way out that leads nowhere.
+struct Nowhere;
+impl TxQueue for Nowhere {
+    fn transmit(&mut self, _: &mut TxContext, batch: &mut Batch) -> usize {
+        batch.len()
+    }
+}
+
+impl Dataplane {
+    /// What the nodes would do with a frame that an interface received at `now`, in nanoseconds of the engine's clock: a
+    /// record for each node, in their order, for a copy of the packet as well. Nothing comes of it.
+    pub fn rehearse(&mut self, interface: u16, frame: &[u8], now: u64) -> Result<Vec<Record>, RehearsalError> {
+        let input = self.queues.iter().find(|queue| queue.interface == interface).ok_or(RehearsalError::NoQueue)?.input;
+        let mut pool = self.buffers.pool().ok_or(RehearsalError::NoBuffer)?;
+        let nobody = self.workers.len();
+        let mut graph = self.blueprint.rehearsal(nobody, pool.home())?;
+        let counts = graph.counters_of(self.output);
+        let mut ports = Ports::new(self.output, counts, self.counted.tx_errors.row(nobody));
+        for port in &self.ports {
+            ports.attach(*port, Box::new(Nowhere), self.counted.tx.row(nobody));
+        }
+        for (part, port) in self.parts.all() {
+            ports.attach_via(part, Some((port, self.counted.tx.row(nobody))));
+        }
+        for up in &self.up {
+            ports.set_up(*up, true);
+        }
+        graph.tracer.arm(input, 1, None);
+        let reader = self.domain.register();
+        let (mut emitted, mut outbound) = (vec![], Outbound::default());
+        let mut cx = Context {
+            level: self.settings.level,
+            guard: reader.guard(),
+            now,
+            worker: nobody,
+            pool: &mut pool,
+            output: &mut ports,
+            emitted: &mut emitted,
+            node: graph.dispatcher(),
+            outbound: &mut outbound,
+        };
+        let mut vector = graph.frame();
+        if !vector.push_bytes(cx.pool, frame, interface) {
+            return Err(RehearsalError::NoBuffer);
+        }
+        if graph.tracer.before(input, &mut vector, &mut cx) {
+            vector.next[0] = RECEIVED;
+            graph.tracer.after(input, &vector, now);
+        }
+        graph.forward(&mut cx, input, vector);
+        graph.dispatch(&mut cx, &mut ticks());
+        cx.output.flush(&mut TxContext::new(cx.pool, now));
+        let records = graph.tracer.records().to_vec();
+        graph.free(&mut pool);
+        ports.free(&mut pool);
+        // Nodes that keep packets give them back now, before their pool goes.
+        drop(graph);
+        Ok(records)
+    }
+}

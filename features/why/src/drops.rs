@@ -1,0 +1,127 @@
+//! `drops`: what is lost, as it is lost, and what decided it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
+use quiver_engine::capture::{Capture, CaptureId, Captured, Point};
+use quiver_engine::channel::{Inbox, channel};
+use quiver_engine::{Dataplane, Reason};
+use quiver_interface::{InterfaceId, Interfaces};
+use serde_json::json;
+
+use crate::way::Way;
+
+/// How long drops are gathered before they are told.
+const EVERY: Duration = Duration::from_secs(1);
+/// Samples that may wait: a flood of drops costs a worker no more than these.
+const SAMPLES: usize = 256;
+/// Bytes kept of a sample: what the nodes look at.
+const SNAP: usize = 2048;
+/// Bytes of a sample that are shown.
+const SHOWN: usize = 64;
+
+pub(crate) fn register(control: &Control) {
+    let help =
+        "Show the packets that are lost within a second: reason, node, interface, what decided it, and a sample.";
+    let drops = Command::waiting("drops {(follow|--follow)|seconds <seconds:u32>}", help, drops);
+    let drops = drops.argument("follow", "go on, second by second").argument("--follow", "the same");
+    control
+        .commands()
+        .add(drops.argument("seconds", "for so long (default: one second, or, if followed, without end)"));
+}
+
+/// A capture that ends with whoever follows.
+struct Following {
+    control: Control,
+    id: CaptureId,
+    inbox: Inbox<Captured>,
+}
+
+impl Following {
+    fn start(control: &Control) -> Following {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let (to, inbox) = channel(SAMPLES, dataplane.bell());
+        let capture = Capture::new(Capture::bit(Point::Drop), SNAP, to);
+        Following { control: control.clone(), id: dataplane.capture(Capture { frames: true, ..capture }), inbox }
+    }
+}
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.control.room::<Dataplane>().end_capture(self.id);
+    }
+}
+
+/// Packets by reason since the start.
+fn counts(dataplane: &Dataplane) -> BTreeMap<Reason, u64> {
+    let graph = dataplane.graph();
+    let of = |node| {
+        let arcs = (0u16..).zip(graph.arcs(node)).filter(|(_, arc)| arc.is_drop());
+        let sum = move |arc: u16| graph.counters(node).map(|counters| counters.arcs[usize::from(arc)].get()).sum();
+        arcs.map(move |(arc, _)| (Reason::new(node, arc), sum(arc)))
+    };
+    graph.nodes().flat_map(of).collect()
+}
+
+async fn drops(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
+    let follows = matches.has("follow") || matches.has("--follow");
+    let seconds: Option<u32> = matches.find("seconds")?;
+    let mut left = seconds.or((!follows).then_some(1));
+    let following = Following::start(&control);
+    let mut before = counts(&control.room::<Dataplane>());
+    let mut all = 0;
+    while left != Some(0) {
+        control.sleep(EVERY).await;
+        left = left.map(|left| left - 1);
+        let now = counts(&control.room::<Dataplane>());
+        // The first sample of each reason and interface stands for the others.
+        let mut samples = BTreeMap::<Reason, BTreeMap<u16, Captured>>::new();
+        for sample in following.inbox.waiting() {
+            if let Some(reason) = sample.reason {
+                samples.entry(reason).or_default().entry(sample.interface).or_insert(sample);
+            }
+        }
+        for (reason, count) in &now {
+            let lost = count.saturating_sub(before.get(reason).copied().unwrap_or(0));
+            if lost > 0 {
+                all += lost;
+                let samples = samples.remove(reason).unwrap_or_default();
+                output.send(line(&control, *reason, lost, samples.into_values())).await;
+            }
+        }
+        before = now;
+    }
+    Ok(match all {
+        0 => Reply::new(
+            "Nothing was lost. `drops follow` waits for it; `show errors` has what was lost before.",
+            json!([]),
+        ),
+        _ => Reply::done(),
+    })
+}
+
+/// What is told of a reason: how many, and for each interface what decided it, and a packet.
+fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Item = Captured>) -> Reply {
+    let (node, name) = {
+        let dataplane = control.room::<Dataplane>();
+        let graph = dataplane.graph();
+        (graph.name(reason.node()), graph.arcs(reason.node()).get(reason.arc()).map_or("unknown", |arc| arc.name))
+    };
+    let mut text = format!("{lost} packets dropped by {node}: {name}\n");
+    let mut told = vec![];
+    for sample in samples {
+        let interface = InterfaceId(sample.interface);
+        let from = control.room::<Interfaces>().name(interface);
+        // It is asked again, now: what has been changed since decides, too.
+        let way = Way::of(control, interface, &sample.bytes).ok();
+        let decided_by = way.as_ref().and_then(Way::decisive).and_then(|step| step.decided_by.clone());
+        let hex: String = sample.bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+        let because = decided_by.as_ref().map_or("the packet itself", String::as_str);
+        text.push_str(&format!("  from {from}, because of {because}\n    {} bytes: {hex}\n", sample.length));
+        told.push(json!({
+            "interface": from, "decided-by": decided_by, "length": sample.length, "bytes": hex,
+        }));
+    }
+    Reply::new(text, json!({"packets": lost, "node": node, "reason": name, "samples": told}))
+}

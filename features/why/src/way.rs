@@ -1,0 +1,137 @@
+//! The way of a packet through the graph.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Table};
+use quiver_engine::trace::Record;
+use quiver_engine::{Dataplane, RehearsalError, To};
+use quiver_interface::{InterfaceId, Interfaces, decided_by};
+use serde_json::{Value, json};
+
+/// What a node did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The node.
+    pub node: &'static str,
+    /// The arc by which the packet left; None if the node kept it.
+    pub arc: Option<&'static str>,
+    /// What decided that, if it was not the packet itself.
+    pub decided_by: Option<String>,
+    /// What the packet was when it came, in the words of the node's room.
+    pub detail: String,
+    /// Where that leads, if it leads out of the graph.
+    pub end: Option<End>,
+}
+
+/// What becomes of a packet, or of a copy of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is sent by this interface.
+    Sent(String),
+    /// It is lost at this node for this reason.
+    Dropped {
+        /// The node.
+        node: &'static str,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// It is given to control for this reason.
+    Punted(&'static str),
+    /// A node has done with it what was to be done.
+    Done(&'static str),
+    /// A node keeps it: it waits there, or the way on cannot be told.
+    Kept(&'static str),
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Sent(interface) => write!(f, "sent by {interface}"),
+            End::Dropped { node, reason } => write!(f, "dropped by {node}: {reason}"),
+            End::Punted(reason) => write!(f, "given to control: {reason}"),
+            End::Done(node) => write!(f, "taken by {node}"),
+            End::Kept(node) => write!(f, "kept by {node}"),
+        }
+    }
+}
+
+/// The way of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way(pub Vec<Step>);
+
+impl Way {
+    /// What workers would do with a frame that an interface received now. Nothing comes of asking.
+    pub fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
+        let now = control.now().0;
+        let records = control.room_mut::<Dataplane>().rehearse(interface.0, frame, now)?;
+        Ok(Way::told(control, &records))
+    }
+    /// What records of a packet tell.
+    pub fn told(control: &Control, records: &[Record]) -> Way {
+        Way(records.iter().filter_map(|record| step(control, record)).collect())
+    }
+    /// What became of the packet and of copies of it; none where the records do not say.
+    pub fn ends(&self) -> impl Iterator<Item = &End> {
+        self.0.iter().filter_map(|step| step.end.as_ref())
+    }
+    /// The last step at which something decided.
+    pub fn decisive(&self) -> Option<&Step> {
+        self.0.iter().rev().find(|step| step.decided_by.is_some())
+    }
+    /// For people.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(["Node", "To", "Because of", "Packet"]);
+        for step in &self.0 {
+            table.row([
+                Cell::from(step.node),
+                Cell::from(step.arc.unwrap_or("stays")),
+                Cell::from(step.decided_by.clone()),
+                Cell::from(step.detail.lines().next().unwrap_or_default().to_string()),
+            ]);
+        }
+        table
+    }
+    /// In one sentence's words.
+    pub fn summary(&self) -> String {
+        let mut ends: Vec<String> = self.ends().map(End::to_string).collect();
+        ends.dedup();
+        if ends.is_empty() { "nothing that the nodes tell".into() } else { ends.join(", ") }
+    }
+    /// For programs.
+    pub fn to_json(&self) -> Value {
+        let steps = self.0.iter().map(
+            |step| json!({"node": step.node, "arc": step.arc, "decided-by": step.decided_by, "detail": step.detail}),
+        );
+        let ends = self.ends().map(|end| match end {
+            End::Sent(interface) => json!({"what": "sent", "interface": interface}),
+            End::Dropped { node, reason } => json!({"what": "dropped", "node": node, "reason": reason}),
+            End::Punted(reason) => json!({"what": "punted", "reason": reason}),
+            End::Done(node) => json!({"what": "done", "node": node}),
+            End::Kept(node) => json!({"what": "kept", "node": node}),
+        });
+        json!({"ends": ends.collect::<Vec<_>>(), "nodes": steps.collect::<Vec<_>>()})
+    }
+}
+
+/// None for the ends of the graph, to which the arcs before them lead.
+fn step(control: &Control, record: &Record) -> Option<Step> {
+    let (node, arc, describe) = {
+        let dataplane = control.room::<Dataplane>();
+        let graph = dataplane.graph();
+        let arcs = graph.arcs(record.node);
+        if arcs.is_empty() {
+            return None;
+        }
+        let arc = record.arc.and_then(|arc| arcs.get(usize::from(arc))).copied();
+        (graph.name(record.node), arc, graph.describer(record.node))
+    };
+    let end = match arc.map(|arc| (arc.name, arc.to)) {
+        Some((_, To::Node(_) | To::Features(_) | To::NextFeature)) => None,
+        Some((_, To::Out)) => Some(End::Sent(control.room::<Interfaces>().name(InterfaceId(record.tx)))),
+        Some((reason, To::Drop)) => Some(End::Dropped { node, reason }),
+        Some((reason, To::Punt)) => Some(End::Punted(reason)),
+        Some((_, To::Done)) => Some(End::Done(node)),
+        None => Some(End::Kept(node)),
+    };
+    let detail = describe.map(|describe| describe(record)).unwrap_or_default();
+    Some(Step { node, arc: arc.map(|arc| arc.name), decided_by: decided_by(control, record), detail, end })
+}
