@@ -6,6 +6,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
 use quiver_control::LocalFuture;
 use quiver_runtime::files::{CaptureFile, CaptureFiles, MemoryFiles};
 use quiver_scenarios::ROOMS;
@@ -123,5 +126,43 @@ fn a_file_that_fails_ends_the_capture_and_is_told() {
     let mut daemon = self::daemon(Rc::new(Full(false)));
     let error = daemon.run("pcap trace rx").expect_err("no file").to_string();
     assert!(error.starts_with("/tmp/rx.pcap: "), "{error}");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn pcapng_says_where_packets_were_seen_and_why_they_were_dropped() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure("pcap trace rx drop file seen.pcapng");
+    // The cross-connect forwards whatever comes; layer 3 does not know what this is.
+    daemon.send("pg0", &[7; 60]).expect("it has room");
+    daemon.settle().expect("nothing circles");
+    daemon.configure("set interface l3 pg0");
+    daemon.send("pg0", &[7; 60]).expect("it has room");
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    daemon.configure("pcap trace off");
+    let bytes = files.read("/tmp/seen.pcapng").expect("it was begun");
+    let mut reader = PcapNgReader::new(&bytes[..]).expect("a section");
+    let (mut names, mut comments) = (vec![], vec![]);
+    while let Some(block) = reader.next_block() {
+        match block.expect("a whole block") {
+            Block::InterfaceDescription(interface) => {
+                names.extend(interface.options.iter().find_map(|option| match option {
+                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                    _ => None,
+                }))
+            }
+            Block::EnhancedPacket(packet) => {
+                assert_eq!((packet.interface_id, packet.original_len, &packet.data[..]), (0, 60, &[7; 60][..]));
+                comments.extend(packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::Comment(comment) => Some(comment.to_string()),
+                    _ => None,
+                }));
+            }
+            other => panic!("nobody wrote {other:?}"),
+        }
+    }
+    assert_eq!(names, ["pg0"]);
+    assert_eq!(comments, ["received", "received", "dropped by ethernet-input: unknown-ethertype"]);
     daemon.finish().expect("nothing leaks");
 }

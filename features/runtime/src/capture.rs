@@ -1,9 +1,8 @@
-//! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap file.
+//! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap or pcapng file.
 
 use crate::Runtime;
+use crate::capture_format::Format;
 use crate::files::{CaptureFile, CaptureFiles};
-use pcap_file::Endianness;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, Task};
 use quiver_engine::Dataplane;
@@ -24,9 +23,6 @@ const QUEUE: usize = 16_384;
 
 /// How often copies are written.
 const EVERY: Duration = Duration::from_millis(10);
-/// What the file says of the longest packet in it: readers take that for a bound (tcpdump says the same). Packets that are
-/// still to be cut are longer than 65,535 bytes.
-const LONGEST: u32 = 262_144;
 
 /// A running capture.
 pub(crate) struct Running {
@@ -34,7 +30,7 @@ pub(crate) struct Running {
     inbox: Inbox<Captured>,
     /// The only one, if it is one.
     interface: Option<u16>,
-    writer: PcapWriter<Unwritten>,
+    format: Format<Unwritten>,
     unwritten: Unwritten,
     /// The file, from its first packet on.
     file: Option<Rc<dyn CaptureFile>>,
@@ -129,7 +125,7 @@ pub(crate) fn register(control: &Control) {
     let start = start
         .argument("filter", "what `classify filter pcap` says")
         .argument("error", "drops of one reason: {node}.{reason}");
-    control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike)"));
+    control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike); a name that ends with .pcapng has node and reason as comments"));
     // Whoever has the interface's number next is not the one that was meant.
     watch(control, |control, event| {
         if let InterfaceEvent::Removed(id) = event
@@ -193,10 +189,8 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
         return Err(refused(io::Error::other("say a path that begins with `/`, or a name alone for a file in /tmp")));
     }
     control.room::<Runtime>().files.check(&path).map_err(refused)?;
-    let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
     let unwritten = Unwritten::default();
-    let writer =
-        PcapWriter::with_header(unwritten.clone(), header).map_err(|error| refused(io::Error::other(error)))?;
+    let format = Format::of(&path, unwritten.clone()).map_err(|error| refused(io::Error::other(error)))?;
     let reason = error.map(|error| reason(&control.room(), &error).ok_or(CaptureError::Reason(error))).transpose()?;
     let filter = filter.then(|| {
         let chain = quiver_classify::filter(control, quiver_classify::Use::Pcap);
@@ -212,7 +206,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
         id,
         inbox,
         interface,
-        writer,
+        format,
         unwritten,
         file: None,
         path,
@@ -244,7 +238,7 @@ async fn write(control: Control) {
         let (file, bytes, taken) = {
             let mut runtime = control.room_mut::<Runtime>();
             let Runtime { capture: Some(running), files, .. } = &mut *runtime else { return };
-            running.take();
+            running.take(&control);
             // A capture without packets leaves no file.
             let bytes = if running.taken > 0 { running.unwritten.0.take() } else { vec![] };
             (running.file(&**files), bytes, running.taken)
@@ -277,13 +271,12 @@ impl Running {
         Ok(self.file.clone())
     }
     /// Takes what workers copied into the part that is to be written.
-    fn take(&mut self) {
+    fn take(&mut self, control: &Control) {
         while self.taken < self.most
             && let Some(copy) = self.inbox.receive()
         {
-            let packet = PcapPacket::new(Duration::from_nanos(copy.time), copy.length, &copy.bytes);
-            match self.writer.write_packet(&packet) {
-                Ok(_) => self.taken += 1,
+            match self.format.write(control, &copy) {
+                Ok(()) => self.taken += 1,
                 Err(error) => self.failed = Some(error.to_string()),
             }
         }

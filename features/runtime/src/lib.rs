@@ -4,6 +4,7 @@
 mod api;
 mod calls;
 mod capture;
+mod capture_format;
 mod clock;
 mod drops;
 pub mod files;
