@@ -10,6 +10,7 @@ mod drops;
 pub mod files;
 mod fusion;
 mod graph;
+mod graph_svg;
 pub mod log;
 pub mod memory;
 mod punt;
@@ -61,6 +62,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     workers::register(control);
     fusion::register(control);
     graph::register(control);
+    graph_svg::register(control);
     trace::register(control);
     capture::register(control);
     punt::register(control);
