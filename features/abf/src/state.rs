@@ -68,7 +68,8 @@ impl<F: Forwarded> Policies<F> {
     }
     fn publish(&mut self) {
         let last = self.holding.keys().next_back().map_or(0, |last| last.index() + 1);
-        let mut attached: AttachedTo = vec![Arc::new([]); last];
+        let none: Arc<[Attached]> = Arc::new([]);
+        let mut attached: AttachedTo = vec![none; last];
         for (interface, policies) in &self.holding {
             let mut order: Vec<(u32, u32)> = policies.iter().map(|(policy, priority)| (*priority, *policy)).collect();
             order.sort_unstable();

@@ -115,10 +115,7 @@ impl<F: Checked> Node for ReversePath<F> {
 }
 
 /// What `show trace` says of a packet: its IP header, which on the way out another one stands before.
-pub(crate) fn describer<F: Checked>(
-    direction: Direction,
-    describe: fn(&Record) -> String,
-) -> impl Fn(&Record) -> String + 'static {
+pub(crate) fn describer(direction: Direction, describe: fn(&Record) -> String) -> impl Fn(&Record) -> String + 'static {
     move |record| {
         let bytes = record.bytes.get(start(direction)..).unwrap_or_default().into();
         describe(&Record { bytes, ..record.clone() })
