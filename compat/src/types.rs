@@ -7,7 +7,7 @@ use quiver_wire::{InterfaceAddress, IpFamily, MacAddress, PrefixError, V4, V6};
 
 use crate::definition::{Field, Kind, Shape, Type};
 use crate::wire::{Input, Malformed};
-use crate::{Refusal, Retval, Wire, add};
+use crate::{Refusal, Retval, Wire, add, flags};
 
 mod fib;
 mod interface;
@@ -124,6 +124,38 @@ pub enum AddressFamily {
     /// IPv6.
     #[value("ADDRESS_IP6")]
     Ip6 = 1,
+}
+
+flags! {
+    /// What an IP packet carries: one of those that VPP has names for, or any other.
+    pub struct IpProto(u8) as "ip_proto" Enum {
+        /// IPv6's options for each hop; where packets are matched, whatever they carry.
+        HOPOPT = 0 => "IP_API_PROTO_HOPOPT",
+        /// ICMP.
+        ICMP = 1 => "IP_API_PROTO_ICMP",
+        /// IGMP.
+        IGMP = 2 => "IP_API_PROTO_IGMP",
+        /// TCP.
+        TCP = 6 => "IP_API_PROTO_TCP",
+        /// UDP.
+        UDP = 17 => "IP_API_PROTO_UDP",
+        /// GRE.
+        GRE = 47 => "IP_API_PROTO_GRE",
+        /// ESP.
+        ESP = 50 => "IP_API_PROTO_ESP",
+        /// AH.
+        AH = 51 => "IP_API_PROTO_AH",
+        /// ICMPv6.
+        ICMP6 = 58 => "IP_API_PROTO_ICMP6",
+        /// EIGRP.
+        EIGRP = 88 => "IP_API_PROTO_EIGRP",
+        /// OSPF.
+        OSPF = 89 => "IP_API_PROTO_OSPF",
+        /// SCTP.
+        SCTP = 132 => "IP_API_PROTO_SCTP",
+        /// None.
+        RESERVED = 255 => "IP_API_PROTO_RESERVED",
+    }
 }
 
 /// The bytes of an address of either family; IPv4 in the first four.

@@ -3,7 +3,7 @@
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
 /// What the rooms say of themselves.
-const SHOWN: [&str; 28] = [
+const SHOWN: [&str; 39] = [
     "show interface",
     "show interface address",
     "show interface handoff",
@@ -25,6 +25,17 @@ const SHOWN: [&str; 28] = [
     "show ip6 fib table 8",
     "show ip6 neighbors",
     "show l3xc",
+    "show urpf",
+    "show interface tcp-mss-clamp",
+    "show policer",
+    "show punt socket registrations",
+    "show ip punt redirect",
+    "show ip6 punt redirect",
+    "show ip punt policer",
+    "show ip6 punt policer",
+    "show acl-plugin acl",
+    "show abf policy",
+    "show abf attach",
     "show adjacency",
     "show tap",
     "show af-packet",

@@ -14,6 +14,10 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_p2p_ethernet::register(control)?;
     quiver_ip::register(control)?;
     quiver_vlan::product::register(control);
+    quiver_urpf::register(control)?;
+    quiver_mss_clamp::register(control)?;
+    quiver_acl::register(control);
+    quiver_abf::register(control)?;
     quiver_l3xc::register(control)?;
     quiver_why::register(control);
     quiver_neighbor::register(control)?;
@@ -21,6 +25,8 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_dad::register(control);
     quiver_icmp::register(control)?;
     quiver_reassembly::register(control)?;
+    quiver_policer::register(control);
+    quiver_punt::register(control)?;
     quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

@@ -14,6 +14,7 @@ mod metrics;
 mod pages;
 mod peer;
 mod places;
+mod punts;
 mod realtime;
 mod server;
 mod settings;
@@ -117,6 +118,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     quiver_runtime::show_lines(&control, lines);
     quiver_runtime::read_memory(&control, Rc::new(heap::read));
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
+    quiver_punt::send_by(&control, Rc::new(punts::Datagrams::default()));
     trace::save_to(&control, Rc::new(traces::Traces));
     if let Some(messages) = settings.vpp.api_trace {
         trace::start(&control, messages);

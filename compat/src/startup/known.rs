@@ -546,7 +546,11 @@ pub const SETTINGS: &[Setting] = &[
         },
     ),
     pointless("node", "<name> {}", "all nodes use the same instruction set"),
-    missing("punt", "socket <path>", "packets are not punted to a socket yet"),
+    missing(
+        "punt",
+        "socket <path>",
+        "programs cannot send packets by a socket; `punt socket register` gives them packets",
+    ),
     pointless("l2fib", "", "the table grows as needed; `learn-limit` of a bridge domain bounds it"),
     pointless("l3fib", "", "tables grow as needed"),
     pointless("ip", "", MEMORY),

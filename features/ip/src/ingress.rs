@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use quiver_engine::Paged;
+use quiver_engine::{Guard, Paged};
 use quiver_interface::InterfaceId;
 use quiver_wire::InterfaceAddress;
 
 use crate::adjacency::Link;
 use crate::family::Family;
+use crate::fib::Reader;
 use crate::fib::table::CountedView;
+use crate::node::lookup::group_of;
 
 /// What is known of an interface.
 #[derive(Clone, Debug)]
@@ -51,6 +53,14 @@ pub struct TableView<F: Family> {
     pub counted: Option<CountedView>,
     /// Whether packets for one host that came in frames for many are forwarded (RFC 1812, 5.3.4, says no).
     pub forwards_broadcasts: bool,
+}
+
+impl<F: Family> TableView<F> {
+    /// The group by which packets for an address go; 0 if there is no route. For nodes that look up packet by packet.
+    pub fn group(&self, guard: Guard<'_>, to: F::Address) -> u32 {
+        let leaf = self.lpm.lookup(guard, F::bits(to));
+        self.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf))
+    }
 }
 
 /// All interfaces and tables: one snapshot, so that a frame sees them in step.

@@ -61,6 +61,10 @@ enum By {
 /// Drops: symlinks whose names begin so, and go on with a node and a reason.
 const DROPS: &str = "/err/";
 
+/// What took each arc, and what these are called: node and arc.
+const ARCS: &str = "/quiver/arcs";
+const ARC_NAMES: &str = "/quiver/arcs/names";
+
 /// All metrics, computed anew.
 pub fn metrics(control: &Control) -> Vec<Metric> {
     crate::refresh(control);
@@ -108,7 +112,13 @@ fn of(segment: &Segment) -> Vec<Metric> {
         Reading::Names(_) | Reading::Symlink { .. } => {}
     });
     for (name, to, column) in links {
-        let Some((node, reason)) = name[DROPS.len()..].split_once('/') else { continue };
+        let of = &name[DROPS.len()..];
+        // An arc that clients know by another name, too, counts once.
+        let own = (to == ARCS).then(|| names.get(ARC_NAMES)?.get(column)?.as_deref()).flatten();
+        if own.is_some_and(|own| own != of) {
+            continue;
+        }
+        let Some((node, reason)) = of.split_once('/') else { continue };
         let points = vectors.get(&to).into_iter().flat_map(|rows| rows.iter().enumerate().skip(worker.first));
         let points = points.filter_map(|(row, cells)| {
             let labels = vec![("node", node.to_owned()), ("reason", reason.to_owned()), worker.label(row)];

@@ -3,7 +3,7 @@
 
 use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::graph::{ArcSpec, Blueprint, NodeCounters};
+use crate::graph::{ArcSpec, Blueprint, NodeCounters, NodeId};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
@@ -196,6 +196,12 @@ impl Counted {
             apart: [(named(NO_BUFFER), self.rx_no_buffer.row(worker)), (named(RING_FULL), self.rx_missed.row(worker))],
             errors: self.rx_errors.row(worker),
         }
+    }
+    /// Gives what took an arc of a node a name of clients' own.
+    pub fn show_arc(&self, blueprint: &Blueprint, node: NodeId, arc: u16, name: &str) {
+        let name = format!("/err/{}/{}", name_part(blueprint.name(node)), name_part(name));
+        let column = blueprint.first_arc(node) + u32::from(arc);
+        self.segment.edit().symlink(&name, blueprint.arc_counters().target(), column);
     }
     /// Names the arcs of nodes that were registered since the last time.
     pub fn name_arcs(&mut self, blueprint: &Blueprint) {

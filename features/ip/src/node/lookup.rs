@@ -203,14 +203,12 @@ pub(super) fn first_hop<F: Family>(
     to: F::Address,
 ) -> u32 {
     let Some(table) = ingress.table(ingress.word(interface.into())) else { return hop::NO_ROUTE };
-    let leaf = table.lpm.lookup(guard, F::bits(to));
-    let group = table.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf));
-    groups.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
+    groups.get(table.group(guard, to) as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
 
 /// The group of a route.
 #[inline(always)]
-fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
+pub(crate) fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
     groups.get(route as usize).map_or(0, |group| group.load(Ordering::Relaxed))
 }
 

@@ -1,0 +1,181 @@
+//! VPP's messages about ACL based forwarding: `abf.api`.
+
+use quiver_acl::AclNumber;
+use quiver_compat::types::{FibPath, FibPathNhProto, InterfaceIndex};
+use quiver_compat::{Message, Refusal, Retval, Wire};
+use quiver_control::Control;
+use quiver_interface::api::name;
+use quiver_ip::Ip;
+use quiver_ip::api::{by_family, configured, known};
+use quiver_wire::{V4, V6};
+
+use crate::Forwarded;
+use crate::attachment::AbfAttachment;
+use crate::policy::{AbfPolicy, PolicyNumber};
+use crate::state::Policies;
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "abf", (1, 0, 0), |file| {
+        file.request(|_, _: AbfPluginGetVersion| Ok::<_, Refusal>(AbfPluginGetVersionReply { major: 1, minor: 0 }));
+        file.request(|control, request: AbfPolicyAddDel| {
+            let first = request.policy.paths.first();
+            let first = first.ok_or_else(|| Refusal::new(Retval::INVALID_VALUE, "policy.paths: there is none"))?;
+            by_family!(first.proto == FibPathNhProto::Ip6, policy_add_del(control, &request))
+        });
+        file.dump(|control, _: AbfPolicyDump| {
+            let mut all = policies::<V4>(control);
+            all.extend(policies::<V6>(control));
+            all
+        });
+        file.request(|control, request: AbfItfAttachAddDel| {
+            by_family!(request.attach.is_ipv6, attach_add_del(control, &request))
+        });
+        file.dump(|control, _: AbfItfAttachDump| {
+            let mut all = attachments::<V4>(control);
+            all.extend(attachments::<V6>(control));
+            all
+        });
+    });
+}
+
+/// Which version is it?
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = AbfPluginGetVersionReply)]
+struct AbfPluginGetVersion;
+
+/// This one.
+#[derive(Message, Clone, Debug, Default)]
+#[message(details)]
+struct AbfPluginGetVersionReply {
+    major: u32,
+    minor: u32,
+}
+
+/// A list, and the paths of what it permits.
+#[derive(Wire, Clone, Debug, Default)]
+#[wire(name = "abf_policy")]
+struct Policy {
+    policy_id: u32,
+    acl_index: u32,
+    #[count(u8, "n_paths")]
+    paths: Vec<FibPath>,
+}
+
+/// Add paths to a policy, which is made if it is not there, or take them away, and with the last one the policy.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AbfPolicyAddDel {
+    is_add: bool,
+    policy: Policy,
+}
+
+/// Which policies are there?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = AbfPolicyDetails)]
+struct AbfPolicyDump;
+
+/// This one.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct AbfPolicyDetails {
+    policy: Policy,
+}
+
+/// Where a policy holds: the least priority is asked first.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "abf_itf_attach")]
+struct Attach {
+    policy_id: u32,
+    sw_if_index: InterfaceIndex,
+    priority: u32,
+    is_ipv6: bool,
+}
+
+/// Have a policy hold for what an interface receives, or no more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AbfItfAttachAddDel {
+    is_add: bool,
+    attach: Attach,
+}
+
+/// Where do policies hold?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = AbfItfAttachDetails)]
+struct AbfItfAttachDump;
+
+/// Here.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct AbfItfAttachDetails {
+    attach: Attach,
+}
+
+fn policy_add_del<F: Forwarded>(control: &Control, request: &AbfPolicyAddDel) -> Result<(), Refusal> {
+    let Policy { policy_id: id, acl_index, ref paths } = request.policy;
+    let mut paths = paths.iter().map(|path| configured::<F>(path, control)).collect::<Result<Vec<_>, _>>()?;
+    let running = control.objects().get::<AbfPolicy<F>>(&id);
+    if request.is_add {
+        if let Some(running) = running {
+            if running.acl.0 != acl_index {
+                let what = format!("policy.acl_index: the policy has list {}", running.acl);
+                return Err(Refusal::new(Retval::INVALID_VALUE, what));
+            }
+            // As VPP: paths are added to those that there are.
+            let new = paths.into_iter().filter(|path| !running.paths.contains(path));
+            paths = running.paths.iter().cloned().chain(new).collect();
+        }
+        return Ok(control.put(AbfPolicy::<F> { id, acl: AclNumber(acl_index), paths })?);
+    }
+    let unknown = || Refusal::new(Retval::INVALID_VALUE, format!("policy.policy_id: there is no policy {id}"));
+    let running = running.ok_or_else(unknown)?;
+    let rest: Vec<_> = running.paths.iter().filter(|path| !paths.contains(path)).cloned().collect();
+    match rest.is_empty() {
+        true => Ok(control.delete::<AbfPolicy<F>>(&id)?),
+        false => Ok(control.put(AbfPolicy::<F> { id, acl: running.acl.clone(), paths: rest })?),
+    }
+}
+
+fn policies<F: Forwarded>(control: &Control) -> Vec<AbfPolicyDetails> {
+    let (room, ip) = (control.room::<Policies<F>>(), control.room::<Ip<F>>());
+    let details = |policy: std::rc::Rc<AbfPolicy<F>>| {
+        let group = ip.fib.groups.get(room.group(policy.id)?)?;
+        let paths = group.paths.iter().map(known).collect();
+        Some(AbfPolicyDetails { policy: Policy { policy_id: policy.id, acl_index: policy.acl.0, paths } })
+    };
+    control.objects().all::<AbfPolicy<F>>().into_iter().filter_map(details).collect()
+}
+
+fn attach_add_del<F: Forwarded>(control: &Control, request: &AbfItfAttachAddDel) -> Result<(), Refusal> {
+    let Attach { policy_id, sw_if_index, priority, .. } = request.attach;
+    let interface = name(control, sw_if_index)?;
+    let policy = PolicyNumber::<F>::new(policy_id);
+    let key = (interface.clone(), policy);
+    let is_there = control.objects().get::<AbfAttachment<F>>(&key).is_some();
+    match (request.is_add, is_there) {
+        (true, true) => {
+            Err(Refusal::new(Retval::ENTRY_ALREADY_EXISTS, format!("attach: {interface} has policy {policy_id}")))
+        }
+        (true, false) if control.objects().get::<AbfPolicy<F>>(&policy_id).is_none() => {
+            Err(Refusal::new(Retval::NO_SUCH_ENTRY, format!("attach.policy_id: there is no policy {policy_id}")))
+        }
+        (true, false) => Ok(control.put(AbfAttachment { interface, policy, priority })?),
+        (false, true) => Ok(control.delete::<AbfAttachment<F>>(&key)?),
+        (false, false) => {
+            Err(Refusal::new(Retval::NO_SUCH_ENTRY, format!("attach: {interface} does not have policy {policy_id}")))
+        }
+    }
+}
+
+fn attachments<F: Forwarded>(control: &Control) -> Vec<AbfItfAttachDetails> {
+    let interfaces = control.room::<quiver_interface::Interfaces>();
+    let details = |held: std::rc::Rc<AbfAttachment<F>>| {
+        let sw_if_index = interfaces.id_of(&held.interface.0).ok()?.into();
+        let (policy_id, priority, is_ipv6) = (held.policy.0, held.priority, F::VERSION == 6);
+        Some(AbfItfAttachDetails { attach: Attach { policy_id, sw_if_index, priority, is_ipv6 } })
+    };
+    control.objects().all::<AbfAttachment<F>>().into_iter().filter_map(details).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Attachments: at which interfaces policies hold.
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::Dataplane;
+use quiver_interface::{InterfaceName, Interfaces};
+
+use crate::Forwarded;
+use crate::policy::PolicyNumber;
+use crate::state::Policies;
+
+/// A policy that holds for what an interface receives.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = F::ATTACHMENTS)]
+pub struct AbfAttachment<F: Forwarded> {
+    /// The interface.
+    #[key]
+    pub interface: InterfaceName,
+    /// The number of the policy.
+    #[key]
+    pub policy: PolicyNumber<F>,
+    /// Its place among the interface's policies: the least is asked first.
+    #[default(0)]
+    pub priority: u32,
+}
+
+pub(crate) fn apply<F: Forwarded>(control: &Control, change: Change<'_, AbfAttachment<F>>) -> Result<(), ObjectError> {
+    let (attachment, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    let id = control.room::<Interfaces>().id_of(&attachment.interface.0)?;
+    let priority = is_wanted.then_some(attachment.priority);
+    let on = control.room_mut::<Policies<F>>().attach(id, attachment.policy.0, priority);
+    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, F::NODE, id.0, on);
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+}

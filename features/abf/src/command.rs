@@ -1,0 +1,114 @@
+//! `abf policy`, `abf attach`, and what shows them.
+
+use std::fmt::Write;
+
+use quiver_acl::AclNumber;
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_ip::Ip;
+use quiver_ip::api::by_family;
+use quiver_ip::command::paths;
+use quiver_ip::show::{forwarding, forwarding_json};
+use quiver_wire::{V4, V6};
+use serde_json::{Value, json};
+
+use crate::Forwarded;
+use crate::attachment::AbfAttachment;
+use crate::policy::{AbfPolicy, PolicyNumber};
+use crate::state::Policies;
+
+pub(crate) fn register(control: &Control) {
+    policies::<V4>(control, "[ip4]");
+    policies::<V6>(control, "ip6");
+    let attach = "abf attach (ip4 | ip6) [del] policy <policy:u32> [priority <priority:u32>] <interface>";
+    let help = "Have a policy hold for what an interface receives, or no more.";
+    control.commands().add(Command::new(attach, help, self::attach).arguments_of::<AbfAttachment<V4>>());
+    control.commands().add(Command::new(
+        "show abf policy",
+        "Show policies, and where their packets go.",
+        show_policies,
+    ));
+    let show = Command::new("show abf attach [<interface>]", "Show where policies hold.", show_attachments);
+    control.commands().add(show);
+}
+
+fn policies<F: Forwarded>(control: &Control, word: &str) {
+    let add = format!(
+        "abf policy add {word} id <id:u32> acl <acls> (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
+         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})...",
+        F::NAME
+    );
+    let help = format!("Have {} packets that a list permits go by these paths.", F::TITLE);
+    control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<AbfPolicy<F>>());
+    let del = format!("abf policy del {word} id <id:u32>");
+    let del = Command::new(del, "Delete a policy that holds nowhere.", delete::<F>);
+    control.commands().add(del.arguments_of::<AbfPolicy<F>>());
+}
+
+fn add<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let acl: AclNumber = given.get("acls")?;
+    control.put(AbfPolicy::<F> { id: given.get("id")?, acl, paths: paths(given)? })?;
+    Ok(Reply::done())
+}
+
+fn delete<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    control.delete::<AbfPolicy<F>>(&given.get("id")?)?;
+    Ok(Reply::done())
+}
+
+fn attach(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    by_family!(given.has("ip6"), attach_family(control, given))
+}
+
+fn attach_family<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let policy = PolicyNumber::<F>::new(given.get("policy")?);
+    match given.has("del") {
+        true => control.delete::<AbfAttachment<F>>(&(interface, policy))?,
+        false => {
+            let priority = given.find("priority")?.unwrap_or(0);
+            control.put(AbfAttachment { interface, policy, priority })?;
+        }
+    }
+    Ok(Reply::done())
+}
+
+fn show_policies(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (mut text, mut list) = (String::new(), vec![]);
+    show_family::<V4>(control, &mut text, &mut list);
+    show_family::<V6>(control, &mut text, &mut list);
+    Ok(Reply::new(text, json!(list)))
+}
+
+fn show_family<F: Forwarded>(control: &Control, text: &mut String, list: &mut Vec<Value>) {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    let room = control.room::<Policies<F>>();
+    for policy in control.objects().all::<AbfPolicy<F>>() {
+        let Some(group) = room.group(policy.id).and_then(|group| ip.fib.groups.get(group)) else { continue };
+        let (id, acl) = (policy.id, policy.acl.0);
+        // A text that is a String takes everything.
+        let _ = write!(text, "{} policy {id} acl {acl}\n{}", F::NAME, forwarding(&ip.fib, &interfaces, group));
+        let buckets = forwarding_json(&ip.fib, &interfaces, group);
+        list.push(json!({"family": F::NAME, "policy": id, "acl": acl, "buckets": buckets}));
+    }
+}
+
+fn show_attachments(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only: Option<InterfaceName> = given.find("interface")?;
+    let mut table = Table::new(["Interface", "Family", "Priority", "Policy"]);
+    let rows = attachments::<V4>(control).into_iter().chain(attachments::<V6>(control));
+    let wanted = rows.filter(|(interface, _)| only.as_ref().is_none_or(|only| only == interface));
+    wanted.for_each(|(_, row)| table.row(row));
+    Ok(table.into())
+}
+
+fn attachments<F: Forwarded>(control: &Control) -> Vec<(InterfaceName, [Cell; 4])> {
+    let mut all = control.objects().all::<AbfAttachment<F>>();
+    all.sort_by_key(|held| (held.interface.clone(), held.priority));
+    let row = |held: std::rc::Rc<AbfAttachment<F>>| {
+        let (priority, policy) = (Cell::from(u64::from(held.priority)), Cell::from(u64::from(held.policy.0)));
+        (held.interface.clone(), [Cell::of(&held.interface), Cell::from(F::NAME), priority, policy])
+    };
+    all.into_iter().map(row).collect()
+}

@@ -1,0 +1,76 @@
+//! ACL based forwarding: packets that a list permits go by the paths of a policy, whatever their destinations.
+//!
+//! - [`policy`]: policies, objects of kinds `abf-policies` and `ip6-abf-policies`; [`attachment`]: where they hold, objects of
+//!   kinds `abf-attachments` and `ip6-abf-attachments`. [`state`]: what workers read of both.
+//! - [`node`]: the nodes `abf-input-ip4` and `abf-input-ip6`, features of the arcs in front of the lookups.
+//! - `command`: the command line; `api`: VPP's messages.
+#![forbid(unsafe_code)]
+
+mod api;
+pub mod attachment;
+mod command;
+pub mod node;
+pub mod policy;
+pub mod state;
+
+pub use attachment::AbfAttachment;
+pub use policy::{AbfPolicy, PolicyNumber};
+
+use quiver_acl::Acls;
+use quiver_control::{Control, Kind};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_ip::node::describe;
+use quiver_ip::{Family, Ip};
+use quiver_wire::{V4, V6};
+
+use crate::node::{AbfInput, Next};
+use crate::state::Policies;
+
+/// A family whose packets can be forwarded by lists.
+pub trait Forwarded: Family {
+    /// The kind of its policies.
+    const POLICIES: &'static str;
+    /// The kind of their attachments.
+    const ATTACHMENTS: &'static str;
+    /// The node, a feature of the arc in front of the lookup.
+    const NODE: &'static str;
+}
+
+impl Forwarded for V4 {
+    const POLICIES: &'static str = "abf-policies";
+    const ATTACHMENTS: &'static str = "abf-attachments";
+    const NODE: &'static str = "abf-input-ip4";
+}
+
+impl Forwarded for V6 {
+    const POLICIES: &'static str = "ip6-abf-policies";
+    const ATTACHMENTS: &'static str = "ip6-abf-attachments";
+    const NODE: &'static str = "abf-input-ip6";
+}
+
+/// Registers the room. IP and lists are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    register_family::<V4>(control)?;
+    register_family::<V6>(control)?;
+    command::register(control);
+    api::register(control);
+    Ok(())
+}
+
+fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError> {
+    let room = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let room = Policies::<F>::new(dataplane.domain());
+        let rows = control.room::<Ip<F>>().fib.groups.snapshot();
+        let node = AbfInput::<F>::new(room.attached(), control.room::<Acls>().lists(), rows);
+        let graph = dataplane.blueprint();
+        let spec = NodeSpec::new(F::NODE, Next::arcs::<F>(), move |_| node.clone());
+        graph.node(spec.describe(describe::<F>))?;
+        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::NODE, before: &[], after: &[] })?;
+        room
+    };
+    control.insert_room(room);
+    control.objects().add(Kind::new(policy::apply::<F>).check(policy::check::<F>));
+    control.objects().add(Kind::new(attachment::apply::<F>));
+    Ok(())
+}

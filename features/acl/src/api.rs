@@ -1,0 +1,202 @@
+//! VPP's messages about lists: of `acl.api` those that make, replace, delete and tell them.
+
+use quiver_compat::types::{IpProto, NONE, Prefix};
+use quiver_compat::{Message, Refusal, Retval, Text, Wire};
+use quiver_control::{Control, ObjectError};
+use quiver_wire::{IpProtocol, V4, V6};
+
+use crate::command::free;
+use crate::config::Acl;
+use crate::prefix::AnyPrefix;
+use crate::range::Range;
+use crate::rule::{Action, Rule};
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "acl_types", (1, 0, 0), |file| file.define_type::<AclRule>());
+    quiver_compat::add(control, "acl", (2, 0, 1), |file| {
+        file.request(|control, request: AclAddReplace| {
+            Ok(match add_replace(control, &request) {
+                Ok(acl_index) => AclAddReplaceReply { acl_index, retval: 0 },
+                Err(Refusal { retval, .. }) => AclAddReplaceReply { acl_index: NONE, retval: retval.0 },
+            })
+        });
+        file.request(|control, AclDel { acl_index }| match control.objects().get::<Acl>(&acl_index) {
+            None => Err(unknown(acl_index)),
+            Some(_) => control.delete::<Acl>(&acl_index).map_err(|error| in_use(&error)),
+        });
+        file.dump(|control, AclDump { acl_index }| {
+            let all = control.objects().all::<Acl>();
+            let wanted = all.into_iter().filter(move |acl| acl_index == NONE || acl_index == acl.id);
+            wanted.map(|acl| details(&acl)).collect::<Vec<_>>()
+        });
+    });
+}
+
+/// What a rule says.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+enum AclAction {
+    /// Its packets are denied.
+    #[default]
+    #[value("ACL_ACTION_API_DENY")]
+    Deny = 0,
+    /// They are permitted.
+    #[value("ACL_ACTION_API_PERMIT")]
+    Permit = 1,
+    /// They are, and what answers them.
+    #[value("ACL_ACTION_API_PERMIT_REFLECT")]
+    PermitReflect = 2,
+}
+
+/// A rule.
+#[derive(Wire, Clone, Debug, Default, PartialEq)]
+struct AclRule {
+    is_permit: AclAction,
+    src_prefix: Prefix,
+    dst_prefix: Prefix,
+    proto: IpProto,
+    srcport_or_icmptype_first: u16,
+    srcport_or_icmptype_last: u16,
+    dstport_or_icmpcode_first: u16,
+    dstport_or_icmpcode_last: u16,
+    tcp_flags_mask: u8,
+    tcp_flags_value: u8,
+}
+
+/// Add a list, or replace the one of this number.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = AclAddReplaceReply)]
+struct AclAddReplace {
+    acl_index: u32,
+    tag: Text<64>,
+    #[count(u32, "count")]
+    r: Vec<AclRule>,
+}
+
+/// It has this number; all ones if there is none. Unlike in others, the retval stands last.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct AclAddReplaceReply {
+    acl_index: u32,
+    retval: i32,
+}
+
+/// What answers a message that cannot be read.
+impl Default for AclAddReplaceReply {
+    fn default() -> AclAddReplaceReply {
+        AclAddReplaceReply { acl_index: NONE, retval: Retval::INVALID_VALUE.0 }
+    }
+}
+
+/// Delete a list.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AclDel {
+    acl_index: u32,
+}
+
+/// What is in the list of this number, or in all of them?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = AclDetails)]
+struct AclDump {
+    acl_index: u32,
+}
+
+/// This.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct AclDetails {
+    acl_index: u32,
+    tag: Text<64>,
+    #[count(u32, "count")]
+    r: Vec<AclRule>,
+}
+
+fn unknown(id: u32) -> Refusal {
+    Refusal::new(Retval::NO_SUCH_ENTRY, format!("acl_index: there is no list {id}"))
+}
+
+/// As VPP says it of a list that somebody else looks up in.
+fn in_use(error: &ObjectError) -> Refusal {
+    Refusal::new(Retval(-149), error.to_string())
+}
+
+fn add_replace(control: &Control, request: &AclAddReplace) -> Result<u32, Refusal> {
+    let id = match request.acl_index {
+        NONE => free(control).ok_or_else(|| Refusal::new(Retval::UNSPECIFIED, "there are too many lists"))?,
+        id if control.objects().get::<Acl>(&id).is_none() => return Err(unknown(id)),
+        id => id,
+    };
+    let rules = request.r.iter().map(configured).collect::<Result<Vec<_>, _>>()?;
+    let tag = Some(request.tag.as_str().to_owned()).filter(|tag| !tag.is_empty());
+    let refused = |error: ObjectError| Refusal::new(Retval::INVALID_VALUE, error.to_string());
+    control.put(Acl { id, tag, rules }).map_err(refused)?;
+    Ok(id)
+}
+
+fn configured(said: &AclRule) -> Result<Rule, Refusal> {
+    let wrong = |what: &str| Refusal::new(Retval::INVALID_VALUE, format!("r: {what}"));
+    let action = match said.is_permit {
+        AclAction::Deny => Action::Deny,
+        AclAction::Permit => Action::Permit,
+        AclAction::PermitReflect => return Err(wrong("there are no sessions: permit or deny")),
+    };
+    let prefix = |prefix: Prefix| match prefix.address.is_ip6() {
+        false => prefix.in_family::<V4>().map(AnyPrefix::Ip4),
+        true => prefix.in_family::<V6>().map(AnyPrefix::Ip6),
+    };
+    let range = |first, last| match first <= last {
+        true => Ok(Range { first, last }),
+        false => Err(wrong("a range ends before it begins")),
+    };
+    let protocol = Some(said.proto.0).filter(|protocol| *protocol != 0);
+    let numbers = (
+        range(said.srcport_or_icmptype_first, said.srcport_or_icmptype_last)?,
+        range(said.dstport_or_icmpcode_first, said.dstport_or_icmpcode_last)?,
+    );
+    // Numbers and flags of what has none mean nothing, as in VPP.
+    let has = |protocols: &[IpProtocol]| protocol.is_some_and(|known| protocols.contains(&IpProtocol(known)));
+    let has_numbers = has(&[IpProtocol::TCP, IpProtocol::UDP, IpProtocol::ICMP4, IpProtocol::ICMP6]);
+    let numbers = if has_numbers { numbers } else { (Range::ALL, Range::ALL) };
+    let tcp_mask = if has(&[IpProtocol::TCP]) { said.tcp_flags_mask } else { 0 };
+    Ok(Rule {
+        action,
+        source: Some(prefix(said.src_prefix)?),
+        destination: Some(prefix(said.dst_prefix)?),
+        protocol,
+        source_ports: numbers.0,
+        destination_ports: numbers.1,
+        tcp_mask,
+        tcp_flags: said.tcp_flags_value & tcp_mask,
+    })
+}
+
+fn details(acl: &Acl) -> AclDetails {
+    let tag = acl.tag.as_deref().unwrap_or_default().into();
+    AclDetails { acl_index: acl.id, tag, r: acl.rules.iter().map(known).collect() }
+}
+
+fn known(rule: &Rule) -> AclRule {
+    // Without prefixes both families are met, which VPP's messages cannot say; clients see that of IPv4.
+    let is_ip6 = rule.source.or(rule.destination).is_some_and(|prefix| prefix.is_ip6());
+    let all = if is_ip6 { AnyPrefix::Ip6(quiver_wire::Prefix::ALL) } else { AnyPrefix::Ip4(quiver_wire::Prefix::ALL) };
+    let prefix = |prefix: Option<AnyPrefix>| match prefix.unwrap_or(all) {
+        AnyPrefix::Ip4(prefix) => Prefix::from(prefix),
+        AnyPrefix::Ip6(prefix) => Prefix::from(prefix),
+    };
+    AclRule {
+        is_permit: if rule.action == Action::Permit { AclAction::Permit } else { AclAction::Deny },
+        src_prefix: prefix(rule.source),
+        dst_prefix: prefix(rule.destination),
+        proto: IpProto(rule.protocol.unwrap_or(0)),
+        srcport_or_icmptype_first: rule.source_ports.first,
+        srcport_or_icmptype_last: rule.source_ports.last,
+        dstport_or_icmpcode_first: rule.destination_ports.first,
+        dstport_or_icmpcode_last: rule.destination_ports.last,
+        tcp_flags_mask: rule.tcp_mask,
+        tcp_flags_value: rule.tcp_flags,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The messages, as a client sends them.
+
+use super::*;
+use quiver_compat::Caller;
+use quiver_compat::types::Address;
+use quiver_testkit::daemon::{Daemon, Setup};
+
+fn rule(prefix: &str, len: u8, proto: u8) -> AclRule {
+    let address: std::net::IpAddr = prefix.parse().expect("an address");
+    let prefix = Prefix { address: Address::from(address), len };
+    AclRule {
+        is_permit: AclAction::Permit,
+        src_prefix: prefix,
+        dst_prefix: prefix,
+        proto: IpProto(proto),
+        srcport_or_icmptype_last: 65535,
+        dstport_or_icmpcode_first: 53,
+        dstport_or_icmpcode_last: 54,
+        ..AclRule::default()
+    }
+}
+
+fn add(acl_index: u32, r: Vec<AclRule>) -> AclAddReplace {
+    AclAddReplace { acl_index, tag: "ours".into(), r }
+}
+
+#[test]
+fn lists_come_change_and_go() {
+    let daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    let mut caller = Caller::connect(daemon.control());
+    let set = |caller: &mut Caller, request: &AclAddReplace| {
+        let reply = caller.request(request).expect("the reply says what went wrong");
+        (reply.acl_index, Retval(reply.retval))
+    };
+    let rules = vec![rule("10.0.0.0", 8, 17), AclRule { is_permit: AclAction::Deny, ..rule("2001:db8::", 32, 6) }];
+    assert_eq!(set(&mut caller, &add(NONE, rules.clone())), (0, Retval::DONE));
+    assert_eq!(set(&mut caller, &add(NONE, vec![])), (1, Retval::DONE));
+    let dump = |caller: &mut Caller, acl_index| caller.dump(&AclDump { acl_index });
+    assert_eq!(dump(&mut caller, 0), [AclDetails { acl_index: 0, tag: "ours".into(), r: rules }]);
+    assert_eq!(dump(&mut caller, NONE).len(), 2);
+    assert_eq!(set(&mut caller, &add(0, vec![rule("10.0.0.0", 8, 0)])), (0, Retval::DONE));
+    assert_eq!(dump(&mut caller, 0)[0].r[0].dstport_or_icmpcode_last, 65535, "what has no ports has all");
+    caller.request(&AclDel { acl_index: 1 }).expect("it is there");
+    assert_eq!(caller.request(&AclDel { acl_index: 1 }).map(drop), Err(Retval::NO_SUCH_ENTRY));
+    let mixed = AclRule { dst_prefix: rule("2001:db8::", 32, 6).dst_prefix, ..rule("10.0.0.0", 8, 17) };
+    let backwards = AclRule { dstport_or_icmpcode_last: 1, ..rule("10.0.0.0", 8, 17) };
+    let reflecting = AclRule { is_permit: AclAction::PermitReflect, ..rule("10.0.0.0", 8, 17) };
+    let long = rule("10.0.0.0", 33, 17);
+    for wrong in [mixed, backwards, reflecting, long] {
+        assert_eq!(set(&mut caller, &add(NONE, vec![wrong])), (NONE, Retval::INVALID_VALUE));
+    }
+    assert_eq!(set(&mut caller, &add(7, vec![])), (NONE, Retval::NO_SUCH_ENTRY));
+    assert_eq!(dump(&mut caller, NONE).len(), 1);
+}

@@ -1,0 +1,71 @@
+//! `set acl-plugin acl`, `delete acl-plugin acl`, `show acl-plugin acl`.
+
+use std::fmt::Write;
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use serde_json::json;
+
+use crate::config::{ACLS_MAX, Acl, AclNumber};
+use crate::text;
+
+pub(crate) fn register(control: &Control) {
+    let set = "set acl-plugin acl [index <index:u32>] <rules:text>...";
+    let help =
+        "Add a list of rules, or replace one: permit src 10.0.0.0/8 proto 17 dport 53, deny; `tag NAME` names it.";
+    let set = Command::new(set, help, set_acl).argument("index", "its number; the first that is free without it");
+    let set =
+        set.argument("rules", "permit or deny; src, dst, proto, sport, dport, tcpflags VALUE MASK; a comma between");
+    control.commands().add(set);
+    let delete = Command::new("delete acl-plugin acl index <acls>", "Delete a list.", delete_acl);
+    control.commands().add(delete);
+    let show = Command::new("show acl-plugin acl [index <index:u32>]", "Show lists and their rules.", show_acls);
+    control.commands().add(show.argument("index", "one list"));
+}
+
+/// The first number that no list has.
+pub(crate) fn free(control: &Control) -> Option<u32> {
+    let taken: std::collections::BTreeSet<u32> = control.objects().all::<Acl>().iter().map(|acl| acl.id).collect();
+    (0..ACLS_MAX).find(|id| !taken.contains(id))
+}
+
+fn set_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut words: Vec<String> = given.all("rules")?;
+    let wrong = |what: String| CommandError::new(what).at(given.place("rules"));
+    let tag = words.iter().position(|word| word == "tag").map(|at| words.split_off(at));
+    let tag = match tag.as_deref() {
+        Some([_, name]) => Some(name.clone()),
+        Some(_) => return Err(wrong("`tag` stands last, with one word behind it".into())),
+        None => None,
+    };
+    let rules = text::rules(&words).map_err(|error| wrong(error.to_string()))?;
+    let full = || CommandError::new(format!("there are {ACLS_MAX} lists; delete one first"));
+    let id = match given.find("index")? {
+        Some(id) => id,
+        None => free(control).ok_or_else(full)?,
+    };
+    control.put(Acl { id, tag, rules })?;
+    Ok(Reply::new(format!("ACL index:{id}"), json!(id)))
+}
+
+fn delete_acl(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let AclNumber(id) = given.get("acls")?;
+    control.delete::<Acl>(&id)?;
+    Ok(Reply::done())
+}
+
+fn show_acls(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only: Option<u32> = given.find("index")?;
+    let (mut shown, mut list) = (String::new(), vec![]);
+    for acl in control.objects().all::<Acl>().iter().filter(|acl| only.is_none_or(|only| only == acl.id)) {
+        let tag = acl.tag.as_deref().unwrap_or_default();
+        // A text that is a String takes everything.
+        let _ = writeln!(shown, "acl-index {} count {} tag {{{tag}}}", acl.id, acl.rules.len());
+        for (index, rule) in acl.rules.iter().enumerate() {
+            let _ = writeln!(shown, "{index:>11}: {}", text::write(rule));
+        }
+        let rules: Vec<String> = acl.rules.iter().map(text::write).collect();
+        list.push(json!({"index": acl.id, "tag": acl.tag, "rules": rules}));
+    }
+    Ok(Reply::new(shown, json!(list)))
+}

@@ -1,0 +1,81 @@
+//! What lists there are.
+
+use std::sync::Arc;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Domain, Publisher, Snapshot};
+
+use crate::rule::Rule;
+
+quiver_control::reference! {
+    /// The number of a list.
+    pub struct AclNumber(u32) in "acls";
+}
+
+/// An access control list: the first of its rules that meets a packet says whether it is permitted.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "acls")]
+pub struct Acl {
+    /// The number by which others name it: 0 to 65535.
+    #[key]
+    pub id: u32,
+    /// A name for people, of at most 63 bytes.
+    pub tag: Option<String>,
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+}
+
+/// Lists there can be, and rules of one.
+pub const ACLS_MAX: u32 = 1 << 16;
+const RULES_MAX: usize = 1 << 16;
+
+/// The rules of all lists, by number.
+pub type Lists = Vec<Option<Arc<[Rule]>>>;
+
+/// All lists.
+pub struct Acls(Publisher<Lists>);
+
+impl Acls {
+    pub(crate) fn new(domain: &Domain) -> Acls {
+        Acls(Publisher::new(domain, vec![]))
+    }
+    /// What workers read.
+    pub fn lists(&self) -> Snapshot<Lists> {
+        self.0.snapshot()
+    }
+    fn set(&mut self, id: u32, rules: Option<Arc<[Rule]>>) {
+        self.0.update(|lists| {
+            let mut lists = lists.clone();
+            lists.resize(lists.len().max(id as usize + 1), None);
+            lists[id as usize] = rules;
+            lists
+        });
+    }
+}
+
+/// What holds of a list by itself.
+pub(crate) fn check(acl: &Acl) -> Result<(), ObjectError> {
+    if acl.id >= ACLS_MAX {
+        return Err(ObjectError::field("id", "it is too much").remedy(format!("give 0 to {}", ACLS_MAX - 1)));
+    }
+    if acl.rules.len() > RULES_MAX {
+        let what = format!("there are {}", acl.rules.len());
+        return Err(ObjectError::field("rules", what).remedy(format!("give at most {RULES_MAX}")));
+    }
+    if acl.tag.as_ref().is_some_and(|tag| tag.len() > 63) {
+        return Err(ObjectError::field("tag", "it is too long").remedy("give at most 63 bytes"));
+    }
+    for (index, rule) in acl.rules.iter().enumerate() {
+        rule.check().map_err(|error| ObjectError { field: format!("rules[{index}].{}", error.field), ..error })?;
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, Acl>) -> Result<(), ObjectError> {
+    let (acl, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    control.room_mut::<Acls>().set(acl.id, is_wanted.then(|| acl.rules.as_slice().into()));
+    Ok(())
+}

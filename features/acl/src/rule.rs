@@ -1,0 +1,223 @@
+//! Rules, and what they look at of a packet.
+
+use std::net::IpAddr;
+
+use quiver_control::{ObjectError, Record};
+use quiver_ip::Family;
+use quiver_wire::{Header, IpHeader, IpProtocol};
+
+use crate::prefix::AnyPrefix;
+use crate::range::Range;
+
+quiver_control::choice! {
+    /// What a rule says of packets that it meets.
+    pub enum Action {
+        /// They are what the list is for.
+        Permit = "permit",
+        /// They are not, whatever later rules say.
+        Deny = "deny",
+    } as "acl-action", "permit or deny";
+}
+
+/// A rule: which packets it meets, and what it says of them. What it does not name may be anything.
+#[derive(Record, Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Whether they are permitted.
+    #[default(Action::Permit)]
+    pub action: Action,
+    /// Where they come from. Without it and destination, packets of both families are met.
+    pub source: Option<AnyPrefix>,
+    /// Where they go.
+    pub destination: Option<AnyPrefix>,
+    /// The number of what they carry: 17 is UDP; of IPv6 what is behind the extension headers.
+    pub protocol: Option<u8>,
+    /// Source ports of TCP and UDP, or types of ICMP.
+    #[default(Range::ALL)]
+    pub source_ports: Range,
+    /// Destination ports of TCP and UDP, or codes of ICMP.
+    #[default(Range::ALL)]
+    pub destination_ports: Range,
+    /// The flags of TCP that matter, as a number: 2 is SYN, 16 is ACK.
+    #[default(0)]
+    pub tcp_mask: u8,
+    /// How these are: those that are set.
+    #[default(0)]
+    pub tcp_flags: u8,
+}
+
+/// What rules look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    /// Not of later fragments, which do not have it.
+    upper: Option<Upper>,
+}
+
+/// What stands behind the IP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Upper {
+    /// Ports, or ICMP's type and code.
+    source: u16,
+    destination: u16,
+    tcp_flags: u8,
+}
+
+/// Where TCP has its flags.
+const TCP_FLAGS: usize = 13;
+
+fn is_icmp(protocol: IpProtocol) -> bool {
+    protocol == IpProtocol::ICMP4 || protocol == IpProtocol::ICMP6
+}
+
+impl Fields {
+    /// Reads those of a packet, from its IP header on. None of what is malformed or cut off.
+    pub fn of<F: Family>(packet: &[u8]) -> Option<Fields> {
+        let (header, _) = F::Header::parse(packet)?;
+        let payload = F::payload(packet)?;
+        let bytes = packet.get(payload.offset..)?;
+        let upper = match payload.protocol {
+            _ if payload.fragment.is_some_and(|place| place > 0) => None,
+            IpProtocol::TCP | IpProtocol::UDP => {
+                let &[a, b, c, d] = bytes.first_chunk()?;
+                let has_flags = payload.protocol == IpProtocol::TCP;
+                let tcp_flags = if has_flags { *bytes.get(TCP_FLAGS)? } else { 0 };
+                let (source, destination) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+                Some(Upper { source, destination, tcp_flags })
+            }
+            protocol if is_icmp(protocol) => {
+                let &[kind, code] = bytes.first_chunk()?;
+                Some(Upper { source: kind.into(), destination: code.into(), tcp_flags: 0 })
+            }
+            _ => Some(Upper::default()),
+        };
+        let (source, destination) = (header.source().into(), header.destination().into());
+        Some(Fields { source, destination, protocol: payload.protocol.0, upper })
+    }
+}
+
+impl Rule {
+    /// Whether it meets a packet. Of later fragments ports are not asked, so that they go where the first one goes.
+    pub fn meets(&self, fields: &Fields) -> bool {
+        let within = |prefix: &Option<AnyPrefix>, address| prefix.is_none_or(|prefix| prefix.contains(address));
+        if !within(&self.source, fields.source) || !within(&self.destination, fields.destination) {
+            return false;
+        }
+        let Some(protocol) = self.protocol else { return true };
+        if protocol != fields.protocol {
+            return false;
+        }
+        let Some(upper) = fields.upper else { return true };
+        let has_numbers =
+            matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP) || is_icmp(IpProtocol(protocol));
+        let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
+        let flags = IpProtocol(protocol) != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
+        (numbers || !has_numbers) && flags
+    }
+    /// What holds of a rule by itself; the error's field is one of its own.
+    pub(crate) fn check(&self) -> Result<(), ObjectError> {
+        let wrong = |field: &str, what: &str, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
+        let protocol = self.protocol.map(IpProtocol);
+        let has_ports = matches!(protocol, Some(IpProtocol::TCP | IpProtocol::UDP)) || protocol.is_some_and(is_icmp);
+        let has_all = self.source_ports == Range::ALL && self.destination_ports == Range::ALL;
+        match (self.source, self.destination) {
+            (Some(source), Some(destination)) if source.is_ip6() != destination.is_ip6() => {
+                return wrong("destination", "it is of the other family than source", "give two of one family");
+            }
+            _ => {}
+        }
+        match () {
+            () if !has_all && !has_ports => wrong(
+                "source-ports",
+                "what the packets carry has none",
+                "name protocol 6 (TCP), 17 (UDP), 1 or 58 (ICMP)",
+            ),
+            () if self.tcp_mask != 0 && protocol != Some(IpProtocol::TCP) => {
+                wrong("tcp-mask", "what the packets carry has no such flags", "name protocol 6 (TCP)")
+            }
+            () if self.tcp_flags & !self.tcp_mask != 0 => {
+                wrong("tcp-flags", "a flag is set that does not matter", "add it to tcp-mask")
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+/// What the first rule that meets a packet says of it; none meets it.
+pub fn decide(rules: &[Rule], fields: &Fields) -> Option<Action> {
+    rules.iter().find(|rule| rule.meets(fields)).map(|rule| rule.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_testkit::packet::Packet;
+    use quiver_wire::{V4, V6};
+
+    fn fields(text: &str) -> Fields {
+        let bytes = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
+        let fields = if text.starts_with("ip4") { Fields::of::<V4>(&bytes) } else { Fields::of::<V6>(&bytes) };
+        fields.unwrap_or_else(|| panic!("{text}"))
+    }
+
+    fn rule(text: &str) -> Rule {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let rules = crate::text::rules(&words).unwrap_or_else(|error| panic!("{text}: {error}"));
+        rules.into_iter().next().unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn rules_meet_what_they_name() {
+        let udp = fields("ip4 10.0.0.1 > 10.0.1.1 ttl 64 / udp 1000 > 53 / payload 8");
+        let tcp = fields("ip6 2001:db8::1 > 2001:db8:1::1 hlim 64 / tcp 1000 > 80 syn,ack seq 1 ack 2 window 9");
+        let ping = fields("ip4 10.0.0.1 > 10.0.1.1 ttl 64 / icmp echo-request id 1 seq 1 / payload 8");
+        let other = fields("ip4 10.0.0.1 > 10.0.1.1 ttl 64 protocol 89 / payload 8");
+        for (text, met) in [
+            ("permit", [true, true, true, true]),
+            ("permit src 10.0.0.0/24", [true, false, true, true]),
+            ("permit dst 10.0.0.0/24", [false, false, false, false]),
+            ("permit src ::/0", [false, true, false, false]),
+            ("permit proto 17", [true, false, false, false]),
+            ("permit proto 17 dport 53", [true, false, false, false]),
+            ("permit proto 17 sport 1001-65535", [false, false, false, false]),
+            ("permit proto 6 sport 1000 dport 1-100", [false, true, false, false]),
+            ("permit proto 6 tcpflags 18 18", [false, true, false, false]),
+            ("permit proto 6 tcpflags 2 18", [false, false, false, false]),
+            ("permit proto 1 sport 8 dport 0", [false, false, true, false]),
+            ("permit proto 1 sport 0-7", [false, false, false, false]),
+            ("permit proto 89", [false, false, false, true]),
+        ] {
+            let rule = rule(text);
+            assert_eq!([udp, tcp, ping, other].map(|fields| rule.meets(&fields)), met, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_decides() {
+        let rules = [rule("deny dst 10.0.1.0/24 proto 17 dport 53"), rule("permit dst 10.0.0.0/16 proto 17")];
+        let to = |text: &str| decide(&rules, &fields(&format!("ip4 10.0.0.1 > {text} / payload 8")));
+        assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 53"), Some(Action::Deny));
+        assert_eq!(to("10.0.1.1 ttl 64 / udp 1 > 54"), Some(Action::Permit));
+        assert_eq!(to("10.1.1.1 ttl 64 / udp 1 > 54"), None);
+    }
+
+    #[test]
+    fn later_fragments_go_where_the_first_one_goes() {
+        let (ports, later) = (
+            rule("permit proto 17 dport 53"),
+            fields("ip4 10.0.0.1 > 10.0.1.1 ttl 64 id 7 offset 800 protocol udp / payload 8"),
+        );
+        assert!(ports.meets(&later) && !rule("permit proto 6").meets(&later));
+    }
+
+    #[test]
+    fn what_is_cut_off_has_no_fields() {
+        let text = "ip4 10.0.0.1 > 10.0.1.1 ttl 64 / tcp 1000 > 80 syn seq 1 ack 2 window 9";
+        let whole = text.parse::<Packet>().expect("a packet").to_bytes();
+        for length in 0..34 {
+            assert_eq!(Fields::of::<V4>(&whole[..length]), None, "{length}");
+        }
+        assert!(Fields::of::<V4>(&whole[..34]).is_some());
+    }
+}

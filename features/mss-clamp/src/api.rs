@@ -1,0 +1,138 @@
+//! VPP's messages about MSS clamping: `mss_clamp.api`.
+
+use std::marker::PhantomData;
+
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, flags};
+use quiver_control::Control;
+use quiver_interface::api::{find, name};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_wire::{V4, V6};
+
+use crate::config::{Clamped, Mss, MssClamp, Side};
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "mss_clamp", (1, 0, 0), |file| {
+        file.request(set);
+        file.stream(get);
+    });
+}
+
+flags! {
+    /// Which packets of an interface are meant.
+    struct MssClampDir(u8) as "mss_clamp_dir" Flags {
+        /// None.
+        NONE = 0 => "MSS_CLAMP_DIR_NONE",
+        /// Those that it receives.
+        RX = 1 => "MSS_CLAMP_DIR_RX",
+        /// Those that it sends.
+        TX = 2 => "MSS_CLAMP_DIR_TX",
+    }
+}
+
+/// Limit what TCP's ends announce through an interface, or do not any more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct MssClampEnableDisable {
+    sw_if_index: InterfaceIndex,
+    ipv4_mss: u16,
+    ipv6_mss: u16,
+    ipv4_direction: MssClampDir,
+    ipv6_direction: MssClampDir,
+}
+
+/// How is it limited: through this interface, or through all?
+#[derive(Message, Clone, Debug)]
+#[message(stream, details = MssClampDetails, reply = MssClampGetReply)]
+struct MssClampGet {
+    cursor: u32,
+    sw_if_index: InterfaceIndex,
+}
+
+/// There is no more: the cursor is all ones.
+#[derive(Message, Clone, Debug)]
+#[message(reply)]
+struct MssClampGetReply {
+    cursor: u32,
+}
+
+impl Default for MssClampGetReply {
+    fn default() -> MssClampGetReply {
+        MssClampGetReply { cursor: NONE }
+    }
+}
+
+/// So, through this interface.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct MssClampDetails {
+    sw_if_index: InterfaceIndex,
+    ipv4_mss: u16,
+    ipv6_mss: u16,
+    ipv4_direction: MssClampDir,
+    ipv6_direction: MssClampDir,
+}
+
+fn set(control: &Control, request: MssClampEnableDisable) -> Result<(), Refusal> {
+    let interface = name(control, request.sw_if_index)?;
+    // Both are read before the first is done.
+    let ip4 = wanted::<V4>(&interface, request.ipv4_mss, request.ipv4_direction)?;
+    let ip6 = wanted::<V6>(&interface, request.ipv6_mss, request.ipv6_direction)?;
+    put(control, &interface, ip4)?;
+    put(control, &interface, ip6)
+}
+
+fn wanted<F: Clamped>(interface: &InterfaceName, mss: u16, dir: MssClampDir) -> Result<Option<MssClamp<F>>, Refusal> {
+    let side = match (dir.has(MssClampDir::RX), dir.has(MssClampDir::TX)) {
+        (false, false) => return Ok(None),
+        (true, false) => Side::Rx,
+        (false, true) => Side::Tx,
+        (true, true) => Side::Both,
+    };
+    let wrong =
+        || Refusal::new(Retval::INVALID_VALUE, format!("mss: {mss} is too little or too much; give 1 to 65534"));
+    let mss = Mss::new(mss).ok_or_else(wrong)?;
+    Ok(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData }))
+}
+
+fn put<F: Clamped>(control: &Control, interface: &InterfaceName, clamp: Option<MssClamp<F>>) -> Result<(), Refusal> {
+    match clamp {
+        Some(clamp) => Ok(control.put(clamp)?),
+        None if control.objects().get::<MssClamp<F>>(interface).is_some() => {
+            Ok(control.delete::<MssClamp<F>>(interface)?)
+        }
+        None => Ok(()),
+    }
+}
+
+fn get(control: &Control, request: MssClampGet) -> Result<(Vec<MssClampDetails>, MssClampGetReply), Refusal> {
+    let ids: Vec<_> = match request.sw_if_index {
+        InterfaceIndex(NONE) => control.room::<Interfaces>().iter().map(|interface| interface.id).collect(),
+        index => vec![find(control, index)?.id],
+    };
+    let details = ids.into_iter().filter_map(|id| details(control, id.into())).collect();
+    Ok((details, MssClampGetReply::default()))
+}
+
+fn details(control: &Control, sw_if_index: InterfaceIndex) -> Option<MssClampDetails> {
+    let interface = name(control, sw_if_index).ok()?;
+    let (ip4, ip6) = (known::<V4>(control, &interface), known::<V6>(control, &interface));
+    if ip4.is_none() && ip6.is_none() {
+        return None;
+    }
+    let ((ipv4_mss, ipv4_direction), (ipv6_mss, ipv6_direction)) = (ip4.unwrap_or_default(), ip6.unwrap_or_default());
+    Some(MssClampDetails { sw_if_index, ipv4_mss, ipv6_mss, ipv4_direction, ipv6_direction })
+}
+
+fn known<F: Clamped>(control: &Control, interface: &InterfaceName) -> Option<(u16, MssClampDir)> {
+    let clamp = control.objects().get::<MssClamp<F>>(interface)?;
+    let direction = match clamp.side {
+        Side::Rx => MssClampDir::RX,
+        Side::Tx => MssClampDir::TX,
+        Side::Both => MssClampDir::RX | MssClampDir::TX,
+    };
+    Some((clamp.mss.get(), direction))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! `set interface tcp-mss-clamp`, `show interface tcp-mss-clamp`.
+
+use std::fmt::Write;
+use std::marker::PhantomData;
+
+use quiver_control::Control;
+use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Reply};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_wire::{V4, V6};
+use serde_json::{Value, json};
+
+use crate::config::{Clamped, Mss, MssClamp, Side};
+
+quiver_control::choice! {
+    /// What the command is told of a family.
+    enum Wanted {
+        /// Clamp both what is received and what is sent.
+        Enable = "enable",
+        /// Clamp nothing.
+        Disable = "disable",
+        /// Clamp what is received.
+        Rx = "rx",
+        /// Clamp what is sent.
+        Tx = "tx",
+    } as "mss-clamping", "enable, disable, rx or tx";
+}
+
+pub(crate) fn register(control: &Control) {
+    control.commands().add_kind(ArgumentKind::of::<Mss>());
+    control.commands().add_kind(ArgumentKind::of::<Wanted>());
+    let set = "set interface tcp-mss-clamp {<interface> | ip4 <ip4:mss-clamping> | ip4-mss <ip4-mss:mss> \
+               | ip6 <ip6:mss-clamping> | ip6-mss <ip6-mss:mss>}";
+    let help = "Have TCP's ends announce segments of so many bytes at most. A family that is not named stays as it is.";
+    let set = Command::new(set, help, set_clamp).arguments_of::<MssClamp<V4>>();
+    let set = set.argument("ip4", "of IPv4: enable stands for both directions").argument("ip4-mss", "bytes over IPv4");
+    let set = set.argument("ip6", "of IPv6: enable stands for both directions").argument("ip6-mss", "bytes over IPv6");
+    control.commands().add(set);
+    let show = "show interface tcp-mss-clamp [<interface>]";
+    control.commands().add(Command::new(show, "Show how long TCP's segments may be through interfaces.", show_clamps));
+}
+
+fn set_clamp(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    // Both are read before the first is done.
+    let (ip4, ip6) = (wanted::<V4>(&interface, given)?, wanted::<V6>(&interface, given)?);
+    if ip4.is_none() && ip6.is_none() {
+        return Err(CommandError::new("nothing is said of ip4 or ip6; give one, such as: ip4 enable ip4-mss 1400"));
+    }
+    set_family(control, &interface, ip4)?;
+    set_family(control, &interface, ip6)?;
+    Ok(Reply::done())
+}
+
+/// What becomes of a family's clamp, if anything: it goes, or is this.
+type Change<F> = Option<Option<MssClamp<F>>>;
+
+fn wanted<F: Clamped>(interface: &InterfaceName, given: &Matches) -> Result<Change<F>, CommandError> {
+    let side = match given.find(F::NAME)? {
+        None => return Ok(None),
+        Some(Wanted::Disable) => return Ok(Some(None)),
+        Some(Wanted::Enable) => Side::Both,
+        Some(Wanted::Rx) => Side::Rx,
+        Some(Wanted::Tx) => Side::Tx,
+    };
+    let mss: Mss = given.get(&format!("{}-mss", F::NAME))?;
+    Ok(Some(Some(MssClamp { interface: interface.clone(), mss, side, family: PhantomData })))
+}
+
+fn set_family<F: Clamped>(control: &Control, interface: &InterfaceName, change: Change<F>) -> Result<(), CommandError> {
+    match change {
+        Some(Some(clamp)) => control.put(clamp)?,
+        // As VPP: what is disabled may be disabled.
+        Some(None) if control.objects().get::<MssClamp<F>>(interface).is_some() => {
+            control.delete::<MssClamp<F>>(interface)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn show_clamps(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only: Option<InterfaceName> = given.find("interface")?;
+    let (mut text, mut list) = (String::new(), vec![]);
+    for interface in control.room::<Interfaces>().iter() {
+        let name = InterfaceName(interface.name.clone());
+        let (ip4, ip6) = (shown::<V4>(control, &name), shown::<V6>(control, &name));
+        let is_wanted = match &only {
+            Some(only) => *only == name,
+            None => ip4.is_some() || ip6.is_some(),
+        };
+        if is_wanted {
+            let said =
+                |clamp: &Option<(String, Value)>| clamp.as_ref().map_or("disabled".into(), |clamp| clamp.0.clone());
+            // A text that is a String takes everything.
+            let _ = writeln!(text, "{name}: ip4: {} ip6: {}", said(&ip4), said(&ip6));
+            let value = |clamp: Option<(String, Value)>| clamp.map_or(Value::Null, |clamp| clamp.1);
+            list.push(json!({"interface": name.0, "ip4": value(ip4), "ip6": value(ip6)}));
+        }
+    }
+    Ok(Reply::new(text, json!(list)))
+}
+
+fn shown<F: Clamped>(control: &Control, interface: &InterfaceName) -> Option<(String, Value)> {
+    let clamp = control.objects().get::<MssClamp<F>>(interface)?;
+    let side = match clamp.side {
+        Side::Both => "",
+        Side::Rx => " [RX]",
+        Side::Tx => " [TX]",
+    };
+    Some((format!("{}{side}", clamp.mss), json!({"mss": clamp.mss.get(), "side": clamp.side.to_string()})))
+}

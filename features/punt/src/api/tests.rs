@@ -1,0 +1,109 @@
+//! The messages, as a client sends them.
+
+use quiver_compat::types::{Address, AddressFamily, FibPath, FibPathType, InterfaceIndex, IpProto, NONE};
+use quiver_compat::{Caller, Retval, Text, Wire};
+use quiver_testkit::daemon::{Daemon, Setup};
+
+use super::redirects::*;
+use super::traffic::*;
+
+fn daemon() -> Daemon {
+    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+         set interface state pg0 up
+         set interface state pg1 up
+         set interface ip address pg0 10.0.0.1/24
+         set interface ip address pg0 2001:db8::1/64
+         set interface ip address pg1 10.0.1.1/24",
+    );
+    daemon
+}
+
+fn l4(af: AddressFamily, port: u16) -> PuntWhat {
+    let mut bytes = vec![];
+    PuntL4 { af, protocol: IpProto::UDP, port }.put(&mut bytes);
+    PuntWhat { r#type: PuntType::L4, punt: PuntUnion(bytes.try_into().expect("four bytes")) }
+}
+
+fn protocol(protocol: IpProto) -> PuntWhat {
+    PuntWhat { r#type: PuntType::IpProto, punt: PuntUnion([AddressFamily::Ip4 as u8, protocol.0, 0, 0]) }
+}
+
+#[test]
+fn redirects_come_change_and_go() {
+    let daemon = daemon();
+    let mut caller = Caller::connect(daemon.control());
+    let nh = |address: &str| Address::from(address.parse::<std::net::IpAddr>().expect("an address"));
+    let redirect = |rx: u32, tx: u32, to: &str| RedirectTo {
+        rx_sw_if_index: InterfaceIndex(rx),
+        tx_sw_if_index: InterfaceIndex(tx),
+        nh: nh(to),
+    };
+    let dump = |index, is_ipv6| IpPuntRedirectDump { sw_if_index: InterfaceIndex(index), is_ipv6 };
+    let found = |caller: &mut Caller, index, is_ip6| -> Vec<RedirectTo> {
+        caller.dump(&dump(index, is_ip6)).into_iter().map(|details| details.punt).collect()
+    };
+    let set = |punt: &RedirectTo, is_add| IpPuntRedirect { punt: punt.clone(), is_add };
+    let (one, all, link) = (redirect(1, 2, "10.0.1.2"), redirect(NONE, 2, "10.0.1.3"), redirect(2, 2, "0.0.0.0"));
+    for punt in [&one, &all, &link] {
+        caller.request(&set(punt, true)).expect("it fits");
+    }
+    assert_eq!(found(&mut caller, NONE, false), [all.clone(), one.clone(), link.clone()]);
+    assert_eq!(found(&mut caller, 2, false), std::slice::from_ref(&link));
+    assert_eq!(found(&mut caller, NONE, true), []);
+    let other = redirect(1, 1, "2001:db8::2");
+    caller.request(&set(&other, true)).expect("IPv6");
+    assert_eq!(found(&mut caller, NONE, true), [other]);
+    for punt in [&all, &link, &link] {
+        caller.request(&set(punt, false)).expect("what is not there may be deleted");
+    }
+    // By paths: several, and none.
+    let path = |r#type| FibPath { sw_if_index: NONE, weight: 1, r#type, ..FibPath::default() };
+    let by = |paths: Vec<FibPath>| RedirectBy { rx_sw_if_index: InterfaceIndex(1), af: AddressFamily::Ip4, paths };
+    let set_v2 = |paths, is_add| AddDelIpPuntRedirectV2 { is_add, punt: by(paths) };
+    caller.request(&set_v2(vec![path(FibPathType::Drop), path(FibPathType::IcmpUnreach)], true)).expect("two");
+    let v2 = IpPuntRedirectV2Dump { sw_if_index: InterfaceIndex(NONE), af: AddressFamily::Ip4 };
+    assert_eq!(caller.dump(&v2).iter().map(|details| details.punt.paths.len()).collect::<Vec<_>>(), [2]);
+    caller.request(&set_v2(vec![], true)).expect("none");
+    assert_eq!(caller.dump(&v2).iter().map(|details| details.punt.paths.len()).collect::<Vec<_>>(), [0]);
+    caller.request(&set_v2(vec![], false)).expect("it is there");
+    assert_eq!(caller.dump(&v2).len(), 0);
+    assert_eq!(caller.request(&set(&redirect(9, 2, "10.0.1.2"), true)).map(drop), Err(Retval::INVALID_SW_IF_INDEX));
+    assert_eq!(caller.request(&set(&redirect(1, 9, "10.0.1.2"), true)).map(drop), Err(Retval::INVALID_SW_IF_INDEX));
+}
+
+fn register(what: PuntWhat, path: &str) -> PuntSocketRegister {
+    PuntSocketRegister { header_version: 1, punt: what, pathname: path.into() }
+}
+
+#[test]
+fn sockets_come_and_go() {
+    let daemon = daemon();
+    let mut caller = Caller::connect(daemon.control());
+    let found = |caller: &mut Caller, r#type| -> Vec<(PuntWhat, Text<108>)> {
+        let all = caller.dump(&PuntSocketDump { r#type });
+        all.into_iter().map(|details| (details.punt, details.pathname)).collect()
+    };
+    let (first, second) = (l4(AddressFamily::Ip4, 1111), l4(AddressFamily::Ip6, 65535));
+    caller.request(&register(first, "/a")).expect("a port");
+    caller.request(&register(second, "/b")).expect("all ports");
+    caller.request(&register(protocol(IpProto::OSPF), "/c")).expect("a protocol");
+    assert_eq!(found(&mut caller, PuntType::L4), [(first, "/a".into()), (second, "/b".into())]);
+    assert_eq!(found(&mut caller, PuntType::IpProto), [(protocol(IpProto::OSPF), "/c".into())]);
+    caller.request(&SetPunt { is_add: true, punt: first }).expect("the socket keeps it");
+    caller.request(&SetPunt { is_add: false, punt: first }).expect("the socket keeps it");
+    caller.request(&register(first, "/d")).expect("another path");
+    assert_eq!(found(&mut caller, PuntType::L4)[0].1.as_str(), "/d");
+    for what in [first, second, second, protocol(IpProto::OSPF)] {
+        caller.request(&PuntSocketDeregister { punt: what }).expect("what is not there may go");
+    }
+    assert_eq!((found(&mut caller, PuntType::L4), found(&mut caller, PuntType::IpProto)), (vec![], vec![]));
+    let exception = PuntWhat { r#type: PuntType::Exception, punt: PuntUnion([0, 0, 0, 1]) };
+    assert_eq!(caller.request(&register(exception, "/a")).map(drop), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(caller.dump(&PuntReasonDump { reason: PuntReason::default() }).len(), 0);
+    let no_ports = PuntWhat { punt: PuntUnion([0, 89, 0, 7]), ..first };
+    assert_eq!(caller.request(&register(no_ports, "/a")).map(drop), Err(Retval::INVALID_VALUE));
+    assert_eq!(caller.request(&register(l4(AddressFamily::Ip4, 0), "/a")).map(drop), Err(Retval::INVALID_VALUE));
+}

@@ -1,0 +1,257 @@
+//! The messages of `punt.api`: what is punted, and which programs have it.
+
+use quiver_compat::definition::{Field, Kind, Shape, Type};
+use quiver_compat::types::{AddressFamily, IpProto};
+use quiver_compat::wire::{Input, Malformed};
+use quiver_compat::{Message, Refusal, Retval, Text, Wire};
+use quiver_control::Control;
+use quiver_ip::api::by_family;
+use quiver_wire::{IpProtocol, V4, V6};
+
+use crate::Punted;
+use crate::traffic::Punt;
+
+pub(super) fn register(control: &Control) {
+    quiver_compat::add(control, "punt", (2, 2, 1), |file| {
+        file.request(|control, request: SetPunt| {
+            let (is_ip6, key) = key(&request.punt)?;
+            by_family!(is_ip6, set(control, key, request.is_add))
+        });
+        file.request(|control, request: PuntSocketRegister| {
+            let (is_ip6, key) = key(&request.punt)?;
+            by_family!(is_ip6, register_socket(control, key, request.pathname.as_str()))
+        });
+        file.request(|control, request: PuntSocketDeregister| {
+            let (is_ip6, key) = key(&request.punt)?;
+            by_family!(is_ip6, deregister_socket(control, key))
+        });
+        file.dump(|control, request: PuntSocketDump| {
+            let mut all = details::<V4>(control, request.r#type);
+            all.extend(details::<V6>(control, request.r#type));
+            all
+        });
+        // No room punts packets for reasons of its own.
+        file.dump(|_, _: PuntReasonDump| Vec::<PuntReasonDetails>::new());
+    });
+}
+
+/// How packets are described.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum PuntType {
+    /// By a protocol with ports, and a port.
+    #[default]
+    #[value("PUNT_API_TYPE_L4")]
+    L4 = 0,
+    /// By a protocol.
+    #[value("PUNT_API_TYPE_IP_PROTO")]
+    IpProto = 1,
+    /// By a reason.
+    #[value("PUNT_API_TYPE_EXCEPTION")]
+    Exception = 2,
+}
+
+/// Packets of a protocol with ports, for a port; 65535 stands for all.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "punt_l4")]
+pub(super) struct PuntL4 {
+    pub af: AddressFamily,
+    pub protocol: IpProto,
+    pub port: u16,
+}
+
+/// Packets of a protocol.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "punt_ip_proto")]
+pub(super) struct PuntIpProto {
+    pub af: AddressFamily,
+    pub protocol: IpProto,
+}
+
+/// Packets that are punted for a reason.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "punt_exception")]
+pub(super) struct PuntException {
+    pub id: u32,
+}
+
+/// The bytes of a description.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PuntUnion(pub [u8; 4]);
+
+impl Wire for PuntUnion {
+    fn of() -> Type {
+        let field = |name: &str, of| Field { name: name.into(), of, shape: Shape::One };
+        let fields = vec![
+            field("exception", PuntException::of()),
+            field("l4", PuntL4::of()),
+            field("ip_proto", PuntIpProto::of()),
+        ];
+        Type::named("punt_union", Kind::Union(fields))
+    }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.0);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Wire::take(input).map(PuntUnion)
+    }
+}
+
+/// Which packets are meant.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "punt")]
+pub(super) struct PuntWhat {
+    pub r#type: PuntType,
+    pub punt: PuntUnion,
+}
+
+/// A reason for which packets are punted.
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PuntReason {
+    pub id: u32,
+    pub name: String,
+}
+
+/// Punt packets, or do not any more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct SetPunt {
+    pub is_add: bool,
+    pub punt: PuntWhat,
+}
+
+/// Give packets to the datagram socket at a path, each behind eight bytes: the interface's number and an action, 0.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = PuntSocketRegisterReply)]
+pub(super) struct PuntSocketRegister {
+    pub header_version: u32,
+    pub punt: PuntWhat,
+    pub pathname: Text<108>,
+}
+
+/// They come. The path of a socket for the other way is empty: there is none.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+pub(super) struct PuntSocketRegisterReply {
+    pub pathname: Text<108>,
+}
+
+/// Which sockets get packets that are described so?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = PuntSocketDetails)]
+pub(super) struct PuntSocketDump {
+    pub r#type: PuntType,
+}
+
+/// This one gets these.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+pub(super) struct PuntSocketDetails {
+    pub punt: PuntWhat,
+    pub pathname: Text<108>,
+}
+
+/// Give a socket these packets no more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+pub(super) struct PuntSocketDeregister {
+    pub punt: PuntWhat,
+}
+
+/// For which reasons are packets punted, or for the one of this name?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = PuntReasonDetails)]
+pub(super) struct PuntReasonDump {
+    pub reason: PuntReason,
+}
+
+/// For this one.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+pub(super) struct PuntReasonDetails {
+    pub reason: PuntReason,
+}
+
+/// What stands for all ports.
+const ALL_PORTS: u16 = u16::MAX;
+
+/// The family, protocol and port of a description.
+fn key(punt: &PuntWhat) -> Result<(bool, (u8, u16)), Refusal> {
+    let wrong = |what: &str| Refusal::new(Retval::INVALID_VALUE, format!("punt: {what}"));
+    let input = &mut Input::new(&punt.punt.0);
+    let malformed = |error: Malformed| wrong(&error.to_string());
+    let (af, protocol, port) = match punt.r#type {
+        PuntType::L4 => {
+            let PuntL4 { af, protocol, port } = PuntL4::take(input).map_err(malformed)?;
+            let has_ports = [IpProtocol::UDP.0, IpProtocol::TCP.0].contains(&protocol.0);
+            match port {
+                _ if !has_ports => return Err(wrong("the protocol has no ports that are known; name UDP or TCP")),
+                0 => return Err(wrong("port 0 is nobody's; 65535 stands for all")),
+                ALL_PORTS => (af, protocol, 0),
+                port => (af, protocol, port),
+            }
+        }
+        PuntType::IpProto => {
+            let PuntIpProto { af, protocol } = PuntIpProto::take(input).map_err(malformed)?;
+            (af, protocol, 0)
+        }
+        PuntType::Exception => {
+            return Err(Refusal::new(Retval::NO_SUCH_ENTRY, "punt: nothing is punted for a reason of this number"));
+        }
+    };
+    Ok((af == AddressFamily::Ip6, (protocol.0, port)))
+}
+
+fn set<F: Punted>(control: &Control, key: (u8, u16), is_add: bool) -> Result<(), Refusal> {
+    let running = control.objects().get::<Punt<F>>(&key);
+    match running.map(|punt| punt.socket.is_some()) {
+        None if is_add => Ok(control.put(Punt::<F>::new(key.0, key.1))?),
+        Some(false) if !is_add => Ok(control.delete::<Punt<F>>(&key)?),
+        // As VPP: it is so already, or a socket has them.
+        _ => Ok(()),
+    }
+}
+
+fn register_socket<F: Punted>(
+    control: &Control,
+    key: (u8, u16),
+    path: &str,
+) -> Result<PuntSocketRegisterReply, Refusal> {
+    control.put(Punt::<F> { socket: Some(path.into()), ..Punt::new(key.0, key.1) })?;
+    Ok(PuntSocketRegisterReply::default())
+}
+
+fn deregister_socket<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(), Refusal> {
+    match control.objects().get::<Punt<F>>(&key) {
+        Some(punt) if punt.socket.is_some() => Ok(control.delete::<Punt<F>>(&key)?),
+        // As VPP.
+        _ => Ok(()),
+    }
+}
+
+fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDetails> {
+    let of = |punt: std::rc::Rc<Punt<F>>| {
+        let pathname = punt.socket.as_deref()?.into();
+        let what = describe(&punt);
+        (what.r#type == wanted).then_some(PuntSocketDetails { punt: what, pathname })
+    };
+    control.objects().all::<Punt<F>>().into_iter().filter_map(of).collect()
+}
+
+fn describe<F: Punted>(punt: &Punt<F>) -> PuntWhat {
+    let af = if F::VERSION == 6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
+    let protocol = IpProto(punt.protocol);
+    let mut bytes = vec![];
+    let r#type = match IpProtocol(punt.protocol) {
+        IpProtocol::UDP | IpProtocol::TCP => {
+            PuntL4 { af, protocol, port: if punt.port == 0 { ALL_PORTS } else { punt.port } }.put(&mut bytes);
+            PuntType::L4
+        }
+        _ => {
+            PuntIpProto { af, protocol }.put(&mut bytes);
+            PuntType::IpProto
+        }
+    };
+    bytes.resize(4, 0);
+    PuntWhat { r#type, punt: PuntUnion(bytes.try_into().unwrap_or_default()) }
+}

@@ -1,0 +1,174 @@
+//! `ip punt redirect`, `set punt`, `punt socket`, and what shows them.
+
+use std::fmt::Write;
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{Interfaces, LOCAL};
+use quiver_ip::Ip;
+use quiver_ip::api::by_family;
+use quiver_ip::command::paths;
+use quiver_ip::show::{forwarding, forwarding_json};
+use quiver_wire::{IpProtocol, V4, V6};
+use serde_json::{Value, json};
+
+use crate::Punted;
+use crate::police::PuntPolicer;
+use crate::redirect::{PuntRedirect, Receiver, Redirects};
+use crate::sockets::Delivery;
+use crate::traffic::Punt;
+
+pub(crate) fn register(control: &Control) {
+    redirects::<V4>(control);
+    redirects::<V6>(control);
+    let what = "[ip4 | IPv4 | ip6 | IPv6] (udp | UDP | tcp | TCP | protocol <protocol:u8>) [all | ALL | <port:u16>]";
+    let add = |grammar: String, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        let command = Command::new(grammar, help, run).arguments_of::<Punt<V4>>();
+        let command = command.argument("all", "all ports that nobody else has").argument("ALL", "the same");
+        control.commands().add(command.argument("del", "punt them no more"));
+    };
+    add(format!("set punt {what} [del]"), "Have packets for us that nobody takes sent by punt redirects.", set_punt);
+    add(
+        format!("punt socket register {what} socket <socket:text>"),
+        "Have a program's datagram socket get packets for us that nobody takes.",
+        register_socket,
+    );
+    add(format!("punt socket deregister {what}"), "Give a program no more packets.", deregister_socket);
+    let show = "show punt socket registrations [l4 | ip-proto | exception]";
+    let show = Command::new(show, "Show what is punted, and to whom.", show_punts);
+    let show = show.argument("l4", "of protocols with ports").argument("ip-proto", "of others");
+    control.commands().add(show.argument("exception", "for a reason: nothing is"));
+}
+
+fn redirects<F: Punted>(control: &Control) {
+    let (command, name) = (F::NAMES.command, F::NAME);
+    let add = format!(
+        "{command} punt redirect [add] rx (all | <interface>) (via (<next-hop:{name}> [<interface>] | <interface> | drop) \
+         {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})..."
+    );
+    let help = format!("Send punted {} packets that an interface received to another host.", F::TITLE);
+    let add = Command::new(add, help, add_redirect::<F>).arguments_of::<PuntRedirect<F>>();
+    control.commands().add(add.argument("all", "those of all interfaces without a redirect of their own"));
+    let del = format!("{command} punt redirect del rx (all | <interface>)");
+    control.commands().add(Command::new(del, "Send them nowhere any more.", delete_redirect::<F>));
+    let policer = format!("{command} punt policer (none | <policers>)");
+    let help = format!("Limit punted {} packets by a policer, or no more.", F::TITLE);
+    control.commands().add(Command::new(policer, help, set_policer::<F>));
+    let show = format!("show {command} punt policer");
+    let help = format!("Show what limits punted {} packets.", F::TITLE);
+    control.commands().add(Command::new(show, help, show_policer::<F>));
+    let show = Command::new(
+        format!("show {command} punt redirect"),
+        format!("Show where punted {} packets go.", F::TITLE),
+        show_redirects::<F>,
+    );
+    control.commands().add(show);
+}
+
+fn set_policer<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    crate::police::set::<F>(control, given.find("policers")?)?;
+    Ok(Reply::done())
+}
+
+fn show_policer<F: Punted>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let running = control.objects().get::<PuntPolicer<F>>(&PuntPolicer::<F>::NAME.to_owned());
+    let name = running.map(|running| running.policer.0.clone());
+    Ok(Reply::new(name.clone().unwrap_or_else(|| "none".into()), json!(name)))
+}
+
+fn receiver(given: &Matches) -> Result<Receiver, CommandError> {
+    if given.has("all") { Ok(Receiver::All) } else { given.get("interface").map(Receiver::Interface) }
+}
+
+fn add_redirect<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    control.put(PuntRedirect::<F> { interface: receiver(given)?, paths: paths(given)? })?;
+    Ok(Reply::done())
+}
+
+fn delete_redirect<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    control.delete::<PuntRedirect<F>>(&receiver(given)?)?;
+    Ok(Reply::done())
+}
+
+fn show_redirects<F: Punted>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    let (mut text, mut list): (String, Vec<Value>) = (String::new(), vec![]);
+    for (id, group) in control.room::<Redirects<F>>().iter() {
+        let name = if id == LOCAL { "all".to_owned() } else { interfaces.name(id) };
+        let group = ip.fib.groups.get(group);
+        let way = group.map_or("    nowhere\n".into(), |group| forwarding(&ip.fib, &interfaces, group));
+        // A text that is a String takes everything.
+        let _ = write!(text, " rx {name} via:\n{way}");
+        let buckets = group.map(|group| forwarding_json(&ip.fib, &interfaces, group));
+        list.push(json!({"interface": name, "buckets": buckets}));
+    }
+    Ok(Reply::new(text, json!(list)))
+}
+
+/// The family that a command means.
+fn is_ip6(given: &Matches) -> bool {
+    given.has("ip6") || given.has("IPv6")
+}
+
+/// The protocol and port that a command means.
+fn key(given: &Matches) -> Result<(u8, u16), CommandError> {
+    let protocol = match given.find("protocol")? {
+        Some(protocol) => protocol,
+        None if given.has("tcp") || given.has("TCP") => IpProtocol::TCP.0,
+        None => IpProtocol::UDP.0,
+    };
+    Ok((protocol, given.find("port")?.unwrap_or(0)))
+}
+
+fn set_punt(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    by_family!(is_ip6(given), set_family(control, key(given)?, None, given.has("del")))
+}
+
+fn register_socket(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let socket: String = given.get("socket")?;
+    by_family!(is_ip6(given), set_family(control, key(given)?, Some(socket), false))
+}
+
+fn deregister_socket(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    by_family!(is_ip6(given), set_family(control, key(given)?, None, true))
+}
+
+fn set_family<F: Punted>(
+    control: &Control,
+    key: (u8, u16),
+    socket: Option<String>,
+    del: bool,
+) -> Result<Reply, CommandError> {
+    match del {
+        true => control.delete::<Punt<F>>(&key)?,
+        false => control.put(Punt::<F> { socket, ..Punt::new(key.0, key.1) })?,
+    }
+    Ok(Reply::done())
+}
+
+fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Family", "Protocol", "Port", "Goes to", "Sent", "Lost"]);
+    let is_wanted = |has_ports: bool| match has_ports {
+        _ if given.has("exception") => false,
+        true => !given.has("ip-proto"),
+        false => !given.has("l4"),
+    };
+    let rows = rows::<V4>(control).into_iter().chain(rows::<V6>(control));
+    rows.filter(|(has_ports, _)| is_wanted(*has_ports)).for_each(|(_, row)| table.row(row));
+    Ok(table.into())
+}
+
+/// Whether a protocol has ports, and what is shown of it.
+fn rows<F: Punted>(control: &Control) -> Vec<(bool, [Cell; 6])> {
+    let delivery = control.room::<Delivery>();
+    let row = |punt: std::rc::Rc<Punt<F>>| {
+        let told = punt.socket.is_some().then(|| delivery.told(&punt));
+        let port = if punt.port == 0 { Cell::from("all") } else { Cell::from(u64::from(punt.port)) };
+        let goes = punt.socket.clone().map_or(Cell::from("redirect"), Cell::from);
+        let (sent, lost) = (Cell::from(told.map(|told| told.sent)), Cell::from(told.map(|told| told.lost)));
+        let protocol = IpProtocol(punt.protocol);
+        let has_ports = protocol == IpProtocol::UDP || protocol == IpProtocol::TCP;
+        (has_ports, [Cell::from(F::NAME), Cell::of(protocol), port, goes, sent, lost])
+    };
+    control.objects().all::<Punt<F>>().into_iter().map(row).collect()
+}

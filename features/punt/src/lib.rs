@@ -1,0 +1,124 @@
+//! Punt: packets for us that Quiver itself does not speak, for another host or for programs of this one.
+//!
+//! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`listener`]: the nodes that
+//!   find their packets among those that nobody took; [`sockets`]: how packets come to programs.
+//! - [`redirect`]: where punted packets go, objects of kinds `punt-redirects` and `ip6-punt-redirects`; [`node`]: the nodes
+//!   that send them there. [`police`]: how many of them, objects of kinds `punt-policers` and `ip6-punt-policers`.
+//! - `command`: the command line; `api`: VPP's messages.
+#![forbid(unsafe_code)]
+
+mod api;
+mod command;
+pub mod listener;
+pub mod node;
+pub mod police;
+pub mod redirect;
+pub mod sockets;
+pub mod traffic;
+
+pub use police::PuntPolicer;
+pub use redirect::PuntRedirect;
+pub use sockets::{Sockets, send_by};
+pub use traffic::Punt;
+
+use quiver_control::{Control, Kind};
+use quiver_engine::channel::channel;
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::{InterfaceEvent, watch};
+use quiver_ip::node::{describe, local};
+use quiver_ip::{Family, Ip};
+use quiver_policer::Policers;
+use quiver_wire::{V4, V6};
+
+use crate::listener::Listener;
+use crate::node::Redirect;
+use crate::police::{Policed, PolicerNode};
+use crate::redirect::Redirects;
+use crate::sockets::{Delivery, HELD};
+use crate::traffic::Punts;
+
+/// A family whose packets are punted.
+pub trait Punted: Family {
+    /// The kind of what is punted.
+    const PUNTS: &'static str;
+    /// The kind of where it goes.
+    const REDIRECTS: &'static str;
+    /// The kind of what limits it.
+    const POLICERS: &'static str;
+    /// The node behind `ip4-local`.
+    const LISTENER: &'static str;
+    /// The node that limits them, a feature of the arc of punted packets.
+    const POLICER: &'static str;
+    /// The node that sends packets elsewhere, a feature of the arc of punted packets.
+    const REDIRECT: &'static str;
+}
+
+impl Punted for V4 {
+    const PUNTS: &'static str = "punts";
+    const REDIRECTS: &'static str = "punt-redirects";
+    const POLICERS: &'static str = "punt-policers";
+    const LISTENER: &'static str = "ip4-punt-listener";
+    const POLICER: &'static str = "ip4-punt-policer";
+    const REDIRECT: &'static str = "ip4-punt-redirect";
+}
+
+impl Punted for V6 {
+    const PUNTS: &'static str = "ip6-punts";
+    const REDIRECTS: &'static str = "ip6-punt-redirects";
+    const POLICERS: &'static str = "ip6-punt-policers";
+    const LISTENER: &'static str = "ip6-punt-listener";
+    const POLICER: &'static str = "ip6-punt-policer";
+    const REDIRECT: &'static str = "ip6-punt-redirect";
+}
+
+/// Registers the room. IP and ICMP are registered before.
+pub fn register(control: &Control) -> Result<(), DataplaneError> {
+    let (outbox, inbox) = channel(HELD, control.room::<Dataplane>().bell());
+    control.insert_room(Delivery::default());
+    sockets::register(control, inbox);
+    register_family::<V4>(control, &outbox)?;
+    register_family::<V6>(control, &outbox)?;
+    command::register(control);
+    api::register(control);
+    Ok(())
+}
+
+fn register_family<F: Punted>(control: &Control, held: &sockets::Outbox) -> Result<(), DataplaneError> {
+    let (punts, redirects, policed) = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let policed = Policed::<F>::new(dataplane.domain());
+        let (police, number) = (control.room::<Policers>().police(), policed.number());
+        let (punts, redirects) = (Punts::<F>::new(dataplane.domain()), Redirects::<F>::new(dataplane.domain()));
+        let rows = control.room::<Ip<F>>().fib.groups.snapshot();
+        let listener = Listener::<F>::new(punts.taken(), held.clone());
+        let redirect = Redirect::<F>::new(redirects.groups(), rows);
+        let graph = dataplane.blueprint();
+        let arcs = listener::Next::arcs::<F>();
+        let listener =
+            graph.node(NodeSpec::new(F::LISTENER, arcs, move |_| listener.clone()).describe(describe::<F>))?;
+        // What nobody took comes here before its senders are told so.
+        let local = graph.find(F::NAMES.local)?;
+        graph.rewire(local, local::Next::UnknownPort.into(), Some(listener));
+        graph.rewire(local, local::Next::UnknownProtocol.into(), Some(listener));
+        let policer = move |seed| PolicerNode { police: police(seed), number: number.clone() };
+        graph.node(NodeSpec::new(F::POLICER, police::Next::ARCS, policer).describe(describe::<F>))?;
+        graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::POLICER, before: &[], after: &[] })?;
+        let arcs = node::Next::arcs::<F>();
+        graph.node(NodeSpec::new(F::REDIRECT, arcs, move |_| redirect.clone()).describe(describe::<F>))?;
+        graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::REDIRECT, before: &[], after: &[] })?;
+        (punts, redirects, policed)
+    };
+    control.insert_room(policed);
+    control.insert_room(punts);
+    control.insert_room(redirects);
+    control.objects().add(Kind::new(traffic::apply::<F>).check(traffic::check::<F>));
+    control.objects().add(Kind::new(redirect::apply::<F>).check(redirect::check::<F>));
+    control.objects().add(Kind::new(police::apply::<F>).check(police::check::<F>));
+    watch(control, |control, event| {
+        let InterfaceEvent::Created(id) = event else { return };
+        if let Err(error) = redirect::enable::<F>(control, id).and_then(|()| police::enable::<F>(control, id)) {
+            tracing::error!("punted {} packets of a new interface: {error}", F::TITLE);
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `ip4-punt-listener`, `ip6-punt-listener`: behind `ip4-local` and `ip6-local`, where packets go that nobody took. Those that
+//! are punted go onto the feature arc of punted packets, or to control, which gives them to programs; senders of the others are
+//! told that nobody listens (RFC 1122, 3.2.2.1), as if the node were not there.
+
+use std::marker::PhantomData;
+
+use quiver_engine::buffer::HEADROOM;
+use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
+use quiver_ip::fault::{Fault, FaultKind};
+use quiver_wire::{EthernetHeader, Header, IpProtocol, MacAddress};
+use zerocopy::IntoBytes;
+
+use crate::Punted;
+use crate::sockets::{Held, Outbox};
+use crate::traffic::{Taken, Taker};
+
+arcs! {
+    /// Where packets go from here.
+    pub enum Next of F: Punted {
+        Unheard => node (F::NAMES.error),
+        Punt => features (F::NAMES.punt),
+        Delivered => done "delivered",
+        Full => drop "punt-queue-full",
+    }
+}
+
+/// A node.
+#[derive(Clone)]
+pub struct Listener<F: Punted> {
+    taken: Snapshot<Taken>,
+    held: Outbox,
+    family: PhantomData<F>,
+}
+
+impl<F: Punted> Listener<F> {
+    /// Finds what is taken; packets for programs are held for control.
+    pub fn new(taken: Snapshot<Taken>, held: Outbox) -> Listener<F> {
+        Listener { taken, held, family: PhantomData }
+    }
+}
+
+/// Who takes a packet, and by which protocol and port they are registered.
+fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (u8, u16))> {
+    let payload = F::payload(packet)?;
+    let port = match payload.protocol {
+        IpProtocol::UDP | IpProtocol::TCP => {
+            packet.get(payload.offset + 2..)?.first_chunk().map(|port| u16::from_be_bytes(*port))
+        }
+        _ => None,
+    };
+    let protocol = payload.protocol.0;
+    let found = |port| taken.get(&(protocol, port)).map(|taker| (*taker, (protocol, port)));
+    port.filter(|port| *port != 0).and_then(found).or_else(|| found(0))
+}
+
+/// The frame that row `i` came in, without tags, which rooms of layer 2 have taken out; of a packet that came in fragments, one
+/// that says what it carries.
+fn frame_of<F: Punted>(cx: &Context, frame: &mut Frame, i: usize) -> Vec<u8> {
+    let has_header = usize::from(frame.offset[i]) >= HEADROOM + EthernetHeader::LENGTH;
+    if has_header && frame.advance(cx.pool, i, -(EthernetHeader::LENGTH as isize)) {
+        return frame.segments(cx.pool, i).flatten().copied().collect();
+    }
+    let none = MacAddress::ZERO;
+    let header = EthernetHeader { destination: none, source: none, ethertype: F::ETHERTYPE };
+    header.as_bytes().iter().chain(frame.segments(cx.pool, i).flatten()).copied().collect()
+}
+
+impl<F: Punted> Node for Listener<F> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let taken = self.taken.read(cx.guard);
+        if taken.is_empty() {
+            return;
+        }
+        for i in 0..frame.len() {
+            // Malformed packets and those with parts that must be understood come here, too.
+            if !matches!(Fault(frame.hop[i]).kind(), FaultKind::Port | FaultKind::Protocol) {
+                continue;
+            }
+            frame.next[i] = match taker::<F>(taken, frame.bytes(cx.pool, i)) {
+                None => Next::Unheard,
+                Some((Taker::Arc, _)) => Next::Punt,
+                Some((Taker::Socket, (protocol, port))) => {
+                    let bytes = frame_of::<F>(cx, frame, i);
+                    let held = Held { ip6: F::VERSION == 6, protocol, port, rx: frame.rx[i], bytes };
+                    if self.held.send(held) { Next::Delivered } else { Next::Full }
+                }
+            }
+            .into();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Where punted packets go, by the interface that received them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use quiver_control::object::{Field, ObjectRef, Place, Problems};
+use quiver_control::serde_json::Value;
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces, LOCAL};
+use quiver_ip::fib::rows::BUCKETS;
+use quiver_ip::objects::check_paths;
+use quiver_ip::room::paths;
+use quiver_ip::{Ip, RoutePath};
+
+use crate::Punted;
+
+/// Whose packets are meant: those that one interface received, or all others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Receiver {
+    /// Those of all interfaces that are not named.
+    All,
+    /// Those of this one.
+    Interface(InterfaceName),
+}
+
+/// What stands for all interfaces.
+const ALL: &str = "all";
+
+impl Receiver {
+    /// Its number; that of [`LOCAL`], which receives nothing, stands for all.
+    fn id(&self, control: &Control) -> Result<InterfaceId, ObjectError> {
+        match self {
+            Receiver::All => Ok(LOCAL),
+            Receiver::Interface(name) => control.room::<Interfaces>().id_of(&name.0),
+        }
+    }
+}
+impl fmt::Display for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Receiver::All => f.write_str(ALL),
+            Receiver::Interface(name) => name.fmt(f),
+        }
+    }
+}
+impl Field for Receiver {
+    fn read(value: &Value, problems: &mut Problems) -> Option<Receiver> {
+        match value.as_str() {
+            Some(ALL) => Some(Receiver::All),
+            _ => <InterfaceName as Field>::read(value, problems).map(Receiver::Interface),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::String(self.to_string())
+    }
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
+        if let Receiver::Interface(name) = self {
+            name.references(at, found);
+        }
+    }
+    fn expected() -> String {
+        "the name of an interface, or all".into()
+    }
+    fn schema() -> Value {
+        <InterfaceName as Field>::schema()
+    }
+}
+
+/// Where punted packets that an interface received go: to another host, which speaks what Quiver does not.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = F::REDIRECTS)]
+pub struct PuntRedirect<F: Punted> {
+    /// The interface that received them, or `all`: those that have no redirect of their own.
+    #[key]
+    pub interface: Receiver,
+    /// The ways, as routes have them; flows are spread over several. Without any they vanish.
+    pub paths: Vec<RoutePath<F>>,
+}
+
+/// In place of a group: there is no redirect.
+pub const NONE: u32 = u32::MAX;
+
+/// The groups of paths that redirects hold, by interface; that of [`LOCAL`] is for all others.
+pub(crate) struct Redirects<F: Punted> {
+    held: BTreeMap<InterfaceId, u32>,
+    groups: Publisher<Vec<u32>>,
+    family: PhantomData<F>,
+}
+
+impl<F: Punted> Redirects<F> {
+    pub fn new(domain: &Domain) -> Redirects<F> {
+        Redirects { held: BTreeMap::new(), groups: Publisher::new(domain, vec![]), family: PhantomData }
+    }
+    /// What workers read: groups by interface, [`NONE`] where there is no redirect.
+    pub fn groups(&self) -> Snapshot<Vec<u32>> {
+        self.groups.snapshot()
+    }
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, u32)> + '_ {
+        self.held.iter().map(|(interface, group)| (*interface, *group))
+    }
+    fn set(&mut self, interface: InterfaceId, group: Option<u32>) -> Option<u32> {
+        let old = match group {
+            Some(group) => self.held.insert(interface, group),
+            None => self.held.remove(&interface),
+        };
+        let last = self.held.keys().next_back().map_or(0, |last| last.index() + 1);
+        let mut groups = vec![NONE; last];
+        self.held.iter().for_each(|(interface, group)| groups[interface.index()] = *group);
+        self.groups.publish(groups);
+        old
+    }
+    fn is_for(&self, interface: InterfaceId) -> bool {
+        self.held.contains_key(&interface) || self.held.contains_key(&LOCAL)
+    }
+}
+
+/// What holds of a redirect whatever else is configured.
+pub(crate) fn check<F: Punted>(redirect: &PuntRedirect<F>) -> Result<(), ObjectError> {
+    match redirect.paths.len() {
+        0 => Ok(()),
+        1..=BUCKETS => check_paths(&redirect.paths),
+        given => {
+            Err(ObjectError::field("paths", format!("there are {given}")).remedy(format!("give at most {BUCKETS}")))
+        }
+    }
+}
+
+pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, PuntRedirect<F>>) -> Result<(), ObjectError> {
+    let (receiver, wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (&new.interface, Some(new)),
+        Change::Delete(old) => (&old.interface, None),
+    };
+    let id = receiver.id(control)?;
+    let group = match wanted {
+        Some(redirect) => {
+            let paths = paths(control, &redirect.paths)?;
+            // Of no paths nothing comes: group 0 stands for that, too.
+            Some(if paths.is_empty() { 0 } else { control.room_mut::<Ip<F>>().fib.hold(paths) })
+        }
+        None => None,
+    };
+    let old = control.room_mut::<Redirects<F>>().set(id, group);
+    old.into_iter().filter(|old| *old != 0).for_each(|old| control.room_mut::<Ip<F>>().fib.let_go(old));
+    let concerned: Vec<InterfaceId> = match id {
+        LOCAL => control.room::<Interfaces>().iter().map(|interface| interface.id).collect(),
+        id => vec![id],
+    };
+    concerned.into_iter().try_for_each(|id| enable::<F>(control, id))
+}
+
+/// Has punted packets of an interface meet the node where there is a redirect for them.
+pub(crate) fn enable<F: Punted>(control: &Control, id: InterfaceId) -> Result<(), ObjectError> {
+    let on = control.room::<Redirects<F>>().is_for(id);
+    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.punt, F::REDIRECT, id.0, on);
+    enabled.map_err(|error| ObjectError::whole(error.to_string()))
+}

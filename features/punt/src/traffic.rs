@@ -1,0 +1,91 @@
+//! What is punted: protocols and ports.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_wire::IpProtocol;
+
+use crate::Punted;
+
+/// Packets for us that are punted: of a protocol that Quiver does not speak, or to a port on which it does not listen.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = F::PUNTS)]
+pub struct Punt<F: Punted> {
+    /// The number of the protocol: 17 is UDP.
+    #[key]
+    pub protocol: u8,
+    /// The port that packets of UDP or TCP are for; 0 stands for all ports, and for protocols without ports.
+    #[key]
+    #[default(0)]
+    pub port: u16,
+    /// The path of a program's datagram socket that has them, as whole frames; without one they go where the punt redirect
+    /// of their interface sends them.
+    pub socket: Option<String>,
+    /// Protocols of the same number of two families are two.
+    pub family: PhantomData<F>,
+}
+
+/// Who takes packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// The feature arc of punted packets.
+    Arc,
+    /// A program.
+    Socket,
+}
+
+/// What is taken, by protocol and port.
+pub type Taken = BTreeMap<(u8, u16), Taker>;
+
+/// What is taken, for workers.
+pub(crate) struct Punts<F: Punted> {
+    taken: Publisher<Taken>,
+    family: PhantomData<F>,
+}
+
+impl<F: Punted> Punts<F> {
+    pub fn new(domain: &Domain) -> Punts<F> {
+        Punts { taken: Publisher::new(domain, Taken::new()), family: PhantomData }
+    }
+    pub fn taken(&self) -> Snapshot<Taken> {
+        self.taken.snapshot()
+    }
+}
+
+/// Bytes of a path of a socket (unix(7)), with the zero behind it.
+const PATH_MAX: usize = 108;
+
+/// What holds of a punt whatever else is configured.
+pub(crate) fn check<F: Punted>(punt: &Punt<F>) -> Result<(), ObjectError> {
+    let protocol = IpProtocol(punt.protocol);
+    if punt.port != 0 && protocol != IpProtocol::UDP && protocol != IpProtocol::TCP {
+        let what = format!("protocol {} has no ports", punt.protocol);
+        return Err(ObjectError::field("port", what).remedy("leave it out, or name protocol 17 (UDP) or 6 (TCP)"));
+    }
+    match &punt.socket {
+        Some(path) if path.is_empty() || path.len() >= PATH_MAX || path.contains('\0') => {
+            let what = format!("a path has 1 to {} bytes, none of them zero", PATH_MAX - 1);
+            Err(ObjectError::field("socket", what).remedy("choose another one, such as /run/routing.sock"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -> Result<(), ObjectError> {
+    let (punt, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    let taker = if punt.socket.is_some() { Taker::Socket } else { Taker::Arc };
+    control.room_mut::<Punts<F>>().taken.update(|taken| {
+        let mut taken = taken.clone();
+        match is_wanted {
+            true => taken.insert((punt.protocol, punt.port), taker),
+            false => taken.remove(&(punt.protocol, punt.port)),
+        };
+        taken
+    });
+    Ok(())
+}

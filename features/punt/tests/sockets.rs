@@ -1,0 +1,113 @@
+//! Programs get the packets that they are registered for, as frames; and no more than they can be held for.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quiver_punt::Sockets;
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+
+/// Keeps what it is given; the path `/gone` is nobody's.
+#[derive(Default)]
+struct Kept(RefCell<Vec<(String, Vec<u8>)>>);
+
+impl Sockets for Kept {
+    fn send(&self, path: &str, datagram: &[u8]) -> std::io::Result<()> {
+        if path == "/gone" {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
+        self.0.borrow_mut().push((path.into(), datagram.into()));
+        Ok(())
+    }
+}
+
+fn router() -> (Daemon, Rc<Kept>) {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         create sub-interfaces pg0 100
+         set interface state pg0 up
+         set interface state pg0.100 up
+         set interface ip address pg0 10.0.0.1/24
+         set interface ip address pg0.100 10.0.100.1/24
+         set interface ip address pg0 2001:db8::1/64",
+    );
+    daemon.advance(Duration::from_secs(3)).expect("it settles");
+    let kept = Rc::new(Kept::default());
+    quiver_punt::send_by(daemon.control(), kept.clone());
+    (daemon, kept)
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {text}");
+    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+}
+
+#[test]
+fn programs_get_frames() {
+    let (mut daemon, kept) = router();
+    daemon.configure(
+        "punt socket register udp 1111 socket /four
+         punt socket register ip6 udp all socket /six
+         punt socket register protocol 89 socket /gone",
+    );
+    let frames = [
+        "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18",
+        "dot1q 100 / ip4 10.0.100.2 > 10.0.100.1 ttl 64 / udp 9 > 1111 / payload 30",
+        "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 7 / payload 3000",
+        // Of these, one is for another port, and the other for a program that is gone.
+        "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1112 / payload 18",
+        "ip4 10.0.0.2 > 10.0.0.1 ttl 64 protocol 89 / payload 26",
+    ];
+    frames.iter().for_each(|frame| daemon.send("pg0", &bytes(frame)).expect("it is up"));
+    daemon.settle().expect("it comes to rest");
+    let datagram =
+        |interface: u32, frame: usize| [&interface.to_ne_bytes()[..], &[0; 4], &bytes(frames[frame])].concat();
+    // A sub-interface's frames come without their tags.
+    let inside = bytes(&frames[1].replace("dot1q 100 / ", ""));
+    let untagged = [&2u32.to_ne_bytes()[..], &[0; 4], &inside].concat();
+    let wanted = [("/four", datagram(1, 0)), ("/four", untagged), ("/six", datagram(1, 2))];
+    let mut found = kept.0.borrow().clone();
+    found.sort();
+    assert_eq!(found, wanted.map(|(path, bytes)| (path.to_owned(), bytes)));
+    let shown = daemon.run("show punt socket registrations").expect("a table");
+    let lost = shown.text.lines().find(|line| line.contains("/gone")).expect("its row");
+    assert_eq!(lost.split_whitespace().collect::<Vec<_>>()[3..], ["/gone", "0", "1"], "{lost}");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn what_comes_in_fragments_says_what_it_carries() {
+    let (mut daemon, kept) = router();
+    daemon.configure("punt socket register protocol 89 socket /four");
+    let part = |rest: &str| bytes(&format!("ip4 10.0.0.2 > 10.0.0.1 id 7 {rest}"));
+    daemon.send("pg0", &part("mf protocol 89 / payload 16")).expect("it is up");
+    daemon.send("pg0", &part("offset 16 protocol 89 / payload 8")).expect("it is up");
+    daemon.settle().expect("it comes to rest");
+    let kept = kept.0.borrow();
+    let [(_, datagram)] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!(
+        (&datagram[8..20], &datagram[20..23], datagram.len()),
+        (&[0; 12][..], &[8, 0, 0x45][..], 8 + 14 + 20 + 24)
+    );
+}
+
+#[test]
+fn control_that_does_not_keep_up_is_named() {
+    for (ip6, packet) in [
+        ("", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18"),
+        ("ip6", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 1111 / payload 18"),
+    ] {
+        let (mut daemon, kept) = router();
+        daemon.configure(&format!("punt socket register {ip6} udp 1111 socket /program"));
+        let packet = bytes(packet);
+        (0..1100).for_each(|_| daemon.send("pg0", &packet).expect("it is up"));
+        daemon.stall(Duration::from_millis(5));
+        daemon.settle().expect("it comes to rest");
+        let lost: u64 =
+            daemon.drops().into_iter().filter(|((_, why), _)| *why == "punt-queue-full").map(|(_, n)| n).sum();
+        assert_eq!((lost, kept.0.borrow().len()), (76, 1024), "{ip6}");
+    }
+}

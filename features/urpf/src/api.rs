@@ -1,0 +1,142 @@
+//! VPP's messages about reverse path forwarding: `urpf.api`.
+
+use quiver_compat::types::{AddressFamily, InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, Wire};
+use quiver_control::Control;
+use quiver_interface::api::name;
+use quiver_interface::{InterfaceId, Interfaces};
+use quiver_ip::Ip;
+use quiver_ip::api::by_family;
+use quiver_ip::fib::TableId;
+use quiver_ip::objects::TableNumber;
+use quiver_wire::{V4, V6};
+
+use crate::config::{Checked, Direction, Mode, ReversePathCheck};
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "urpf", (1, 0, 0), |file| {
+        file.request(|control, request: UrpfUpdate| {
+            let UrpfUpdate { is_input, mode, af, sw_if_index } = request;
+            // As in VPP: this one knows of no other table.
+            update(control, UrpfUpdateV2 { is_input, mode, af, sw_if_index, table_id: TableId::DEFAULT.0 })
+        });
+        file.request(update);
+        file.dump(|control, request: UrpfInterfaceDump| dump(control, request.sw_if_index));
+    });
+}
+
+/// What is wanted of senders' addresses.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[wire(name = "urpf_mode")]
+#[repr(u8)]
+enum UrpfMode {
+    /// Nothing.
+    #[default]
+    #[value("URPF_API_MODE_OFF")]
+    Off = 0,
+    /// A way to them.
+    #[value("URPF_API_MODE_LOOSE")]
+    Loose = 1,
+    /// The way back.
+    #[value("URPF_API_MODE_STRICT")]
+    Strict = 2,
+}
+
+/// Check the senders' addresses of what an interface receives or sends against table 0, or check them no more.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct UrpfUpdate {
+    #[default(true)]
+    is_input: bool,
+    mode: UrpfMode,
+    af: AddressFamily,
+    sw_if_index: InterfaceIndex,
+}
+
+/// The same against any table; all ones stand for the interface's own.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "urpf_update_v2")]
+struct UrpfUpdateV2 {
+    #[default(true)]
+    is_input: bool,
+    mode: UrpfMode,
+    af: AddressFamily,
+    sw_if_index: InterfaceIndex,
+    #[default(4294967295)]
+    table_id: u32,
+}
+
+/// Where are senders' addresses checked: at this interface, or at all?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = UrpfInterfaceDetails)]
+struct UrpfInterfaceDump {
+    #[default(4294967295)]
+    sw_if_index: InterfaceIndex,
+}
+
+/// Here, in this way.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct UrpfInterfaceDetails {
+    sw_if_index: InterfaceIndex,
+    is_input: bool,
+    mode: UrpfMode,
+    af: AddressFamily,
+    table_id: u32,
+}
+
+fn update(control: &Control, request: UrpfUpdateV2) -> Result<(), Refusal> {
+    by_family!(request.af == AddressFamily::Ip6, update_family(control, &request))
+}
+
+fn update_family<F: Checked>(control: &Control, request: &UrpfUpdateV2) -> Result<(), Refusal> {
+    let interface = name(control, request.sw_if_index)?;
+    let direction = if request.is_input { Direction::Rx } else { Direction::Tx };
+    let mode = match request.mode {
+        UrpfMode::Loose => Mode::Loose,
+        UrpfMode::Strict => Mode::Strict,
+        UrpfMode::Off => {
+            let key = (interface, direction);
+            return match control.objects().get::<ReversePathCheck<F>>(&key) {
+                Some(_) => Ok(control.delete::<ReversePathCheck<F>>(&key)?),
+                None => Ok(()),
+            };
+        }
+    };
+    let table = match request.table_id {
+        NONE => None,
+        id if control.room::<Ip<F>>().fib.table(TableId(id)).is_none() => {
+            return Err(Refusal::new(Retval::INVALID_VALUE, format!("table_id: there is no table {id}")));
+        }
+        id => Some(TableNumber::new(id)),
+    };
+    Ok(control.put(ReversePathCheck::<F> { interface, direction, mode, table })?)
+}
+
+fn dump(control: &Control, wanted: InterfaceIndex) -> Vec<UrpfInterfaceDetails> {
+    let all = control.room::<Interfaces>();
+    let ids = all.iter().map(|interface| interface.id).filter(|id| wanted.0 == NONE || wanted == (*id).into());
+    let ids: Vec<InterfaceId> = ids.collect();
+    drop(all);
+    let both = |id| [details::<V4>(control, id), details::<V6>(control, id)];
+    ids.into_iter().flat_map(both).flatten().collect()
+}
+
+fn details<F: Checked>(control: &Control, id: InterfaceId) -> Vec<UrpfInterfaceDetails> {
+    let Ok(interface) = name(control, id.into()) else { return vec![] };
+    let af = if F::VERSION == 6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
+    let details = |direction| {
+        let check = control.objects().get::<ReversePathCheck<F>>(&(interface.clone(), direction))?;
+        let own = || control.room::<Ip<F>>().table_of(id);
+        let mode = match check.mode {
+            Mode::Loose => UrpfMode::Loose,
+            Mode::Strict => UrpfMode::Strict,
+        };
+        let table_id = check.table.map_or_else(own, TableId::from).0;
+        Some(UrpfInterfaceDetails { sw_if_index: id.into(), is_input: direction == Direction::Rx, mode, af, table_id })
+    };
+    Direction::ALL.into_iter().filter_map(details).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! `set urpf`, `show urpf`.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_ip::api::by_family;
+use quiver_ip::objects::TableNumber;
+use quiver_wire::{V4, V6};
+
+use crate::config::{Checked, Direction, Mode, ReversePathCheck};
+
+pub(crate) fn register(control: &Control) {
+    let set = "set urpf {(ip4 | ip6) | (rx | tx) | (off | strict | loose) | <interface> | table <table:u32>}";
+    let help =
+        "Have senders' addresses checked: those of IPv4 that an interface receives, strictly, unless said otherwise.";
+    let set = Command::new(set, help, set_check).arguments_of::<ReversePathCheck<V4>>();
+    let set = set.argument("rx", "what the interface receives").argument("tx", "what the interface sends");
+    let set = set.argument("strict", "the way back is by this interface (rx), or is not (tx)");
+    control.commands().add(set.argument("loose", "there is a way back").argument("off", "check no more"));
+    control.commands().add(Command::new("show urpf", "Show where senders' addresses are checked.", show));
+}
+
+fn set_check(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    by_family!(given.has("ip6"), set_family(control, given))
+}
+
+fn set_family<F: Checked>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let direction = if given.has("tx") { Direction::Tx } else { Direction::Rx };
+    if given.has("off") {
+        let key = (interface, direction);
+        // As VPP: what is off may be put off.
+        if control.objects().get::<ReversePathCheck<F>>(&key).is_some() {
+            control.delete::<ReversePathCheck<F>>(&key)?;
+        }
+        return Ok(Reply::done());
+    }
+    let mode = if given.has("loose") { Mode::Loose } else { Mode::Strict };
+    let table = given.find("table")?.map(TableNumber::new);
+    control.put(ReversePathCheck::<F> { interface, direction, mode, table })?;
+    Ok(Reply::done())
+}
+
+fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Interface", "Family", "Direction", "Mode", "Table"]);
+    let mut rows = rows::<V4>(control);
+    rows.extend(self::rows::<V6>(control));
+    rows.sort_by_key(|(id, _)| *id);
+    rows.into_iter().for_each(|(_, row)| table.row(row));
+    Ok(table.into())
+}
+
+fn rows<F: Checked>(control: &Control) -> Vec<(Option<u16>, [Cell; 5])> {
+    let interfaces = control.room::<Interfaces>();
+    let row = |check: std::rc::Rc<ReversePathCheck<F>>| {
+        let id = interfaces.id_of(&check.interface.0).ok().map(|id| id.0);
+        let of = check.table.map_or(Cell::from("its own"), |table| Cell::from(u64::from(table.0)));
+        let (direction, mode) = (Cell::of(&check.direction), Cell::of(&check.mode));
+        (id, [Cell::of(&check.interface), Cell::from(F::NAME), direction, mode, of])
+    };
+    control.objects().all::<ReversePathCheck<F>>().into_iter().map(row).collect()
+}
