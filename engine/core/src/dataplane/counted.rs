@@ -3,7 +3,7 @@
 
 use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::graph::{ArcSpec, Blueprint, NodeCounters};
+use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
@@ -196,6 +196,20 @@ impl Counted {
             apart: [(named(NO_BUFFER), self.rx_no_buffer.row(worker)), (named(RING_FULL), self.rx_missed.row(worker))],
             errors: self.rx_errors.row(worker),
         }
+    }
+    /// Gives the count of a drop another name below `/err/`, by which clients look for it.
+    pub fn also_called(
+        &self,
+        blueprint: &Blueprint,
+        (node, reason): (&str, &str),
+        name: &str,
+    ) -> Result<(), GraphError> {
+        let id = blueprint.find(node)?;
+        let arcs = (blueprint.first_arc(id)..).zip(blueprint.arcs(id));
+        for (column, _) in arcs.filter(|(_, arc)| arc.is_drop() && arc.name == reason) {
+            self.segment.edit().symlink(&format!("/err/{name}"), blueprint.arc_counters().target(), column);
+        }
+        Ok(())
     }
     /// Names the arcs of nodes that were registered since the last time.
     pub fn name_arcs(&mut self, blueprint: &Blueprint) {
