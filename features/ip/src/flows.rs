@@ -76,7 +76,7 @@ impl Flows {
     }
     /// A mask that keeps what counts.
     fn mask(self, field: FlowField) -> u32 {
-        if self.bits & field.bit() == 0 { 0 } else { !0 }
+        kept(self.has(field))
     }
     fn has(self, field: FlowField) -> bool {
         self.bits & field.bit() != 0
@@ -88,6 +88,11 @@ impl Flows {
             false => F::flow_key_of(packet).map_or(0, |key| hash(self, &key, u32::wrapping_add)),
         }
     }
+}
+
+/// A mask that keeps a word, or makes nothing of it.
+pub(crate) const fn kept(is_kept: bool) -> u32 {
+    if is_kept { !0 } else { 0 }
 }
 
 /// The fields of the usual hash.
@@ -124,7 +129,7 @@ where
         + Shl<u32, Output = W>
         + Shr<u32, Output = W>,
 {
-    let mut ends = [[key.protocol & 0; 5]; 2];
+    let mut ends = [[key.protocol & kept(false); 5]; 2];
     let fields = [
         (FlowField::Source, key.source, FlowField::SourcePort, key.ports[0]),
         (FlowField::Destination, key.destination, FlowField::DestinationPort, key.ports[1]),
@@ -151,7 +156,7 @@ where
         key.tunnel & flows.mask(FlowField::Tunnel),
     ];
     let words = [
-        (key.protocol & 0) ^ flows.router,
+        (key.protocol & kept(false)) ^ flows.router,
         from[0],
         from[1],
         from[2],

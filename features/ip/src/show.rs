@@ -29,8 +29,11 @@ pub(crate) fn register(control: &Control) {
     );
     let address = "show interface address [<interface>]";
     commands.add(Command::new(address, "Show the interfaces' addresses.", show_addresses));
-    let adjacency = "show adjacency [<interface>]";
-    commands.add(Command::new(adjacency, "Show what packets to neighbours get.", show_adjacencies));
+    let adjacency = "show adjacency [<hop:u32> | <interface>]";
+    commands.add(
+        Command::new(adjacency, "Show what packets to neighbours get.", show_adjacencies)
+            .argument("hop", "the number of one of them"),
+    );
 }
 
 fn register_family<F: Family>(control: &Control) {
@@ -323,18 +326,19 @@ fn count_adjacencies(_: &Control, given: &Matches) -> Result<Reply, CommandError
 }
 
 fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let wanted = given.find::<String>("interface")?;
+    let wanted = (given.find::<u32>("hop")?, given.find::<String>("interface")?);
     let mut columns = Columns::new(["Hop", "Interface", "Next hop", "State", "MAC", "Users", "Packets", "Bytes"]);
-    adjacencies::<V4>(control, wanted.as_deref(), &mut columns);
-    adjacencies::<V6>(control, wanted.as_deref(), &mut columns);
+    adjacencies::<V4>(control, &wanted, &mut columns);
+    adjacencies::<V6>(control, &wanted, &mut columns);
     Ok(columns.into())
 }
 
-fn adjacencies<F: Family>(control: &Control, wanted: Option<&str>, columns: &mut Columns) {
+fn adjacencies<F: Family>(control: &Control, wanted: &(Option<u32>, Option<String>), columns: &mut Columns) {
     let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     for (hop, adjacency) in ip.fib.adjacencies.iter() {
         let interface = interfaces.name(adjacency.interface);
-        if wanted.is_some_and(|wanted| *wanted != interface) {
+        let is_other = wanted.1.as_ref().is_some_and(|wanted| *wanted != interface);
+        if is_other || wanted.0.is_some_and(|wanted| wanted != hop) {
             continue;
         }
         let sent = ip.fib.adjacencies.counters().sum(hop);

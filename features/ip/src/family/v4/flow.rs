@@ -9,7 +9,7 @@ use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::fields;
 use crate::family::flow::mix;
-use crate::flows::FlowKey;
+use crate::flows::{FlowKey, kept};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
@@ -46,7 +46,7 @@ const GTP: u32 = 2152;
 /// What may tell flows apart, for tables that choose. Of fragments and packets with options, neither ports nor tunnels.
 pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::PROTOCOL);
-    let none = protocol & 0;
+    let none = protocol & kept(false);
     let is_udp = protocol.eq(u32::from(IpProtocol::UDP.0));
     let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | is_udp;
     let whole = (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0);

@@ -8,7 +8,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::fields;
 use crate::family::flow::mix;
-use crate::flows::FlowKey;
+use crate::flows::{FlowKey, kept};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
@@ -40,7 +40,7 @@ pub fn hash_of(packet: &[u8]) -> u32 {
 /// What may tell flows apart, for tables that choose.
 pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::NEXT_HEADER);
-    let none = protocol & 0;
+    let none = protocol & kept(false);
     let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0));
     let ports = none.replace(has_ports & p.length.gt(PORTS_END - 1), p.header.get(fields::PORTS));
     FlowKey {
