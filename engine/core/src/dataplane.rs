@@ -243,11 +243,6 @@ impl Dataplane {
     pub fn graph(&self) -> &Blueprint {
         &self.blueprint
     }
-    /// Has clients of the statistics find what took an arc of a node under another name, too: `/err/NODE/NAME`, as VPP has
-    /// it.
-    pub fn show_arc(&self, node: NodeId, arc: impl Into<u16>, name: &str) {
-        self.counted.show_arc(&self.blueprint, node, arc.into(), name);
-    }
     /// Checks the graph and makes the workers. Whoever gets them calls their turns.
     pub fn start(&mut self) -> Result<Vec<Worker>, DataplaneError> {
         self.blueprint.check()?;

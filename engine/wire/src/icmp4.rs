@@ -38,6 +38,8 @@ pub mod unreachable {
     pub const PORT: u8 = 3;
     /// The packet is too long, and must not be fragmented (RFC 1191).
     pub const FRAGMENTATION_NEEDED: u8 = 4;
+    /// An administrator forbids packets for the host.
+    pub const HOST_PROHIBITED: u8 = 10;
     /// Filtered by policy (RFC 1812, 5.2.7.1).
     pub const PROHIBITED: u8 = 13;
 }

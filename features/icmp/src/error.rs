@@ -8,7 +8,7 @@ use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Fault, FaultKind, Ingress};
 use quiver_wire::{Header, IcmpHeader, InterfaceAddress as Address, IpHeader};
 
-use crate::family::{self, HOP_LIMIT, Icmp};
+use crate::family::{self, ERROR_HOP_LIMIT, Icmp};
 
 arcs! {
     /// Where packets go from here: messages to the lookup, and what they are about out of the world.
@@ -172,8 +172,8 @@ fn message<F: Icmp>(from: F::Address, to: F::Address, fault: Fault, about: &[u8]
     let total = F::Header::parse(about)?.0.packet_length();
     let room = F::MESSAGE_MAX - F::HEADER_LENGTH - size_of_val(&icmp);
     let quoted = about.get(..about.len().min(total).min(room))?;
-    let ip = F::header(from, to, HOP_LIMIT, size_of_val(&icmp) + quoted.len())?;
-    Some(family::message::<F>(ip, icmp, (from, to), quoted, F::mark_error))
+    let ip = F::header(from, to, ERROR_HOP_LIMIT, size_of_val(&icmp) + quoted.len())?;
+    Some(family::message::<F>(ip, icmp, (from, to), quoted, F::seal))
 }
 
 #[cfg(test)]

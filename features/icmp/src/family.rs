@@ -9,6 +9,8 @@ use zerocopy::IntoBytes;
 
 /// Hops that our messages have.
 pub(crate) const HOP_LIMIT: u8 = 64;
+/// Hops that errors have, as VPP's: whoever is told may be as far away as the packet has come.
+pub(crate) const ERROR_HOP_LIMIT: u8 = 255;
 
 /// ICMP of a family of IP.
 pub trait Icmp: Family {
@@ -47,8 +49,8 @@ pub trait Icmp: Family {
     fn sum(from: Self::Address, to: Self::Address, length: usize) -> Sum;
     /// An IP header before a message. None if that is too long.
     fn header(from: Self::Address, to: Self::Address, hop_limit: u8, length: usize) -> Option<Self::Header>;
-    /// Fills in the precedence of errors (RFC 1812, 4.3.2.5).
-    fn mark_error(header: &mut Self::Header);
+    /// Fills in what depends on the header's other fields.
+    fn seal(header: &mut Self::Header);
     /// Fills in what tells an echo request from others, and what depends on the header's fields.
     fn complete(header: &mut Self::Header, sequence: u16);
     /// Turns a packet around whose message begins `at` there: to its sender, from `own`. How many bytes at its front are none of
@@ -86,7 +88,8 @@ impl Icmp for V4 {
             FaultKind::Host | FaultKind::BeyondScope => unreachable(unreachable::HOST),
             FaultKind::Protocol => unreachable(unreachable::PROTOCOL),
             FaultKind::Port => unreachable(unreachable::PORT),
-            FaultKind::Prohibited => unreachable(unreachable::PROHIBITED),
+            // A route says so of a host, as VPP has it (RFC 1122, 3.2.2.1); 13 is a filter's (RFC 1812, 5.2.7.1).
+            FaultKind::Prohibited => unreachable(unreachable::HOST_PROHIBITED),
             // RFC 1191, 4.
             FaultKind::TooBig => unreachable(unreachable::FRAGMENTATION_NEEDED).with_parameter(fault.word().into()),
             FaultKind::TimeExceeded => IcmpHeader::new(Icmp4Type::TIME_EXCEEDED.0, icmp4::time_exceeded::TRANSIT),
@@ -111,9 +114,7 @@ impl Icmp for V4 {
     fn header(from: Ipv4Addr, to: Ipv4Addr, hop_limit: u8, length: usize) -> Option<Ip4Header> {
         Ip4Header::new(from, to, IpProtocol::ICMP4, hop_limit, length)
     }
-    fn mark_error(header: &mut Ip4Header) {
-        // Internetwork control.
-        header.dscp_ecn = 0xc0;
+    fn seal(header: &mut Ip4Header) {
         header.fill_checksum(&[]);
     }
     fn complete(header: &mut Ip4Header, sequence: u16) {
@@ -135,7 +136,9 @@ impl Icmp for V4 {
             (Icmp4Type::UNREACHABLE, icmp4::unreachable::NETWORK) => "network unreachable",
             (Icmp4Type::UNREACHABLE, icmp4::unreachable::HOST) => "host unreachable",
             (Icmp4Type::UNREACHABLE, icmp4::unreachable::FRAGMENTATION_NEEDED) => "fragmentation needed",
-            (Icmp4Type::UNREACHABLE, icmp4::unreachable::PROHIBITED) => "prohibited",
+            (Icmp4Type::UNREACHABLE, icmp4::unreachable::PROHIBITED | icmp4::unreachable::HOST_PROHIBITED) => {
+                "prohibited"
+            }
             _ => "refused",
         }
     }
@@ -196,7 +199,7 @@ impl Icmp for V6 {
     fn header(from: Ipv6Addr, to: Ipv6Addr, hop_limit: u8, length: usize) -> Option<Ip6Header> {
         Ip6Header::new(from, to, IpProtocol::ICMP6, hop_limit, length)
     }
-    fn mark_error(_: &mut Ip6Header) {}
+    fn seal(_: &mut Ip6Header) {}
     fn complete(_: &mut Ip6Header, _: u16) {}
     fn turn(packet: &mut [u8], at: usize, own: Ipv6Addr) -> Option<usize> {
         // Extension headers were for us, and an answer has none of them (RFC 8200, 8.4; RFC 8021).

@@ -43,5 +43,9 @@ fn register_family<F: Icmp>(control: &Control, outbox: &Outbox<Heard>) -> Result
     let outbox = outbox.clone();
     let input = move |seed| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.of(seed) };
     graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
+    // VPP counts these where packets come in.
+    for (reason, known) in [(F::TOO_BIG, "mtu_exceeded"), (F::EXPIRED, "time_expired")] {
+        dataplane.also_called((F::NAMES.error, reason), &format!("{}/{known}", F::NAMES.input))?;
+    }
     Ok(())
 }

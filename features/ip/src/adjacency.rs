@@ -2,7 +2,7 @@
 //! their rows.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -11,6 +11,7 @@ use quiver_interface::InterfaceId;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
 use zerocopy::IntoBytes;
 
+use crate::fib::TableId;
 use crate::fib::hop::FIRST_ADJACENCY;
 
 /// What an adjacency's row says of it; a byte of the row.
@@ -179,6 +180,12 @@ pub struct Adjacencies<F: IpFamily> {
     given: Rc<RefCell<Numbers>>,
     numbers: BTreeMap<(InterfaceId, Option<F::Address>), u32>,
     links: HashMap<InterfaceId, Link>,
+    /// The tables of interfaces, where not the default one.
+    tables: HashMap<InterfaceId, TableId>,
+    /// How long packets for a neighbour are at most, where that is less than its link takes.
+    path_mtus: HashMap<(TableId, F::Address), u16>,
+    /// Addresses that stand for all on a link, to which packets are sent as broadcasts.
+    broadcasts: BTreeSet<(InterfaceId, F::Address)>,
     published: Publisher<AdjacencyTable<F>>,
     domain: Domain,
     counters: Counters,
@@ -211,6 +218,9 @@ impl<F: IpFamily> Adjacencies<F> {
             given,
             numbers: BTreeMap::new(),
             links: HashMap::new(),
+            tables: HashMap::new(),
+            path_mtus: HashMap::new(),
+            broadcasts: BTreeSet::new(),
             published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
             counters,
@@ -298,13 +308,50 @@ impl<F: IpFamily> Adjacencies<F> {
         if changed {
             match link {
                 Some(link) => drop(self.links.insert(interface, link)),
-                None => drop(self.links.remove(&interface)),
+                None => {
+                    self.links.remove(&interface);
+                    self.tables.remove(&interface);
+                }
             }
-            let on_link = self.numbers.range((interface, None)..).take_while(|((on, _), _)| *on == interface);
-            let hops: Vec<u32> = on_link.map(|(_, hop)| *hop).collect();
-            self.publish(&hops);
+            self.publish(&self.on_link(interface));
         }
         changed
+    }
+    fn on_link(&self, interface: InterfaceId) -> Vec<u32> {
+        let on_link = self.numbers.range((interface, None)..).take_while(|((on, _), _)| *on == interface);
+        on_link.map(|(_, hop)| *hop).collect()
+    }
+    /// Notes the table of an interface, whose paths have MTUs.
+    pub fn set_table(&mut self, interface: InterfaceId, table: TableId) {
+        if self.tables.insert(interface, table) != Some(table) {
+            self.publish(&self.on_link(interface));
+        }
+    }
+    /// Notes how many bytes of a packet a neighbour gets at most; None leaves that to its link.
+    pub fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
+        match mtu {
+            Some(mtu) => drop(self.path_mtus.insert((table, peer), mtu)),
+            None => drop(self.path_mtus.remove(&(table, peer))),
+        }
+        let hops: Vec<u32> =
+            self.iter().filter(|(_, adjacency)| adjacency.next_hop == Some(peer)).map(|(hop, _)| hop).collect();
+        self.publish(&hops);
+    }
+    /// Notes whether an address stands for all on a link, who get its packets as broadcasts.
+    pub fn set_broadcast(&mut self, interface: InterfaceId, address: F::Address, is_broadcast: bool) {
+        let changed = match is_broadcast {
+            true => self.broadcasts.insert((interface, address)),
+            false => self.broadcasts.remove(&(interface, address)),
+        };
+        if let Some(hop) = self.find(interface, Some(address)).filter(|_| changed) {
+            self.publish(&[hop]);
+        }
+    }
+    /// Bytes of a packet at most that go to a neighbour.
+    fn mtu(&self, adjacency: &Adjacency<F>, link: &Link) -> u16 {
+        let table = self.tables.get(&adjacency.interface).copied().unwrap_or_default();
+        let of_path = adjacency.next_hop.and_then(|peer| self.path_mtus.get(&(table, peer)));
+        of_path.map_or(link.mtu, |mtu| link.mtu.min(*mtu))
     }
 
     /// Makes many changes one publication: each copies the list of pages, and the pages that it changes.
@@ -341,17 +388,19 @@ impl<F: IpFamily> Adjacencies<F> {
         let default = Link::default();
         let link = self.links.get(&adjacency.interface).unwrap_or(&default);
         let mut row = [0; 32];
-        let state = match (adjacency.next_hop, adjacency.mac) {
+        let for_all = adjacency.next_hop.filter(|to| self.broadcasts.contains(&(adjacency.interface, *to)));
+        let mac = adjacency.mac.or(for_all.map(|_| MacAddress::BROADCAST));
+        let state = match (adjacency.next_hop, mac) {
             _ if link.point_to_point => State::Complete,
             (None, _) => State::Glean,
             (Some(_), None) => State::Incomplete,
             (Some(_), Some(_)) => State::Complete,
         };
-        let header = link.header(adjacency.mac.unwrap_or(link.peer), F::ETHERTYPE);
+        let header = link.header(mac.unwrap_or(link.peer), F::ETHERTYPE);
         row[..14].copy_from_slice(header.as_bytes());
         row[14] = state as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
-        row[18..20].copy_from_slice(&link.mtu.to_be_bytes());
+        row[18..20].copy_from_slice(&self.mtu(adjacency, link).to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
         AdjacencyRow(row)
     }

@@ -48,9 +48,14 @@ pub(crate) fn register(control: &Control) {
         routes::add_messages(file);
         addresses::add_messages(file);
         crate::link_local::add_messages(file);
+        crate::path_mtu::add_messages(file);
     });
+    quiver_compat::add(control, "fib", (1, 0, 0), crate::sources::add_messages);
     let (name, version) = quiver_interface::api::FILE;
-    quiver_compat::add(control, name, version, addresses::add_messages_of_interfaces);
+    quiver_compat::add(control, name, version, |file| {
+        addresses::add_messages_of_interfaces(file);
+        crate::broadcast::add_messages(file);
+    });
 }
 
 /// The number of an interface in a message that may name none.

@@ -31,8 +31,9 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let paths = format!(
-        "(via (<next-hop:{name}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit) \
-         {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})..."
+        "(via (<next-hop:{name}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
+         | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface>) \
+         {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})..."
     );
     let route = |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:u32>]");
     let (add, del) = (format!("{} {paths}", route("add")), format!("{} [{paths}]", route("del")));
@@ -42,7 +43,7 @@ fn register_family<F: Family>(control: &Control) {
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
     let add = format!(
-        "{command} table add <table:u32> {{name <name:text> | counters | large | no-route <no-route:no-route> \
+        "{command} table add <table:u32> {{name <name:text> | counters | large | no-mfib | no-route <no-route:no-route> \
          | link-layer-broadcast <link-layer-broadcast:link-layer-broadcast>}}"
     );
     let help = format!("Add an {} table.", F::TITLE);
@@ -69,12 +70,20 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
         ("null-send-unreach", RouteAction::Unreachable),
         ("null-send-prohibit", RouteAction::Prohibit),
     ];
+    let (lookup, receiver) = (given.find::<u32>("lookup-table")?, given.find::<InterfaceName>("receiver")?);
+    let action = match (lookup, &receiver) {
+        (Some(_), _) if given.has("src-lookup") => Some(RouteAction::SourceLookup),
+        (Some(_), _) => Some(RouteAction::Lookup),
+        (None, Some(_)) => Some(RouteAction::Receive),
+        (None, None) => action.into_iter().find(|(word, _)| given.has(word)).map(|(_, action)| action),
+    };
     Ok(RoutePath {
         via: given.find::<F::Address>("next-hop")?,
-        interface: given.find::<InterfaceName>("interface")?,
-        table: TableNumber::new(given.find("next-hop-table")?.unwrap_or(0)),
+        interface: given.find::<InterfaceName>("interface")?.or(receiver),
+        table: TableNumber::new(lookup.or(given.find("next-hop-table")?).unwrap_or(0)),
         weight: given.find("weight")?.unwrap_or(1),
-        action: action.into_iter().find(|(word, _)| given.has(word)).map(|(_, action)| action),
+        preference: given.find("preference")?.unwrap_or(0),
+        action,
     })
 }
 
@@ -97,7 +106,7 @@ fn routes<F: Family>(given: &Matches) -> Result<impl Iterator<Item = Route<F>> +
     Ok((0..count).filter_map(prefix).map(move |prefix| Route::new(table, prefix)))
 }
 
-fn is_same_way<F: Family>(a: &RoutePath<F>, b: &RoutePath<F>) -> bool {
+pub(crate) fn is_same_way<F: Family>(a: &RoutePath<F>, b: &RoutePath<F>) -> bool {
     RoutePath { weight: 1, ..a.clone() } == RoutePath { weight: 1, ..b.clone() }
 }
 
@@ -174,6 +183,7 @@ fn add_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Com
         table.name = name.or(table.name.take());
         table.no_route = no_route.or(table.no_route);
         table.link_layer_broadcast = broadcast.or(table.link_layer_broadcast);
+        table.multicast = !given.has("no-mfib");
         table.counters |= counters;
         table.size = if large { TableSize::Large } else { table.size };
     })?;
@@ -181,7 +191,12 @@ fn add_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Com
 }
 
 fn delete_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    control.delete::<IpTable<F>>(&given.get("table")?)?;
+    let id = given.get("table")?;
+    // Scripts written for VPP delete what is not there, and go on.
+    if control.objects().get::<IpTable<F>>(&id).is_none() {
+        return Ok(Reply::text(format!("there is no {} table {id}\n", F::TITLE)));
+    }
+    control.delete::<IpTable<F>>(&id)?;
     Ok(Reply::done())
 }
 

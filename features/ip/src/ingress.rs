@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use quiver_engine::{Guard, Paged};
 use quiver_interface::InterfaceId;
-use quiver_wire::InterfaceAddress;
+use quiver_wire::{InterfaceAddress, Prefix};
 
 use crate::adjacency::Link;
 use crate::family::Family;
 use crate::fib::Reader;
 use crate::fib::table::CountedView;
+use crate::flows::Flows;
 use crate::node::lookup::group_of;
 
 /// What is known of an interface.
@@ -53,6 +54,8 @@ pub struct TableView<F: Family> {
     pub counted: Option<CountedView>,
     /// Whether packets for one host that came in frames for many are forwarded (RFC 1812, 5.3.4, says no).
     pub forwards_broadcasts: bool,
+    /// By what flows are told apart.
+    pub flows: Flows,
 }
 
 impl<F: Family> TableView<F> {
@@ -72,15 +75,32 @@ pub struct Ingress<F: Family> {
     pub tables: Arc<[Option<TableView<F>>]>,
     /// Whether some table counts by route.
     pub counting: bool,
+    /// Whether some table tells flows apart otherwise than usual.
+    pub choosing: bool,
+    /// The prefixes of special use whose packets are forwarded like others, and whether there are any.
+    pub ordinary: Arc<[Prefix<F>]>,
+    /// See [`Ingress::ordinary`].
+    pub lenient: bool,
 }
 
 impl<F: Family> Default for Ingress<F> {
     fn default() -> Ingress<F> {
-        Ingress { interfaces: Paged::default(), tables: Arc::new([]), counting: false }
+        Ingress {
+            interfaces: Paged::default(),
+            tables: Arc::new([]),
+            counting: false,
+            choosing: false,
+            ordinary: Arc::new([]),
+            lenient: false,
+        }
     }
 }
 
 impl<F: Family> Ingress<F> {
+    /// Whether packets of an address of special use are forwarded like others.
+    pub fn is_ordinary(&self, address: F::Address) -> bool {
+        self.ordinary.iter().any(|prefix| prefix.contains(address))
+    }
     /// The word of an interface.
     #[inline(always)]
     pub fn word(&self, interface: u32) -> u32 {

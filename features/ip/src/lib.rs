@@ -3,6 +3,7 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
+//! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`link_local`]: IPv6 on interfaces without addresses.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -14,18 +15,24 @@ extern crate self as quiver_ip;
 
 pub mod adjacency;
 pub mod api;
+pub mod broadcast;
 pub mod command;
 pub mod deciding;
 pub mod family;
 pub mod fault;
 pub mod fib;
+pub mod flow_hash;
+pub mod flows;
 pub mod ingress;
 pub mod link_local;
 pub mod node;
 pub mod objects;
+pub mod path_mtu;
 pub mod product;
 pub mod room;
 pub mod show;
+pub mod sources;
+pub mod special;
 
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};

@@ -10,6 +10,7 @@ use quiver_wire::{InterfaceAddress as Address, Prefix};
 
 use crate::family::Family;
 use crate::fib::TableId;
+use crate::flows::FlowField;
 
 /// The number of a family's table in a configuration. Table 0 is always there, so nothing has to define it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,6 +129,11 @@ pub struct IpTable<F: Family> {
     /// What becomes of packets for one host that came in a frame for many: a router drops them (RFC 1812, 5.3.4), or forwards
     /// them all the same. Without it, as quiverd's option --link-layer-broadcast says.
     pub link_layer_broadcast: Option<LinkLayerBroadcast>,
+    /// By what flows are told apart that are spread over several paths. Without fields: by addresses, ports and protocol.
+    pub flow_hash: Vec<FlowField>,
+    /// Whether there is a table of groups of the same number.
+    #[default(true)]
+    pub multicast: bool,
     /// Tables of the same number of two families are two.
     pub family: PhantomData<F>,
 }
@@ -168,7 +174,13 @@ quiver_control::choice! {
         Prohibit = "prohibit",
         /// They are taken as for us.
         Local = "local",
-    } as "route-action", "drop, unreachable, prohibit or local";
+        /// They are looked up in the path's table.
+        Lookup = "lookup",
+        /// Their senders are looked up in the path's table, and they go where packets for those go.
+        SourceLookup = "source-lookup",
+        /// They go on as if the path's interface had received them, but past its features.
+        Receive = "receive",
+    } as "route-action", "drop, unreachable, prohibit, local, lookup, source-lookup or receive";
 }
 
 /// One of the ways of a route: a next hop, an interface, or what becomes of packets otherwise.
@@ -178,14 +190,25 @@ pub struct RoutePath<F: Family> {
     pub via: Option<F::Address>,
     /// The interface that leads to the next hop; without one, to the destinations themselves.
     pub interface: Option<InterfaceName>,
-    /// The table in which the next hop is looked up, if that is not table 0.
+    /// The table in which the next hop is looked up, or, with action lookup or source-lookup, the packets; if that is not
+    /// table 0.
     #[default(TableNumber::DEFAULT)]
     pub table: TableNumber<F>,
     /// Its share of the flows, relative to the other paths' weights: 1 to 255.
     #[default(1)]
     pub weight: u8,
-    /// What becomes of packets, in place of a way.
+    /// Of the paths that lead somewhere, those with the least preference are used: 0 to 255.
+    #[default(0)]
+    pub preference: u8,
+    /// What becomes of packets, in place of a way to a next hop.
     pub action: Option<RouteAction>,
+}
+
+impl<F: Family> Default for RoutePath<F> {
+    /// One that leads nowhere yet.
+    fn default() -> RoutePath<F> {
+        RoutePath { via: None, interface: None, table: TableNumber::DEFAULT, weight: 1, preference: 0, action: None }
+    }
 }
 
 /// A route: a prefix, and the ways that packets for it take.
@@ -201,6 +224,16 @@ pub struct Route<F: Family> {
     pub prefix: Prefix<F>,
     /// The ways; flows are spread over several.
     pub paths: Vec<RoutePath<F>>,
+}
+
+/// What holds of a table whatever else is configured.
+pub(crate) fn check_table<F: Family>(table: &IpTable<F>) -> Result<(), ObjectError> {
+    let other = if F::VERSION == 6 { FlowField::Tunnel } else { FlowField::Label };
+    match table.flow_hash.iter().position(|field| *field == other) {
+        Some(place) => Err(ObjectError::field(format!("flow-hash[{place}]"), format!("{} has no {other}", F::TITLE))
+            .remedy("leave it out")),
+        None => Ok(()),
+    }
 }
 
 /// What holds of a route whatever else is configured.
@@ -221,6 +254,14 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
         };
         match (path.via, &path.interface, path.action) {
             (None, None, None) => return wrong("", "it leads nowhere", "give via, interface or action"),
+            (None, None, Some(RouteAction::Receive)) => {
+                return wrong(".interface", "nobody receives the packets", "give an interface");
+            }
+            (None, Some(_), Some(RouteAction::Receive)) if path.table == TableNumber::DEFAULT => {}
+            (None, None, Some(RouteAction::Lookup | RouteAction::SourceLookup)) => {}
+            (None, _, Some(_)) if path.table != TableNumber::DEFAULT => {
+                return wrong(".table", "nothing is looked up", "leave it out");
+            }
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
                 return wrong(".action", "a path has a next hop or an action", "leave one of them out");
             }

@@ -16,7 +16,9 @@ use crate::adjacency::Link;
 use crate::api::Leaving;
 use crate::family::Family;
 use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target};
+use crate::flows::{FlowField, Flows};
 use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
+use crate::node::again::{self, LookupAgain};
 use crate::node::describe;
 use crate::node::input::{Input, InputNode};
 use crate::node::local::{self, Local, Protocols};
@@ -28,6 +30,7 @@ use crate::objects::{
     TableDefaults, TableSize,
 };
 use crate::product;
+use crate::special::{SpecialAction, Specials};
 
 /// A family's feature arcs, where each ends, and whose interface decides.
 fn arcs<F: Family>() -> [(&'static str, &'static str, Side); 5] {
@@ -61,6 +64,10 @@ struct Configured<F: Family> {
     table: TableId,
     addresses: Vec<Address<F>>,
     routes: BTreeMap<Prefix<F>, Meaning>,
+    /// Whether it is up: the routes of its addresses are there only then.
+    up: bool,
+    /// Whether packets for all on its subnets are forwarded there.
+    directed_broadcast: bool,
     /// Whether it speaks the family without an address, too.
     enabled: bool,
     /// Its address for its link, if not the one that its MAC address makes.
@@ -75,6 +82,8 @@ impl<F: Family> Default for Configured<F> {
             table: TableId::DEFAULT,
             addresses: vec![],
             routes: BTreeMap::new(),
+            up: false,
+            directed_broadcast: false,
             enabled: false,
             link_local: None,
             link_hop: None,
@@ -94,6 +103,8 @@ enum Meaning {
     Connected,
     Local,
     Broadcast,
+    /// A subnet's last address, whose packets are sent to all on it.
+    Directed,
 }
 
 /// Routes, and neighbours, whose counters clients see at most: the segment may have room for less.
@@ -110,6 +121,11 @@ pub struct Ip<F: Family> {
     defaults: TableDefaults,
     /// The tables that forward packets for one host that came in frames for many.
     forwarding_broadcasts: BTreeSet<TableId>,
+    /// By what flows are told apart in tables that say so, and the router's number.
+    flow_fields: BTreeMap<TableId, Vec<FlowField>>,
+    router: u32,
+    /// What all tables do with special prefixes.
+    specials: Specials<F>,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress<F>>,
@@ -143,6 +159,11 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     crate::command::register(control);
     crate::show::register(control);
     crate::link_local::register(control);
+    crate::broadcast::register(control);
+    crate::path_mtu::register(control);
+    crate::special::register(control);
+    crate::sources::register(control);
+    crate::flow_hash::register(control);
     crate::api::register(control);
     Ok(())
 }
@@ -168,6 +189,9 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             interfaces: BTreeMap::new(),
             defaults: TableDefaults::default(),
             forwarding_broadcasts: BTreeSet::new(),
+            flow_fields: BTreeMap::new(),
+            router: 0,
+            specials: Specials::default(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols::<F>()),
@@ -179,7 +203,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
     };
     control.insert_room(ip);
     crate::deciding::register::<F>(control);
-    control.objects().add(Kind::new(apply_table::<F>));
+    control.objects().add(Kind::new(apply_table::<F>).check(crate::objects::check_table::<F>));
     control.objects().add(Kind::new(apply_interface_table::<F>));
     control.objects().add(Kind::new(apply_address::<F>).check(check_address::<F>));
     control.objects().add(Kind::new(apply_route::<F>).check(crate::objects::check_route::<F>));
@@ -194,12 +218,16 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
         let link = if gone { None } else { link_of(control, id) };
+        let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
         let mut ip = control.room_mut::<Ip<F>>();
         ip.fib.set_link(id, link);
         let known = match gone {
             // Its addresses went before it.
             true => ip.forget(id),
-            false => ip.interfaces.contains_key(&id),
+            false => {
+                ip.set_up(id, up);
+                ip.interfaces.contains_key(&id)
+            }
         };
         if known {
             ip.publish_interface(id);
@@ -295,6 +323,13 @@ impl<F: Family> Ip<F> {
         let stages = self.stages();
         let rewrite = move |seed| RewriteNode::new(stages(seed).2);
         graph.node(NodeSpec::around::<Rewrite<F>, _>(rewrite).describe(describe::<F>))?;
+        let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
+        let again = move |Seed { worker, .. }: Seed| LookupAgain::<F> {
+            ingress: ingress.clone(),
+            groups: groups.clone(),
+            worker,
+        };
+        graph.node(NodeSpec::new(F::NAMES.again, again::Next::arcs::<F>(), again).describe(describe::<F>))?;
         let protocols = self.protocols.snapshot();
         let local = move |_| Local::<F> {
             protocols: protocols.clone(),
@@ -327,12 +362,30 @@ impl<F: Family> Ip<F> {
         special
     }
     fn add_special_routes(&mut self, id: TableId) -> Result<(), FibError> {
-        for (prefix, special) in F::SPECIAL.iter().copied() {
-            if let Ok(prefix) = prefix.parse() {
-                self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
-            }
+        for (prefix, special) in self.specials.routes() {
+            self.fib.insert(id, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
         }
         Ok(())
+    }
+    /// Changes what all tables do with a special prefix; None leaves it to them.
+    pub(crate) fn set_special(&mut self, prefix: Prefix<F>, action: Option<SpecialAction>) -> Result<(), FibError> {
+        let special = self.specials.set(prefix, action);
+        let tables: Vec<TableId> = self.fib.tables().map(|table| table.id).collect();
+        for table in tables {
+            match special {
+                Some(special) => {
+                    self.fib.insert(table, prefix, Source::Special, vec![Path::to(Target::Special(special))])?;
+                }
+                None => drop(self.fib.remove(table, prefix, Source::Special)),
+            }
+        }
+        self.publish_tables();
+        Ok(())
+    }
+    /// Gives the router a number, by which it spreads flows otherwise than others.
+    pub(crate) fn set_router(&mut self, router: u32) {
+        self.router = router;
+        self.publish_tables();
     }
     /// Has a table do with packets what it says, or what holds of those that say nothing.
     fn set_manners(&mut self, table: &IpTable<F>) -> Result<(), FibError> {
@@ -341,6 +394,10 @@ impl<F: Family> Ip<F> {
         match table.link_layer_broadcast.unwrap_or(self.defaults.link_layer_broadcast) {
             LinkLayerBroadcast::Forward => self.forwarding_broadcasts.insert(id),
             LinkLayerBroadcast::Drop => self.forwarding_broadcasts.remove(&id),
+        };
+        match table.flow_hash.is_empty() {
+            true => self.flow_fields.remove(&id),
+            false => self.flow_fields.insert(id, table.flow_hash.clone()),
         };
         self.publish_tables();
         Ok(())
@@ -400,7 +457,8 @@ impl<F: Family> Ip<F> {
         let link_hop = self.hold_link(id, link_local.is_some());
         let known = self.interfaces.get(&id).map(|configured| {
             let slot = self.fib.table(configured.table).map_or(0, |table| table.slot);
-            let enabled = if configured.speaks() { ENABLED } else { 0 };
+            // A link that takes less than every link of the family has to is none of its links (RFC 8200, 5).
+            let enabled = if configured.speaks() && link.mtu >= F::LINK_MTU_MIN { ENABLED } else { 0 };
             IpInterface {
                 word: u32::from(slot) | enabled,
                 addresses: configured.addresses.as_slice().into(),
@@ -419,17 +477,21 @@ impl<F: Family> Ip<F> {
     }
     /// Tells workers what tables there are.
     fn publish_tables(&mut self) {
-        let (mut tables, mut counting) = (vec![], false);
+        let (mut tables, mut counting, mut choosing) = (vec![], false, false);
         for table in self.fib.tables() {
             let place = usize::from(table.slot);
             tables.resize(tables.len().max(place + 1), None);
             let counted = table.counted();
             counting |= counted.is_some();
             let forwards_broadcasts = self.forwarding_broadcasts.contains(&table.id);
-            tables[place] = Some(TableView { lpm: table.reader(), counted, forwards_broadcasts });
+            let fields = self.flow_fields.get(&table.id).map_or(&[][..], Vec::as_slice);
+            let flows = Flows::new::<F>(fields, self.router);
+            choosing |= !flows.is_usual();
+            tables[place] = Some(TableView { lpm: table.reader(), counted, forwards_broadcasts, flows });
         }
-        let interfaces = self.ingress.current().interfaces.clone();
-        self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting });
+        let (interfaces, ordinary) = (self.ingress.current().interfaces.clone(), self.specials.ordinary());
+        let lenient = !ordinary.is_empty();
+        self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting, choosing, ordinary, lenient });
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
     fn overlap(&self, table: TableId, prefix: Prefix<F>, id: InterfaceId) -> Option<(InterfaceId, Prefix<F>)> {
@@ -453,7 +515,11 @@ impl<F: Family> Ip<F> {
     /// Makes an interface's routes those of its addresses, as far as there is room.
     fn replace_addresses(&mut self, id: InterfaceId, addresses: Vec<Address<F>>) -> Result<(), FibError> {
         let configured = self.interfaces.entry(id).or_default();
-        let (table, wanted) = (configured.table, routes_of(&addresses));
+        let table = configured.table;
+        let wanted = match configured.up {
+            true => routes_of(&addresses, configured.directed_broadcast),
+            false => BTreeMap::new(),
+        };
         let old = std::mem::replace(&mut configured.routes, wanted.clone());
         for address in std::mem::replace(&mut configured.addresses, addresses.clone()) {
             let key = (table, address.prefix());
@@ -475,18 +541,49 @@ impl<F: Family> Ip<F> {
                 Meaning::Connected => Target::Link(id),
                 Meaning::Local => Target::Special(Special::Local),
                 Meaning::Broadcast => Target::Special(Special::Broadcast),
+                Meaning::Directed => {
+                    self.fib.adjacencies.set_broadcast(id, prefix.address(), true);
+                    Target::NextHop(id, prefix.address())
+                }
             };
             self.fib.insert(table, *prefix, Source::Interface, vec![Path::to(target)])?;
         }
         for prefix in old.keys().filter(|prefix| !wanted.contains_key(prefix)) {
             self.fib.remove(table, *prefix, Source::Interface);
         }
+        for (prefix, _) in old.iter().filter(|(_, kind)| **kind == Meaning::Directed) {
+            if wanted.get(prefix) != Some(&Meaning::Directed) {
+                self.fib.adjacencies.set_broadcast(id, prefix.address(), false);
+            }
+        }
         Ok(())
+    }
+    /// An interface is up now, or down: then the routes of its addresses are gone.
+    fn set_up(&mut self, id: InterfaceId, up: bool) {
+        let is_new = !self.interfaces.contains_key(&id);
+        if is_new && !up {
+            return;
+        }
+        let configured = self.interfaces.entry(id).or_default();
+        if std::mem::replace(&mut configured.up, up) == up {
+            return;
+        }
+        let addresses = configured.addresses.clone();
+        if let Err(error) = self.replace_addresses(id, addresses) {
+            tracing::error!("interface {}: the routes of its addresses found no room: {error}", id.0);
+        }
+    }
+    /// Whether packets for all on an interface's subnets are forwarded there.
+    pub(crate) fn set_directed_broadcast(&mut self, id: InterfaceId, wanted: bool) -> Result<(), FibError> {
+        let configured = self.interfaces.entry(id).or_default();
+        configured.directed_broadcast = wanted;
+        let addresses = configured.addresses.clone();
+        self.set_addresses(id, addresses)
     }
 }
 
 /// The routes that follow from an interface's addresses.
-fn routes_of<F: Family>(addresses: &[Address<F>]) -> BTreeMap<Prefix<F>, Meaning> {
+fn routes_of<F: Family>(addresses: &[Address<F>], directed_broadcast: bool) -> BTreeMap<Prefix<F>, Meaning> {
     let mut routes = BTreeMap::new();
     for address in addresses {
         let prefix = address.prefix();
@@ -497,14 +594,15 @@ fn routes_of<F: Family>(addresses: &[Address<F>]) -> BTreeMap<Prefix<F>, Meaning
         if F::HAS_BROADCASTS && prefix.length() < F::ADDRESS_BITS - 1 {
             // RFC 1812, 4.2.3.1: the all-zeros form is a broadcast, too.
             routes.insert(Prefix::host(prefix.address()), Meaning::Broadcast);
-            routes.insert(Prefix::host(prefix.last_address()), Meaning::Broadcast);
+            let meaning = if directed_broadcast { Meaning::Directed } else { Meaning::Broadcast };
+            routes.insert(Prefix::host(prefix.last_address()), meaning);
         }
     }
     routes.extend(addresses.iter().map(|address| (Prefix::host(address.address()), Meaning::Local)));
     routes
 }
 
-fn refused(error: FibError) -> ObjectError {
+pub(crate) fn refused(error: FibError) -> ObjectError {
     ObjectError::whole(error.to_string())
 }
 
@@ -534,6 +632,7 @@ fn apply_table<F: Family>(control: &Control, change: Change<'_, IpTable<F>>) -> 
         Change::Delete(table) => {
             let taken = ip.fib.take_table(TableId(table.id)).map_err(refused)?;
             ip.forwarding_broadcasts.remove(&TableId(table.id));
+            ip.flow_fields.remove(&TableId(table.id));
             ip.publish_tables();
             ip.fib.discard(taken);
         }
@@ -555,6 +654,7 @@ fn apply_interface_table<F: Family>(
     // Addresses and neighbours stand on this object, so they are down while it changes: their routes are in the table.
     debug_assert!(configured.addresses.is_empty(), "{name} has addresses while its table changes");
     configured.table = table;
+    ip.fib.adjacencies.set_table(id, table);
     ip.publish_interface(id);
     Ok(())
 }
@@ -632,19 +732,23 @@ fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Re
 /// # Errors
 /// If the interface of one is not there.
 pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Result<Vec<Path<F>>, ObjectError> {
-    let path = |path: &RoutePath<F>| Ok(Path { target: target(control, path)?, weight: path.weight });
+    let path = |path: &RoutePath<F>| {
+        Ok(Path { target: target(control, path)?, weight: path.weight, preference: path.preference })
+    };
     configured.iter().map(path).collect()
 }
 
 fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
     Ok(match (path.action, path.via, &path.interface) {
-        (Some(action), ..) => Target::Special(match action {
-            RouteAction::Drop => Special::Drop,
-            RouteAction::Unreachable => Special::Unreachable,
-            RouteAction::Prohibit => Special::Prohibit,
-            RouteAction::Local => Special::Local,
-        }),
+        (Some(RouteAction::Drop), ..) => Target::Special(Special::Drop),
+        (Some(RouteAction::Unreachable), ..) => Target::Special(Special::Unreachable),
+        (Some(RouteAction::Prohibit), ..) => Target::Special(Special::Prohibit),
+        (Some(RouteAction::Local), ..) => Target::Special(Special::Local),
+        (Some(RouteAction::Lookup), ..) => Target::Lookup(path.table.into()),
+        (Some(RouteAction::SourceLookup), ..) => Target::SourceLookup(path.table.into()),
+        (Some(RouteAction::Receive), _, Some(name)) => Target::Received(id(&name.0)?),
+        (Some(RouteAction::Receive), _, None) => Target::Special(Special::Drop),
         (None, Some(via), Some(name)) => Target::NextHop(id(&name.0)?, via),
         (None, None, Some(name)) => Target::Link(id(&name.0)?),
         (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(F::UNSPECIFIED)),

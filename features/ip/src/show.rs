@@ -29,8 +29,11 @@ pub(crate) fn register(control: &Control) {
     );
     let address = "show interface address [<interface>]";
     commands.add(Command::new(address, "Show the interfaces' addresses.", show_addresses));
-    let adjacency = "show adjacency [<interface>]";
-    commands.add(Command::new(adjacency, "Show what packets to neighbours get.", show_adjacencies));
+    let adjacency = "show adjacency [<hop:u32> | <interface>]";
+    commands.add(
+        Command::new(adjacency, "Show what packets to neighbours get.", show_adjacencies)
+            .argument("hop", "the number of one of them"),
+    );
 }
 
 fn register_family<F: Family>(control: &Control) {
@@ -85,8 +88,8 @@ fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Comm
         None => !single || table.id == TableId::DEFAULT,
     });
     for table in tables {
-        let _ =
-            writeln!(text, "{}:{}, flow hash:[{}], routes {}", F::NAMES.vrf, table.id, F::NAMES.flow_hash, table.len());
+        let flow_hash = flow_hash::<F>(control, table.id);
+        let _ = writeln!(text, "{}:{}, flow hash:[{flow_hash}], routes {}", F::NAMES.vrf, table.id, table.len());
         let found = match (prefix, address) {
             (Some(prefix), _) => vec![prefix],
             (None, Some(address)) => table.find(address).into_iter().map(|(prefix, _)| prefix).collect(),
@@ -105,6 +108,13 @@ fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Comm
         }
     }
     Ok(Reply::new(text, Value::Array(json)))
+}
+
+/// By what a table tells flows apart.
+fn flow_hash<F: Family>(control: &Control, id: TableId) -> String {
+    let chosen = control.objects().get::<IpTable<F>>(&id.0).map(|table| table.flow_hash.clone());
+    let words: Vec<String> = chosen.iter().flatten().map(|field| field.to_string()).collect();
+    if words.is_empty() { F::NAMES.flow_hash.into() } else { words.join(" ") }
 }
 
 /// Runs of equal buckets: the first, the last, and their hop.
@@ -172,11 +182,17 @@ fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
             format!("recursive: via {to} in table {table}, {through}")
         }
         Target::Special(special) => special.to_string(),
+        Target::Lookup(table) => format!("lookup: destination in table {table}"),
+        Target::SourceLookup(table) => format!("lookup: source in table {table}"),
+        Target::Received(interface) => format!("receive: by {}", names.of(interface)),
     }
 }
 
 /// A hop in words: the adjacency with what it puts before packets.
 fn hop_text<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> String {
+    if let Some(again) = hop::Again::of(hop) {
+        return again_text(fib, names, again);
+    }
     let Some(adjacency) = fib.adjacencies.get(hop) else { return hop::name(hop).unwrap_or("none").into() };
     let (row, interface) = (fib.adjacencies.row(hop), names.of(adjacency.interface));
     match adjacency.next_hop {
@@ -189,9 +205,25 @@ fn hop_text<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> String {
     }
 }
 
+/// Where a packet is looked up again, in words.
+fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> String {
+    let table = |slot| match fib.tables().find(|table| table.slot == slot) {
+        Some(table) => format!("table {}", table.id),
+        None => "no table".into(),
+    };
+    match again {
+        hop::Again::Destination(slot) => format!("lookup: destination in {}", table(slot)),
+        hop::Again::Source(slot) => format!("lookup: source in {}", table(slot)),
+        hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
+    }
+}
+
 fn hop_json<F: Family>(fib: &Fib<F>, names: &Names, hop: u32) -> Value {
     match fib.adjacencies.get(hop) {
-        None => json!({"hop": hop::name(hop)}),
+        None => match hop::Again::of(hop) {
+            Some(again) => json!({"again": again_text(fib, names, again)}),
+            None => json!({"hop": hop::name(hop)}),
+        },
         Some(adjacency) => json!({
             "hop": hop,
             "interface": names.of(adjacency.interface),
@@ -231,7 +263,7 @@ fn summary<F: Family>(fib: &Fib<F>, wanted: Option<TableId>) -> Reply {
         let mut counts = BTreeMap::<u8, u64>::new();
         table.routes().for_each(|(prefix, _)| *counts.entry(prefix.length()).or_default() += 1);
         for (length, count) in counts {
-            columns.row([Cell::from(table.id.0), Cell::from(length), Cell::from(count)]);
+            columns.row([format!("{}:{}", F::NAMES.vrf, table.id).into(), Cell::from(length), Cell::from(count)]);
         }
     }
     columns.into()
@@ -294,18 +326,19 @@ fn count_adjacencies(_: &Control, given: &Matches) -> Result<Reply, CommandError
 }
 
 fn show_adjacencies(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let wanted = given.find::<String>("interface")?;
+    let wanted = (given.find::<u32>("hop")?, given.find::<String>("interface")?);
     let mut columns = Columns::new(["Hop", "Interface", "Next hop", "State", "MAC", "Users", "Packets", "Bytes"]);
-    adjacencies::<V4>(control, wanted.as_deref(), &mut columns);
-    adjacencies::<V6>(control, wanted.as_deref(), &mut columns);
+    adjacencies::<V4>(control, &wanted, &mut columns);
+    adjacencies::<V6>(control, &wanted, &mut columns);
     Ok(columns.into())
 }
 
-fn adjacencies<F: Family>(control: &Control, wanted: Option<&str>, columns: &mut Columns) {
+fn adjacencies<F: Family>(control: &Control, wanted: &(Option<u32>, Option<String>), columns: &mut Columns) {
     let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     for (hop, adjacency) in ip.fib.adjacencies.iter() {
         let interface = interfaces.name(adjacency.interface);
-        if wanted.is_some_and(|wanted| *wanted != interface) {
+        let is_other = wanted.1.as_ref().is_some_and(|wanted| *wanted != interface);
+        if is_other || wanted.0.is_some_and(|wanted| wanted != hop) {
             continue;
         }
         let sent = ip.fib.adjacencies.counters().sum(hop);

@@ -253,19 +253,21 @@ impl<F: Forwarding> Naive<F> {
         let mut shares = vec![];
         for path in paths {
             match path.target {
-                Target::Special(special) => shares.push(vec![special.to_string(); 16]),
-                Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => {}
-                Target::Link(on) => shares.push(vec![text::<F>(on, None); 16]),
-                Target::NextHop(on, to) => shares.push(vec![text::<F>(on, Some(to)); 16]),
+                Target::Special(special) => shares.push(Some(vec![special.to_string(); 16])),
+                Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => shares.push(None),
+                Target::Link(on) => shares.push(Some(vec![text::<F>(on, None); 16])),
+                Target::NextHop(on, to) => shares.push(Some(vec![text::<F>(on, Some(to)); 16])),
+                Target::Lookup(_) | Target::SourceLookup(_) | Target::Received(_) => unreachable!("none is made"),
                 Target::Recursive(table, to) => {
                     let Some(cover) = self.find(table, to).filter(|cover| !self.reaches(cover, paths)) else {
+                        shares.push(None);
                         continue;
                     };
                     let through = self.row(cover);
                     let nowhere = |end: &String| ["unresolved", "local", "broadcast"].contains(&end.as_str());
-                    if !through.iter().all(nowhere) {
-                        shares.push(through.iter().map(|end| end.replace("glean", &to.to_string())).collect());
-                    }
+                    let leads = !through.iter().all(nowhere);
+                    shares
+                        .push(leads.then(|| through.iter().map(|end| end.replace("glean", &to.to_string())).collect()));
                 }
             }
         }
@@ -273,9 +275,19 @@ impl<F: Forwarding> Naive<F> {
         let (n, mut row) = (shares.len(), vec![]);
         for (i, share) in shares.iter().enumerate() {
             let count = 16 / n + usize::from(i < 16 % n);
-            row.extend((0..count).map(|k| share[k * 16 / count].clone()));
+            row.extend(
+                (0..count).map(|k| share.as_ref().map(|share: &Vec<String>| (i, share[k * 16 / count].clone()))),
+            );
         }
-        if row.is_empty() { vec!["unresolved".into(); 16] } else { row }
+        // What a path that leads nowhere leaves goes one by one to whoever has least.
+        for lost in 0..row.iter().filter(|bucket| bucket.is_none()).count() {
+            let has = |i: usize| row.iter().flatten().filter(|(of, _)| *of == i).count();
+            let Some(least) = (0..n).filter(|i| shares[*i].is_some()).min_by_key(|i| (has(*i), *i)) else { break };
+            let (place, share) = (row.iter().position(Option::is_none), shares[least].as_ref());
+            let (Some(place), Some(share)) = (place, share) else { break };
+            row[place] = Some((least, share[lost % 16].clone()));
+        }
+        row.into_iter().map(|bucket| bucket.map_or("unresolved".into(), |(_, end)| end)).collect()
     }
 }
 

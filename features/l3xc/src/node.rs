@@ -75,7 +75,7 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
         let (unreachable, prohibited) = (fate(hop::UNREACHABLE), fate(hop::PROHIBIT));
         let (none, local, drop, rest) =
             (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
-        p.hop = p.hop.replace(unreachable, Fault::HOST.0).replace(prohibited, Fault::PROHIBITED.0);
+        p.hop = p.hop.replace(unreachable, F::UNREACHABLE.0).replace(prohibited, Fault::PROHIBITED.0);
         p.leave(none | F::stays_on_link(p), Next::Pass);
         // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
         p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);

@@ -42,9 +42,10 @@ fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> 
             if !is_output {
                 spec = spec.describe(describe::<F>);
             }
-            let id = graph.node(spec)?;
+            graph.node(spec)?;
             graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
-            dataplane.show_arc(id, Next::Clamped, "clamped");
+            let arc = Next::arcs::<F>()[Next::Clamped as usize].name;
+            dataplane.also_called((name, arc), &format!("{name}/clamped"))?;
         }
         room
     };

@@ -51,9 +51,10 @@ fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> 
                 let (arc, name) = (config::arc::<F>(direction), config::node::<F>(direction, mode));
                 let graph = dataplane.blueprint();
                 let spec = NodeSpec::new(name, Next::ARCS, move |_| node.clone());
-                let id = graph.node(spec.describe(node::describer(direction, describe::<F>)))?;
+                graph.node(spec.describe(node::describer(direction, describe::<F>)))?;
                 graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
-                dataplane.show_arc(id, Next::NoWayBack, DROPPED);
+                let arc = Next::ARCS[Next::NoWayBack as usize].name;
+                dataplane.also_called((name, arc), &format!("{name}/{DROPPED}"))?;
             }
         }
         room

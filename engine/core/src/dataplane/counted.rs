@@ -3,7 +3,7 @@
 
 use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::graph::{ArcSpec, Blueprint, NodeCounters, NodeId};
+use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
@@ -197,11 +197,13 @@ impl Counted {
             errors: self.rx_errors.row(worker),
         }
     }
-    /// Gives what took an arc of a node a name of clients' own.
-    pub fn show_arc(&self, blueprint: &Blueprint, node: NodeId, arc: u16, name: &str) {
-        let name = format!("/err/{}/{}", name_part(blueprint.name(node)), name_part(name));
-        let column = blueprint.first_arc(node) + u32::from(arc);
-        self.segment.edit().symlink(&name, blueprint.arc_counters().target(), column);
+    /// Gives the count of an arc another name below `/err/`, by which clients look for it.
+    pub fn also_called(&self, blueprint: &Blueprint, (node, arc): (&str, &str), name: &str) -> Result<(), GraphError> {
+        let id = blueprint.find(node)?;
+        for (column, _) in (blueprint.first_arc(id)..).zip(blueprint.arcs(id)).filter(|(_, spec)| spec.name == arc) {
+            self.segment.edit().symlink(&format!("/err/{name}"), blueprint.arc_counters().target(), column);
+        }
+        Ok(())
     }
     /// Names the arcs of nodes that were registered since the last time.
     pub fn name_arcs(&mut self, blueprint: &Blueprint) {

@@ -213,6 +213,13 @@ impl Dataplane {
     pub fn statistics(&self) -> &Segment {
         &self.counted.segment
     }
+    /// Gives the count of an arc of a node another name below `/err/`, by which clients look for it.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn also_called(&self, arc: (&str, &str), name: &str) -> Result<(), DataplaneError> {
+        Ok(self.counted.also_called(&self.blueprint, arc, name)?)
+    }
     /// What is counted of every interface: its name, `rx` for instance, and what other names for it lead to.
     pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {
         self.counted.by_interface()

@@ -27,23 +27,37 @@ pub(super) fn add_types(file: &mut Adding<'_>) {
 /// What the FIB has no paths for is refused by the field's name.
 pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RoutePath<F>, Refusal> {
     let FibPath { sw_if_index, table_id, rpf_id, preference, n_labels, flags, .. } = *said;
+    let known_table = || match control.room::<Ip<F>>().fib.table(TableId(table_id)) {
+        Some(table) => Ok(TableNumber::from(table.id)),
+        None => Err(Refusal::new(Retval::NO_SUCH_FIB, format!("paths: there is no table {table_id}"))),
+    };
     let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
-    let mut path =
-        RoutePath { via: None, interface: None, table: TableNumber::DEFAULT, weight: said.weight.max(1), action: None };
+    let mut path = RoutePath::<F> { weight: said.weight.max(1), preference, ..RoutePath::default() };
     path.action = match said.r#type {
         FibPathType::Normal => None,
         FibPathType::Local => Some(RouteAction::Local),
         FibPathType::Drop => Some(RouteAction::Drop),
         FibPathType::IcmpUnreach => Some(RouteAction::Unreachable),
         FibPathType::IcmpProhibit => Some(RouteAction::Prohibit),
+        FibPathType::SourceLookup => Some(RouteAction::SourceLookup),
+        FibPathType::InterfaceRx => Some(RouteAction::Receive),
         other => return cannot(&format!("type {other:?} is not there")),
     };
     match () {
         () if n_labels > 0 => return cannot("there is no MPLS"),
-        () if preference > 0 => return cannot("all paths are used; give them preference 0 and weights"),
         () if flags != FibPathFlags::NONE => return cannot("next hops are resolved by any route; give no flags"),
         () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
-        () if path.action.is_some() => return Ok(path),
+        () => {}
+    }
+    match path.action {
+        Some(RouteAction::SourceLookup) => return Ok(RoutePath { table: known_table()?, ..path }),
+        Some(RouteAction::Receive) => {
+            return Ok(RoutePath { interface: Some(name(control, InterfaceIndex(sw_if_index))?), ..path });
+        }
+        Some(_) => return Ok(path),
+        None => {}
+    }
+    match () {
         () if said.proto != proto::<F>() => {
             let what = format!("paths: the next hop is no {} address", F::TITLE);
             return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
@@ -53,11 +67,10 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
     let via = F::from_ip(said.nh.address.get(family::<F>()));
     path.via = via.filter(|via| *via != F::UNSPECIFIED);
     match sw_if_index {
-        NONE if path.via.is_none() => return cannot("a lookup in another table takes a next hop"),
-        NONE if table_id != 0 && control.room::<Ip<F>>().fib.table(TableId(table_id)).is_none() => {
-            return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("paths: there is no table {table_id}")));
+        NONE => {
+            path.table = known_table()?;
+            path.action = path.via.is_none().then_some(RouteAction::Lookup);
         }
-        NONE => path.table = TableNumber::new(table_id),
         index => path.interface = Some(name(control, InterfaceIndex(index))?),
     }
     Ok(path)
@@ -93,8 +106,12 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
             };
             (NONE, 0, FibPathNh::default(), r#type)
         }
+        Target::Lookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::Normal),
+        Target::SourceLookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::SourceLookup),
+        Target::Received(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::InterfaceRx),
     };
-    FibPath { sw_if_index, table_id, weight: path.weight.max(1), r#type, proto: proto::<F>(), nh, ..FibPath::default() }
+    let (weight, preference, proto) = (path.weight.max(1), path.preference, proto::<F>());
+    FibPath { sw_if_index, table_id, weight, preference, r#type, proto, nh, ..FibPath::default() }
 }
 
 /// A table.

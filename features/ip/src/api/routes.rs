@@ -10,11 +10,12 @@ use super::fields::{IpRouteV2, IpTable, configured, known};
 use super::index_of;
 use super::leaving::Leaving;
 use super::replacing::Replacing;
-use crate::command::{add_paths, remove_paths};
+use crate::command::{add_paths, is_same_way, remove_paths};
 use crate::family::Family;
-use crate::fib::{Path, Special, TableId, Target};
-use crate::objects::{Route, TableNumber};
+use crate::fib::{Entry, Path, Special, TableId, Target};
+use crate::objects::{Route, RoutePath, TableNumber};
 use crate::room::Ip;
+use crate::sources::{SourceName, SourceRoute, client};
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(|control, request: IpRouteAddDel| {
@@ -24,28 +25,33 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         Ok(IpRouteAddDelReply { stats_index })
     });
     file.request(|control, request: IpRouteAddDelV2| {
-        default_source(request.route.src)?;
         let route = &request.route.route;
         let is_ip6 = route.prefix.address.is_ip6();
-        let stats_index = by_family!(is_ip6, change(control, request.is_add, request.is_multipath, route))?;
+        let stats_index = match client(control, request.route.src)? {
+            None => by_family!(is_ip6, change(control, request.is_add, request.is_multipath, route))?,
+            Some(source) => {
+                by_family!(is_ip6, change_of(control, source, request.is_add, request.is_multipath, route))?
+            }
+        };
         Ok(IpRouteAddDelV2Reply { stats_index })
     });
-    file.dump(|control, request: IpRouteDump| routes(control, &request.table).map(|route| IpRouteDetails { route }));
+    file.dump(|control, request: IpRouteDump| {
+        let all = by_family!(request.table.is_ip6, routes_of(control, TableId(request.table.table_id), 0));
+        all.map(|(route, _)| IpRouteDetails { route })
+    });
     file.dump(|control, request: IpRouteV2Dump| {
-        // 0 is for whoever made them.
-        let is_ours = request.src == 0;
-        let all = routes(control, &request.table).filter(move |_| is_ours);
-        all.map(|route| IpRouteV2Details { route: IpRouteV2 { route, src: 0 } })
+        let all = by_family!(request.table.is_ip6, routes_of(control, TableId(request.table.table_id), request.src));
+        all.map(|(route, src)| IpRouteV2Details { route: IpRouteV2 { route, src } })
     });
     file.request(|control, request: IpRouteLookup| {
         let IpRouteLookup { table_id, exact, prefix } = request;
-        let route = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
+        let (route, _) = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
         Ok(IpRouteLookupReply { route })
     });
     file.request(|control, request: IpRouteLookupV2| {
         let IpRouteLookupV2 { table_id, exact, prefix } = request;
-        let route = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
-        Ok(IpRouteLookupV2Reply { route: IpRouteV2 { route, src: 0 } })
+        let (route, src) = by_family!(prefix.address.is_ip6(), look_up(control, table_id, exact, prefix))?;
+        Ok(IpRouteLookupV2Reply { route: IpRouteV2 { route, src } })
     });
 }
 
@@ -81,16 +87,10 @@ pub(super) struct IpRouteAddDelV2Reply {
     pub stats_index: u32,
 }
 
-/// Who makes a route is known by a number; 0 is every client.
-fn default_source(src: u8) -> Result<(), Refusal> {
-    match src {
-        0 => Ok(()),
-        _ => Err(Refusal::unimplemented(format!("src: routes of clients have one source, 0; not {src}"))),
-    }
-}
+/// What a message says of a route: its table and prefix, and its paths.
+type Said<F> = (TableId, WirePrefix<F>, Vec<RoutePath<F>>);
 
-/// Adds or deletes a route or its paths; where it is counted from now on.
-fn change<F: Family>(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
+fn said<F: Family>(control: &Control, is_add: bool, wanted: &IpRoute) -> Result<Said<F>, Refusal> {
     let table = TableId(wanted.table_id);
     // Who adds to a table that is on its way out would lose it, or keep the table.
     if control.room::<Ip<F>>().fib.table(table).is_none() || control.room::<Leaving<F>>().is_emptied(table) {
@@ -101,6 +101,12 @@ fn change<F: Family>(control: &Control, is_add: bool, is_multipath: bool, wanted
     if is_add && paths.is_empty() {
         return Err(Refusal::new(Retval::NO_PATHS_IN_ROUTE, format!("route.paths: {prefix} leads nowhere")));
     }
+    Ok((table, prefix, paths))
+}
+
+/// Adds or deletes a route or its paths; where it is counted from now on.
+fn change<F: Family>(control: &Control, is_add: bool, is_multipath: bool, wanted: &IpRoute) -> Result<u32, Refusal> {
+    let (table, prefix, paths) = said::<F>(control, is_add, wanted)?;
     let route = Route::<F>::new(TableNumber::new(table.0), prefix);
     match (is_add, is_multipath) {
         (true, true) => add_paths(control, route, &paths)?,
@@ -114,6 +120,30 @@ fn change<F: Family>(control: &Control, is_add: bool, is_multipath: bool, wanted
     }
     if is_add {
         control.room_mut::<Replacing<F>>().keep_route(table, &prefix);
+    }
+    Ok(stats_index(&control.room::<Ip<F>>(), table, &prefix))
+}
+
+/// The same for a source of the client's own.
+fn change_of<F: Family>(
+    control: &Control,
+    source: SourceName,
+    is_add: bool,
+    is_multipath: bool,
+    wanted: &IpRoute,
+) -> Result<u32, Refusal> {
+    let (table, prefix, paths) = said::<F>(control, is_add, wanted)?;
+    let key = (source, TableNumber::<F>::new(table.0), prefix);
+    let running = control.objects().get::<SourceRoute<F>>(&key);
+    let mut rest = running.as_ref().filter(|_| is_multipath).map_or(vec![], |route| route.paths.clone());
+    rest.retain(|old| !paths.iter().any(|path| is_same_way(old, path)));
+    if is_add {
+        rest.extend(paths);
+    }
+    match (rest.is_empty(), running.is_some()) {
+        (false, _) => control.put(SourceRoute { paths: rest, ..SourceRoute::new(key.0, key.1, prefix) })?,
+        (true, true) => control.delete::<SourceRoute<F>>(&key)?,
+        (true, false) => {}
     }
     Ok(stats_index(&control.room::<Ip<F>>(), table, &prefix))
 }
@@ -152,23 +182,22 @@ pub(super) struct IpRouteV2Details {
     pub route: IpRouteV2,
 }
 
-/// The routes of a table as they are when each is asked for: millions are not to be copied at once.
-fn routes(control: &Control, table: &IpTable) -> Box<dyn Iterator<Item = IpRoute>> {
-    by_family!(table.is_ip6, routes_of(control, TableId(table.table_id)))
-}
-
-fn routes_of<F: Family>(control: &Control, id: TableId) -> Box<dyn Iterator<Item = IpRoute>> {
+/// The routes of a table that a source has, or all with `src` 0, as they are when each is asked for: millions are not to be
+/// copied at once. With each comes the number of the source whose route counts.
+fn routes_of<F: Family>(control: &Control, id: TableId, src: u8) -> Box<dyn Iterator<Item = (IpRoute, u8)>> {
+    let has = |entry: &Entry| src == 0 || entry.sources().any(|(source, _)| source.number() == src);
     let prefixes: Vec<_> = match control.room::<Ip<F>>().fib.table(id) {
-        Some(table) => table.routes().map(|(prefix, _)| prefix).collect(),
+        Some(table) => table.routes().filter(|(_, entry)| has(entry)).map(|(prefix, _)| prefix).collect(),
         None => vec![],
     };
     let control = control.clone();
     Box::new(prefixes.into_iter().filter_map(move |prefix| route(&control.room::<Ip<F>>(), id, prefix)))
 }
 
-/// The route of a prefix, as it counts.
-fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<IpRoute> {
-    let group = ip.fib.groups.get(ip.fib.table(id)?.get(&prefix)?.group)?;
+/// The route of a prefix, as it counts, and the number of its source.
+fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<(IpRoute, u8)> {
+    let entry = ip.fib.table(id)?.get(&prefix)?;
+    let group = ip.fib.groups.get(entry.group)?;
     let path = |path: &Path<F>| match path.target {
         // Clients look for the interface of an address at its route.
         Target::Special(Special::Local) => {
@@ -177,7 +206,8 @@ fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<Ip
         _ => known(path),
     };
     let paths = group.paths.iter().map(path).collect();
-    Some(IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths })
+    let route = IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths };
+    Some((route, entry.source.number()))
 }
 
 /// Which route has a prefix, or, unless it is to be exact, everything that the prefix has?
@@ -212,7 +242,7 @@ pub(super) struct IpRouteLookupV2Reply {
     pub route: IpRouteV2,
 }
 
-fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<IpRoute, Refusal> {
+fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) -> Result<(IpRoute, u8), Refusal> {
     let ip = control.room::<Ip<F>>();
     if ip.fib.table(TableId(table)).is_none() {
         return Err(Refusal::new(Retval::NO_SUCH_TABLE, format!("table_id: there is no table {table}")));

@@ -12,16 +12,17 @@ use super::replacing::Replacing;
 use super::routes::{keys, remove};
 use crate::family::Family;
 use crate::fib::TableId;
+use crate::flow_hash::{put_fields, put_router};
+use crate::flows::FlowField;
 use crate::objects::{self, Route, TableNumber};
 use crate::room::Ip;
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.to_the_end(
-        async |control, IpTableAddDel { is_add, table }| by_family!(await table.is_ip6, change(control, is_add, table)),
+        async |control, IpTableAddDel { is_add, table }| by_family!(await table.is_ip6, change(control, is_add, table, true)),
     );
-    // There are no routes of groups, and so no tables of them.
-    file.to_the_end(async |control, IpTableAddDelV2 { is_add, table, .. }| {
-        by_family!(await table.is_ip6, change(control, is_add, table))
+    file.to_the_end(async |control, IpTableAddDelV2 { is_add, table, create_mfib }| {
+        by_family!(await table.is_ip6, change(control, is_add, table, create_mfib))
     });
     file.to_the_end(async |control, request: IpTableAllocate| {
         by_family!(await request.table.is_ip6, allocate(control, request.table))
@@ -49,12 +50,7 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         let wanted = request.flow_hash_config.0;
         by_family!(request.af == AddressFamily::Ip6, set_flow_hash(control, request.table_id, wanted))
     });
-    file.request(|_, request: SetIpFlowHashRouterId| -> Result<(), Refusal> {
-        let router_id = request.router_id;
-        Err(Refusal::unimplemented(format!(
-            "router_id: flows are spread without a router's number, and not by {router_id}"
-        )))
-    });
+    file.request(|control, request: SetIpFlowHashRouterId| Ok(put_router(control, request.router_id)?));
 }
 
 /// Add a table, or delete it with its routes.
@@ -74,25 +70,28 @@ pub(super) struct IpTableAddDelV2 {
     pub is_add: bool,
 }
 
-async fn change<F: Family>(control: Control, is_add: bool, table: IpTable) -> Result<(), Refusal> {
+async fn change<F: Family>(control: Control, is_add: bool, table: IpTable, groups: bool) -> Result<(), Refusal> {
     let (control, id) = (&control, TableId(table.table_id));
     // What follows a deletion is done behind it, whoever has asked for that.
     settled::<F>(control, id).await;
     match is_add {
         // It is always there.
         _ if id == TableId::DEFAULT => Ok(()),
-        true => add::<F>(control, id, &table.name),
+        true => add::<F>(control, id, &table.name, groups),
         // VPP's clients may delete what is not there.
         false if control.objects().get::<objects::IpTable<F>>(&id.0).is_none() => Ok(()),
         false => delete::<F>(control, id).await,
     }
 }
 
-fn add<F: Family>(control: &Control, id: TableId, name: &Text<64>) -> Result<(), Refusal> {
+fn add<F: Family>(control: &Control, id: TableId, name: &Text<64>, groups: bool) -> Result<(), Refusal> {
     control.room_mut::<Leaving<F>>().keep(id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
     let table = objects::IpTable::<F>::new(id.0);
-    Ok(control.edit(table, |table| table.name = name.or(table.name.take()))?)
+    Ok(control.edit(table, |table| {
+        table.name = name.or(table.name.take());
+        table.multicast = groups;
+    })?)
 }
 
 /// The table that a message names.
@@ -132,7 +131,7 @@ async fn allocate<F: Family>(control: Control, table: IpTable) -> Result<IpTable
         id = free.ok_or_else(|| Refusal::new(Retval::LIMIT_EXCEEDED, "table.table_id: all numbers are taken"))?;
     }
     if id != TableId::DEFAULT {
-        add::<F>(control, id, &table.name)?;
+        add::<F>(control, id, &table.name, true)?;
     }
     Ok(IpTableAllocateReply { table: described::<F>(control, id) })
 }
@@ -246,10 +245,6 @@ flags! {
     }
 }
 
-/// By what flows are told apart: addresses, ports and protocol; those of IPv6 by their labels, too.
-const FLOW_HASH: u32 = 1 | 2 | 4 | 8 | 16;
-const FLOW_LABEL: u32 = 128;
-
 /// Choose by what the flows of a table are told apart.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
@@ -292,11 +287,6 @@ pub(super) struct SetIpFlowHashRouterId {
 
 fn set_flow_hash<F: Family>(control: &Control, table: u32, wanted: u32) -> Result<(), Refusal> {
     existing::<F>(control, table)?;
-    // Who does not ask for labels gets them none the less: packets of one flow have one label (RFC 6437, 2).
-    match wanted & !if F::VERSION == 6 { FLOW_LABEL } else { 0 } {
-        FLOW_HASH => Ok(()),
-        _ => {
-            Err(Refusal::unimplemented("flow_hash_config: flows are told apart by addresses, ports and protocol only"))
-        }
-    }
+    let fields = (0..).zip(FlowField::ALL).filter(|(bit, _)| wanted >> bit & 1 != 0).map(|(_, field)| field);
+    Ok(put_fields::<F>(control, table, fields.collect())?)
 }

@@ -134,12 +134,11 @@ fn what_routes_cannot_do_is_refused() {
     let flags = FibPathFlags::RESOLVE_VIA_HOST;
     for (path, retval) in [
         (FibPath { n_labels: 1, ..good.clone() }, Retval::UNIMPLEMENTED),
-        (FibPath { preference: 1, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { flags, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { rpf_id: 7, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { proto: FibPathNhProto::Ip6, ..good.clone() }, Retval::INVALID_ADDRESS_FAMILY),
         (special(FibPathType::Dvr), Retval::UNIMPLEMENTED),
-        (via(NONE, "0.0.0.0"), Retval::UNIMPLEMENTED),
+        (FibPath { table_id: 5, ..via(NONE, "0.0.0.0") }, Retval::NO_SUCH_FIB),
         (via(99, "10.0.0.2"), Retval::INVALID_SW_IF_INDEX),
         (FibPath { table_id: 5, ..via(NONE, "10.0.0.2") }, Retval::NO_SUCH_FIB),
     ] {
@@ -149,7 +148,7 @@ fn what_routes_cannot_do_is_refused() {
     assert_eq!(set(&mut caller, true, false, 5, "10.9.0.0/16", std::slice::from_ref(&good)), Err(Retval::NO_SUCH_FIB));
     let route = IpRoute { paths: vec![good], prefix: prefix("10.9.0.0/16"), ..IpRoute::default() };
     let sourced = IpRouteAddDelV2 { is_add: true, is_multipath: false, route: IpRouteV2 { route, src: 3 } };
-    assert_eq!(caller.request(&sourced).err(), Some(Retval::UNIMPLEMENTED));
+    assert_eq!(caller.request(&sourced).err(), Some(Retval::INVALID_VALUE));
     assert_eq!(dumped(&mut caller, 0, "10.9.0.0/16"), None);
 }
 
@@ -384,7 +383,8 @@ fn a_route_that_somebody_wants_while_the_old_ones_are_removed_stays() {
 
 #[test]
 fn interfaces_have_addresses_and_tables() {
-    let (daemon, mut caller) = house();
+    let (mut daemon, mut caller) = house();
+    daemon.configure("set interface state pg1 up");
     let (one, two) = (index(&daemon, "pg1"), index(&daemon, "pg2"));
     assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Ok(()));
     assert_eq!(address(&mut caller, true, one, "10.0.0.1", 24), Err(Retval::DUPLICATE_IF_ADDRESS));
@@ -508,8 +508,8 @@ fn routes_and_tables_of_ip6_are_others_than_those_of_ip4() {
 }
 
 #[test]
-fn other_hashes_of_flows_are_refused() {
-    let (_daemon, mut caller) = house();
+fn flows_are_told_apart_as_a_table_says() {
+    let (mut daemon, mut caller) = house();
     let mut hash = |af, bits| {
         let flow_hash_config = IpFlowHashConfig(bits);
         let second = caller.request(&SetIpFlowHashV2 { table_id: 0, af, flow_hash_config }).map(drop);
@@ -518,23 +518,26 @@ fn other_hashes_of_flows_are_refused() {
         assert_eq!(second, third);
         second
     };
-    assert_eq!(hash(AddressFamily::Ip4, 31), Ok(()));
-    assert_eq!(hash(AddressFamily::Ip4, 3), Err(Retval::UNIMPLEMENTED));
-    assert_eq!((hash(AddressFamily::Ip6, 31), hash(AddressFamily::Ip6, 31 | 128)), (Ok(()), Ok(())));
-    assert_eq!(hash(AddressFamily::Ip6, 3), Err(Retval::UNIMPLEMENTED));
-    let first = |dst| SetIpFlowHash {
+    assert_eq!((hash(AddressFamily::Ip4, 31), hash(AddressFamily::Ip4, 3)), (Ok(()), Ok(())));
+    assert_eq!((hash(AddressFamily::Ip6, 31), hash(AddressFamily::Ip6, 3 | 128)), (Ok(()), Ok(())));
+    // IPv4 has no labels, and tunnels are not looked for in IPv6.
+    assert!(hash(AddressFamily::Ip4, 3 | 128).is_err() && hash(AddressFamily::Ip6, 3 | 256).is_err());
+    let mut shown = |family: &str| daemon.run(&format!("show {family} fib")).expect("shows").text;
+    assert!(shown("ip").contains("flow hash:[src dst]") && shown("ip6").contains("flow hash:[src dst flowlabel]"));
+    let first = SetIpFlowHash {
         vrf_id: 0,
         is_ipv6: false,
         src: true,
-        dst,
+        dst: true,
         sport: true,
         dport: true,
         proto: true,
         reverse: false,
-        symmetric: false,
+        symmetric: true,
     };
-    assert!(caller.request(&first(true)).is_ok());
-    assert_eq!(caller.request(&first(false)).err(), Some(Retval::UNIMPLEMENTED));
-    let router = caller.request(&SetIpFlowHashRouterId { router_id: 7 });
-    assert_eq!(router.err(), Some(Retval::UNIMPLEMENTED));
+    assert!(caller.request(&first).is_ok() && caller.request(&SetIpFlowHash { vrf_id: 9, ..first }).is_err());
+    assert!(shown("ip").contains("flow hash:[src dst sport dport proto symmetric]"));
+    assert!(caller.request(&SetIpFlowHashRouterId { router_id: 7 }).is_ok());
 }
+
+mod sources;

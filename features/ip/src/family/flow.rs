@@ -14,12 +14,34 @@ where
         h = add(h, h << 10);
         h = add(h ^ (h >> 6), *word);
     }
+    finish(h, add)
+}
+
+/// Makes the low four bits depend on all.
+#[inline(always)]
+fn finish<W>(mut h: W, add: impl Fn(W, W) -> W) -> W
+where
+    W: Copy + BitXor<Output = W> + Shl<u32, Output = W> + Shr<u32, Output = W>,
+{
     h = add(h, h << 10);
     h = h ^ (h >> 6);
     h = add(h, h << 3);
     h = h ^ (h >> 11);
     h = h ^ (h >> 20);
     h ^ (h >> 8) ^ (h >> 4)
+}
+
+/// The same of all words of a key.
+pub(crate) fn mix_all<W>(words: &[W; 14], add: impl Fn(W, W) -> W) -> W
+where
+    W: Copy + BitXor<Output = W> + Shl<u32, Output = W> + Shr<u32, Output = W>,
+{
+    let mut h = words[0];
+    for word in &words[1..] {
+        h = add(h, h << 10);
+        h = add(h ^ (h >> 6), *word);
+    }
+    finish(h, add)
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
 
 use crate::fault::Fault;
 use crate::fib::{Forwarding, Special};
+use crate::flows::FlowKey;
 use crate::room::Ip;
 
-mod flow;
+pub(crate) mod flow;
 mod v4;
 mod v6;
 
@@ -30,14 +31,24 @@ pub trait Family: Forwarding<Address: Scalar> {
     const SPECIAL: &'static [(&'static str, Special)];
     /// Whether the first and the last address of a subnet stand for all its hosts.
     const HAS_BROADCASTS: bool;
+    /// Bytes of a packet that every link of the family takes (RFC 791, 3.2; RFC 8200, 5).
+    const MTU_MIN: u16;
+    /// Bytes of a packet that a link has to take to be one of the family's.
+    const LINK_MTU_MIN: u16;
+    /// Whether a packet that is too long for a link is quoted to its sender a hop older, as it would have gone there: so VPP's
+    /// users know it.
+    const REPORTED_OLDER: bool;
+    /// What senders are told of routes that say unreachable.
+    const UNREACHABLE: Fault;
     /// What stands for a protocol where nothing follows.
     const NOTHING: Option<IpProtocol>;
     /// How many of the arcs of `ip6-local` the family has.
     const LOCAL_ARCS: usize;
 
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
-    /// Cuts what the link added behind packets.
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16);
+    /// Cuts what the link added behind packets. Addresses that no router forwards of itself are looked at more closely if they are
+    /// `ordinary` somewhere.
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool);
     /// The destinations.
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
     /// The destination of a packet, given its window.
@@ -46,6 +57,10 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// The same for one packet, from its header on: for control, and for tests.
     fn flow_hash_of(packet: &[u8]) -> u32;
+    /// What may tell the flows of sixteen packets apart, for tables that choose.
+    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>>;
+    /// The same for one packet, from its header on.
+    fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>>;
     /// Bytes from the IP header on, as it says.
     fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// Hops that packets have left.
@@ -112,6 +127,7 @@ pub enum Refusal {
 pub struct Names {
     pub input: &'static str,
     pub lookup: &'static str,
+    pub again: &'static str,
     pub rewrite: &'static str,
     pub resolve: &'static str,
     pub error: &'static str,
@@ -137,4 +153,7 @@ pub struct Names {
     pub interface_tables: &'static str,
     pub addresses: &'static str,
     pub routes: &'static str,
+    pub source_routes: &'static str,
+    pub path_mtus: &'static str,
+    pub special_prefixes: &'static str,
 }

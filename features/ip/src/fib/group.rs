@@ -176,27 +176,61 @@ impl<F: IpFamily> Groups<F> {
 fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + '_ {
     paths.iter().filter_map(|path| match path.target {
         Target::NextHop(on, _) | Target::Link(on) => Some(on),
-        Target::Recursive(..) | Target::Special(_) => None,
+        Target::Recursive(..)
+        | Target::Special(_)
+        | Target::Lookup(_)
+        | Target::SourceLookup(_)
+        | Target::Received(_) => None,
     })
 }
 
-/// A path that leads somewhere: its weight, and what it comes to.
-pub(super) type Share = (u8, Buckets);
+/// A path's weight, and what it comes to; None if that is nowhere at present.
+pub(super) type Share = (u8, Option<Buckets>);
 
 /// Spreads paths over the buckets by their weights; every path gets at least one bucket, up to sixteen paths.
 ///
 /// Largest remainders decide who gets what the whole parts leave over. A path's buckets lie beside each other, and a
-/// path that is itself a group gives every n-th of its own, so that weights within it survive.
+/// path that is itself a group gives every n-th of its own, so that weights within it survive. A path that leads nowhere has
+/// its buckets all the same, and the others share them by their weights: so the flows in all other buckets stay where they
+/// are when it goes, and when it comes back.
 pub(super) fn spread(shares: &[Share]) -> Buckets {
     let shares = &shares[..shares.len().min(BUCKETS)];
-    let weight = |share: &Share| usize::from(share.0.max(1));
-    let total: usize = shares.iter().map(weight).sum();
-    if total == 0 {
-        return [hop::UNRESOLVED; BUCKETS];
+    let weights: Vec<usize> = shares.iter().map(|share| usize::from(share.0.max(1))).collect();
+    let (mut buckets, mut free) = ([hop::UNRESOLVED; BUCKETS], vec![]);
+    let mut taken = vec![0; shares.len()];
+    let mut place = 0;
+    for ((path, (_, hops)), count) in shares.iter().enumerate().zip(counts(&weights)) {
+        for k in 0..count {
+            match hops {
+                Some(hops) => {
+                    buckets[place] = hops[k * BUCKETS / count];
+                    taken[path] += 1;
+                }
+                None => free.push(place),
+            }
+            place += 1;
+        }
     }
-    let mut counts: Vec<usize> = shares.iter().map(|share| (weight(share) * BUCKETS / total).max(1)).collect();
-    let remainder = |i: usize, counts: &[usize]| (weight(&shares[i]) * BUCKETS) as isize - (counts[i] * total) as isize;
-    while counts.iter().sum::<usize>() < BUCKETS {
+    let alive: usize = (0..shares.len()).filter(|path| shares[*path].1.is_some()).map(|path| weights[path]).sum();
+    for (k, place) in free.into_iter().enumerate() {
+        // Who has least of what its weight gives it is next.
+        let lacks = |path: usize| (weights[path] * BUCKETS) as isize - (taken[path] * alive) as isize;
+        let next = (0..shares.len()).filter(|path| shares[*path].1.is_some());
+        let Some(path) = next.max_by_key(|path| (lacks(*path), std::cmp::Reverse(*path))) else { break };
+        if let Some(hops) = &shares[path].1 {
+            buckets[place] = hops[k % BUCKETS];
+            taken[path] += 1;
+        }
+    }
+    buckets
+}
+
+/// How many of the buckets each weight gets.
+fn counts(weights: &[usize]) -> Vec<usize> {
+    let total: usize = weights.iter().sum();
+    let mut counts: Vec<usize> = weights.iter().map(|weight| (weight * BUCKETS / total).max(1)).collect();
+    let remainder = |i: usize, counts: &[usize]| (weights[i] * BUCKETS) as isize - (counts[i] * total) as isize;
+    while !counts.is_empty() && counts.iter().sum::<usize>() < BUCKETS {
         let most = (0..counts.len()).max_by_key(|i| (remainder(*i, &counts), std::cmp::Reverse(*i)));
         most.into_iter().for_each(|i| counts[i] += 1);
     }
@@ -204,10 +238,7 @@ pub(super) fn spread(shares: &[Share]) -> Buckets {
         let least = (0..counts.len()).filter(|i| counts[*i] > 1).min_by_key(|i| (remainder(*i, &counts), *i));
         least.into_iter().for_each(|i| counts[i] -= 1);
     }
-    let mut buckets = [hop::UNRESOLVED; BUCKETS];
-    let spread = shares.iter().zip(counts).flat_map(|((_, hops), n)| (0..n).map(move |k| hops[k * BUCKETS / n]));
-    buckets.iter_mut().zip(spread).for_each(|(bucket, hop)| *bucket = hop);
-    buckets
+    counts
 }
 
 #[cfg(test)]
@@ -215,7 +246,7 @@ mod tests {
     use super::*;
 
     fn counts(weights: &[u8]) -> Vec<usize> {
-        let shares: Vec<Share> = (100..).zip(weights).map(|(hop, weight)| (*weight, [hop; BUCKETS])).collect();
+        let shares: Vec<Share> = (100..).zip(weights).map(|(hop, weight)| (*weight, Some([hop; BUCKETS]))).collect();
         let buckets = spread(&shares);
         (100..).take(weights.len()).map(|hop| buckets.iter().filter(|bucket| **bucket == hop).count()).collect()
     }
@@ -235,9 +266,33 @@ mod tests {
 
     #[test]
     fn a_group_within_a_group_keeps_its_weights() {
-        let inner = spread(&[(3, [20; BUCKETS]), (1, [21; BUCKETS])]);
-        let outer = spread(&[(1, inner), (1, [30; BUCKETS])]);
+        let inner = spread(&[(3, Some([20; BUCKETS])), (1, Some([21; BUCKETS]))]);
+        let outer = spread(&[(1, Some(inner)), (1, Some([30; BUCKETS]))]);
         let count = |hop| outer.iter().filter(|bucket| **bucket == hop).count();
         assert_eq!((count(20), count(21), count(30)), (6, 2, 8));
+    }
+
+    #[test]
+    fn who_loses_a_path_keeps_the_others_flows_in_place() {
+        let share = |weight, hop: u32, up: bool| (weight, up.then_some([hop; BUCKETS]));
+        for weights in [[1, 1, 1, 1], [5, 3, 2, 1], [1, 9, 1, 1]] {
+            let all = |lost: usize| -> Vec<Share> {
+                (0..4).map(|path| share(weights[path], 20 + path as u32, path != lost)).collect()
+            };
+            let whole = spread(&all(9));
+            for lost in 0..4 {
+                let rest = spread(&all(lost));
+                for bucket in 0..BUCKETS {
+                    let was = whole[bucket];
+                    let stays = rest[bucket] == was;
+                    assert_ne!(stays, was == 20 + lost as u32, "{weights:?} without {lost}: bucket {bucket}");
+                }
+            }
+        }
+        // What is left over goes by the weights of the others.
+        let rest = spread(&[share(2, 20, false), share(1, 21, true), share(1, 22, true)]);
+        assert_eq!(rest.iter().filter(|hop| **hop == 21).count(), 8);
+        assert_eq!(spread(&[share(1, 20, false)]), [hop::UNRESOLVED; BUCKETS]);
+        assert_eq!(spread(&[]), [hop::UNRESOLVED; BUCKETS]);
     }
 }

@@ -1,6 +1,7 @@
 //! Hops: what a group's buckets hold, and a lookup puts into a packet's `hop` column.
 //!
-//! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies.
+//! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies. A number
+//! with the highest bit set says where to look again ([`Again`]).
 
 /// No route contains the destination.
 pub const NO_ROUTE: u32 = 0;
@@ -21,6 +22,46 @@ pub const LINK_LOCAL: u32 = 7;
 /// The first adjacency.
 pub const FIRST_ADJACENCY: u32 = 16;
 
+/// Set in hops that are no end: the packet is to be looked up again. No adjacency has such a number, so `ip4-rewrite` and
+/// `ip6-rewrite` let go of these packets as of others without a neighbour, and no fast path has to know of them.
+const AGAIN: u32 = 1 << 31;
+
+/// Where a packet is to be looked up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// By its destination, in the table of this slot.
+    Destination(u16),
+    /// By its source, in the table of this slot.
+    Source(u16),
+    /// As if this interface had received it.
+    Received(u16),
+}
+
+impl Again {
+    /// As a bucket has it.
+    pub const fn hop(self) -> u32 {
+        let (kind, number) = match self {
+            Again::Destination(slot) => (0, slot),
+            Again::Source(slot) => (1, slot),
+            Again::Received(interface) => (2, interface),
+        };
+        AGAIN | kind << 16 | number as u32
+    }
+    /// What a bucket has, if it is one of these.
+    #[inline]
+    pub const fn of(hop: u32) -> Option<Again> {
+        if hop & AGAIN == 0 {
+            return None;
+        }
+        let number = hop as u16;
+        Some(match hop >> 16 & 3 {
+            0 => Again::Destination(number),
+            1 => Again::Source(number),
+            _ => Again::Received(number),
+        })
+    }
+}
+
 /// What `show ip fib` and traces call a hop that is no adjacency.
 pub fn name(hop: u32) -> Option<&'static str> {
     Some(match hop {
@@ -34,4 +75,17 @@ pub fn name(hop: u32) -> Option<&'static str> {
         LINK_LOCAL => "link-local",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_to_look_again_fits_a_bucket() {
+        for again in [Again::Destination(0), Again::Source(4095), Again::Received(u16::MAX)] {
+            assert_eq!(Again::of(again.hop()), Some(again));
+        }
+        assert_eq!((Again::of(NO_ROUTE), Again::of(FIRST_ADJACENCY)), (None, None));
+    }
 }

@@ -25,6 +25,7 @@ use quiver_wire::Prefix;
 
 use crate::adjacency::{Adjacencies, Link, Numbers, State};
 use group::{Groups, Share, spread};
+use hop::Again;
 pub use path::{Path, Source, Special, TableId, Target};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
@@ -298,11 +299,11 @@ impl<F: Forwarding> Fib<F> {
     /// Computes what a group's paths come to, and publishes it. True if that is something new.
     fn resolve(&mut self, id: u32, paths: &[Path<F>]) -> bool {
         let mut held = vec![];
-        let shares: Vec<Share> = paths
-            .iter()
-            .filter_map(|path| Some((path.weight.max(1), self.resolve_path(id, path, &mut held)?)))
-            .collect();
-        let changed = self.groups.set_hops(id, spread(&shares));
+        let all: Vec<(u8, Share)> =
+            paths.iter().map(|path| (path.preference, (path.weight, self.resolve_path(id, path, &mut held)))).collect();
+        let used = all.iter().filter(|(_, (_, hops))| hops.is_some()).map(|(preference, _)| *preference).min();
+        let shares = all.into_iter().filter(|(preference, _)| Some(*preference) == used).map(|(_, share)| share);
+        let changed = self.groups.set_hops(id, spread(&shares.collect::<Vec<_>>()));
         let old = match self.groups.get_mut(id) {
             Some(group) => std::mem::replace(&mut group.held, held),
             None => held,
@@ -324,6 +325,9 @@ impl<F: Forwarding> Fib<F> {
             Target::NextHop(interface, address) => Some([adjacency(self, interface, Some(address))?; BUCKETS]),
             Target::Link(interface) => Some([adjacency(self, interface, None)?; BUCKETS]),
             Target::Special(special) => Some([special_hop(special); BUCKETS]),
+            Target::Lookup(table) => Some([Again::Destination(self.tables.get(&table)?.slot).hop(); BUCKETS]),
+            Target::SourceLookup(table) => Some([Again::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
+            Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;
                 if self.groups.reaches(through, id) {

@@ -20,8 +20,8 @@ impl fmt::Display for TableId {
     }
 }
 
-/// Who made a route. Where several did for one prefix, the first in this order counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Who made a route. Where several did for one prefix, the one with the least priority counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// What every table has, such as a route that drops martian destinations.
     Special,
@@ -35,18 +35,71 @@ pub enum Source {
     Neighbor,
     /// The table itself: what becomes of packets that no other route takes. It is no way to a next hop.
     Default,
+    /// A source that a client has added.
+    Client {
+        /// Its priority.
+        priority: u8,
+        /// Its number.
+        id: u8,
+    },
 }
 
+impl Source {
+    /// Those that are always there.
+    pub const OURS: [Source; 6] =
+        [Source::Special, Source::Interface, Source::Static, Source::Router, Source::Neighbor, Source::Default];
+
+    /// The less, the more its routes count. Clients know these numbers from VPP.
+    pub const fn priority(self) -> u8 {
+        match self {
+            Source::Special => 0x00,
+            Source::Interface => 0x03,
+            Source::Static => 0x80,
+            Source::Router => 0xc1,
+            Source::Neighbor => 0xd0,
+            Source::Default => 0xfd,
+            Source::Client { priority, .. } => priority,
+        }
+    }
+    /// By which clients' messages name it.
+    pub const fn number(self) -> u8 {
+        match self {
+            Source::Special => 1,
+            Source::Interface => 4,
+            Source::Static => 8,
+            Source::Router => 15,
+            Source::Neighbor => 16,
+            Source::Default => 21,
+            Source::Client { id, .. } => id,
+        }
+    }
+}
+
+impl PartialOrd for Source {
+    fn partial_cmp(&self, other: &Source) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Source {
+    /// By priority; of equal ones, the source counts that was there first.
+    fn cmp(&self, other: &Source) -> std::cmp::Ordering {
+        (self.priority(), self.number()).cmp(&(other.priority(), other.number()))
+    }
+}
+
+/// Clients know sources by these names from VPP.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Source::Special => "special",
-            Source::Interface => "interface",
-            Source::Static => "static",
-            Source::Router => "router",
-            Source::Neighbor => "neighbor",
-            Source::Default => "default",
-        })
+        match self {
+            Source::Special => f.write_str("special"),
+            Source::Interface => f.write_str("interface"),
+            Source::Static => f.write_str("API"),
+            Source::Router => f.write_str("IPv6-nd"),
+            Source::Neighbor => f.write_str("adjacency"),
+            Source::Default => f.write_str("default-route"),
+            Source::Client { id, .. } => write!(f, "source {id}"),
+        }
     }
 }
 
@@ -91,6 +144,12 @@ pub enum Target<F: IpFamily> {
     Recursive(TableId, F::Address),
     /// Nowhere else.
     Special(Special),
+    /// To wherever another table sends packets for their own destinations.
+    Lookup(TableId),
+    /// To wherever another table sends packets for their senders.
+    SourceLookup(TableId),
+    /// To wherever packets go that this interface receives.
+    Received(InterfaceId),
 }
 
 /// One of the paths of a route.
@@ -100,11 +159,13 @@ pub struct Path<F: IpFamily> {
     pub target: Target<F>,
     /// Its share of the flows, relative to those of the route's other paths; 0 counts as 1.
     pub weight: u8,
+    /// Of the paths that lead somewhere, those with the least of these numbers are used.
+    pub preference: u8,
 }
 
 impl<F: IpFamily> Path<F> {
     /// The only path of a route, or one of equal weight.
     pub fn to(target: Target<F>) -> Path<F> {
-        Path { target, weight: 1 }
+        Path { target, weight: 1, preference: 0 }
     }
 }

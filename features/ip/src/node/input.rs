@@ -63,7 +63,7 @@ impl<F: Family> Body for InputBody<'_, F> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let word = p.rx.map_uniform(|rx| self.ingress.word(rx));
-        F::check(p, (word & ENABLED).ne(0));
+        F::check(p, (word & ENABLED).ne(0), self.ingress.lenient);
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {

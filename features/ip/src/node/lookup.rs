@@ -14,6 +14,7 @@ use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::{Reader, hop};
+use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
 
 arcs! {
@@ -181,6 +182,25 @@ impl<F: Family> LookupBody<'_, F> {
 }
 
 impl<F: Family> LookupBody<'_, F> {
+    /// The buckets of those packets whose tables tell flows apart otherwise than usual.
+    #[cold]
+    fn choose<I: Isa>(&self, words: Lanes<I>, p: &PacketLanes<I>, buckets: &mut [u32; 16]) {
+        let words = words.array();
+        let flows = |lane: usize| self.ingress.table(words[lane]).map_or(Flows::default(), |table| table.flows);
+        let key = F::flow_key(p);
+        // Most sixteen packets are of one table.
+        let mut known = (Flows::default(), *buckets);
+        for lane in 0..16 {
+            let wanted = flows(lane);
+            if wanted.is_usual() {
+                continue;
+            }
+            if known.0 != wanted {
+                known = (wanted, hash(wanted, &key, |a, b| a + b).array());
+            }
+            buckets[lane] = known.1[lane];
+        }
+    }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
     fn nobodys(&self, words: &[u32; 16], packets: Mask16) -> Mask16 {
@@ -223,7 +243,10 @@ impl<F: Family> Body for LookupBody<'_, F> {
         if self.ingress.counting {
             self.through_counted(words, p.live, &mut leaves);
         }
-        let (buckets, mut hops) = (F::flow_hash(p).array(), [0; 16]);
+        let (mut buckets, mut hops) = (F::flow_hash(p).array(), [0; 16]);
+        if self.ingress.choosing {
+            self.choose(words, p, &mut buckets);
+        }
         for lane in 0..16 {
             hops[lane] = self.hop(leaves[lane], buckets[lane]);
         }
@@ -238,7 +261,7 @@ impl<F: Family> Body for LookupBody<'_, F> {
         if special != Mask16(0) {
             let fate = |hop: u32| hops.eq(hop) & special;
             p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
-            p.hop = p.hop.replace(fate(hop::UNREACHABLE), Fault::HOST.0);
+            p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);
             p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
             p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
             p.leave(fate(hop::UNREACHABLE), Next::Unreachable);

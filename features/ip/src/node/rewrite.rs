@@ -1,7 +1,7 @@
 //! `ip4-rewrite`, `ip6-rewrite`: the neighbour's header, one hop less to live, out by its interface: onto the feature arc
 //! `ip4-output`, whose features see packets from the link layer's header on.
 //!
-//! A packet whose neighbour is not known yet goes to `ip4-resolve`; when its time is up, its sender is told by ICMP.
+//! A packet whose neighbour is not known yet goes to `ip4-resolve`, one that is to be looked up again to `ip4-lookup-again`; when its time is up, its sender is told by ICMP.
 //! Whether one that is too long or has an offload fits after all, is fragmented or reported, the node decides behind its
 //! stage ([`too_big`]), so that all packets leave in the order in which they came.
 
@@ -11,6 +11,7 @@ use super::too_big;
 use crate::adjacency::{AdjacencyTable, State};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
+use crate::fib::hop::Again;
 use quiver_engine::{
     ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Row, Snapshot, Stage,
     StageNode, arcs,
@@ -27,6 +28,7 @@ arcs! {
         Expired => node (F::NAMES.error),
         CannotFragment => drop "cannot-be-fragmented",
         NoBuffers => drop "no-buffers",
+        Again => node (F::NAMES.again),
     }
 }
 
@@ -35,14 +37,14 @@ arcs! {
 pub struct Rewrite<F: Family> {
     adjacencies: Snapshot<AdjacencyTable<F>>,
     sent: Arc<Row>,
-    /// Whether a lane has left as too big.
-    too_big: bool,
+    /// Whether a lane has left by another arc than the first.
+    odd: bool,
 }
 
 impl<F: Family> Rewrite<F> {
     /// The stage with the neighbours, and this worker's counters of packets by neighbour.
     pub fn new(adjacencies: Snapshot<AdjacencyTable<F>>, sent: Arc<Row>) -> Rewrite<F> {
-        Rewrite { adjacencies, sent, too_big: false }
+        Rewrite { adjacencies, sent, odd: false }
     }
 }
 
@@ -60,7 +62,12 @@ impl<F: Family> Node for RewriteNode<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.0.process(cx, frame);
         let stage = &mut self.0.0;
-        if std::mem::take(&mut stage.too_big) {
+        if std::mem::take(&mut stage.odd) {
+            for i in 0..frame.len() {
+                if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
+                    frame.next[i] = Next::Again.into();
+                }
+            }
             too_big::process(cx, frame, stage.adjacencies.read(cx.guard), &stage.sent);
         }
     }
@@ -70,7 +77,7 @@ impl<F: Family> Node for RewriteNode<F> {
 pub struct RewriteBody<'f, F: Family> {
     table: &'f AdjacencyTable<F>,
     sent: &'f Row,
-    too_big: &'f mut bool,
+    odd: &'f mut bool,
 }
 
 impl<F: Family> Stage for Rewrite<F> {
@@ -79,7 +86,7 @@ impl<F: Family> Stage for Rewrite<F> {
     type Body<'f> = RewriteBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriteBody<'f, F> {
-        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent, too_big: &mut self.too_big }
+        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent, odd: &mut self.odd }
     }
 }
 
@@ -113,7 +120,7 @@ impl<F: Family> Body for RewriteBody<'_, F> {
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        *self.too_big |= p.next.eq(Next::TooBig as u32) != Mask16(0);
+        *self.odd |= p.next.eq(Next::Output as u32) != Mask16::ALL;
         let (hops, lengths) = (p.hop.array(), p.length.array());
         if p.live == Mask16::ALL && p.hop.eq(hops[0]) == Mask16::ALL {
             let mut bytes = 0;

@@ -15,6 +15,10 @@ use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::Family;
 use crate::fault::Fault;
 
+/// Bytes of a fragment at most: what one buffer has room for behind its headroom, so that none is a chain. Links with larger
+/// frames get more fragments than they must.
+const FRAGMENT_MAX: usize = 2048;
+
 /// Decides about the rows that the stage has let go as too big. Counts what is sent.
 pub(super) fn process<F: Family>(cx: &mut Context, frame: &mut Frame, table: &AdjacencyTable<F>, sent: &Row) {
     let mut has_fragments = false;
@@ -65,6 +69,12 @@ fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &Adjace
     let local = frame.flags(i).has(Flags::LOCAL);
     if !F::may_fragment(frame.bytes(cx.pool, i), !local) {
         frame.hop[i] = Fault::too_big(row.mtu()).0;
+        if F::REPORTED_OLDER
+            && !local
+            && let Some((header, _)) = F::Header::parse_mut(frame.bytes_mut(cx.pool, i))
+        {
+            F::take_hop(header);
+        }
         return Decision::Leaves(Next::TooBig);
     }
     if segment.is_some() {
@@ -75,7 +85,7 @@ fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &Adjace
         Some(offload) => complete_checksum(bytes, offload, frame.offset[i]),
         None => bytes,
     };
-    let Some(parts) = F::fragments(&bytes, row.mtu().into(), !local) else {
+    let Some(parts) = F::fragments(&bytes, usize::from(row.mtu()).min(FRAGMENT_MAX), !local) else {
         return Decision::Leaves(Next::CannotFragment);
     };
     let packets: Vec<_> = parts.iter().filter_map(|part| cx.pool.packet(&[row.header(), part].concat())).collect();

@@ -25,3 +25,5 @@ pub const SOURCE: Field = Field::new(START + V4::SOURCE_OFFSET, 32);
 pub const DESTINATION: Field = Field::new(START + V4::DESTINATION_OFFSET, 32);
 /// Both ports of TCP and UDP, behind a header without options.
 pub const PORTS: Field = Field::new(START + V4::HEADER_LENGTH, 32);
+/// The number of a tunnel of GTP, behind UDP's header and four bytes of its own.
+pub const TUNNEL: Field = Field::new(START + V4::HEADER_LENGTH + 12, 32);

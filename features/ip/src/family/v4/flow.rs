@@ -9,6 +9,7 @@ use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::fields;
 use crate::family::flow::mix;
+use crate::flows::{FlowKey, kept};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
@@ -37,6 +38,51 @@ pub fn hash_of(packet: &[u8]) -> u32 {
         _ => protocol,
     };
     mix([header.source().to_bits(), header.destination().to_bits(), ports], u32::wrapping_add)
+}
+
+/// The port of GTP, version 1, for what users send.
+const GTP: u32 = 2152;
+
+/// What may tell flows apart, for tables that choose. Of fragments and packets with options, neither ports nor tunnels.
+pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+    let protocol = p.header.get(fields::PROTOCOL);
+    let none = protocol & kept(false);
+    let is_udp = protocol.eq(u32::from(IpProtocol::UDP.0));
+    let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | is_udp;
+    let whole = (p.header.get(fields::FRAGMENT) & 0x3fff).eq(0);
+    let plain = p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL)) & whole;
+    let ports = none.replace(has_ports & plain & p.length.gt(PORTS_END - 1), p.header.get(fields::PORTS));
+    let is_gtp = is_udp & plain & (ports & 0xffff).eq(GTP) & p.length.gt(TUNNEL_END - 1);
+    FlowKey {
+        source: [p.header.get(fields::SOURCE), none, none, none],
+        destination: [p.header.get(fields::DESTINATION), none, none, none],
+        ports: [ports >> 16, ports & 0xffff],
+        protocol,
+        label: none,
+        tunnel: none.replace(is_gtp, p.header.get(fields::TUNNEL)),
+    }
+}
+
+/// Where the number of a tunnel lies, and the bytes of a packet that has one: behind UDP's header and four bytes of GTP's.
+const TUNNEL: usize = Ip4Header::LENGTH + 12;
+const TUNNEL_END: u32 = TUNNEL as u32 + 4;
+
+/// The same for one packet, from its header on.
+pub fn key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
+    let (header, rest) = Ip4Header::parse(packet)?;
+    let plain = header.version_ihl == Ip4Header::VERSION_IHL && header.flags_fragment.get() & 0x3fff == 0;
+    let has_ports = plain && matches!(header.protocol, IpProtocol::TCP | IpProtocol::UDP);
+    let ports = rest.first_chunk().filter(|_| has_ports).map_or(0, |ports| u32::from_be_bytes(*ports));
+    let is_gtp = plain && header.protocol == IpProtocol::UDP && ports & 0xffff == GTP;
+    let tunnel = packet.get(TUNNEL..).and_then(|rest| rest.first_chunk()).filter(|_| is_gtp);
+    Some(FlowKey {
+        source: [header.source().to_bits(), 0, 0, 0],
+        destination: [header.destination().to_bits(), 0, 0, 0],
+        ports: [ports >> 16, ports & 0xffff],
+        protocol: header.protocol.0.into(),
+        label: 0,
+        tunnel: tunnel.map_or(0, |tunnel| u32::from_be_bytes(*tunnel)),
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, Mac
 use std::net::Ipv4Addr;
 
 use super::{Family, Names, Payload, Refusal};
+use crate::fault::Fault;
 use crate::fib::Special;
+use crate::flows::FlowKey;
 use crate::node::describe;
 use crate::room::Ip;
 
@@ -35,6 +37,7 @@ impl Family for V4 {
     const NAMES: &'static Names = &Names {
         input: "ip4-input",
         lookup: "ip4-lookup",
+        again: "ip4-lookup-again",
         rewrite: "ip4-rewrite",
         resolve: "ip4-resolve",
         error: "icmp4-error",
@@ -54,23 +57,29 @@ impl Family for V4 {
         interface_tables: "interface-tables",
         addresses: "interface-addresses",
         routes: "routes",
+        source_routes: "source-routes",
+        path_mtus: "path-mtus",
+        special_prefixes: "special-prefixes",
     };
     const INPUT: &'static [ArcSpec] = Next::ARCS;
     const ON_LINK: ArcSpec = ArcSpec { name: "directed-broadcast", to: To::Drop };
-    // RFC 1812, 5.3.7, and groups, which nobody here is in.
+    // RFC 1812, 5.3.7, and groups, which nobody here is in. No link brings packets for loopback addresses.
     const SPECIAL: &'static [(&'static str, Special)] = &[
         ("0.0.0.0/8", Special::Drop),
-        ("127.0.0.0/8", Special::Drop),
         ("224.0.0.0/4", Special::Drop),
         ("240.0.0.0/4", Special::Drop),
         ("255.255.255.255/32", Special::Broadcast),
     ];
     const HAS_BROADCASTS: bool = true;
+    const MTU_MIN: u16 = 68;
+    const LINK_MTU_MIN: u16 = 0;
+    const REPORTED_OLDER: bool = false;
+    const UNREACHABLE: Fault = Fault::HOST;
     const NOTHING: Option<IpProtocol> = None;
     const LOCAL_ARCS: usize = 6;
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool) {
         let (version_ihl, total) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::TOTAL_LENGTH));
         // RFC 1071: the halves of the words that bytes 14..34 of the window lie in.
         let mut sum = (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
@@ -88,11 +97,13 @@ impl Family for V4 {
         p.leave(!enabled, Next::NotEnabled);
         p.leave(p.length.lt(20) | (version_ihl.ne(0x45) & !options), Next::BadHeader);
         p.leave(total.lt(20) | total.gt(p.length), Next::BadLength);
-        p.leave(options, Next::Options);
+        // RFC 1858: a fragment that begins in the middle of a transport header is nobody's.
+        let in_header = (p.header.get(fields::FRAGMENT) & 0x1fff).eq(1);
+        p.leave(options | in_header, Next::Options);
         p.leave(sum.ne(0xffff), Next::BadChecksum);
         p.leave(destination.eq(!0), Next::Broadcast);
         p.leave(to.gt(223) & to.lt(240), Next::Multicast);
-        p.leave(martian, Next::Martian);
+        p.leave(martian, if ordinary { Next::Options } else { Next::Martian });
         // The length of a chain lies in its buffers too; no link that pads makes one.
         let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
         p.length = p.length.replace(p.live & single, total);
@@ -111,6 +122,12 @@ impl Family for V4 {
     }
     fn flow_hash_of(packet: &[u8]) -> u32 {
         flow::hash_of(packet)
+    }
+    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+        flow::key(p)
+    }
+    fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
+        flow::key_of(packet)
     }
     #[inline(always)]
     fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
@@ -176,12 +193,12 @@ impl Family for V4 {
     }
     fn check_address(address: &InterfaceAddress<V4>) -> Result<(), ObjectError> {
         let (own, prefix) = (address.address(), address.prefix());
-        let reserved = own.is_unspecified() || own.is_loopback() || own.is_multicast() || own.octets()[0] >= 240;
+        let reserved = own.is_unspecified() || own.is_multicast() || own.is_broadcast();
         // RFC 3021: both addresses of a /31 are stations'.
         let of_subnet = prefix.length() < 31 && (own == prefix.address() || own == prefix.last_address());
         match (reserved, of_subnet) {
             (true, _) => Err(ObjectError::field("address", format!("{own} is no address of a station"))
-                .remedy("choose one below 224.0.0.0 that is not 127.0.0.0/8")),
+                .remedy("choose one that is a single host's")),
             (_, true) => Err(ObjectError::field("address", format!("{own} stands for the whole subnet {prefix}"))
                 .remedy("choose one between its first and its last")),
             _ => Ok(()),
@@ -193,8 +210,9 @@ impl Family for V4 {
     fn is_link_local(_: Ipv4Addr) -> bool {
         false
     }
-    fn add_nodes(_: &Ip<V4>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
-        let options = |_| options::Ip4Options;
+    fn add_nodes(ip: &Ip<V4>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
+        let ingress = ip.ingress();
+        let options = move |_| options::Ip4Options { ingress: ingress.clone() };
         graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe::<V4>))?;
         let multicast = |_| multicast::Ip4Multicast;
         graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, multicast).describe(describe::<V4>))?;

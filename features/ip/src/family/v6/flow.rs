@@ -8,6 +8,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::fields;
 use crate::family::flow::mix;
+use crate::flows::{FlowKey, kept};
 
 /// The hash of each packet; its low four bits choose a bucket.
 #[inline(always)]
@@ -32,12 +33,45 @@ pub fn hash_of(packet: &[u8]) -> u32 {
         Some(ports) if has_ports => u32::from_be_bytes(*ports) ^ protocol,
         _ => protocol,
     };
-    let words = |address: &[u8; 16]| {
-        let (words, _) = address.as_chunks::<4>();
-        [0, 1, 2, 3].map(|i| u32::from_be_bytes(words[i]))
-    };
     let ([a, b, c, d], [e, f, g, h]) = (words(&header.source), words(&header.destination));
     mix([a, b, c, d, e, f, g, h, ports, header.flow_label() & 0xffff], u32::wrapping_add)
+}
+
+/// What may tell flows apart, for tables that choose.
+pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+    let protocol = p.header.get(fields::NEXT_HEADER);
+    let none = protocol & kept(false);
+    let has_ports = protocol.eq(u32::from(IpProtocol::TCP.0)) | protocol.eq(u32::from(IpProtocol::UDP.0));
+    let ports = none.replace(has_ports & p.length.gt(PORTS_END - 1), p.header.get(fields::PORTS));
+    FlowKey {
+        source: fields::source(p),
+        destination: fields::destination(p),
+        ports: [ports >> 16, ports & 0xffff],
+        protocol,
+        label: p.header.get(fields::FLOW_LABEL),
+        tunnel: none,
+    }
+}
+
+/// The same for one packet, from its header on.
+pub fn key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
+    let (header, rest) = Ip6Header::parse(packet)?;
+    let has_ports = matches!(header.next_header, IpProtocol::TCP | IpProtocol::UDP);
+    let ports = rest.first_chunk().filter(|_| has_ports).map_or(0, |ports| u32::from_be_bytes(*ports));
+    Some(FlowKey {
+        source: words(&header.source),
+        destination: words(&header.destination),
+        ports: [ports >> 16, ports & 0xffff],
+        protocol: header.next_header.0.into(),
+        label: header.flow_label() & 0xffff,
+        tunnel: 0,
+    })
+}
+
+/// The words of an address.
+fn words(address: &[u8; 16]) -> [u32; 4] {
+    let (words, _) = address.as_chunks::<4>();
+    [0, 1, 2, 3].map(|i| u32::from_be_bytes(words[i]))
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use quiver_wire::ip6::{extension, upper};
 use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V6, nd};
 
 use super::{Family, Names, Payload, Refusal};
+use crate::fault::Fault;
 use crate::fib::Special;
+use crate::flows::FlowKey;
 use crate::node::describe;
 use crate::room::Ip;
 
@@ -44,6 +46,7 @@ impl Family for V6 {
     const NAMES: &'static Names = &Names {
         input: "ip6-input",
         lookup: "ip6-lookup",
+        again: "ip6-lookup-again",
         rewrite: "ip6-rewrite",
         resolve: "ip6-resolve",
         error: "icmp6-error",
@@ -63,18 +66,25 @@ impl Family for V6 {
         interface_tables: "interface-ip6-tables",
         addresses: "interface-ip6-addresses",
         routes: "ip6-routes",
+        source_routes: "ip6-source-routes",
+        path_mtus: "ip6-path-mtus",
+        special_prefixes: "ip6-special-prefixes",
     };
     const INPUT: &'static [ArcSpec] = Next::ARCS;
     const ON_LINK: ArcSpec = ArcSpec { name: "ip6-link-local", to: To::Node("ip6-link-local") };
-    // RFC 4291, 2.5.2 and 2.5.3, and groups, which are not looked up here.
-    const SPECIAL: &'static [(&'static str, Special)] =
-        &[("::/127", Special::Drop), ("fe80::/10", Special::LinkLocal), ("ff00::/8", Special::Drop)];
+    // No link brings packets for the unspecified or the loopback address, and those for groups are not looked up here.
+    const SPECIAL: &'static [(&'static str, Special)] = &[("fe80::/10", Special::LinkLocal)];
     const HAS_BROADCASTS: bool = false;
+    const MTU_MIN: u16 = 1280;
+    const LINK_MTU_MIN: u16 = Self::MTU_MIN;
+    const REPORTED_OLDER: bool = true;
+    // RFC 4443, 3.1: an entry that rejects is as good as none.
+    const UNREACHABLE: Fault = Fault::NETWORK;
     const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
     const LOCAL_ARCS: usize = 7;
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16) {
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, _: bool) {
         let total = Self::length(p);
         let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
         let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
@@ -114,6 +124,12 @@ impl Family for V6 {
     }
     fn flow_hash_of(packet: &[u8]) -> u32 {
         flow::hash_of(packet)
+    }
+    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+        flow::key(p)
+    }
+    fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
+        flow::key_of(packet)
     }
     #[inline(always)]
     fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {

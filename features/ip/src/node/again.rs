@@ -1,0 +1,133 @@
+//! `ip4-lookup-again`, `ip6-lookup-again`: packets whose route says to look them up in another table, by destination or
+//! sender, or as if another interface had received them.
+//!
+//! They come from `ip4-rewrite`, which has no neighbour for them, so that no other packet pays for the question. What is found
+//! is dealt with as `ip4-lookup` does, and counted by route where the table counts. Tables that send packets to each other in
+//! a circle are left after [`LOOKUPS_MAX`] lookups.
+
+use quiver_engine::{Context, Frame, Guard, Node, Snapshot, arcs};
+use quiver_wire::{Header, IpHeader};
+
+use super::lookup::group_of;
+use crate::family::Family;
+use crate::fault::Fault;
+use crate::fib::Reader;
+use crate::fib::hop::{self, Again};
+use crate::fib::rows::{GroupRow, GroupRows};
+use crate::ingress::{Ingress, TableView};
+
+/// Lookups of one packet at most, behind the first.
+pub const LOOKUPS_MAX: usize = 4;
+
+arcs! {
+    /// Where packets go from `ip4-lookup-again`.
+    pub enum Next of F: Family {
+        Rewrite => node (F::NAMES.rewrite),
+        Local => features (F::NAMES.local),
+        NoRoute => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
+        Drop => drop "route-drop",
+        OnLink => arc (F::ON_LINK),
+        Unresolved => drop "unresolved-route",
+        Loop => drop "lookup-loop",
+    }
+}
+
+/// The node.
+pub struct LookupAgain<F: Family> {
+    /// The tables.
+    pub ingress: Snapshot<Ingress<F>>,
+    /// The groups that leaves lead to.
+    pub groups: Snapshot<GroupRows>,
+    /// The worker, whose counters by route are written.
+    pub worker: usize,
+}
+
+impl<F: Family> Node for LookupAgain<F> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let (guard, worker) = (cx.guard, self.worker);
+        let tables = Tables { ingress: self.ingress.read(guard), groups: self.groups.read(guard), guard, worker };
+        for i in 0..frame.len() {
+            let bytes = frame.bytes(cx.pool, i);
+            let next = match F::Header::parse(bytes) {
+                // Input has looked at it.
+                None => Next::Unresolved,
+                Some((header, _)) => {
+                    let ends = (header.source(), header.destination());
+                    let (hop, rx) = tables.follow((frame.hop[i], frame.rx[i]), ends, bytes, header.packet_length());
+                    (frame.hop[i], frame.rx[i]) = (hop, rx);
+                    fate(hop)
+                }
+            };
+            match next {
+                Next::NoRoute => frame.hop[i] = Fault::NETWORK.0,
+                Next::Unreachable => frame.hop[i] = F::UNREACHABLE.0,
+                Next::Prohibited => frame.hop[i] = Fault::PROHIBITED.0,
+                _ => {}
+            }
+            frame.next[i] = next.into();
+        }
+    }
+}
+
+/// Where a packet goes that has this hop.
+fn fate(hop: u32) -> Next {
+    match hop {
+        _ if Again::of(hop).is_some() => Next::Loop,
+        hop::FIRST_ADJACENCY.. => Next::Rewrite,
+        hop::NO_ROUTE => Next::NoRoute,
+        hop::DROP => Next::Drop,
+        hop::UNREACHABLE => Next::Unreachable,
+        hop::PROHIBIT => Next::Prohibited,
+        hop::LOCAL => Next::Local,
+        hop::BROADCAST | hop::LINK_LOCAL => Next::OnLink,
+        _ => Next::Unresolved,
+    }
+}
+
+/// The tables, as a frame sees them.
+struct Tables<'f, F: Family> {
+    ingress: &'f Ingress<F>,
+    groups: &'f [GroupRow],
+    guard: Guard<'f>,
+    worker: usize,
+}
+
+impl<F: Family> Tables<'_, F> {
+    /// Looks a packet between two `ends` up as often as its hop says so; the hop that it has in the end, and the interface that
+    /// counts as the receiving one.
+    fn follow(
+        &self,
+        (mut hop, mut rx): (u32, u16),
+        (from, to): (F::Address, F::Address),
+        packet: &[u8],
+        length: usize,
+    ) -> (u32, u16) {
+        for _ in 0..LOOKUPS_MAX {
+            let (slot, address) = match Again::of(hop) {
+                None => break,
+                Some(Again::Destination(slot)) => (slot.into(), to),
+                Some(Again::Source(slot)) => (slot.into(), from),
+                Some(Again::Received(interface)) => {
+                    rx = interface;
+                    (self.ingress.word(rx.into()), to)
+                }
+            };
+            let table = self.ingress.table(slot);
+            hop = table.map_or(hop::NO_ROUTE, |table| self.look_up(table, address, packet, length));
+        }
+        (hop, rx)
+    }
+    fn look_up(&self, table: &TableView<F>, address: F::Address, packet: &[u8], length: usize) -> u32 {
+        let leaf = table.lpm.lookup(self.guard, F::bits(address));
+        let group = table.counted.as_ref().map_or(leaf, |counted| {
+            if let Some(row) = counted.rows.get(self.worker) {
+                row.add(leaf, 1, length as u64);
+            }
+            group_of(counted.groups.read(self.guard), leaf)
+        });
+        let row = self.groups.get(group as usize);
+        row.map_or(hop::NO_ROUTE, |row| row.hop(table.flows.hash_of::<F>(packet)))
+    }
+}
