@@ -50,6 +50,10 @@ impl Bucket {
         });
         taken.is_ok()
     }
+    /// One as full as this.
+    pub fn copy(&self) -> Bucket {
+        Bucket(self.0.load(Relaxed).into())
+    }
     /// Fills it.
     pub fn fill(&self) {
         self.0.store(0, Relaxed);

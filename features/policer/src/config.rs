@@ -133,7 +133,7 @@ impl Policers {
     /// What workers' nodes police packets with.
     pub fn police(&self) -> impl Fn(Seed) -> Police + Clone + 'static {
         let (meters, counters) = (self.meters.snapshot(), self.counters.clone());
-        move |seed| Police::new(meters.clone(), &counters, seed.worker)
+        move |seed| Police::new(meters.clone(), &counters, seed)
     }
     /// The number of a policer.
     pub fn number(&self, name: &str) -> Option<u32> {

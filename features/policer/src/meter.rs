@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{Counters, Guard, Row, Snapshot};
+use quiver_engine::{Counters, Guard, Row, Seed, Snapshot};
 
 use crate::bucket::{Bucket, Rate, ticks};
 use crate::config::{Action, Policer, RateUnit, Scheme};
@@ -92,6 +92,12 @@ impl Meter {
             Scheme::TwoRate4115 => Color::Violate,
         }
     }
+    /// The color that a packet would have; nothing is taken.
+    fn color_of_question(&self, now: u64, bytes: u32) -> Color {
+        let Meter { scheme, unit, rates, actions, buckets } = self;
+        let buckets = buckets.each_ref().map(Bucket::copy);
+        Meter { scheme: *scheme, unit: *unit, rates: *rates, actions: *actions, buckets }.color(now, bytes)
+    }
     /// Fills the buckets.
     pub fn fill(&self) {
         self.buckets.iter().for_each(Bucket::fill);
@@ -106,17 +112,22 @@ pub type Meters = Vec<Option<Arc<Meter>>>;
 pub struct Police {
     meters: Snapshot<Meters>,
     counted: [Arc<Row>; 3],
+    is_rehearsal: bool,
 }
 
 impl Police {
-    pub(crate) fn new(meters: Snapshot<Meters>, counters: &[Counters; 3], worker: usize) -> Police {
-        Police { meters, counted: [0, 1, 2].map(|color: usize| counters[color].row(worker)) }
+    pub(crate) fn new(meters: Snapshot<Meters>, counters: &[Counters; 3], seed: Seed) -> Police {
+        let counted = [0, 1, 2].map(|color: usize| counters[color].row(seed.worker));
+        Police { meters, counted, is_rehearsal: seed.is_rehearsal }
     }
     /// Meters an IP packet of `length` bytes that begins with `packet`, by nanoseconds of the engine's clock, and marks it where
     /// the policer says so. False if it is to be dropped. Without such a policer it passes.
     pub fn passes(&self, guard: Guard<'_>, now: u64, policer: u32, packet: &mut [u8], length: u32) -> bool {
         let Some(Some(meter)) = self.meters.read(guard).get(policer as usize) else { return true };
-        let color = meter.color(now, length);
+        let color = match self.is_rehearsal {
+            true => meter.color_of_question(now, length),
+            false => meter.color(now, length),
+        };
         let (action, counted) = match color {
             Color::Conform => (meter.actions[0], &self.counted[0]),
             Color::Exceed => (meter.actions[1], &self.counted[1]),

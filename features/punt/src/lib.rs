@@ -90,12 +90,12 @@ fn register_family<F: Punted>(control: &Control, held: &sockets::Outbox) -> Resu
         let (police, number) = (control.room::<Policers>().police(), policed.number());
         let (punts, redirects) = (Punts::<F>::new(dataplane.domain()), Redirects::<F>::new(dataplane.domain()));
         let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-        let listener = Listener::<F>::new(punts.taken(), held.clone());
+        let (taken, held) = (punts.taken(), held.clone());
+        let listener = move |seed| Listener::<F>::new(taken.clone(), held.of(seed));
         let redirect = Redirect::<F>::new(redirects.groups(), rows);
         let graph = dataplane.blueprint();
         let arcs = listener::Next::arcs::<F>();
-        let listener =
-            graph.node(NodeSpec::new(F::LISTENER, arcs, move |_| listener.clone()).describe(describe::<F>))?;
+        let listener = graph.node(NodeSpec::new(F::LISTENER, arcs, listener).describe(describe::<F>))?;
         // What nobody took comes here before its senders are told so.
         let local = graph.find(F::NAMES.local)?;
         graph.rewire(local, local::Next::UnknownPort.into(), Some(listener));

@@ -25,7 +25,6 @@ arcs! {
 }
 
 /// A node.
-#[derive(Clone)]
 pub struct Listener<F: Punted> {
     taken: Snapshot<Taken>,
     held: Outbox,
