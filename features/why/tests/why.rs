@@ -6,7 +6,7 @@ use quiver_interface::Interfaces;
 use quiver_scenarios::state::{compare, state};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
-use quiver_why::way::{End, Way};
+use quiver_why::way::Way;
 use serde_json::Value;
 
 /// Routed interfaces, with a part and a table of its own, and a bridge domain with a virtual interface in it.

@@ -9,7 +9,6 @@ use quiver_interface::api::name;
 use quiver_interface::{InterfaceId, LOCAL};
 use quiver_ip::api::{by_family, configured, known};
 use quiver_ip::fib::Path;
-use quiver_ip::objects::TableNumber;
 use quiver_ip::{Ip, RoutePath};
 
 use crate::Punted;
@@ -109,7 +108,7 @@ fn change<F: Punted>(control: &Control, request: &IpPuntRedirect) -> Result<(), 
     let interface = receiver(control, rx_sw_if_index)?;
     let via = Some(nh.in_family::<F>()?).filter(|via| *via != F::UNSPECIFIED);
     let by = Some(name(control, tx_sw_if_index)?);
-    let path = RoutePath::<F> { via, interface: by, table: TableNumber::DEFAULT, weight: 1, action: None };
+    let path = RoutePath::<F> { via, interface: by, ..RoutePath::default() };
     set(control, interface, request.is_add.then(|| vec![path]))
 }
 
