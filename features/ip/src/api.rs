@@ -48,9 +48,13 @@ pub(crate) fn register(control: &Control) {
         routes::add_messages(file);
         addresses::add_messages(file);
         crate::link_local::add_messages(file);
+        crate::unnumbered::add_messages(file);
     });
     let (name, version) = quiver_interface::api::FILE;
-    quiver_compat::add(control, name, version, addresses::add_messages_of_interfaces);
+    quiver_compat::add(control, name, version, |file| {
+        addresses::add_messages_of_interfaces(file);
+        crate::unnumbered::add_messages_of_interfaces(file);
+    });
 }
 
 /// The number of an interface in a message that may name none.

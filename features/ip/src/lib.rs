@@ -3,7 +3,7 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
-//! - [`link_local`]: IPv6 on interfaces without addresses.
+//! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ pub mod objects;
 pub mod product;
 pub mod room;
 pub mod show;
+pub mod unnumbered;
 
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};
