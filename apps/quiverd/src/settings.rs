@@ -9,6 +9,7 @@ use quiver_compat::startup::{self, Machine, Note, Source, Startup, StartupError}
 use quiver_compat::terminal;
 use quiver_control::object::Scalar;
 use quiver_ip::{LinkLayerBroadcast, NoRoute, TableDefaults};
+use quiver_neighbor::{NeighborDefaults, Strangers, Unresolved};
 
 use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
@@ -79,6 +80,14 @@ pub struct Settings {
     /// Do not announce addresses by ARP when they come to a link or their link comes up, as VPP does not.
     #[arg(long)]
     pub no_announcements: bool,
+    /// What becomes of packets for neighbours that are not known yet, where the neighbours' settings do not say so: they wait,
+    /// or, as of VPP, vanish, and each has the neighbour asked for.
+    #[arg(long, value_name = "queue|drop", default_value_t = Unresolved::Queue, value_parser = unresolved)]
+    pub unresolved: Unresolved,
+    /// What becomes of questions about our addresses by those who do not belong on the link, where the neighbours' settings do
+    /// not say so: they are answered, or, as of VPP, ignored.
+    #[arg(long, value_name = "answer|ignore", default_value_t = Strangers::Answer, value_parser = strangers)]
+    pub strangers: Strangers,
     /// What VPP's clients use.
     #[command(flatten)]
     pub vpp: VppArguments,
@@ -101,7 +110,19 @@ fn link_layer_broadcast(word: &str) -> Result<LinkLayerBroadcast, String> {
     <LinkLayerBroadcast as Scalar>::parse(word).map_err(|_| format!("expected {}", LinkLayerBroadcast::EXPECTED))
 }
 
+fn unresolved(word: &str) -> Result<Unresolved, String> {
+    <Unresolved as Scalar>::parse(word).map_err(|_| format!("expected {}", Unresolved::EXPECTED))
+}
+
+fn strangers(word: &str) -> Result<Strangers, String> {
+    <Strangers as Scalar>::parse(word).map_err(|_| format!("expected {}", Strangers::EXPECTED))
+}
+
 impl Settings {
+    /// What holds of neighbours where their settings say nothing of it.
+    pub fn neighbor_defaults(&self) -> NeighborDefaults {
+        NeighborDefaults { unresolved: self.unresolved, strangers: self.strangers }
+    }
     /// What holds of IP tables that say nothing of it.
     pub fn table_defaults(&self) -> TableDefaults {
         TableDefaults { no_route: self.no_route, link_layer_broadcast: self.link_layer_broadcast }
@@ -270,6 +291,7 @@ mod tests {
             (given.settings.table_defaults(), given.settings.no_announcements),
             (TableDefaults::default(), false)
         );
+        assert_eq!(given.settings.neighbor_defaults(), NeighborDefaults::default());
     }
 
     #[test]
@@ -319,6 +341,8 @@ mod tests {
         assert!(settings.daemon && settings.no_state);
         let silent = TableDefaults { no_route: NoRoute::Drop, link_layer_broadcast: LinkLayerBroadcast::Forward };
         assert_eq!((settings.table_defaults(), settings.no_announcements), (silent, true));
+        let unfriendly = NeighborDefaults { unresolved: Unresolved::Drop, strangers: Strangers::Ignore };
+        assert_eq!(settings.neighbor_defaults(), unfriendly);
         assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock").into()]);
         assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
     }

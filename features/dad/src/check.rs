@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use quiver_control::{Control, Signal, Time};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
-use quiver_ip::Ip6;
+use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{look, probe};
 use quiver_wire::{Icmp6Type, V6};
 
@@ -38,6 +38,8 @@ pub struct Check {
     pub asked: u8,
     /// When the next question, or the end of the last one's wait, is due.
     due: Time,
+    /// Whether clients were told that it is looked at.
+    told: bool,
 }
 
 /// The room.
@@ -64,7 +66,7 @@ impl Checks {
         self.all.iter()
     }
     fn tell(&mut self, address: Address, state: State, asked: u8, due: Time) {
-        self.all.insert(address, Check { state, asked, due });
+        self.all.insert(address, Check { state, asked, due, told: true });
         if let (Some(listeners), Some(settings)) = (&self.listeners, &self.settings) {
             listeners.tell(address, state, asked, settings.transmits);
         }
@@ -72,8 +74,17 @@ impl Checks {
     }
     /// The address about which something is to be done first.
     fn next(&self) -> Option<(Address, Check)> {
-        let tentative = self.all.iter().filter(|(_, check)| check.state == State::Tentative);
+        let tentative =
+            self.all.iter().filter(|(address, check)| check.state == State::Tentative && !self.waits(address));
         tentative.min_by_key(|(_, check)| check.due).map(|(address, check)| (*address, *check))
+    }
+    /// Whether an address waits for others. Of an interface, that for its link comes last: people wait for those that they
+    /// configured.
+    fn waits(&self, (id, address): &Address) -> bool {
+        let of_it = (*id, Ipv6Addr::UNSPECIFIED)..=(*id, Ipv6Addr::from(u128::MAX));
+        let is_first =
+            |(other, check): (&Address, &Check)| check.state == State::Tentative && !V6::is_link_local(other.1);
+        V6::is_link_local(*address) && self.all.range(of_it).any(is_first)
     }
 }
 
@@ -126,8 +137,12 @@ fn begin(control: &Control, address: Address) {
         return;
     }
     let (now, mut checks) = (control.now(), control.room_mut::<Checks>());
-    if checks.settings.is_some() {
-        checks.tell(address, State::Tentative, 0, now);
+    if checks.settings.is_none() {
+        return;
+    }
+    match checks.waits(&address) {
+        true => _ = checks.all.insert(address, Check { state: State::Tentative, asked: 0, due: now, told: false }),
+        false => checks.tell(address, State::Tentative, 0, now),
     }
 }
 
@@ -169,6 +184,9 @@ fn step(control: &Control, address: Address, check: Check) {
     let settings = control.room::<Checks>().settings.clone();
     let Some(settings) = settings else { return };
     let now = control.now();
+    if !check.told {
+        return control.room_mut::<Checks>().tell(address, State::Tentative, 0, now);
+    }
     if check.asked >= settings.transmits {
         return control.room_mut::<Checks>().tell(address, State::Preferred, check.asked, now);
     }

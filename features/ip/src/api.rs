@@ -49,12 +49,14 @@ pub(crate) fn register(control: &Control) {
         addresses::add_messages(file);
         crate::link_local::add_messages(file);
         crate::path_mtu::add_messages(file);
+        crate::unnumbered::add_messages(file);
     });
     quiver_compat::add(control, "fib", (1, 0, 0), crate::sources::add_messages);
     let (name, version) = quiver_interface::api::FILE;
     quiver_compat::add(control, name, version, |file| {
         addresses::add_messages_of_interfaces(file);
         crate::broadcast::add_messages(file);
+        crate::unnumbered::add_messages_of_interfaces(file);
     });
 }
 

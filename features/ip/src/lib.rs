@@ -4,7 +4,7 @@
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
-//! - [`link_local`]: IPv6 on interfaces without addresses.
+//! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
@@ -33,6 +33,7 @@ pub mod room;
 pub mod show;
 pub mod sources;
 pub mod special;
+pub mod unnumbered;
 
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use quiver_control::{Change, Control, Kind, ObjectError};
 use quiver_engine::{
@@ -60,7 +61,7 @@ pub enum IpError {
 
 /// What is configured of an interface.
 #[derive(Clone)]
-struct Configured<F: Family> {
+pub(crate) struct Configured<F: Family> {
     table: TableId,
     addresses: Vec<Address<F>>,
     routes: BTreeMap<Prefix<F>, Meaning>,
@@ -72,6 +73,8 @@ struct Configured<F: Family> {
     enabled: bool,
     /// Its address for its link, if not the one that its MAC address makes.
     link_local: Option<F::Address>,
+    /// The interface whose addresses it uses, too.
+    pub(crate) lender: Option<InterfaceId>,
     /// The adjacency that stands for all on its link, where it has an address for that.
     link_hop: Option<u32>,
 }
@@ -86,6 +89,7 @@ impl<F: Family> Default for Configured<F> {
             directed_broadcast: false,
             enabled: false,
             link_local: None,
+            lender: None,
             link_hop: None,
         }
     }
@@ -93,7 +97,7 @@ impl<F: Family> Default for Configured<F> {
 
 impl<F: Family> Configured<F> {
     fn speaks(&self) -> bool {
-        self.enabled || !self.addresses.is_empty()
+        self.enabled || self.lender.is_some() || !self.addresses.is_empty()
     }
 }
 
@@ -164,6 +168,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     crate::special::register(control);
     crate::sources::register(control);
     crate::flow_hash::register(control);
+    crate::unnumbered::register(control);
     crate::api::register(control);
     Ok(())
 }
@@ -421,6 +426,20 @@ impl<F: Family> Ip<F> {
         (configured.enabled, configured.link_local) = (enabled, link_local);
         self.publish_interface(id);
     }
+    /// What is configured of an interface.
+    pub(crate) fn configured(&self, id: InterfaceId) -> Option<&Configured<F>> {
+        self.interfaces.get(&id)
+    }
+    /// The interface whose addresses another one uses, or none.
+    pub(crate) fn set_lender(&mut self, id: InterfaceId, lender: Option<InterfaceId>) {
+        self.interfaces.entry(id).or_default().lender = lender;
+        self.publish_interface(id);
+    }
+    /// The interface on whose subnet an address is.
+    pub(crate) fn subnet_of(&self, table: TableId, address: F::Address) -> Option<InterfaceId> {
+        let covers = (0..=F::ADDRESS_BITS).rev().filter_map(|length| Prefix::new(address, length).ok());
+        covers.filter_map(|cover| self.connected.get(&(table, cover))).map(|(id, _)| *id).next()
+    }
     /// The address that an interface has for its link.
     pub fn link_local(&self, id: InterfaceId) -> Option<F::Address> {
         self.current().interfaces.get(id.index())?.link_local
@@ -448,8 +467,21 @@ impl<F: Family> Ip<F> {
         }
         configured.link_hop.unwrap_or(0)
     }
-    /// Tells workers what has become of an interface.
+    /// Tells workers what has become of an interface, and of those that use its addresses.
     fn publish_interface(&mut self, id: InterfaceId) {
+        self.publish_one(id);
+        let borrowers = self.interfaces.iter().filter(|(_, other)| other.lender == Some(id));
+        let borrowers: Vec<InterfaceId> = borrowers.map(|(borrower, _)| *borrower).collect();
+        borrowers.into_iter().for_each(|borrower| self.publish_one(borrower));
+    }
+    /// The addresses that an interface has, and those that it may use.
+    fn usable_addresses(&self, configured: &Configured<F>) -> Arc<[Address<F>]> {
+        match configured.lender {
+            Some(lender) => configured.addresses.iter().chain(self.addresses(lender)).copied().collect(),
+            None => configured.addresses.as_slice().into(),
+        }
+    }
+    fn publish_one(&mut self, id: InterfaceId) {
         let link = self.fib.adjacencies.link(id).copied().unwrap_or_default();
         let link_local = self.interfaces.get(&id).filter(|configured| configured.speaks());
         let link_local =
@@ -461,7 +493,7 @@ impl<F: Family> Ip<F> {
             let enabled = if configured.speaks() && link.mtu >= F::LINK_MTU_MIN { ENABLED } else { 0 };
             IpInterface {
                 word: u32::from(slot) | enabled,
-                addresses: configured.addresses.as_slice().into(),
+                addresses: self.usable_addresses(configured),
                 link_local,
                 link_hop,
                 link,
@@ -699,9 +731,6 @@ pub fn change_address<F: Family>(
     let link_local = ip.link_local(id).filter(|_| before.is_none());
     drop(ip);
     control.room_mut::<Dataplane>().plan_interface(id.0);
-    if let Some(link_local) = link_local {
-        tell(control, InterfaceEvent::AddressAdded(id, link_local.into()));
-    }
     tell(
         control,
         match add {
@@ -709,6 +738,9 @@ pub fn change_address<F: Family>(
             false => InterfaceEvent::AddressRemoved(id),
         },
     );
+    if let Some(link_local) = link_local {
+        tell(control, InterfaceEvent::AddressAdded(id, link_local.into()));
+    }
     Ok(())
 }
 

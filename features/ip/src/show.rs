@@ -299,8 +299,16 @@ fn show_addresses(control: &Control, given: &Matches) -> Result<Reply, CommandEr
         let _ = writeln!(text, "{} ({}):", interface.name, if interface.up { "up" } else { "dn" });
         let (table, ip4) = addresses::<V4>(control, interface.id, &mut text);
         let (ip6_table, ip6) = addresses::<V6>(control, interface.id, &mut text);
+        let lender = control.room::<Ip<V4>>().lender(interface.id).map(|lender| interfaces.name(lender));
+        if let Some(lender) = &lender {
+            let _ = writeln!(text, "  unnumbered, use {lender}");
+        }
         let (name, up) = (&interface.name, interface.up);
-        json.push(json!({"interface": name, "up": up, "table": table, "ip4": ip4, "ip6-table": ip6_table, "ip6": ip6}));
+        let tables = (table, ip6_table);
+        json.push(
+            json!({"interface": name, "up": up, "table": tables.0, "ip4": ip4, "ip6-table": tables.1, "ip6": ip6,
+            "unnumbered": lender}),
+        );
     }
     Ok(Reply::new(text, Value::Array(json)))
 }

@@ -18,7 +18,8 @@ use quiver_wire::{MacAddress, UnicastMac, V4, V6};
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
-use crate::table::{AGE, Neighbors, State};
+use crate::settings::NeighborSettings;
+use crate::table::{Neighbors, State};
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(Replacing::<V4>(None));
@@ -36,8 +37,12 @@ pub(crate) fn register(control: &Control) {
             }
             by_family!(request.af == AddressFamily::Ip6, flush(control, request.sw_if_index))
         });
-        file.request(ip_neighbor_config);
-        file.request(ip_neighbor_config_get);
+        file.request(|control, request: IpNeighborConfig| {
+            by_family!(request.af == AddressFamily::Ip6, configure(control, &request))
+        });
+        file.request(|control, request: IpNeighborConfigGet| {
+            Ok(by_family!(request.af == AddressFamily::Ip6, configured(control, request.af)))
+        });
         file.request(|control, _: IpNeighborReplaceBegin| {
             replace_begin::<V4>(control);
             replace_begin::<V6>(control);
@@ -111,23 +116,27 @@ fn add_del<F: Protocol>(control: &Control, request: &IpNeighborAddDel) -> Result
         remove::<F>(control, &interface, wanted)?;
         return Ok(IpNeighborAddDelReply { stats_index: NONE });
     }
-    if flags.has(IpNeighborFlags::NO_FIB_ENTRY) {
-        return Err(Refusal::unimplemented("neighbor.flags: a neighbour always has a route of its own"));
-    }
+    let route = !flags.has(IpNeighborFlags::NO_FIB_ENTRY);
     let wrong = |error| Refusal::new(Retval::INVALID_VALUE, format!("neighbor.mac_address: {error}"));
     let mac = UnicastMac::new(mac_address).map_err(wrong)?;
     if let Some(marked) = &mut control.room_mut::<Replacing<F>>().0 {
         marked.remove(&wanted);
     }
     match flags.has(IpNeighborFlags::STATIC) {
-        true => control.put(NeighborObject::<F> { interface, address, mac })?,
+        true => control.put(NeighborObject::<F> { interface, address, mac, route })?,
         false if control.objects().get::<NeighborObject<F>>(&(interface.clone(), address)).is_some() => {
             let what = format!("neighbor: {address} on {interface} is static; delete it first");
             return Err(Refusal::new(Retval::ENTRY_ALREADY_EXISTS, what));
         }
         false => {
-            crate::objects::check(&NeighborObject::<F> { interface, address, mac })?;
-            control.room_mut::<Neighbors<F>>().learn(control, wanted, mac.get(), State::Reachable);
+            crate::objects::check(&NeighborObject::<F> { interface, address, mac, route })?;
+            let neighbors = &mut *control.room_mut::<Neighbors<F>>();
+            if neighbors.get(wanted).is_none() && !neighbors.has_room() {
+                let what = format!("neighbor: {} are known, and no more may be", neighbors.manners.limit);
+                return Err(Refusal::new(Retval::LIMIT_EXCEEDED, what));
+            }
+            neighbors.learn(control, wanted, mac.get(), State::Reachable);
+            neighbors.set_routable(control, wanted, route);
         }
     }
     let hop = control.room::<Ip<F>>().fib.adjacencies.find(wanted.0, Some(address));
@@ -213,12 +222,13 @@ struct IpNeighborConfig {
     recycle: bool,
 }
 
-fn ip_neighbor_config(_: &Control, request: IpNeighborConfig) -> Result<(), Refusal> {
-    let IpNeighborConfig { max_number, max_age, recycle, .. } = request;
-    match (max_number, u64::from(max_age), recycle) {
-        (NONE, age, false) if age == AGE.as_secs() => Ok(()),
-        _ => Err(Refusal::unimplemented("the number of neighbours and their age cannot be set")),
+fn configure<F: Protocol>(control: &Control, request: &IpNeighborConfig) -> Result<(), Refusal> {
+    if request.recycle {
+        return Err(Refusal::unimplemented("recycle: where no more may be known, none is learned"));
     }
+    Ok(control.edit(NeighborSettings::<F>::unchanged(), |settings| {
+        (settings.limit, settings.age) = (request.max_number, request.max_age);
+    })?)
 }
 
 /// How many neighbours may be known, and how long are they kept?
@@ -238,9 +248,9 @@ struct IpNeighborConfigGetReply {
     recycle: bool,
 }
 
-fn ip_neighbor_config_get(_: &Control, request: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply, Refusal> {
-    let max_age = AGE.as_secs() as u32;
-    Ok(IpNeighborConfigGetReply { af: request.af, max_number: NONE, max_age, recycle: false })
+fn configured<F: Protocol>(control: &Control, af: AddressFamily) -> IpNeighborConfigGetReply {
+    let settings = NeighborSettings::<F>::current(control);
+    IpNeighborConfigGetReply { af, max_number: settings.limit, max_age: settings.age, recycle: false }
 }
 
 /// Mark all neighbours; those that are not added again until `ip_neighbor_replace_end` are forgotten then.
@@ -344,6 +354,13 @@ impl<E: Message> Filtered<E> {
         all.push((filter, subscribers.clone()));
         subscribers
     }
+    fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
+        let all = self.by_filter.borrow();
+        let of = |(filter, _): &(Filter, Rc<Subscribers<E>>)| {
+            (u16::try_from(filter.interface.0).ok().map(InterfaceId), filter.address)
+        };
+        all.iter().filter(|(_, clients)| !clients.is_empty()).map(of).collect()
+    }
     fn tell(&self, wanted: Told, event: &E) {
         let all = self.by_filter.borrow();
         all.iter().filter(|(filter, _)| filter.passes(wanted)).for_each(|(_, subscribers)| subscribers.tell(event));
@@ -357,6 +374,12 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
+    /// Of what clients want to be told: on which interface, and of which address.
+    pub fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
+        let mut all = self.known.watched();
+        all.extend(self.changed.watched());
+        all
+    }
     /// A neighbour has become known by this address.
     pub fn added(&self, wanted: Told, mac: MacAddress, state: State) {
         let neighbor = IpNeighbor::of(wanted, mac, state);

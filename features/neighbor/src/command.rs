@@ -1,20 +1,36 @@
-//! `ip neighbor`, `show ip neighbors`, `clear ip neighbors`, and the same of IPv6.
+//! `ip neighbor`, `show ip neighbors`, `clear ip neighbors`, and the same of IPv6; how they are found and kept, and counters.
+
+use std::rc::Rc;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_interface::{InterfaceName, Interfaces};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_wire::{V4, V6};
 
+use crate::counted::NeighborCounters;
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
+use crate::settings::{NeighborSettings, Strangers, Unresolved};
 use crate::table::{Neighbors, State};
 
 pub(crate) fn register(control: &Control) {
+    let commands = control.commands();
+    commands.add_kind(ArgumentKind::of::<Unresolved>());
+    commands.add_kind(ArgumentKind::of::<Strangers>());
     register_family::<V4>(control);
     register_family::<V6>(control);
-    control.commands().add(Command::new("show arp [<interface>]", SHOW, show::<V4>));
-    control.commands().add(Command::new("show ip4 neighbors [<interface>]", SHOW, show::<V4>));
+    for grammar in ["show arp [<interface>]", "show ip4 neighbors [<interface>]"] {
+        commands.add(Command::new(grammar, SHOW, show::<V4>));
+    }
+    commands.add(Command::new("show ip4 neighbor-sorted [<interface>]", SHOW, show::<V4>));
+    commands.add(Command::new("show ip6 neighbor-sorted [<interface>]", SHOW, show::<V6>));
+    let help = "Show how neighbours are found and kept.";
+    commands.add(Command::new("show ip neighbor-config", help, show_settings));
+    let help = "Show how many messages about neighbours were received and sent.";
+    commands.add(Command::new("show ip neighbor-stats [<interface>]", help, show_counters));
+    let help = "Show of which neighbours clients want to be told.";
+    commands.add(Command::new("show ip neighbor-watcher", help, show_watchers));
 }
 
 const SHOW: &str = "Show the neighbours that are known.";
@@ -28,13 +44,82 @@ fn register_family<F: Protocol>(control: &Control) {
     );
     let set = set.arguments_of::<NeighborObject<F>>();
     let set = set.argument("static", "understood; configured neighbours always are");
-    control.commands().add(set.argument("no-fib-entry", "understood; a neighbour always has its route"));
+    control.commands().add(set.argument("no-fib-entry", "without a route of its own"));
     control.commands().add(Command::new(format!("show {command} neighbors [<interface>]"), SHOW, show::<F>));
     control.commands().add(Command::new(
         format!("clear {command} neighbors [<interface>]"),
         "Forget neighbours that were learned.",
         clear::<F>,
     ));
+    let grammar = format!(
+        "set ip neighbor-config {name} {{limit <limit:u32> | age <age:u32> | unresolved <unresolved:unresolved> \
+         | strangers <strangers:strangers>}}"
+    );
+    let help = format!("Set how neighbours of {} are found and kept.", F::TITLE);
+    control.commands().add(Command::new(grammar, help, configure::<F>).arguments_of::<NeighborSettings<F>>());
+}
+
+fn configure<F: Protocol>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (limit, age) = (given.find("limit")?, given.find("age")?);
+    let (unresolved, strangers) = (given.find("unresolved")?, given.find("strangers")?);
+    control.edit(NeighborSettings::<F>::unchanged(), |settings| {
+        settings.limit = limit.unwrap_or(settings.limit);
+        settings.age = age.unwrap_or(settings.age);
+        settings.unresolved = unresolved.or(settings.unresolved);
+        settings.strangers = strangers.or(settings.strangers);
+    })?;
+    Ok(Reply::done())
+}
+
+fn show_settings(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Family", "Known", "Limit", "Age", "Unresolved", "Strangers"]);
+    table.row(settings::<V4>(control));
+    table.row(settings::<V6>(control));
+    Ok(table.into())
+}
+
+fn settings<F: Protocol>(control: &Control) -> [Cell; 6] {
+    let neighbors = control.room::<Neighbors<F>>();
+    let (manners, known) = (neighbors.manners, neighbors.iter().count());
+    [
+        Cell::from(F::NAME),
+        Cell::of(known),
+        Cell::of(manners.limit),
+        Cell::of(manners.age.map_or(0, |age| age.as_secs())),
+        Cell::of(manners.unresolved),
+        Cell::of(manners.strangers),
+    ]
+}
+
+fn show_counters(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only = given.find::<InterfaceName>("interface")?;
+    let mut table = Table::new(["Interface", "Protocol", "Direction", "Requests", "Replies", "Gratuitous"]);
+    for interface in control.room::<Interfaces>().iter() {
+        if only.as_ref().is_none_or(|only| only.0 == interface.name) {
+            counters::<V4>(control, (interface.id, &interface.name), &mut table);
+            counters::<V6>(control, (interface.id, &interface.name), &mut table);
+        }
+    }
+    Ok(table.into())
+}
+
+fn counters<F: Protocol>(control: &Control, (id, name): (InterfaceId, &str), table: &mut Table) {
+    for (direction, counts) in control.room::<Rc<NeighborCounters<F>>>().counts(id) {
+        let [requests, replies, gratuitous] = counts.map(Cell::of);
+        table.row([name.into(), F::COUNTED.into(), direction.into(), requests, replies, gratuitous]);
+    }
+}
+
+fn show_watchers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Interface", "IP"]);
+    let interfaces = control.room::<Interfaces>();
+    let watched = control.room::<Neighbors<V4>>().listeners.as_ref().map(|listeners| listeners.watched());
+    for (interface, address) in watched.unwrap_or_default() {
+        let interface = interface.map_or("any".into(), |id| interfaces.name(id));
+        let address = address.map_or("any".into(), |address| address.to_string());
+        table.row([Cell::from(interface), Cell::from(address)]);
+    }
+    Ok(table.into())
 }
 
 fn set<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
@@ -42,7 +127,8 @@ fn set<F: Protocol>(control: &Control, matches: &Matches) -> Result<Reply, Comma
     if matches.has("del") {
         control.delete::<NeighborObject<F>>(&(interface, address))?;
     } else {
-        control.put(NeighborObject::<F> { interface, address, mac: matches.get("mac")? })?;
+        let route = !matches.has("no-fib-entry");
+        control.put(NeighborObject::<F> { interface, address, mac: matches.get("mac")?, route })?;
     }
     Ok(Reply::done())
 }

@@ -67,6 +67,11 @@ impl<F: Protocol> NeighborCounters<F> {
     pub fn received(&self, worker: usize) -> Counted {
         self.rx.row(worker)
     }
+    /// What was counted of an interface, by direction, in the order of [`Sort`].
+    pub fn counts(&self, interface: InterfaceId) -> [(&'static str, [u64; 3]); 2] {
+        let of = |direction: &Direction| [0, 1, 2].map(|sort| direction.0[sort].sum(interface.0.into()));
+        [("rx", of(&self.rx)), ("tx", of(&self.tx))]
+    }
     /// Counts a message that is sent.
     pub fn sent(&self, interface: InterfaceId, sort: Sort) {
         self.sent.add(interface, sort);

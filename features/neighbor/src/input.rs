@@ -6,6 +6,8 @@ use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Generations, Node, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_ip::Ingress;
+use quiver_ip::node::station;
+use quiver_wire::MacAddress;
 
 use crate::counted::Counted;
 use crate::protocol::Protocol;
@@ -24,6 +26,8 @@ pub struct Heard<F: Protocol> {
     pub interface: InterfaceId,
     /// The interface's, when it was heard.
     pub generation: u32,
+    /// Where its frame came from, if the link has such addresses.
+    pub station: Option<MacAddress>,
     /// What.
     pub message: F::Message,
 }
@@ -49,7 +53,8 @@ impl<F: Protocol> Node for NeighborInput<F> {
                 Ok(message) => {
                     self.counted.add(interface, F::sort(&message));
                     let generation = self.generations.of(interface.0);
-                    match self.heard.send(Heard { interface, generation, message }) {
+                    let station = station(cx, frame, i);
+                    match self.heard.send(Heard { interface, generation, station, message }) {
                         true => HEARD,
                         false => BUSY,
                     }

@@ -8,13 +8,14 @@ use quiver_engine::channel::Inbox;
 use quiver_engine::{Dataplane, Injected, Worker};
 use quiver_interface::{Events, InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::Ip;
-use quiver_wire::MacAddress;
+use quiver_wire::{InterfaceAddress, MacAddress};
 use zerocopy::IntoBytes;
 
 use crate::counted::NeighborCounters;
 use crate::input::{Heard, SEND};
 use crate::protocol::{Message, Protocol};
 use crate::resolve::{Outcome, Resolve, Want, Wanted};
+use crate::settings::{Strangers, Unresolved};
 use crate::table::{INTERVAL, Neighbor, Neighbors, State};
 
 /// Questions before a neighbour counts as silent.
@@ -25,8 +26,6 @@ const PAUSE: Duration = Duration::from_micros(100);
 const AT_ONCE: usize = 100;
 /// How often an address of ours that somebody claims is defended, and the claim reported: DEFEND_INTERVAL of RFC 5227, 1.1.
 const DEFEND: Duration = Duration::from_secs(10);
-/// Dynamic neighbours at most; further ones are not learned.
-const NEIGHBORS_MAX: usize = 100_000;
 
 pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<Heard<F>>, wanted: Inbox<Want<F>>) {
     control.spawn("neighbours", listen(control.clone(), heard, wanted));
@@ -50,6 +49,15 @@ pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<Heard<F>>, w
         InterfaceEvent::AddressRemoved(id) => {
             let on_link = |address| is_on_link::<F>(control, (id, address));
             flush::<F>(control, id, Outcome::Silent, |address, n| is_learned(n) && !on_link(address));
+            control.room_mut::<Neighbors<F>>().reroute(control, &[]);
+        }
+        InterfaceEvent::AddressAdded(id, address) => {
+            let of_address = |own: &InterfaceAddress<F>| F::from_ip(address) == Some(own.address());
+            let prefixes = |ip: &Ip<F>| -> Vec<_> {
+                ip.current().addresses(id).iter().filter(|own| of_address(own)).map(InterfaceAddress::prefix).collect()
+            };
+            let prefixes = prefixes(&control.room::<Ip<F>>());
+            control.room_mut::<Neighbors<F>>().reroute(control, &prefixes);
         }
         _ => {}
     });
@@ -117,6 +125,12 @@ pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     send::<F>(control, id, F::group_of(address), |own| F::probe(own, address))
 }
 
+/// Has `answer` see each message that was found worth telling, before this room does. If it says that it has answered, this
+/// room does not.
+pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, InterfaceId, &F::Message) -> bool + 'static) {
+    control.room_mut::<Neighbors<F>>().answerers.push(Rc::new(answer));
+}
+
 /// Has `look` see each message that was found worth telling, and the interface that received it.
 pub fn look<F: Protocol>(control: &Control, look: impl Fn(InterfaceId, &F::Message) + 'static) {
     control.room_mut::<Neighbors<F>>().lookers.push(Rc::new(look));
@@ -130,11 +144,9 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
         let changed = control.room::<Events>().signal.changed();
         // What is there now; a flood that never ends must not keep this thread from others.
         for _ in 0..heard.len() {
-            let Some(Heard { interface, generation, message }) = heard.receive() else { break };
+            let Some(Heard { interface, generation, station, message }) = heard.receive() else { break };
             if generations.of(interface.0) == generation {
-                let lookers = control.room::<Neighbors<F>>().lookers.clone();
-                lookers.iter().for_each(|look| look(interface, &message));
-                F::hear(&control, interface, &message);
+                hear::<F>(&control, interface, station, &message);
             }
         }
         for _ in 0..wanted.len() {
@@ -151,13 +163,47 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
     }
 }
 
+/// Shows a message to all who want to see it, and does what it wants.
+fn hear<F: Protocol>(control: &Control, interface: InterfaceId, station: Option<MacAddress>, message: &F::Message) {
+    let (lookers, answerers) = {
+        let neighbors = control.room::<Neighbors<F>>();
+        (neighbors.lookers.clone(), neighbors.answerers.clone())
+    };
+    lookers.iter().for_each(|look| look(interface, message));
+    if !answerers.iter().any(|answer| answer(control, interface, message)) {
+        F::hear(control, interface, station, message);
+    }
+}
+
+/// Whether somebody is to be answered who asks for an address of ours: `from` whom, who says that this is at `mac`, in a frame
+/// that came from `station`.
+pub(crate) fn is_answered<F: Protocol>(
+    control: &Control,
+    from: Wanted<F>,
+    (mac, station): (Option<MacAddress>, Option<MacAddress>),
+) -> bool {
+    if control.room::<Neighbors<F>>().manners.strangers == Strangers::Answer {
+        return true;
+    }
+    let is_its_own = mac.zip(station).is_none_or(|(mac, station)| mac == station);
+    let ip = control.room::<Ip<F>>();
+    let is_near = || is_on_link::<F>(control, from) || ip.lender(from.0).is_some() || ip.leads_to(from.0, from.1);
+    is_its_own && is_near()
+}
+
+/// Whether an address is one that we answer for on a link: the interface's own, or that of a route that says so.
+pub(crate) fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+    let ip = control.room::<Ip<F>>();
+    ip.current().is_own(id, address) || (is_on_link::<F>(control, (id, address)) && ip.is_local_route(id, address))
+}
+
 /// Learns where a neighbour is: who is known is updated by whatever it says (RFC 826); others are added only if they
 /// `speak` to us, and from our own link. Whoever claims an address of another network gets its answer, but no route.
 pub(crate) fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let known = neighbors.get(wanted).map(|neighbor| neighbor.state);
-    let room = neighbors.all.len() < NEIGHBORS_MAX;
+    let room = neighbors.has_room();
     if known != Some(State::Static) && (known.is_some() || (speaks && on_link && room)) {
         neighbors.learn(control, wanted, mac, State::Reachable);
     }
@@ -167,7 +213,7 @@ pub(crate) fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacA
 fn is_on_link<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     let ip = control.room::<Ip<F>>();
     let of_link = F::is_link_local(address) && ip.speaks(id);
-    of_link || ip.addresses(id).iter().any(|own| own.prefix().contains(address))
+    of_link || ip.current().addresses(id).iter().any(|own| own.prefix().contains(address))
 }
 
 /// Somebody has an address of ours. A router keeps its address and says so (RFC 5227, 2.4 (c)); only now and then, since
@@ -191,7 +237,7 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
 
 /// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
 pub(crate) fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
-    let room = control.room::<Neighbors<F>>().all.len() < NEIGHBORS_MAX;
+    let room = control.room::<Neighbors<F>>().has_room();
     if room && is_on_link::<F>(control, wanted) {
         want::<F>(control, wanted);
     }
@@ -204,10 +250,17 @@ fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
         // It became known while the message was under way to us.
         Some(Some(_)) => neighbors.let_through(control, wanted),
         // It has been asked; the ageing task asks again.
-        Some(None) => {}
-        None => {
+        Some(None) if neighbors.manners.unresolved == Unresolved::Queue => {}
+        unknown => {
             let may_ask = neighbors.may_ask(wanted.0, control.now());
-            neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)));
+            match neighbors.manners.unresolved {
+                Unresolved::Queue => drop(neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)))),
+                // The next packet asks again, and nobody waits for the end: what is remembered is that an answer is wanted.
+                Unresolved::Drop if may_ask && unknown.is_none() => {
+                    drop(neighbors.enter(control, wanted, State::Incomplete(TRIES)));
+                }
+                Unresolved::Drop => {}
+            }
             drop(neighbors);
             if may_ask {
                 ask::<F>(control, wanted, None);

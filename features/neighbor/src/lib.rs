@@ -5,7 +5,7 @@
 //! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
 //!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
 //! - [`counted`]: messages by interface, for clients of the statistics.
-//! - [`objects`]: configured neighbours; `command`: the command line; `api`: VPP's messages.
+//! - [`objects`]: configured neighbours; [`settings`]: how neighbours are found and kept; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 // Tests put this room among others, which they call by their names.
@@ -23,17 +23,19 @@ pub mod objects;
 pub mod protocol;
 mod rate;
 pub mod resolve;
+pub mod settings;
 pub mod table;
 
 pub use announce::set_announcing;
-pub use keeper::{ask, claim, look, probe};
+pub use keeper::{answer, ask, claim, look, probe};
 pub use objects::NeighborObject;
 pub use protocol::Protocol;
+pub use settings::{NeighborDefaults, NeighborSettings, Strangers, Unresolved, set_neighbor_defaults};
 pub use table::{Neighbor, Neighbors, State};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Seed};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher, Seed};
 use quiver_ip::Ip;
 use quiver_wire::{V4, V6};
 use std::rc::Rc;
@@ -67,6 +69,7 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     // Whatever waits can be told of, so nobody's word is lost among those of others.
     let (wants, wanted) = channel(waiting * settings.workers, dataplane.bell());
     let generations = dataplane.generations().clone();
+    let unresolved = Publisher::new(dataplane.domain(), Unresolved::Queue);
     let counters = Rc::new(NeighborCounters::<F>::new(dataplane.statistics()));
     let graph = dataplane.blueprint();
     let of_input = generations.clone();
@@ -77,12 +80,17 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
         heard: outbox.of(seed),
         counted: received.received(seed.worker),
     }))?;
-    let queue = move |seed| Resolve::<F>::new(adjacencies.clone(), wants.of(seed), generations.clone(), waiting);
+    let published = unresolved.snapshot();
+    let queue = move |seed| {
+        let (adjacencies, unresolved) = (adjacencies.clone(), published.clone());
+        Resolve::<F>::new(adjacencies, unresolved, wants.of(seed), generations.clone(), waiting)
+    };
     let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
     quiver_interface::decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
-    control.insert_room(Neighbors::<F>::new(resolve, input));
+    control.insert_room(Neighbors::<F>::new(resolve, input, unresolved));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
+    control.objects().add(Kind::new(settings::apply::<F>).check(settings::check::<F>));
     keeper::register::<F>(control, heard, wanted);
     announce::register::<F>(control);
     counted::register::<F>(control, counters);

@@ -21,6 +21,9 @@ pub struct NeighborObject<F: Protocol> {
     pub address: F::Address,
     /// Its MAC address.
     pub mac: UnicastMac,
+    /// Whether it has a route of its own: without one, packets for it go where its subnet's do.
+    #[default(true)]
+    pub route: bool,
 }
 
 pub(crate) fn check<F: Protocol>(neighbor: &NeighborObject<F>) -> Result<(), ObjectError> {
@@ -38,7 +41,9 @@ pub(crate) fn apply<F: Protocol>(control: &Control, change: Change<'_, NeighborO
     match change {
         Change::Create(new) | Change::Update { new, .. } => {
             let wanted = wanted(new)?;
-            control.room_mut::<Neighbors<F>>().learn(control, wanted, new.mac.get(), State::Static);
+            let mut neighbors = control.room_mut::<Neighbors<F>>();
+            neighbors.learn(control, wanted, new.mac.get(), State::Static);
+            neighbors.set_routable(control, wanted, new.route);
         }
         Change::Delete(old) => {
             let wanted = wanted(old)?;

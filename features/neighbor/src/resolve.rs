@@ -4,8 +4,8 @@
 //! A packet waits under the neighbour's address and interface, not under an adjacency. When control says that the neighbour
 //! is known, it names the adjacency by number and generation; if that is another's by then, the packet is looked up anew.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::graph::NodeId;
@@ -14,6 +14,8 @@ use quiver_interface::InterfaceId;
 use quiver_ip::adjacency::{AdjacencyTable, HopId, State};
 use quiver_ip::{Family, Fault};
 use quiver_wire::{Header, IpFamily, IpHeader};
+
+use crate::settings::Unresolved;
 
 arcs! {
     /// Where packets go from here.
@@ -27,6 +29,8 @@ arcs! {
         TooManyWait => drop "too-many-wait",
         Busy => drop "control-busy",
         Gone => drop "interface-gone",
+        /// None waits; control was asked for the neighbour.
+        Unresolved => drop "unresolved",
     }
 }
 
@@ -36,6 +40,8 @@ pub const QUEUE_MAX: usize = 16;
 pub const WAITING_MAX: usize = 8192;
 /// Nanoseconds after which control is told again that a neighbour is wanted.
 const TELL_AGAIN: u64 = 1_000_000_000;
+/// The same where none waits.
+const ASK_AGAIN: u64 = 1_000_000;
 
 /// A neighbour, as packets wait for it.
 pub type Wanted<F> = (InterfaceId, <F as IpFamily>::Address);
@@ -96,8 +102,12 @@ impl Waiting {
 /// The node, and the packets that wait on this worker.
 pub struct Resolve<F: Family> {
     adjacencies: Snapshot<AdjacencyTable<F>>,
+    unresolved: Snapshot<Unresolved>,
     wants: Outbox<Want<F>>,
     generations: Generations,
+    /// The neighbours that control was told of where none waits, and since when they are noted.
+    told: HashSet<Wanted<F>>,
+    told_since: u64,
     queues: HashMap<Wanted<F>, Queue>,
     waiting: Waiting,
     /// Packets whose wait is over.
@@ -108,12 +118,23 @@ impl<F: Family> Resolve<F> {
     /// The node; `most` packets wait here at most.
     pub(crate) fn new(
         adjacencies: Snapshot<AdjacencyTable<F>>,
+        unresolved: Snapshot<Unresolved>,
         wants: Outbox<Want<F>>,
         generations: Generations,
         most: usize,
     ) -> Resolve<F> {
         let waiting = Waiting { most, all: 0, by_interface: HashMap::new() };
-        Resolve { adjacencies, wants, generations, queues: HashMap::new(), waiting, released: vec![] }
+        Resolve {
+            adjacencies,
+            unresolved,
+            wants,
+            generations,
+            told: HashSet::new(),
+            told_since: 0,
+            queues: HashMap::new(),
+            waiting,
+            released: vec![],
+        }
     }
     /// Ends the wait for a neighbour: its packets go on in this turn.
     pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted<F>, outcome: Outcome) {
@@ -175,9 +196,29 @@ impl<F: Family> Resolve<F> {
     }
 }
 
+impl<F: Family> Resolve<F> {
+    /// Tells control of a neighbour for which none waits, unless that was done just now.
+    fn tell(&mut self, cx: &Context, wanted: Wanted<F>) -> Next {
+        if cx.now.saturating_sub(self.told_since) >= ASK_AGAIN {
+            self.told.clear();
+            self.told_since = cx.now;
+        }
+        if self.told.contains(&wanted) {
+            return Next::Unresolved;
+        }
+        let generation = self.generations.of(wanted.0.0);
+        if self.told.len() >= self.waiting.most || !self.wants.send(Want { wanted, generation }) {
+            return Next::Busy;
+        }
+        self.told.insert(wanted);
+        Next::Unresolved
+    }
+}
+
 impl<F: Family> Node for Resolve<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
+        let none_waits = *self.unresolved.read(cx.guard) == Unresolved::Drop;
         for (outcome, mut packet) in self.released.drain(..) {
             let (arc, hop) = match outcome {
                 Outcome::Known(id) if table.row(id.hop).generation() == id.generation => (Next::Rewrite, id.hop),
@@ -205,6 +246,7 @@ impl<F: Family> Node for Resolve<F> {
                 continue;
             };
             let next = match next_hop {
+                Some(next_hop) if none_waits => Some(self.tell(cx, (InterfaceId(row.tx()), next_hop))),
                 Some(next_hop) => self.wait(cx, frame, i, (InterfaceId(row.tx()), next_hop)),
                 None => Some(Next::BadHeader),
             };

@@ -1,12 +1,12 @@
 //! What is known of neighbours, on the control side: the only table there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::{Control, Time};
 use quiver_engine::graph::NodeId;
-use quiver_engine::{Dataplane, NodeHandle, Worker};
+use quiver_engine::{Dataplane, NodeHandle, Publisher, Worker};
 use quiver_interface::InterfaceId;
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::{Family, Ip};
@@ -17,11 +17,10 @@ use crate::deadlines::Deadlines;
 use crate::protocol::Protocol;
 use crate::rate::Rate;
 use crate::resolve::{Outcome, Resolve, Wanted};
+use crate::settings::{Manners, NeighborDefaults, NeighborSettings, Unresolved};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
-/// After so long without a word from it, a neighbour is probed.
-pub(crate) const AGE: Duration = Duration::from_secs(600);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -39,11 +38,12 @@ pub enum State {
 }
 
 impl State {
-    /// After how long without a word from the neighbour something is to be done about it.
-    fn patience(self) -> Option<Duration> {
+    /// After how long without a word from the neighbour something is to be done about it, if those that are heard may be
+    /// silent for as long as `age`.
+    fn patience(self, age: Option<Duration>) -> Option<Duration> {
         match self {
             State::Incomplete(_) | State::Probing(_) => Some(INTERVAL),
-            State::Reachable => Some(AGE),
+            State::Reachable => age,
             State::Static => None,
         }
     }
@@ -62,6 +62,8 @@ pub struct Neighbor {
     hop: u32,
     /// The table in which it has a route of its own.
     routed: Option<TableId>,
+    /// Whether it may have one.
+    routable: bool,
 }
 
 /// When something is to be done about the neighbours on a link that are not configured, and how often they may be asked.
@@ -80,6 +82,9 @@ impl<F: Family> Default for Link<F> {
 /// Looks at a message that an interface received.
 pub(crate) type Looker<F> = Rc<dyn Fn(InterfaceId, &<F as Protocol>::Message)>;
 
+/// Answers a message that an interface received, or says that it does not.
+pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, InterfaceId, &<F as Protocol>::Message) -> bool>;
+
 /// All neighbours of a family.
 pub struct Neighbors<F: Protocol> {
     pub(crate) all: BTreeMap<Wanted<F>, Neighbor>,
@@ -92,10 +97,25 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) listeners: Option<Rc<Listeners>>,
     /// Rooms that look at each message.
     pub(crate) lookers: Vec<Looker<F>>,
+    /// Rooms that may answer a message, and then nobody else does.
+    pub(crate) answerers: Vec<Answerer<F>>,
+    /// What holds, and what does of settings that do not say so.
+    pub(crate) manners: Manners,
+    pub(crate) defaults: NeighborDefaults,
+    /// The part of it that workers know.
+    pub(crate) unresolved: Publisher<Unresolved>,
+    /// Known neighbours that have no route of their own, though they may have one: another interface is on their subnet, or
+    /// the table was full.
+    unrouted: BTreeSet<Wanted<F>>,
 }
 
 impl<F: Protocol> Neighbors<F> {
-    pub(crate) fn new(resolve: NodeHandle<Resolve<F>>, input: NodeId) -> Neighbors<F> {
+    pub(crate) fn new(
+        resolve: NodeHandle<Resolve<F>>,
+        input: NodeId,
+        unresolved: Publisher<Unresolved>,
+    ) -> Neighbors<F> {
+        let (settings, defaults) = (NeighborSettings::<F>::unchanged(), NeighborDefaults::default());
         Neighbors {
             all: BTreeMap::new(),
             resolve,
@@ -104,11 +124,20 @@ impl<F: Protocol> Neighbors<F> {
             defended: BTreeMap::new(),
             listeners: None,
             lookers: vec![],
+            answerers: vec![],
+            manners: Manners::new(&settings, defaults),
+            defaults,
+            unresolved,
+            unrouted: BTreeSet::new(),
         }
     }
     /// A neighbour.
     pub fn get(&self, wanted: Wanted<F>) -> Option<&Neighbor> {
         self.all.get(&wanted)
+    }
+    /// Whether one more may be learned.
+    pub(crate) fn has_room(&self) -> bool {
+        self.all.len() < self.manners.limit
     }
     /// All of them, by interface and address.
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
@@ -133,7 +162,7 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn turn(&mut self, wanted: Wanted<F>, state: State, now: Time) -> Option<&mut Neighbor> {
         let neighbor = self.all.get_mut(&wanted)?;
         let deadlines = &mut self.links.entry(wanted.0).or_default().deadlines;
-        match state.patience() {
+        match state.patience(self.manners.age) {
             Some(patience) => deadlines.set(wanted.1, now + patience),
             None => deadlines.cancel(wanted.1),
         }
@@ -145,7 +174,7 @@ impl<F: Protocol> Neighbors<F> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
             let hop = control.room_mut::<Ip<F>>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
-            Neighbor { mac: None, state, since, hop, routed: None }
+            Neighbor { mac: None, state, since, hop, routed: None, routable: true }
         });
         self.turn(wanted, state, since)
     }
@@ -156,14 +185,8 @@ impl<F: Protocol> Neighbors<F> {
         if news {
             neighbor.mac = Some(mac);
             let hop = neighbor.hop;
-            let mut ip = control.room_mut::<Ip<F>>();
-            ip.fib.adjacencies.set_mac(hop, Some(mac));
-            // What means something on one link only has no route in a table for many.
-            if neighbor.routed.is_none() && !F::is_link_local(wanted.1) {
-                let table = ip.table_of(wanted.0);
-                neighbor.routed = route(&mut ip, table, wanted).then_some(table);
-            }
-            drop(ip);
+            control.room_mut::<Ip<F>>().fib.adjacencies.set_mac(hop, Some(mac));
+            self.route(control, wanted);
             self.let_through(control, wanted);
             self.listeners.iter().for_each(|listeners| listeners.added((wanted.0, wanted.1.into()), mac, state));
         }
@@ -190,6 +213,7 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
         self.let_be(wanted);
+        self.unrouted.remove(&wanted);
         {
             let mut ip = control.room_mut::<Ip<F>>();
             if neighbor.mac.is_some() {
@@ -201,9 +225,93 @@ impl<F: Protocol> Neighbors<F> {
             }
             ip.fib.adjacencies.release(neighbor.hop);
         }
+        if neighbor.routed.is_some() {
+            self.route_others(control, wanted);
+        }
         self.release(control, wanted, outcome);
         if let (Some(listeners), Some(mac)) = (&self.listeners, neighbor.mac) {
             listeners.removed((wanted.0, wanted.1.into()), mac, neighbor.state);
+        }
+    }
+    /// Whether a neighbour may have a route of its own.
+    pub(crate) fn set_routable(&mut self, control: &Control, wanted: Wanted<F>, routable: bool) {
+        if let Some(neighbor) = self.all.get_mut(&wanted) {
+            neighbor.routable = routable;
+            self.route(control, wanted);
+        }
+    }
+    /// Gives a neighbour the route of its own that it should have, or takes away what it should not: what is on the subnet of
+    /// another interface is there.
+    pub(crate) fn route(&mut self, control: &Control, wanted: Wanted<F>) {
+        let Some(neighbor) = self.all.get_mut(&wanted) else { return };
+        let mut ip = control.room_mut::<Ip<F>>();
+        // What means something on one link only has no route in a table for many.
+        let may = neighbor.mac.is_some() && neighbor.routable && !F::is_link_local(wanted.1);
+        let table = ip.table_of(wanted.0);
+        let should = (may && !ip.is_elsewhere(wanted.0, wanted.1)).then_some(table);
+        if neighbor.routed != should {
+            if let Some(old) = neighbor.routed.take() {
+                ip.fib.remove(old, Prefix::host(wanted.1), Source::Neighbor);
+            }
+            neighbor.routed = should.filter(|table| route(&mut ip, *table, wanted));
+        }
+        match may && neighbor.routed.is_none() {
+            true => self.unrouted.insert(wanted),
+            false => self.unrouted.remove(&wanted),
+        };
+        let is_routed = neighbor.routed.is_some();
+        drop(ip);
+        // A prefix has one route of neighbours.
+        let others: Vec<InterfaceId> =
+            self.links.keys().copied().filter(|other| is_routed && *other != wanted.0).collect();
+        for other in others {
+            let other = (other, wanted.1);
+            if let Some(neighbor) = self.all.get_mut(&other).filter(|other| other.routed == should) {
+                neighbor.routed = None;
+                self.unrouted.insert(other);
+            }
+        }
+    }
+    /// A neighbour's route has gone: others of its address may have one now.
+    fn route_others(&mut self, control: &Control, gone: Wanted<F>) {
+        let others: Vec<_> = self.unrouted.iter().copied().filter(|(_, address)| *address == gone.1).collect();
+        others.into_iter().for_each(|other| self.route(control, other));
+    }
+    /// An interface's addresses have changed: neighbours on its subnets that are behind others lose their routes, and those
+    /// without one may have one now.
+    pub(crate) fn reroute(&mut self, control: &Control, changed: &[Prefix<F>]) {
+        let links: Vec<InterfaceId> = self.links.keys().copied().collect();
+        let mut concerned: BTreeSet<Wanted<F>> = self.unrouted.clone();
+        for prefix in changed {
+            for link in &links {
+                let all = (*link, prefix.address())..=(*link, prefix.last_address());
+                concerned.extend(self.all.range(all).map(|(wanted, _)| *wanted));
+            }
+        }
+        for wanted in concerned {
+            // Where two neighbours have one address, the one that came last keeps its route.
+            let has_route =
+                |link: &InterfaceId| self.all.get(&(*link, wanted.1)).is_some_and(|other| other.routed.is_some());
+            if !links.iter().any(|link| *link != wanted.0 && has_route(link)) {
+                self.route(control, wanted);
+            }
+        }
+    }
+    /// From now on these manners hold.
+    pub(crate) fn behave(&mut self, manners: Manners, now: Time) {
+        self.unresolved.publish(manners.unresolved);
+        let old = std::mem::replace(&mut self.manners, manners);
+        if old.age == manners.age {
+            return;
+        }
+        let heard = self.all.iter().filter(|(_, neighbor)| neighbor.state == State::Reachable);
+        let heard: Vec<_> = heard.map(|(wanted, neighbor)| (*wanted, neighbor.since)).collect();
+        for ((link, address), since) in heard {
+            let deadlines = &mut self.links.entry(link).or_default().deadlines;
+            match manners.age {
+                Some(age) => deadlines.set(address, (since + age).max(now)),
+                None => deadlines.cancel(address),
+            }
         }
     }
     fn release(&self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {

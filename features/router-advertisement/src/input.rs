@@ -6,9 +6,10 @@ use std::net::Ipv6Addr;
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Generations, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
+use quiver_ip::node::station;
 use quiver_ip::{Family, Ingress};
 use quiver_wire::nd::{self, NdOptions, PrefixOption, RouterAdvertisement, option};
-use quiver_wire::{EthernetHeader, Header, Icmp6Header, Icmp6Type, Ip6Header, MacAddress, V6};
+use quiver_wire::{Header, Icmp6Header, Icmp6Type, Ip6Header, MacAddress, V6};
 use zerocopy::FromBytes;
 
 arcs! {
@@ -124,7 +125,7 @@ impl RouterInput {
             }
             _ => {
                 let mac = self.solicited(cx, interface, source, options)?;
-                Message::Solicitation(Solicitation { source, mac: mac.or_else(|| sender(cx, frame, i)) })
+                Message::Solicitation(Solicitation { source, mac: mac.or_else(|| station(cx, frame, i)) })
             }
         };
         let generation = self.generations.of(interface.0);
@@ -182,15 +183,4 @@ impl RouterInput {
         let prefixes = prefixes.filter_map(|of| PrefixOption::read_from_bytes(of.bytes).ok()).collect();
         Ok(Advertisement { router, header: *header, prefixes })
     }
-}
-
-/// The source address of the frame that a packet came in. On links without such addresses it is not looked at.
-fn sender(cx: &Context, frame: &mut Frame, i: usize) -> Option<MacAddress> {
-    const BACK: isize = EthernetHeader::LENGTH as isize;
-    if !frame.advance(cx.pool, i, -BACK) {
-        return None;
-    }
-    let sender = EthernetHeader::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.source);
-    frame.advance(cx.pool, i, BACK);
-    sender.filter(|mac| !mac.is_multicast() && *mac != MacAddress::ZERO)
 }

@@ -26,8 +26,6 @@ pub(super) fn add_messages(file: &mut Adding<'_>) {
         let ids = by_family!(is_ipv6, speaking(control));
         ids.into_iter().map(move |id| IpDetails { sw_if_index: id.into(), is_ipv6 })
     });
-    // No interface goes without an address of its own.
-    file.dump(|_, IpUnnumberedDump { .. }: IpUnnumberedDump| Vec::<IpUnnumberedDetails>::new());
 }
 
 /// The addresses of an interface.
@@ -138,21 +136,6 @@ pub(super) struct IpDump {
 pub(super) struct IpDetails {
     pub sw_if_index: InterfaceIndex,
     pub is_ipv6: bool,
-}
-
-/// The interfaces that use the addresses of others, one after the other.
-#[derive(Message, Clone, Debug)]
-#[message(dump, details = IpUnnumberedDetails)]
-pub(super) struct IpUnnumberedDump {
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// An interface that uses the addresses of another one.
-#[derive(Message, Clone, Debug)]
-#[message(details)]
-pub(super) struct IpUnnumberedDetails {
-    pub sw_if_index: InterfaceIndex,
-    pub ip_sw_if_index: InterfaceIndex,
 }
 
 /// Give an interface an address, or take one or all away.

@@ -399,7 +399,7 @@ fn interfaces_have_addresses_and_tables() {
     let speaking = caller.dump(&IpDump { is_ipv6: false });
     assert_eq!(speaking, [IpDetails { sw_if_index: InterfaceIndex(one), is_ipv6: false }]);
     assert!(caller.dump(&IpDump { is_ipv6: true }).is_empty());
-    assert!(caller.dump(&IpUnnumberedDump { sw_if_index: InterfaceIndex(NONE) }).is_empty());
+    assert!(caller.dump(&crate::unnumbered::IpUnnumberedDump { sw_if_index: InterfaceIndex(NONE) }).is_empty());
 
     caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
     let mut bind = |vrf_id, is_ipv6| {

@@ -11,9 +11,21 @@ mod encapsulate;
 mod too_big;
 
 use quiver_engine::trace::Record;
-use quiver_wire::Header;
+use quiver_engine::{Context, Frame};
+use quiver_wire::{EthernetHeader, Header, MacAddress};
 
 use crate::family::Family;
+
+/// The source address of the frame that a packet came in. On links without such addresses it is not looked at.
+pub fn station(cx: &Context, frame: &mut Frame, i: usize) -> Option<MacAddress> {
+    const BACK: isize = EthernetHeader::LENGTH as isize;
+    if !frame.advance(cx.pool, i, -BACK) {
+        return None;
+    }
+    let station = EthernetHeader::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.source);
+    frame.advance(cx.pool, i, BACK);
+    station.filter(|mac| !mac.is_multicast() && *mac != MacAddress::ZERO)
+}
 
 /// What `show trace` says of a packet: its header's fields.
 pub fn describe<F: Family>(record: &Record) -> String {

@@ -38,6 +38,7 @@ const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
 impl Protocol for V4 {
     type Message = ArpPacket;
     const KIND: &'static str = "neighbors";
+    const SETTINGS: &'static str = "neighbor-settings";
     const NODE: &'static str = "arp-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;
     const COUNTED: &'static str = "arp";
@@ -71,17 +72,24 @@ impl Protocol for V4 {
             None => "no ARP packet".into(),
         }
     }
-    fn hear(control: &Control, interface: InterfaceId, packet: &ArpPacket) {
+    fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, packet: &ArpPacket) {
         let (sender, target) = (packet.sender(), packet.target());
-        let is_own = |address| control.room::<Ip4>().current().is_own(interface, address);
-        if is_own(sender) {
+        if control.room::<Ip4>().current().is_own(interface, sender) {
             return keeper::defend::<V4>(control, (interface, sender), packet.sender_mac);
         }
-        let for_us = is_own(target);
-        if !sender.is_unspecified() {
+        let for_us = keeper::is_ours::<V4>(control, (interface, target));
+        let asks_us = for_us && packet.operation == ArpOperation::REQUEST;
+        let is_named = !sender.is_unspecified();
+        if asks_us && is_named {
+            let stations = (Some(packet.sender_mac), station);
+            if !keeper::is_answered::<V4>(control, (interface, sender), stations) {
+                return;
+            }
+        }
+        if is_named {
             keeper::learn::<V4>(control, (interface, sender), packet.sender_mac, for_us);
         }
-        if for_us && packet.operation == ArpOperation::REQUEST {
+        if asks_us {
             keeper::send::<V4>(control, interface, packet.sender_mac, |mac| message(packet.reply(mac)));
         }
     }

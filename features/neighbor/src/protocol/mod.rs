@@ -21,6 +21,8 @@ pub trait Protocol: Family {
     type Message: Copy + Send + 'static;
     /// The kind of configured neighbours.
     const KIND: &'static str;
+    /// The kind of their settings.
+    const SETTINGS: &'static str;
     /// The node that hears messages, and its arcs; the first are those of [`crate::input`].
     const NODE: &'static str;
     /// See [`Protocol::NODE`].
@@ -40,8 +42,8 @@ pub trait Protocol: Family {
     fn sort(message: &Self::Message) -> Sort;
     /// What the trace says of a packet.
     fn trace(record: &Record) -> String;
-    /// Does what a message wants, on the control side.
-    fn hear(control: &Control, interface: InterfaceId, message: &Self::Message);
+    /// Does what a message wants, on the control side; its frame came from `station`.
+    fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, message: &Self::Message);
 
     /// Who has to hear that somebody is asked for.
     fn group_of(address: Self::Address) -> MacAddress;

@@ -64,6 +64,7 @@ const RETRANSMISSION: Duration = Duration::from_secs(1);
 impl Protocol for V6 {
     type Message = NdPacket;
     const KIND: &'static str = "ip6-neighbors";
+    const SETTINGS: &'static str = "ip6-neighbor-settings";
     const NODE: &'static str = "nd-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;
     const COUNTED: &'static str = "ip6-nd";
@@ -97,9 +98,9 @@ impl Protocol for V6 {
             None => "no message about a neighbour".into(),
         }
     }
-    fn hear(control: &Control, interface: InterfaceId, packet: &NdPacket) {
+    fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, packet: &NdPacket) {
         match packet.is_solicitation() {
-            true => solicited(control, interface, packet),
+            true => solicited(control, interface, station, packet),
             false => advertised(control, interface, packet),
         }
     }
@@ -182,13 +183,16 @@ fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<
 }
 
 /// Somebody asks for an address (RFC 4861, 7.2.3 and 7.2.4).
-fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
+fn solicited(control: &Control, interface: InterfaceId, station: Option<MacAddress>, packet: &NdPacket) {
     let is_own = |address| control.room::<Ip6>().current().is_own(interface, address);
     let NdPacket { source, target, mac, .. } = *packet;
     if is_own(source) {
         return mac.into_iter().for_each(|mac| keeper::defend::<V6>(control, (interface, source), mac));
     }
-    if !is_own(target) {
+    if !keeper::is_ours::<V6>(control, (interface, target)) {
+        return;
+    }
+    if !source.is_unspecified() && !keeper::is_answered::<V6>(control, (interface, source), (mac, station)) {
         return;
     }
     let flags = NeighborMessage::ROUTER | NeighborMessage::OVERRIDE;
