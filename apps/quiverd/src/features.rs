@@ -15,11 +15,13 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_ip::register(control)?;
     quiver_vlan::product::register(control);
     quiver_l3xc::register(control)?;
+    quiver_mfib::register(control)?;
     quiver_neighbor::register(control)?;
     quiver_arping::register(control);
     quiver_dad::register(control);
     quiver_icmp::register(control)?;
     quiver_reassembly::register(control)?;
+    quiver_mld::register(control)?;
     quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

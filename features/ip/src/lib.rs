@@ -4,6 +4,7 @@
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`link_local`]: IPv6 on interfaces without addresses.
+//! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod command;
 pub mod family;
 pub mod fault;
 pub mod fib;
+mod groups;
 pub mod ingress;
 pub mod link_local;
 pub mod node;

@@ -3,11 +3,12 @@
 pub mod input;
 pub mod local;
 pub mod lookup;
+pub mod multicast;
 pub mod punt;
 pub mod rewrite;
 
 mod encapsulate;
-mod too_big;
+pub mod too_big;
 
 use quiver_engine::trace::Record;
 use quiver_wire::Header;

@@ -61,7 +61,8 @@ impl<F: Family> Node for RewriteNode<F> {
         self.0.process(cx, frame);
         let stage = &mut self.0.0;
         if std::mem::take(&mut stage.too_big) {
-            too_big::process(cx, frame, stage.adjacencies.read(cx.guard), &stage.sent);
+            let table = stage.adjacencies.read(cx.guard);
+            too_big::process::<F>(cx, frame, |_, frame, i| *table.row(frame.hop[i]), &stage.sent);
         }
     }
 }
