@@ -304,3 +304,6 @@ fn told(route: &signal::Route, interface: InterfaceId, packet: &[u8]) -> MfibSig
     let ip_packet_len = u16::try_from(packet.len()).unwrap_or(u16::MAX);
     MfibSignalDetails { sw_if_index: interface.into(), table_id: table.0, prefix, ip_packet_len, ip_packet_data }
 }
+
+#[cfg(test)]
+mod tests;
