@@ -3,7 +3,7 @@
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
 /// What the rooms say of themselves.
-const SHOWN: [&str; 39] = [
+const SHOWN: [&str; 43] = [
     "show interface",
     "show interface address",
     "show interface handoff",
@@ -24,6 +24,10 @@ const SHOWN: [&str; 39] = [
     "show ip6 fib table 7",
     "show ip6 fib table 8",
     "show ip6 neighbors",
+    "show ip mfib",
+    "show ip6 mfib",
+    "show ip6 mld",
+    "show interface secondary-mac-address",
     "show l3xc",
     "show urpf",
     "show interface tcp-mss-clamp",

@@ -1,6 +1,9 @@
-//! Linux hosts in namespaces speak IPv6 to a router, and through it to each other.
+//! Linux hosts in namespaces speak IPv6 to a router, and through it to each other; and both families to groups.
 
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::{ExitCode, Output};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use quiver_netns::{Namespace, World, enter};
@@ -14,6 +17,8 @@ const TRIALS: &[Trial<World>] = &[
     ("a_host_is_told_where_its_packets_end", errors),
     ("a_host_finds_out_what_the_way_takes", path_mtu),
     ("a_host_does_not_take_the_routers_address", duplicate),
+    ("a_host_hears_the_groups_that_it_has_joined", groups),
+    ("a_host_answers_whoever_asks_a_group_that_it_has_joined", groups6),
 ];
 
 fn main() -> ExitCode {
@@ -117,4 +122,74 @@ fn duplicate(world: &World) -> Result<(), Failed> {
         }
     }
     Err("Linux uses an address that the router has".into())
+}
+
+/// How long a host listens for packets that are on their way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Packets of a sender behind tap0 reach the host behind tap1 that has joined their group, as a route says, and those for a group
+/// without a route do not.
+fn groups(world: &World) -> Result<(), Failed> {
+    const GROUP: Ipv4Addr = Ipv4Addr::new(232, 1, 1, 1);
+    const OTHER: Ipv4Addr = Ipv4Addr::new(232, 1, 1, 2);
+    const PORT: u16 = 7001;
+    const HOPS: u32 = 3;
+    let mut site = Site::new(world, "groups")?;
+    for (id, host) in [&site.left, &site.right].into_iter().enumerate() {
+        site.daemon.configure(&format!("set interface ip address tap{id} 10.99.{id}.1/24"));
+        host.ip(&format!("addr add 10.99.{id}.2/24 dev eth0"))?;
+        host.ip(&format!("route add default via 10.99.{id}.1 dev eth0"))?;
+    }
+    site.daemon.configure(&format!("ip mroute add {GROUP} via tap0 accept via tap1 forward"));
+    let (ready, is_ready) = mpsc::channel();
+    let receiver = site.right.spawn(move || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+        for group in [GROUP, OTHER] {
+            socket.join_multicast_v4(&group, &Ipv4Addr::new(10, 99, 1, 2))?;
+        }
+        socket.set_read_timeout(Some(PATIENCE))?;
+        // A sender that has given up has said why itself.
+        let _ = ready.send(());
+        let mut bytes = [0; 64];
+        let heard = (0..3).map(|_| socket.recv_from(&mut bytes).map(|(n, from)| (bytes[..n].to_vec(), from.ip())));
+        heard.collect::<Result<Vec<_>, _>>()
+    });
+    let sender = site.left.spawn(move || {
+        let _ = is_ready.recv();
+        let socket = UdpSocket::bind((Ipv4Addr::new(10, 99, 0, 2), 0))?;
+        socket.set_multicast_ttl_v4(HOPS)?;
+        for _ in 0..20 {
+            socket.send_to(b"to another group", (OTHER, PORT))?;
+            socket.send_to(b"to the group", (GROUP, PORT))?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    let heard = site.daemon.run_until(receiver)??;
+    for (bytes, from) in heard {
+        assert_eq!((bytes.as_slice(), from.to_string().as_str()), (&b"to the group"[..], "10.99.0.2"));
+    }
+    site.daemon.run_until(sender)??;
+    let shown = site.daemon.run(&format!("show ip mfib {GROUP}"))?.text;
+    assert!(shown.contains("packets:20"), "{shown}");
+    Ok(site.daemon.finish()?)
+}
+
+/// The same of IPv6, there and back: Linux answers echo requests to groups that it is in.
+fn groups6(world: &World) -> Result<(), Failed> {
+    const GROUP: Ipv6Addr = Ipv6Addr::new(0xff3e, 0, 0, 0, 0, 0, 0, 0x99);
+    let mut site = Site::new(world, "groups6")?;
+    let link = site.right.ip("-o link show eth0")?;
+    let index: u32 = link.split(':').next().and_then(|index| index.trim().parse().ok()).ok_or("no index")?;
+    // It is in the group as long as the socket is there.
+    let _socket = site.right.within(move || {
+        let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+        socket.join_multicast_v6(&GROUP, index).map(|()| socket)
+    })??;
+    let silent = site.run(true, "ping", &format!("-6 -n -c 1 -W 1 -t 3 -I eth0 {GROUP}"))?;
+    assert!(!silent.status.success(), "nobody forwards it: {silent:?}");
+    site.daemon.configure(&format!("ip mroute add {GROUP} via tap0 accept via tap1 forward"));
+    let said = site.ping(true, &format!("-c 3 -t 3 -I eth0 {GROUP}"))?;
+    assert!(said.contains("from fd00:b::2"), "{said}");
+    Ok(site.daemon.finish()?)
 }

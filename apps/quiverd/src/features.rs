@@ -20,6 +20,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_abf::register(control)?;
     quiver_l3xc::register(control)?;
     quiver_why::register(control);
+    quiver_mfib::register(control)?;
     quiver_neighbor::register(control)?;
     quiver_arping::register(control);
     quiver_dad::register(control);
@@ -27,6 +28,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_reassembly::register(control)?;
     quiver_policer::register(control);
     quiver_punt::register(control)?;
+    quiver_mld::register(control)?;
     quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

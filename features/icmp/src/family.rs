@@ -37,6 +37,8 @@ pub trait Icmp: Family {
     fn is_about_neighbors(kind: u8) -> bool;
     /// Whether routers send messages of this type, or are asked by them.
     fn is_about_routers(kind: u8) -> bool;
+    /// Whether messages of this type are about who listens to groups.
+    fn is_about_listeners(kind: u8) -> bool;
     /// The message about a fault: type, code, and the four bytes behind the checksum.
     fn message(fault: Fault) -> IcmpHeader<u8>;
     /// Whether a packet for many may be reported.
@@ -78,6 +80,9 @@ impl Icmp for V4 {
         false
     }
     fn is_about_routers(_: u8) -> bool {
+        false
+    }
+    fn is_about_listeners(_: u8) -> bool {
         false
     }
     fn message(fault: Fault) -> IcmpHeader<u8> {
@@ -153,7 +158,7 @@ impl Icmp for V6 {
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
     const ERROR_ARCS: usize = 16;
-    const INPUT_ARCS: usize = 8;
+    const INPUT_ARCS: usize = 9;
 
     fn is_error(kind: u8) -> bool {
         // RFC 4443, 2.4 (e): redirects are no errors, but never answered by one either.
@@ -161,6 +166,10 @@ impl Icmp for V6 {
     }
     fn is_about_neighbors(kind: u8) -> bool {
         (Icmp6Type::NEIGHBOR_SOLICITATION.0..=Icmp6Type::REDIRECT.0).contains(&kind)
+    }
+    fn is_about_listeners(kind: u8) -> bool {
+        let all = [Icmp6Type::MLD_QUERY, Icmp6Type::MLD_REPORT, Icmp6Type::MLD_DONE, Icmp6Type::MLD2_REPORT];
+        all.contains(&Icmp6Type(kind))
     }
     fn is_about_routers(kind: u8) -> bool {
         [Icmp6Type::ROUTER_SOLICITATION, Icmp6Type::ROUTER_ADVERTISEMENT].contains(&Icmp6Type(kind))

@@ -1,6 +1,6 @@
 //! `icmp4-input`, `icmp6-input`: ICMP messages for us. Echo requests are answered in place; answers, and errors about
 //! requests of ours, go to whoever sent the requests on the control thread; what is about neighbours goes to `nd-input`, and
-//! what is about routers to `router-input`.
+//! what is about routers to `router-input`, and what is about listeners to groups to `mld-input`.
 
 use std::net::IpAddr;
 
@@ -23,6 +23,7 @@ arcs! {
         QueueFull => drop "control-queue-full",
         Neighbor => node "nd-input",
         Router => node "router-input",
+        Listener => node "mld-input",
     }
 }
 
@@ -112,6 +113,7 @@ impl<F: Icmp> IcmpInput<F> {
             kind if kind == F::ECHO_REPLY => base,
             kind if F::is_about_neighbors(kind) => return Next::Neighbor,
             kind if F::is_about_routers(kind) => return Next::Router,
+            kind if F::is_about_listeners(kind) => return Next::Listener,
             kind if F::is_error(kind) => match our_request::<F>(quoted) {
                 Some((identifier, sequence)) => {
                     let error = HeardError { kind, code: icmp.code, words: F::words(kind, icmp.code) };

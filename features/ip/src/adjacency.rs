@@ -58,6 +58,10 @@ impl AdjacencyRow {
     pub fn header(&self) -> &[u8] {
         &self.0[..EthernetHeader::LENGTH]
     }
+    /// Has the header in front of packets be for another station of the link, or a group.
+    pub fn set_destination(&mut self, mac: MacAddress) {
+        self.0[..6].copy_from_slice(&mac.0);
+    }
     /// The interface that sends.
     pub fn tx(&self) -> u16 {
         u16::from_be_bytes([self.0[16], self.0[17]])

@@ -36,14 +36,18 @@ mod routes;
 mod tables;
 
 pub use crate::by_family;
-pub use fields::{configured, known};
+pub use fields::{IpTable, configured, known};
 pub(crate) use leaving::Leaving;
+pub use tables::described;
+
+/// The file of messages about IP, and its version in VPP: for all rooms that add to it.
+pub const FILE: (&str, (u32, u32, u32)) = ("ip", (3, 2, 0));
 
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);
     register_family::<V6>(control);
     quiver_compat::add(control, "fib_types", (0, 0, 1), fields::add_types);
-    quiver_compat::add(control, "ip", (3, 2, 0), |file| {
+    quiver_compat::add(control, FILE.0, FILE.1, |file| {
         tables::add_messages(file);
         routes::add_messages(file);
         addresses::add_messages(file);

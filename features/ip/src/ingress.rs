@@ -1,6 +1,7 @@
 //! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
 //! addresses.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quiver_engine::{Guard, Paged};
@@ -33,6 +34,20 @@ impl<F: Family> IpInterface<F> {
     /// All its addresses.
     pub fn own(&self) -> impl Iterator<Item = F::Address> + '_ {
         self.addresses.iter().map(InterfaceAddress::address).chain(self.link_local)
+    }
+    /// Whether it speaks the family.
+    pub fn speaks(&self) -> bool {
+        self.word & ENABLED != 0
+    }
+    /// The groups that it is in, each once: those of all routers, and those of its addresses.
+    pub fn groups(&self) -> BTreeSet<F::Address> {
+        let standing = F::GROUPS.iter().copied().filter(|_| self.speaks());
+        standing.chain(self.own().filter_map(F::own_group)).collect()
+    }
+    /// Whether it is in a group.
+    pub fn is_in(&self, group: F::Address) -> bool {
+        let is_standing = self.speaks() && F::GROUPS.contains(&group);
+        is_standing || self.own().any(|own| F::own_group(own) == Some(group))
     }
 }
 

@@ -5,6 +5,7 @@
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
+//! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod fault;
 pub mod fib;
 pub mod flow_hash;
 pub mod flows;
+mod groups;
 pub mod ingress;
 pub mod link_local;
 pub mod node;

@@ -24,6 +24,7 @@ use crate::node::describe;
 use crate::node::input::{Input, InputNode};
 use crate::node::local::{self, Local, Protocols};
 use crate::node::lookup::Lookup;
+use crate::node::multicast::{self, Multicast};
 use crate::node::punt::{self, Punt};
 use crate::node::rewrite::{Rewrite, RewriteNode};
 use crate::objects::{
@@ -162,6 +163,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     drop(dataplane);
     crate::command::register(control);
     crate::show::register(control);
+    crate::groups::register(control);
     crate::link_local::register(control);
     crate::broadcast::register(control);
     crate::path_mtu::register(control);
@@ -335,6 +337,10 @@ impl<F: Family> Ip<F> {
             worker,
         };
         graph.node(NodeSpec::new(F::NAMES.again, again::Next::arcs::<F>(), again).describe(describe::<F>))?;
+        let ingress = self.ingress.snapshot();
+        let multicast = move |_| Multicast::<F> { ingress: ingress.clone() };
+        graph
+            .node(NodeSpec::new(F::NAMES.multicast, multicast::Next::arcs::<F>(), multicast).describe(describe::<F>))?;
         let protocols = self.protocols.snapshot();
         let local = move |_| Local::<F> {
             protocols: protocols.clone(),

@@ -254,10 +254,12 @@ fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
         unknown => {
             let may_ask = neighbors.may_ask(wanted.0, control.now());
             match neighbors.manners.unresolved {
-                Unresolved::Queue => drop(neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)))),
+                Unresolved::Queue => {
+                    neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)));
+                }
                 // The next packet asks again, and nobody waits for the end: what is remembered is that an answer is wanted.
                 Unresolved::Drop if may_ask && unknown.is_none() => {
-                    drop(neighbors.enter(control, wanted, State::Incomplete(TRIES)));
+                    neighbors.enter(control, wanted, State::Incomplete(TRIES));
                 }
                 Unresolved::Drop => {}
             }

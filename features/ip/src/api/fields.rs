@@ -116,9 +116,12 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
 
 /// A table.
 #[derive(Wire, Clone, Debug, Default, PartialEq)]
-pub(super) struct IpTable {
+pub struct IpTable {
+    /// Its number.
     pub table_id: u32,
+    /// Of which family it is.
     pub is_ip6: bool,
+    /// Its name, for people.
     pub name: Text<64>,
 }
 

@@ -44,6 +44,8 @@ pub trait Family: Forwarding<Address: Scalar> {
     const NOTHING: Option<IpProtocol>;
     /// How many of the arcs of `ip6-local` the family has.
     const LOCAL_ARCS: usize;
+    /// The groups that every router is in, on all links by which it speaks the family.
+    const GROUPS: &'static [Self::Address];
 
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
     /// Cuts what the link added behind packets. Addresses that no router forwards of itself are looked at more closely if they are
@@ -95,6 +97,10 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn link_local(mac: MacAddress) -> Option<Self::Address>;
     /// Whether an address is for a link alone.
     fn is_link_local(address: Self::Address) -> bool;
+    /// The group in which whoever has an address is, if the family has such groups.
+    fn own_group(address: Self::Address) -> Option<Self::Address>;
+    /// The MAC address to which frames for a group go.
+    fn group_mac(group: Self::Address) -> MacAddress;
     /// The nodes that this family alone has.
     fn add_nodes(ip: &Ip<Self>, graph: &mut Blueprint) -> Result<(), DataplaneError>;
 }

@@ -4,11 +4,12 @@ pub mod again;
 pub mod input;
 pub mod local;
 pub mod lookup;
+pub mod multicast;
 pub mod punt;
 pub mod rewrite;
 
 mod encapsulate;
-mod too_big;
+pub mod too_big;
 
 use quiver_engine::trace::Record;
 use quiver_engine::{Context, Frame};

@@ -68,7 +68,8 @@ impl<F: Family> Node for RewriteNode<F> {
                     frame.next[i] = Next::Again.into();
                 }
             }
-            too_big::process(cx, frame, stage.adjacencies.read(cx.guard), &stage.sent);
+            let table = stage.adjacencies.read(cx.guard);
+            too_big::process::<F>(cx, frame, |_, frame, i| *table.row(frame.hop[i]), &stage.sent);
         }
     }
 }

@@ -6,12 +6,12 @@
 //! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
 //! rows, so what comes after them in the frame does, too: it may be of the same flow.
 
-use quiver_engine::{Context, Flags, Frame, Packet, Row};
+use quiver_engine::{Context, Flags, Frame, Packet, Pool, Row};
 use quiver_wire::{Header, IpHeader, IpProtocol, TcpHeader, UdpHeader};
 
 use super::encapsulate::encapsulate;
 use super::rewrite::Next;
-use crate::adjacency::{AdjacencyRow, AdjacencyTable};
+use crate::adjacency::AdjacencyRow;
 use crate::family::Family;
 use crate::fault::Fault;
 
@@ -19,13 +19,19 @@ use crate::fault::Fault;
 /// frames get more fragments than they must.
 const FRAGMENT_MAX: usize = 2048;
 
-/// Decides about the rows that the stage has let go as too big. Counts what is sent.
-pub(super) fn process<F: Family>(cx: &mut Context, frame: &mut Frame, table: &AdjacencyTable<F>, sent: &Row) {
+/// Decides about the rows whose arc is [`Next::TooBig`], each by the adjacency that `row_of` gives. Counts what is sent, by `hop`.
+/// The node's arcs are those of `ip4-rewrite`; a node that rewrites packet by packet marks all its rows so.
+pub fn process<F: Family>(
+    cx: &mut Context,
+    frame: &mut Frame,
+    row_of: impl Fn(&Pool, &Frame, usize) -> AdjacencyRow,
+    sent: &Row,
+) {
     let mut has_fragments = false;
     for i in 0..frame.len() {
         if frame.next[i] == Next::TooBig as u16 {
-            let (hop, row) = (frame.hop[i], table.row(frame.hop[i]));
-            match decide::<F>(cx, frame, i, row) {
+            let (hop, row) = (frame.hop[i], row_of(cx.pool, frame, i));
+            match decide::<F>(cx, frame, i, &row) {
                 Decision::Passes => {
                     frame.next[i] = Next::Output.into();
                     sent.add(hop, 1, frame.length[i].into());

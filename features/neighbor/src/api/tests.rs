@@ -21,6 +21,7 @@ fn house() -> (Daemon, u32, Caller) {
         quiver_reassembly,
         quiver_neighbor,
         quiver_router_advertisement,
+        quiver_mld,
         quiver_pg
     ];
     let mut daemon = Daemon::new(rooms, Setup::default()).expect("a daemon");

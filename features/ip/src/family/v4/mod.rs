@@ -3,7 +3,6 @@
 mod fields;
 mod flow;
 mod fragment;
-mod multicast;
 mod options;
 
 use quiver_control::ObjectError;
@@ -77,6 +76,8 @@ impl Family for V4 {
     const UNREACHABLE: Fault = Fault::HOST;
     const NOTHING: Option<IpProtocol> = None;
     const LOCAL_ARCS: usize = 6;
+    // RFC 1112, 4, and RFC 1812, 5.3.12: all systems, and all routers.
+    const GROUPS: &'static [Ipv4Addr] = &[Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 
     #[inline(always)]
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool) {
@@ -210,12 +211,18 @@ impl Family for V4 {
     fn is_link_local(_: Ipv4Addr) -> bool {
         false
     }
+    fn own_group(_: Ipv4Addr) -> Option<Ipv4Addr> {
+        None
+    }
+    fn group_mac(group: Ipv4Addr) -> MacAddress {
+        // RFC 1112, 6.4: the low 23 bits of the group.
+        let [_, a, b, c] = group.octets();
+        MacAddress([0x01, 0x00, 0x5e, a & 0x7f, b, c])
+    }
     fn add_nodes(ip: &Ip<V4>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
         let ingress = ip.ingress();
         let options = move |_| options::Ip4Options { ingress: ingress.clone() };
         graph.node(NodeSpec::new("ip4-options", options::Next::ARCS, options).describe(describe::<V4>))?;
-        let multicast = |_| multicast::Ip4Multicast;
-        graph.node(NodeSpec::new("ip4-multicast", multicast::Next::ARCS, multicast).describe(describe::<V4>))?;
         Ok(())
     }
 }

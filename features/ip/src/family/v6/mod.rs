@@ -5,7 +5,6 @@ mod flow;
 mod fragment;
 mod hop_by_hop;
 mod link_local;
-mod multicast;
 mod options;
 
 use std::net::Ipv6Addr;
@@ -82,6 +81,8 @@ impl Family for V6 {
     const UNREACHABLE: Fault = Fault::NETWORK;
     const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
     const LOCAL_ARCS: usize = 7;
+    // RFC 4291, 2.8, and RFC 3810, 4: multicast routers hear who listens.
+    const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 
     #[inline(always)]
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, _: bool) {
@@ -220,15 +221,18 @@ impl Family for V6 {
     fn is_link_local(address: Ipv6Addr) -> bool {
         address.is_unicast_link_local()
     }
+    fn own_group(address: Ipv6Addr) -> Option<Ipv6Addr> {
+        Some(nd::solicited_node(address))
+    }
+    fn group_mac(group: Ipv6Addr) -> MacAddress {
+        nd::group_mac(group)
+    }
     fn add_nodes(ip: &Ip<V6>, graph: &mut Blueprint) -> Result<(), DataplaneError> {
         let hop_by_hop = |_| hop_by_hop::Ip6HopByHop;
         graph.node(NodeSpec::new("ip6-hop-by-hop", hop_by_hop::Next::ARCS, hop_by_hop).describe(describe::<V6>))?;
         let ingress = ip.ingress();
         let link_local = move |_| link_local::Ip6LinkLocal { ingress: ingress.clone() };
         graph.node(NodeSpec::new("ip6-link-local", link_local::Next::ARCS, link_local).describe(describe::<V6>))?;
-        let ingress = ip.ingress();
-        let multicast = move |_| multicast::Ip6Multicast { ingress: ingress.clone() };
-        graph.node(NodeSpec::new("ip6-multicast", multicast::Next::ARCS, multicast).describe(describe::<V6>))?;
         Ok(())
     }
 }

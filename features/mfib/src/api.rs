@@ -1,0 +1,307 @@
+//! VPP's messages about routes of groups: `mfib_types.api`, and those of `ip.api`.
+
+use quiver_compat::types::{AddressFamily, AddressUnion, FibPath, FibPathNh, FibPathNhProto, FibPathType};
+use quiver_compat::types::{InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval, Wire, flags};
+use quiver_control::Control;
+use quiver_interface::api::name;
+use quiver_interface::{InterfaceId, Interfaces};
+use quiver_ip::Ip;
+use quiver_ip::api::{IpTable, by_family, described};
+use quiver_ip::fib::TableId;
+use quiver_ip::objects::TableNumber;
+use quiver_wire::{Prefix, V4, V6};
+
+use crate::change;
+use crate::family::Multicast;
+use crate::objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
+use crate::show::standing;
+use crate::signal::{self, Signal};
+use crate::table::{Mfib, key};
+use crate::view::port;
+
+pub(crate) fn register(control: &Control) {
+    quiver_compat::add(control, "mfib_types", (1, 0, 0), |file| file.define_type::<MfibPath>());
+    let (name, version) = quiver_ip::api::FILE;
+    quiver_compat::add(control, name, version, |file| {
+        file.request(|control, IpMrouteAddDel { is_add, route, .. }| {
+            let is_ip6 = route.prefix.af == AddressFamily::Ip6;
+            by_family!(is_ip6, change(control, is_add, &route)).map(|stats_index| IpMrouteAddDelReply { stats_index })
+        });
+        file.dump(|control, IpMrouteDump { table }| by_family!(table.is_ip6, routes(control, TableId(table.table_id))));
+        file.dump(|control, _: IpMtableDump| {
+            let (mut all, ip6) = (tables::<V4>(control), tables::<V6>(control));
+            all.extend(ip6);
+            all
+        });
+        file.dump(|control, _: MfibSignalDump| {
+            let signals = signal::read(control);
+            signals.into_iter().map(|(route, interface, packet)| told(&route, interface, &packet)).collect::<Vec<_>>()
+        });
+    });
+}
+
+flags! {
+    /// What holds of a route.
+    struct MfibEntryFlags(u32) as "mfib_entry_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
+        /// Packets are told.
+        SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
+        /// Packets are dropped.
+        DROP = 2 => "MFIB_API_ENTRY_FLAG_DROP",
+        /// Packets of senders on the link are told.
+        CONNECTED = 4 => "MFIB_API_ENTRY_FLAG_CONNECTED",
+        /// Packets may come from anywhere.
+        ACCEPT_ALL_ITF = 8 => "MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF",
+    }
+}
+
+flags! {
+    /// What holds of an interface of a route.
+    struct MfibItfFlags(u32) as "mfib_itf_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
+        /// Not what the route says of signals.
+        NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
+        /// Packets may come from there.
+        ACCEPT = 2 => "MFIB_API_ITF_FLAG_ACCEPT",
+        /// Packets go there.
+        FORWARD = 4 => "MFIB_API_ITF_FLAG_FORWARD",
+        /// A signal waits to be read.
+        SIGNAL_PRESENT = 8 => "MFIB_API_ITF_FLAG_SIGNAL_PRESENT",
+        /// Signals are without the packet.
+        DONT_PRESERVE = 16 => "MFIB_API_ITF_FLAG_DONT_PRESERVE",
+    }
+}
+
+/// Groups, and the sender.
+#[derive(Wire, Clone, Debug, Default, PartialEq)]
+#[wire(name = "mprefix")]
+struct Mprefix {
+    af: AddressFamily,
+    grp_address_length: u16,
+    grp_address: AddressUnion,
+    src_address: AddressUnion,
+}
+
+/// A path of a route, and what holds there.
+#[derive(Wire, Clone, Debug, Default)]
+#[wire(name = "mfib_path")]
+struct MfibPath {
+    itf_flags: MfibItfFlags,
+    path: FibPath,
+}
+
+/// A route.
+#[derive(Wire, Clone, Debug, Default)]
+#[wire(name = "ip_mroute")]
+struct IpMroute {
+    table_id: u32,
+    entry_flags: MfibEntryFlags,
+    rpf_id: u32,
+    prefix: Mprefix,
+    #[count(u8, "n_paths")]
+    paths: Vec<MfibPath>,
+}
+
+/// Add paths of a route, or delete them; without paths, change what holds of the route.
+#[derive(Message, Clone, Debug)]
+#[message(request, reply = IpMrouteAddDelReply)]
+struct IpMrouteAddDel {
+    is_add: bool,
+    is_multipath: bool,
+    route: IpMroute,
+}
+
+/// Where in `/net/mroute` the route is counted.
+#[derive(Message, Clone, Debug, Default)]
+#[message(reply)]
+struct IpMrouteAddDelReply {
+    stats_index: u32,
+}
+
+/// The routes of a table, one after the other.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = IpMrouteDetails)]
+struct IpMrouteDump {
+    table: IpTable,
+}
+
+/// A route.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct IpMrouteDetails {
+    route: IpMroute,
+}
+
+/// The tables of groups, one after the other.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = IpMtableDetails)]
+struct IpMtableDump;
+
+/// A table.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct IpMtableDetails {
+    table: IpTable,
+}
+
+/// What packets came that routes want to be told of? Each is told once.
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = MfibSignalDetails)]
+struct MfibSignalDump;
+
+/// This one.
+#[derive(Message, Clone, Debug)]
+#[message(details)]
+struct MfibSignalDetails {
+    sw_if_index: InterfaceIndex,
+    table_id: u32,
+    prefix: Mprefix,
+    ip_packet_len: u16,
+    ip_packet_data: [u8; Signal::PACKET_MAX],
+}
+
+fn family<F: Multicast>() -> AddressFamily {
+    if F::VERSION == 4 { AddressFamily::Ip4 } else { AddressFamily::Ip6 }
+}
+
+fn proto<F: Multicast>() -> FibPathNhProto {
+    if F::VERSION == 4 { FibPathNhProto::Ip4 } else { FibPathNhProto::Ip6 }
+}
+
+/// The route that a client means, without its paths.
+fn meant<F: Multicast>(route: &IpMroute) -> Result<MulticastRoute<F>, Refusal> {
+    let Mprefix { grp_address_length, grp_address, src_address, .. } = route.prefix;
+    let address = |union: AddressUnion| F::from_ip(union.get(family::<F>())).unwrap_or(F::UNSPECIFIED);
+    let (group, source) = (address(grp_address), address(src_address));
+    // Of one sender there is one group, whatever length is given.
+    let length = match source == F::UNSPECIFIED {
+        true => u8::try_from(grp_address_length).unwrap_or(u8::MAX).min(F::ADDRESS_BITS),
+        false => F::ADDRESS_BITS,
+    };
+    let wrong = |error| Refusal::new(Retval::INVALID_VALUE, format!("route.prefix: {error}"));
+    let group = Prefix::new(group, length).map_err(wrong)?;
+    let mut meant = MulticastRoute::new(TableNumber::new(route.table_id), group, source);
+    let flags = RouteFlag::ALL.into_iter().filter(|flag| route.entry_flags.0 & u32::from(flag.bit()) != 0);
+    meant.flags = flags.collect();
+    Ok(meant)
+}
+
+fn path<F: Multicast>(control: &Control, said: &MfibPath) -> Result<MulticastPath<F>, Refusal> {
+    let cannot = |what: &str| Err(Refusal::unimplemented(format!("route.paths: {what}")));
+    let bits = said.itf_flags.0;
+    let flags = PathFlag::ALL.into_iter().filter(|flag| bits & u32::from(flag.bit()) != 0).collect();
+    let mut path = MulticastPath { interface: None, via: None, local: false, flags };
+    match said.path.r#type {
+        FibPathType::Normal if said.path.sw_if_index != NONE => {}
+        FibPathType::Normal => return cannot("a path has an interface, or is local"),
+        FibPathType::Local => {
+            path.local = true;
+            return Ok(path);
+        }
+        other => return cannot(&format!("type {other:?} is not there")),
+    }
+    if said.path.n_labels > 0 {
+        return cannot("there is no MPLS");
+    }
+    path.interface = Some(name(control, InterfaceIndex(said.path.sw_if_index))?);
+    // Clients that give no next hop may say that it is of the other family.
+    let next_hop = F::from_ip(said.path.nh.address.get(family::<F>()));
+    path.via = next_hop.filter(|via| *via != F::UNSPECIFIED && said.path.proto == proto::<F>());
+    Ok(path)
+}
+
+/// Adds a route's paths or deletes them; where it is counted from now on.
+fn change<F: Multicast>(control: &Control, is_add: bool, said: &IpMroute) -> Result<u32, Refusal> {
+    let table = TableId(said.table_id);
+    if control.room::<Ip<F>>().fib.table(table).is_none() {
+        return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
+    }
+    if said.rpf_id != 0 && said.rpf_id != NONE {
+        return Err(Refusal::unimplemented("route.rpf_id: packets are known by their interfaces; give 0"));
+    }
+    let mut route = meant::<F>(said)?;
+    route.paths = said.paths.iter().map(|said| path(control, said)).collect::<Result<_, _>>()?;
+    let key = key(&route);
+    match is_add {
+        true => {
+            let flags = route.flags.clone();
+            change::add(control, route, Some(flags))?;
+        }
+        // VPP's clients may delete what is not there.
+        false => drop(change::delete(control, &route)?),
+    }
+    Ok(control.room::<Mfib<F>>().get(&key).map_or(NONE, |entry| entry.counter))
+}
+
+/// Groups and sender, as clients know them: of one sender, the length counts both addresses.
+fn mprefix<F: Multicast>(group: &Prefix<F>, source: F::Address) -> Mprefix {
+    let of_source = if source == F::UNSPECIFIED { 0 } else { u16::from(F::ADDRESS_BITS) };
+    Mprefix {
+        af: family::<F>(),
+        grp_address_length: u16::from(group.length()) + of_source,
+        grp_address: AddressUnion::new(group.address().into()),
+        src_address: AddressUnion::new(source.into()),
+    }
+}
+
+/// The routes of a table, and the groups that its interfaces are in.
+fn routes<F: Multicast>(control: &Control, table: TableId) -> Vec<IpMrouteDetails> {
+    let (mfib, interfaces) = (control.room::<Mfib<F>>(), control.room::<Interfaces>());
+    let route = |(route, entry): (&MulticastRoute<F>, &crate::view::Entry)| {
+        let path = |path: &MulticastPath<F>| {
+            let id = path.interface.as_ref().and_then(|name| interfaces.id_of(&name.0).ok());
+            let waits = id.and_then(|id| entry.port(id.0)).is_some_and(|port| port.is_signalled());
+            let bits = path.bits() | if waits { port::SIGNAL_PRESENT } else { 0 };
+            known::<F>(id, path.via, bits)
+        };
+        IpMroute {
+            table_id: table.0,
+            entry_flags: MfibEntryFlags(route.bits().into()),
+            rpf_id: 0,
+            prefix: mprefix(&route.group, route.source),
+            paths: route.paths.iter().map(path).collect(),
+        }
+    };
+    let configured: Vec<IpMroute> = mfib.routes(table).map(route).collect();
+    let standing = standing::<F>(control, table).into_iter().map(|(group, ids)| IpMroute {
+        table_id: table.0,
+        entry_flags: MfibEntryFlags::NONE,
+        rpf_id: 0,
+        prefix: mprefix(&Prefix::<F>::host(group), F::UNSPECIFIED),
+        paths: std::iter::once(known::<F>(None, None, port::FORWARD))
+            .chain(ids.into_iter().map(|id| known::<F>(Some(id), None, port::ACCEPT)))
+            .collect(),
+    });
+    configured.into_iter().chain(standing).map(|route| IpMrouteDetails { route }).collect()
+}
+
+fn known<F: Multicast>(interface: Option<InterfaceId>, via: Option<F::Address>, bits: u8) -> MfibPath {
+    let nh = FibPathNh { address: AddressUnion::new(via.unwrap_or(F::UNSPECIFIED).into()), ..FibPathNh::default() };
+    let r#type = if interface.is_some() { FibPathType::Normal } else { FibPathType::Local };
+    let sw_if_index = interface.map_or(NONE, |id| id.0.into());
+    let path = FibPath { sw_if_index, weight: 1, r#type, proto: proto::<F>(), nh, ..FibPath::default() };
+    MfibPath { itf_flags: MfibItfFlags(bits.into()), path }
+}
+
+/// The tables: those of routes to hosts are those of groups, too.
+fn tables<F: Multicast>(control: &Control) -> Vec<IpMtableDetails> {
+    let ids: Vec<TableId> = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect();
+    ids.into_iter().map(|id| IpMtableDetails { table: described::<F>(control, id) }).collect()
+}
+
+fn told(route: &signal::Route, interface: InterfaceId, packet: &[u8]) -> MfibSignalDetails {
+    let (table, prefix) = match route {
+        signal::Route::V4((table, group, source)) => (table, mprefix(group, *source)),
+        signal::Route::V6((table, group, source)) => (table, mprefix(group, *source)),
+    };
+    let mut ip_packet_data = [0; Signal::PACKET_MAX];
+    ip_packet_data.iter_mut().zip(packet).for_each(|(to, from)| *to = *from);
+    let ip_packet_len = u16::try_from(packet.len()).unwrap_or(u16::MAX);
+    MfibSignalDetails { sw_if_index: interface.into(), table_id: table.0, prefix, ip_packet_len, ip_packet_data }
+}
+
+#[cfg(test)]
+mod tests;

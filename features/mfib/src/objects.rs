@@ -1,0 +1,172 @@
+//! What is configured: routes of groups.
+
+use quiver_control::{Object, ObjectError, Record};
+use quiver_interface::InterfaceName;
+use quiver_ip::objects::TableNumber;
+use quiver_wire::Prefix;
+
+use crate::family::Multicast;
+use crate::view::{entry, port};
+
+quiver_control::choice! {
+    /// What holds of a route of groups.
+    pub enum RouteFlag {
+        /// Packets are told to clients of VPP's API, which read signals.
+        Signal = "signal",
+        /// Packets are dropped.
+        Drop = "drop",
+        /// Packets whose senders are on the receiving link are told to clients.
+        Connected = "connected",
+        /// Packets may come from any interface.
+        AcceptAll = "accept-all",
+    } as "multicast-route-flag", "signal, drop, connected or accept-all";
+}
+
+impl RouteFlag {
+    /// All of them.
+    pub const ALL: [RouteFlag; 4] = [RouteFlag::Signal, RouteFlag::Drop, RouteFlag::Connected, RouteFlag::AcceptAll];
+
+    /// Its bit.
+    pub fn bit(self) -> u8 {
+        match self {
+            RouteFlag::Signal => entry::SIGNAL,
+            RouteFlag::Drop => entry::DROP,
+            RouteFlag::Connected => entry::CONNECTED,
+            RouteFlag::AcceptAll => entry::ACCEPT_ALL,
+        }
+    }
+}
+
+quiver_control::choice! {
+    /// What holds of a path of a route of groups.
+    pub enum PathFlag {
+        /// Packets may come from the interface.
+        Accept = "accept",
+        /// Packets go there.
+        Forward = "forward",
+        /// Packets from the interface are told to clients if the route does not say so, and are not if it does.
+        NegateSignal = "negate-signal",
+        /// Clients are told that a packet came, but not which.
+        DontPreserve = "dont-preserve",
+    } as "multicast-path-flag", "accept, forward, negate-signal or dont-preserve";
+}
+
+impl PathFlag {
+    /// All of them.
+    pub const ALL: [PathFlag; 4] =
+        [PathFlag::Accept, PathFlag::Forward, PathFlag::NegateSignal, PathFlag::DontPreserve];
+
+    /// Its bit.
+    pub fn bit(self) -> u8 {
+        match self {
+            PathFlag::Accept => port::ACCEPT,
+            PathFlag::Forward => port::FORWARD,
+            PathFlag::NegateSignal => port::NEGATE_SIGNAL,
+            PathFlag::DontPreserve => port::DONT_PRESERVE,
+        }
+    }
+}
+
+/// One of the paths of a route of groups: an interface, or we ourselves.
+#[derive(Record, Clone, Debug, PartialEq)]
+pub struct MulticastPath<F: Multicast> {
+    /// The interface.
+    pub interface: Option<InterfaceName>,
+    /// A router there to whom packets are sent in place of the link's members of the group.
+    pub via: Option<F::Address>,
+    /// Whether packets are taken as for us, in place of an interface. The flag forward says that they are.
+    #[default(false)]
+    pub local: bool,
+    /// What holds there: accept, forward, negate-signal, dont-preserve.
+    pub flags: Vec<PathFlag>,
+}
+
+impl<F: Multicast> MulticastPath<F> {
+    /// Whether it is the same way, whatever holds there.
+    pub fn is_way_of(&self, other: &MulticastPath<F>) -> bool {
+        (&self.interface, self.via, self.local) == (&other.interface, other.via, other.local)
+    }
+    /// Its flags' bits.
+    pub fn bits(&self) -> u8 {
+        self.flags.iter().fold(0, |bits, flag| bits | flag.bit())
+    }
+}
+
+/// A route of groups: from where packets for them may come, and where copies go. Of several that fit, one of the packet's
+/// sender counts before one of all senders, and of those the one of the longest prefix.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = F::ROUTES)]
+pub struct MulticastRoute<F: Multicast> {
+    /// The table that it is in.
+    #[key]
+    #[default(TableNumber::DEFAULT)]
+    pub table: TableNumber<F>,
+    /// The groups, such as 232.1.1.1/32 or ff3e::/16.
+    #[key]
+    pub group: Prefix<F>,
+    /// The sender whose packets take it. Without it, everybody's do.
+    #[key]
+    #[default(F::UNSPECIFIED)]
+    pub source: F::Address,
+    /// What holds of it: signal, drop, connected, accept-all.
+    pub flags: Vec<RouteFlag>,
+    /// The interfaces, from which packets come or to which they go.
+    pub paths: Vec<MulticastPath<F>>,
+}
+
+impl<F: Multicast> MulticastRoute<F> {
+    /// Whose packets take it, in words: `(*, 232.1.1.1/32)`.
+    pub fn whose(&self) -> String {
+        whose::<F>(self.source, &self.group)
+    }
+    /// Its flags' bits.
+    pub fn bits(&self) -> u8 {
+        self.flags.iter().fold(0, |bits, flag| bits | flag.bit())
+    }
+}
+
+/// The sender and the groups of a route, in words.
+pub(crate) fn whose<F: Multicast>(source: F::Address, group: &Prefix<F>) -> String {
+    match source == F::UNSPECIFIED {
+        true => format!("(*, {group})"),
+        false => format!("({source}, {group})"),
+    }
+}
+
+/// What holds of a route whatever else is configured.
+pub(crate) fn check<F: Multicast>(route: &MulticastRoute<F>) -> Result<(), ObjectError> {
+    let wrong = |field: &str, what: String, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
+    let (group, source) = (route.group, route.source);
+    if !F::is_group(group.address()) || !F::is_group(group.last_address()) {
+        let what = format!("{group} are not groups");
+        return wrong("group", what, &format!("give one such as {}/{}", F::EXAMPLE_GROUP, F::ADDRESS_BITS));
+    }
+    if source != F::UNSPECIFIED && !F::is_host(source) {
+        return wrong("source", format!("{source} is no sender's address"), "give that of a host, or none");
+    }
+    if source != F::UNSPECIFIED && group.length() < F::ADDRESS_BITS {
+        let what = format!("{group} are several groups, and one sender");
+        return wrong("group", what, &format!("give one group, such as {}/{}", group.address(), F::ADDRESS_BITS));
+    }
+    for (index, path) in route.paths.iter().enumerate() {
+        let field = |name: &str| format!("paths[{index}]{name}");
+        let forwards = path.flags.contains(&PathFlag::Forward);
+        if path.local == path.interface.is_some() {
+            return wrong(&field(""), "a path is an interface, or local".into(), "give one of the two");
+        }
+        if path.via.is_some() && path.local {
+            return wrong(&field(".via"), "what is for us goes to no router".into(), "leave it out");
+        }
+        if path.via.is_some_and(|via| !F::is_host(via)) {
+            return wrong(&field(".via"), "this is no address of a single router".into(), "give one");
+        }
+        if forwards && !path.local && F::is_of_link(group.address()) && F::is_of_link(group.last_address()) {
+            let what = format!("{group} are groups of one link, which their packets do not leave");
+            return wrong(&field(".flags"), what, "leave forward out, or choose groups beyond the link");
+        }
+        if route.paths.iter().take(index).any(|before| before.is_way_of(path)) {
+            return wrong(&field(""), "the path is there twice".into(), "give all its flags to one of them");
+        }
+    }
+    Ok(())
+}
