@@ -67,6 +67,10 @@ impl<T: Send> Outbox<T> {
     pub fn of(&self, seed: Seed) -> Outbox<T> {
         Outbox(self.0.clone().filter(|_| !seed.is_rehearsal))
     }
+    /// Whether there is somebody to hear: not in a rehearsal.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
     /// Sends; a full queue loses the message, counts it and returns false.
     pub fn send(&self, message: T) -> bool {
         let Some(to) = &self.0 else { return true };

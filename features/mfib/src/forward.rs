@@ -110,7 +110,7 @@ impl<F: Multicast> Forward<F> {
     }
     /// Tells that a packet has come, unless that is to be read still.
     fn signal(&self, route: &Entry, on_port: &Port, packet: &[u8]) {
-        if on_port.signalled.swap(true, Relaxed) {
+        if !self.signals.is_heard() || on_port.signalled.swap(true, Relaxed) {
             return;
         }
         let kept = if on_port.flags & port::DONT_PRESERVE != 0 { 0 } else { packet.len().min(Signal::PACKET_MAX) };
