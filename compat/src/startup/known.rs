@@ -575,7 +575,11 @@ pub const SETTINGS: &[Setting] = &[
     missing("cnat", "", "there is no NAT yet"),
     missing("dslite", "", "there is no NAT yet"),
     missing("sfdp", "", "there are no sessions yet"),
-    missing("acl-plugin", "", "access lists know no sessions and stand on no interfaces yet; `abf policy` forwards by them"),
+    missing(
+        "acl-plugin",
+        "",
+        "access lists know no sessions and stand on no interfaces yet; `abf policy` forwards by them",
+    ),
     missing("mpls", "", "there is no MPLS"),
     missing("linux-cp", "", "interfaces are not mirrored into Linux"),
     missing("linux-nl", "", "routes are not taken from Linux"),

@@ -38,7 +38,6 @@ mod tables;
 pub use crate::by_family;
 pub use fields::{IpTable, configured, known};
 pub(crate) use leaving::Leaving;
-pub use tables::described;
 
 /// The file of messages about IP, and its version in VPP: for all rooms that add to it.
 pub const FILE: (&str, (u32, u32, u32)) = ("ip", (3, 2, 0));

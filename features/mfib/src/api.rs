@@ -7,10 +7,10 @@ use quiver_control::Control;
 use quiver_interface::api::name;
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_ip::Ip;
-use quiver_ip::api::{IpTable, by_family, described};
+use quiver_ip::api::{IpTable, by_family};
 use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
-use quiver_wire::{Prefix, V4, V6};
+use quiver_wire::Prefix;
 
 use crate::change;
 use crate::family::Multicast;
@@ -29,11 +29,6 @@ pub(crate) fn register(control: &Control) {
             by_family!(is_ip6, change(control, is_add, &route)).map(|stats_index| IpMrouteAddDelReply { stats_index })
         });
         file.dump(|control, IpMrouteDump { table }| by_family!(table.is_ip6, routes(control, TableId(table.table_id))));
-        file.dump(|control, _: IpMtableDump| {
-            let (mut all, ip6) = (tables::<V4>(control), tables::<V6>(control));
-            all.extend(ip6);
-            all
-        });
         file.dump(|control, _: MfibSignalDump| {
             let signals = signal::read(control);
             signals.into_iter().map(|(route, interface, packet)| told(&route, interface, &packet)).collect::<Vec<_>>()
@@ -133,18 +128,6 @@ struct IpMrouteDump {
 #[message(details)]
 struct IpMrouteDetails {
     route: IpMroute,
-}
-
-/// The tables of groups, one after the other.
-#[derive(Message, Clone, Debug)]
-#[message(dump, details = IpMtableDetails)]
-struct IpMtableDump;
-
-/// A table.
-#[derive(Message, Clone, Debug)]
-#[message(details)]
-struct IpMtableDetails {
-    table: IpTable,
 }
 
 /// What packets came that routes want to be told of? Each is told once.
@@ -284,12 +267,6 @@ fn known<F: Multicast>(interface: Option<InterfaceId>, via: Option<F::Address>, 
     let sw_if_index = interface.map_or(NONE, |id| id.0.into());
     let path = FibPath { sw_if_index, weight: 1, r#type, proto: proto::<F>(), nh, ..FibPath::default() };
     MfibPath { itf_flags: MfibItfFlags(bits.into()), path }
-}
-
-/// The tables: those of routes to hosts are those of groups, too.
-fn tables<F: Multicast>(control: &Control) -> Vec<IpMtableDetails> {
-    let ids: Vec<TableId> = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect();
-    ids.into_iter().map(|id| IpMtableDetails { table: described::<F>(control, id) }).collect()
 }
 
 fn told(route: &signal::Route, interface: InterfaceId, packet: &[u8]) -> MfibSignalDetails {

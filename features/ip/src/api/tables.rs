@@ -156,7 +156,7 @@ fn all<F: Family>(control: &Control) -> Vec<IpTable> {
 }
 
 /// A table, as clients know it.
-pub fn described<F: Family>(control: &Control, id: TableId) -> IpTable {
+fn described<F: Family>(control: &Control, id: TableId) -> IpTable {
     let named = control.objects().get::<objects::IpTable<F>>(&id.0).and_then(|table| table.name.clone());
     let name = named.unwrap_or_else(|| format!("{}:{id}", F::NAMES.vrf)).into();
     IpTable { table_id: id.0, is_ip6: F::VERSION == 6, name }

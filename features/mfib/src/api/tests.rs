@@ -47,8 +47,11 @@ fn change(caller: &mut Caller, is_add: bool, route: IpMroute) -> Result<u32, Ret
     caller.request(&IpMrouteAddDel { is_add, is_multipath: true, route }).map(|reply| reply.stats_index)
 }
 
+/// A route: its prefix, its flags, and interface and flags of each path.
+type Told = (Mprefix, u32, Vec<(u32, u32)>);
+
 /// The routes of table 0 that somebody has configured: prefixes, flags, and each path's interface and flags.
-fn configured(caller: &mut Caller) -> Vec<(Mprefix, u32, Vec<(u32, u32)>)> {
+fn configured(caller: &mut Caller) -> Vec<Told> {
     let table = IpTable::default();
     let all = caller.dump(&IpMrouteDump { table });
     let of = |IpMrouteDetails { route }: IpMrouteDetails| {
@@ -90,7 +93,6 @@ fn routes_are_added_and_deleted_path_by_path() {
     assert_eq!(change(&mut caller, true, unknown), Err(Retval::INVALID_SW_IF_INDEX));
     let of_mpls = IpMroute { rpf_id: 5, ..route(group, none, vec![]) };
     assert_eq!(change(&mut caller, true, of_mpls), Err(Retval::UNIMPLEMENTED));
-    assert_eq!(caller.dump(&IpMtableDump).len(), 2);
 }
 
 #[test]
