@@ -28,7 +28,7 @@ pub struct UnnumberedInterface {
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
     let commands = control.commands();
-    let set = "set interface unnumbered <interface> use <lender>";
+    let set = "set interface unnumbered <interface> use <lender:interface>";
     let set = Command::new(set, "Let an interface use the addresses of another one.", |control, given| {
         control.put(UnnumberedInterface { interface: given.get("interface")?, lender: given.get("lender")? })?;
         Ok(Reply::done())
