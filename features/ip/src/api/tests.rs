@@ -22,6 +22,7 @@ use crate::fib::TableId;
 use crate::link_local::*;
 use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
 use crate::room::Ip4;
+use crate::unnumbered::{IpUnnumberedDump, SwInterfaceSetUnnumbered};
 
 #[path = "../../tests/ends/mod.rs"]
 mod ends;
@@ -399,7 +400,6 @@ fn interfaces_have_addresses_and_tables() {
     let speaking = caller.dump(&IpDump { is_ipv6: false });
     assert_eq!(speaking, [IpDetails { sw_if_index: InterfaceIndex(one), is_ipv6: false }]);
     assert!(caller.dump(&IpDump { is_ipv6: true }).is_empty());
-    assert!(caller.dump(&crate::unnumbered::IpUnnumberedDump { sw_if_index: InterfaceIndex(NONE) }).is_empty());
 
     caller.request(&IpTableAddDel { is_add: true, table: table(7) }).expect("there is room");
     let mut bind = |vrf_id, is_ipv6| {
@@ -437,6 +437,41 @@ fn interfaces_have_addresses_and_tables() {
     let all = SwInterfaceAddDelAddress { sw_if_index: InterfaceIndex(one), is_add: false, del_all: true, prefix };
     caller.request(&all).expect("done");
     assert!(daemon.control().objects().all::<InterfaceAddress<V4>>().is_empty());
+}
+
+#[test]
+fn interfaces_use_the_addresses_of_others() {
+    let (daemon, mut caller) = house();
+    let (lender, user) = (index(&daemon, "pg1"), index(&daemon, "pg2"));
+    assert_eq!(address(&mut caller, true, lender, "10.0.0.1", 24), Ok(()));
+    let set = |lender, user, is_add| SwInterfaceSetUnnumbered {
+        sw_if_index: InterfaceIndex(lender),
+        unnumbered_sw_if_index: InterfaceIndex(user),
+        is_add,
+    };
+    let dump = |caller: &mut Caller, sw_if_index| {
+        let found = caller.dump(&IpUnnumberedDump { sw_if_index: InterfaceIndex(sw_if_index) });
+        found.iter().map(|details| (details.sw_if_index.0, details.ip_sw_if_index.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(dump(&mut caller, NONE), []);
+    caller.request(&set(lender, user, true)).expect("both are there");
+    assert_eq!(dump(&mut caller, NONE), [(user, lender)]);
+    assert_eq!((dump(&mut caller, user), dump(&mut caller, lender)), (vec![(user, lender)], vec![]));
+    let own = |daemon: &Daemon| {
+        let interface = daemon.control().room::<Interfaces>().find("pg2").expect("it is there").id;
+        daemon.control().room::<Ip4>().current().addresses(interface).len()
+    };
+    assert_eq!(own(&daemon), 1, "it speaks by the address of the other one");
+    for (request, retval) in [
+        (set(lender, lender, true), Retval::INVALID_VALUE),
+        (set(99, user, true), Retval::INVALID_SW_IF_INDEX),
+        (set(lender, 99, true), Retval::INVALID_SW_IF_INDEX),
+    ] {
+        assert_eq!(caller.request(&request).map(drop), Err(retval));
+    }
+    caller.request(&set(lender, user, false)).expect("it does");
+    caller.request(&set(lender, user, false)).expect("it does no more");
+    assert_eq!((dump(&mut caller, NONE), own(&daemon)), (vec![], 0));
 }
 
 #[test]

@@ -75,17 +75,31 @@ fn what_neighbours_cannot_do_is_refused() {
     let (_daemon, index, mut caller) = house();
     let good = neighbor(index, 2, IpNeighborFlags::STATIC);
     assert_eq!(set(&mut caller, true, neighbor(99, 2, IpNeighborFlags::STATIC)), Err(Retval::INVALID_SW_IF_INDEX));
-    assert_eq!(set(&mut caller, true, neighbor(index, 2, IpNeighborFlags::NO_FIB_ENTRY)), Err(Retval::UNIMPLEMENTED));
     let group = IpNeighbor { mac_address: MacAddress([0xff; 6]), ..good };
     assert_eq!(set(&mut caller, true, group), Err(Retval::INVALID_VALUE));
     let ip6 = IpNeighbor { ip_address: std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST).into(), ..good };
     assert_eq!(set(&mut caller, true, ip6), Err(Retval::INVALID_VALUE), "nobody else is at ::1");
-    let config = caller.request(&IpNeighborConfigGet { af: AddressFamily::Ip4 }).expect("it is known");
-    let IpNeighborConfigGetReply { af, max_number, max_age, recycle } = config;
-    assert_eq!((max_number, max_age, recycle), (NONE, 600, false));
-    assert!(caller.request(&IpNeighborConfig { af, max_number, max_age, recycle }).is_ok());
-    let less = IpNeighborConfig { af, max_number: 50, max_age, recycle };
-    assert_eq!(caller.request(&less).err(), Some(Retval::UNIMPLEMENTED));
+}
+
+#[test]
+fn how_many_neighbours_there_may_be_and_for_how_long_is_set() {
+    let (_daemon, index, mut caller) = house();
+    let of = |caller: &mut Caller, af| {
+        let reply = caller.request(&IpNeighborConfigGet { af }).expect("it is known");
+        (reply.max_number, reply.max_age, reply.recycle)
+    };
+    let (af, before) = (AddressFamily::Ip4, of(&mut caller, AddressFamily::Ip4));
+    let config = |max_number, recycle| IpNeighborConfig { af, max_number, max_age: 7, recycle };
+    assert_eq!(caller.request(&config(1, true)).err(), Some(Retval::UNIMPLEMENTED), "none gives way to another");
+    assert_eq!(of(&mut caller, af), before, "what was refused changes nothing");
+    caller.request(&config(1, false)).expect("a limit");
+    assert_eq!(of(&mut caller, af), (1, 7, false));
+    assert_eq!(of(&mut caller, AddressFamily::Ip6), before, "the other family has its own");
+    let [one, two] = [2, 3].map(|last| neighbor(index, last, IpNeighborFlags::default()));
+    assert!(set(&mut caller, true, one).is_ok());
+    assert_eq!(set(&mut caller, true, two).err(), Some(Retval::LIMIT_EXCEEDED), "there may be one");
+    caller.request(&config(2, false)).expect("another limit");
+    assert!(set(&mut caller, true, two).is_ok());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use quiver_compat::types::{Address, AddressFamily, FibPath, FibPathType, Interfa
 use quiver_compat::{Caller, Retval, Text, Wire};
 use quiver_testkit::daemon::{Daemon, Setup};
 
+use super::police::*;
 use super::redirects::*;
 use super::traffic::*;
 
@@ -106,4 +107,24 @@ fn sockets_come_and_go() {
     let no_ports = PuntWhat { punt: PuntUnion([0, 89, 0, 7]), ..first };
     assert_eq!(caller.request(&register(no_ports, "/a")).map(drop), Err(Retval::INVALID_VALUE));
     assert_eq!(caller.request(&register(l4(AddressFamily::Ip4, 0), "/a")).map(drop), Err(Retval::INVALID_VALUE));
+}
+
+#[test]
+fn punted_packets_are_policed_by_family() {
+    let mut daemon = daemon();
+    daemon.configure("policer add name spare cir 1 cb 9000\npolicer add name few cir 64 cb 9000");
+    let mut caller = Caller::connect(daemon.control());
+    let shown = |daemon: &mut Daemon, line: &str| daemon.run(line).expect(line).text;
+    let set = |policer_index, is_add, is_ip6| IpPuntPolice { policer_index, is_add, is_ip6 };
+    caller.request(&set(1, true, false)).expect("there is one of that number");
+    assert_eq!(shown(&mut daemon, "show ip punt policer"), "few");
+    assert_eq!(shown(&mut daemon, "show ip6 punt policer"), "none");
+    caller.request(&set(0, true, true)).expect("IPv6 has its own");
+    assert_eq!(shown(&mut daemon, "show ip6 punt policer"), "spare");
+    assert_eq!(caller.request(&set(7, true, false)).map(drop), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(shown(&mut daemon, "show ip punt policer"), "few", "what was refused changes nothing");
+    caller.request(&set(1, false, false)).expect("no more");
+    caller.request(&set(1, false, false)).expect("what is not there may go");
+    assert_eq!(shown(&mut daemon, "show ip punt policer"), "none");
+    assert_eq!(shown(&mut daemon, "show ip6 punt policer"), "spare");
 }
