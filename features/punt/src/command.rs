@@ -73,7 +73,7 @@ fn set_policer<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, C
 fn show_policer<F: Punted>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let running = control.objects().get::<PuntPolicer<F>>(&PuntPolicer::<F>::NAME.to_owned());
     let name = running.map(|running| running.policer.0.clone());
-    Ok(Reply::new(name.clone().unwrap_or_else(|| "none".into()), json!(name)))
+    Ok(Reply::new(name.clone().unwrap_or_else(|| "none".into()), json!({ "policer": name })))
 }
 
 fn receiver(given: &Matches) -> Result<Receiver, CommandError> {

@@ -46,7 +46,7 @@ fn a_packet_has_64_parts_at_most() {
         (0..65).for_each(|part| send(&mut daemon, ip6, 7, part * 2, 1));
         assert_eq!(drops(&daemon, ip6, "too-many-fragments"), 1);
         // It is given up: nothing of it is taken any more.
-        send(&mut daemon, ip6, 7, 1, 1);
+        send(&mut daemon, ip6, 7, 3, 1);
         assert_eq!(drops(&daemon, ip6, "overlapping-fragments"), 1);
     }
 }
@@ -55,7 +55,7 @@ fn a_packet_has_64_parts_at_most() {
 fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_room() {
     for ip6 in [false, true] {
         let mut daemon = router();
-        (0..1025).for_each(|id| send(&mut daemon, ip6, id, 1, 1));
+        (0..1025).for_each(|id| send(&mut daemon, ip6, id, 2, 1));
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 1, "1,024 packets");
         // Those that have begun go on.
         send(&mut daemon, ip6, 0, 5, 1);
@@ -64,9 +64,9 @@ fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_roo
         assert_eq!(drops(&daemon, ip6, "reassembly-timeout"), 1024);
         // 4 MB, in parts of 8,000 bytes.
         let whole = (4 << 20) / 8000;
-        (0..whole).for_each(|id| send(&mut daemon, ip6, id, 1, 1000));
+        (0..whole).for_each(|id| send(&mut daemon, ip6, id, 2, 1000));
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 1);
-        send(&mut daemon, ip6, whole, 1, 1000);
+        send(&mut daemon, ip6, whole, 2, 1000);
         assert_eq!(drops(&daemon, ip6, "reassembly-full"), 2);
     }
 }
