@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::net::UnixStream;
 
 use fastrand::Rng;
 use libtest_mimic::Failed;
@@ -52,6 +53,11 @@ impl Bird {
             true => Ok(()),
             false => Err(said.into()),
         }
+    }
+    /// Has it look at what it has to do: it does so when somebody calls, or else only every three seconds.
+    pub fn wake(&self) {
+        // It may not listen yet.
+        let _ = UnixStream::connect(CONTROL);
     }
     /// Ends it, as a crash would.
     pub fn stop(&mut self) {
