@@ -69,7 +69,7 @@ enum Bench {
         /// Append the rows to this file; none are written without it
         #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
-        /// Only `routes`, `tables`, `visibility`, `ip6` or `stations`
+        /// Only `routes`, `tables`, `visibility`, `ip6`, `lost` or `stations`
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
     },

@@ -1,6 +1,7 @@
 //! `bench tables`: routes and stations by the million, how fast they come and go, when workers see them, and the memory.
 
 mod ip6;
+mod lost;
 mod routes;
 mod stations;
 
@@ -27,11 +28,12 @@ type Part = fn() -> Result<Vec<Row>, String>;
 
 /// Measures all of it, or one part, prints a table, and appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>, only: &str) -> Result<(), String> {
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("routes", routes::come_and_go),
         ("tables", routes::small_tables),
         ("visibility", routes::visibility),
         ("ip6", ip6::come_and_go),
+        ("lost", lost::converge),
         ("stations", stations::measure),
     ];
     let mut rows = vec![];
