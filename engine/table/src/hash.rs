@@ -111,6 +111,13 @@ impl<'g> ExactView<'g> {
         self.find(key).map(|entry| entry.value)
     }
 
+    /// Whether the lines of the table are more than the caches next to a core have for long: only then is it worth while to
+    /// fetch them ahead.
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        size_of_val(self.buckets) > 256 << 10
+    }
+
     /// Fetches the line where a search for the key begins, and nearly always ends.
     #[inline(always)]
     pub fn prefetch(&self, key: u64) {

@@ -4,11 +4,11 @@
 //! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
 //! does not.
 
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
 use quiver_table::{ExactTable, ExactView};
 
 use crate::layer2::{Layer2, Port};
-use crate::station;
+use crate::station::{self, Keys, of_all};
 
 arcs! {
     /// Where frames go by their destination.
@@ -59,33 +59,39 @@ impl Body for ForwardBody<'_> {
         p.leave(group, Next::Flood);
         // A domain that does not forward treats every station as unknown.
         let known = p.live & (p.hop & Port::FORWARD).ne(0);
-        let (high, low, hop) = (p.header.word(0).array(), p.header.word(4).array(), p.hop.array());
-        let (mut tx, mut found, mut bvi, mut filtered) = (p.tx.array(), 0u16, 0u16, 0u16);
-        for lane in known {
-            if let Some(value) = self.table.get(key(high[lane], low[lane], hop[lane])) {
+        let keys = Keys::of_destinations(p);
+        let asked = keys.asked(known);
+        let (keys, mut tx) = (keys.array(), p.tx.array());
+        let (mut found, mut bvi, mut filtered) = (0u16, 0u16, 0u16);
+        for lane in asked {
+            if let Some(value) = self.table.get(keys[lane]) {
                 tx[lane] = value as u32 & 0xffff;
                 found |= 1 << lane;
                 bvi |= u16::from(value & station::VIRTUAL != 0) << lane;
                 filtered |= u16::from(value & station::FILTER != 0) << lane;
             }
         }
-        p.tx = p.tx.with(&tx);
-        p.leave(!Mask16(found) & (p.hop & Port::DIVERT).ne(0), Next::Divert);
-        p.leave(!Mask16(found) & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
-        p.leave(!Mask16(found), Next::Flood);
-        p.leave(Mask16(filtered), Next::Filtered);
-        p.leave(Mask16(bvi), Next::Virtual);
+        if asked == known {
+            p.tx = p.tx.with(&tx);
+        } else {
+            for lane in asked {
+                p.tx = p.tx.replace(known, tx[lane]);
+            }
+        }
+        let unknown = !of_all(found, asked, known);
+        p.leave(unknown & (p.hop & Port::DIVERT).ne(0), Next::Divert);
+        p.leave(unknown & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
+        p.leave(unknown, Next::Flood);
+        p.leave(of_all(filtered, asked, known), Next::Filtered);
+        p.leave(of_all(bvi, asked, known), Next::Virtual);
     }
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
+        if !self.table.is_large() {
+            return;
+        }
         let [a, b, c, d, e, f] = window.first_chunk::<6>().copied().unwrap_or_default();
         let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         self.table.prefetch(destination << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
     }
-}
-
-/// The key of the destination address: the first word of the frame and the upper half of the second.
-#[inline(always)]
-fn key(high: u32, low: u32, hop: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low & 0xffff_0000) | u64::from(hop & 0xffff)
 }

@@ -13,7 +13,7 @@ use quiver_engine::{
 use quiver_table::{ExactTable, ExactView, STILL};
 
 use crate::layer2::Layer2;
-use crate::station::{self, Station};
+use crate::station::{self, Keys, Station, of_all};
 
 arcs! {
     /// Where frames go once their source is known.
@@ -68,7 +68,7 @@ impl Stage for L2Learn {
             now: self.clock.load(Ordering::Relaxed),
             generations: &self.generations,
             news: &mut self.news,
-            unknown: Cell::new(0),
+            unknown: Cell::new(Mask16(0)),
         }
     }
 }
@@ -81,53 +81,50 @@ pub struct LearnBody<'f> {
     generations: &'f Generations,
     news: &'f mut News,
     /// Lanes of the group whose source the table does not have there; from `step` to `commit`.
-    unknown: Cell<u16>,
+    unknown: Cell<Mask16>,
 }
 
 impl Body for LearnBody<'_> {
     const WRITES: Columns = Columns::NONE;
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let (high, low) = (p.header.word(4).array(), p.header.word(8).array());
-        let (rx, hop) = (p.rx.array(), p.hop.array());
-        let (mut unknown, mut violating) = (0u16, 0u16);
-        for lane in p.live {
-            match self.table.find(key(high[lane], low[lane], hop[lane])) {
+        let (keys, rx) = (Keys::of_sources(p), p.rx.array());
+        let is_one_interface = p.rx.ne(rx[0]) & p.live == Mask16(0);
+        let asked = if is_one_interface { keys.asked(p.live) } else { p.live };
+        let (keys, mut unknown, mut violating) = (keys.array(), 0u16, 0u16);
+        for lane in asked {
+            match self.table.find(keys[lane]) {
                 // A stamp is no effect that could be wrong: the frame did come, whichever way it goes on.
                 Some(entry) if entry.value() as u32 & 0xffff == rx[lane] => entry.touch(self.now),
                 Some(entry) if entry.value() & station::FIXED != 0 => violating |= 1 << lane,
                 _ => unknown |= 1 << lane,
             }
         }
-        self.unknown.set(unknown);
-        p.leave(Mask16(violating), Next::Moved);
+        self.unknown.set(of_all(unknown, asked, p.live));
+        p.leave(of_all(violating, asked, p.live), Next::Moved);
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let unknown = p.live & Mask16(self.unknown.get());
+        let unknown = p.live & self.unknown.get();
         if unknown == Mask16(0) {
             return;
         }
-        let (high, low) = (p.header.word(4).array(), p.header.word(8).array());
-        let (rx, hop) = (p.rx.array(), p.hop.array());
+        let (keys, rx) = (Keys::of_sources(p).array(), p.rx.array());
         for lane in unknown {
-            let (key, interface) = (key(high[lane], low[lane], hop[lane]), rx[lane] as u16);
+            let (key, interface) = (keys[lane], rx[lane] as u16);
             let sighting = Sighting { key, interface, generation: self.generations.of(interface) };
             self.news.tell(sighting, self.now);
         }
     }
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
+        if !self.table.is_large() {
+            return;
+        }
         let [.., a, b, c, d, e, f] = window.first_chunk::<12>().copied().unwrap_or_default();
         let source = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         self.table.prefetch(source << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
     }
-}
-
-/// The key of the source address: its first two octets end the second word of the frame, the others are the third.
-#[inline(always)]
-fn key(high: u32, low: u32, hop: u32) -> u64 {
-    u64::from(high & 0xffff) << 48 | u64::from(low) << 16 | u64::from(hop & 0xffff)
 }
 
 /// A worker's sightings on their way to control. What was told is not told again within the second, unless control has

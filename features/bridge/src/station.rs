@@ -1,5 +1,6 @@
 //! Stations: addresses in bridge domains, as keys and values of the table.
 
+use quiver_engine::{Isa, Lanes, Mask16, PacketLanes};
 use quiver_interface::InterfaceId;
 use quiver_wire::MacAddress;
 
@@ -30,6 +31,49 @@ impl Station {
     pub fn key(self) -> u64 {
         self.mac.to_u64() << 16 | u64::from(self.domain.0)
     }
+}
+
+/// The keys of sixteen frames' sources or destinations, in two halves.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys<I: Isa> {
+    high: Lanes<I>,
+    low: Lanes<I>,
+}
+
+impl<I: Isa> Keys<I> {
+    /// Those of the destinations, the first six octets, in the frames' domains.
+    #[inline(always)]
+    pub fn of_destinations(p: &PacketLanes<I>) -> Keys<I> {
+        Keys { high: p.header.word(0), low: p.header.word(4) & 0xffff_0000 | p.hop & 0xffff }
+    }
+    /// Those of the sources, the next six.
+    #[inline(always)]
+    pub fn of_sources(p: &PacketLanes<I>) -> Keys<I> {
+        let (first, second) = (p.header.word(4), p.header.word(8));
+        Keys { high: first << 16 | second >> 16, low: second << 16 | p.hop & 0xffff }
+    }
+    /// The keys.
+    #[inline(always)]
+    pub fn array(self) -> [u64; 16] {
+        let (high, low, mut keys) = (self.high.array(), self.low.array(), [0; 16]);
+        for lane in 0..16 {
+            keys[lane] = u64::from(high[lane]) << 32 | u64::from(low[lane]);
+        }
+        keys
+    }
+    /// The lanes to be looked up of these: the first one where all have its key, as those of one conversation have.
+    #[inline(always)]
+    pub fn asked(self, lanes: Mask16) -> Mask16 {
+        let first = lanes.0.trailing_zeros() as usize & 15;
+        let others = self.high.ne(self.high.array()[first]) | self.low.ne(self.low.array()[first]);
+        if others & lanes == Mask16(0) { Mask16(lanes.0 & 1 << first) } else { lanes }
+    }
+}
+
+/// What was found of the lanes that were asked for, of all of them.
+#[inline(always)]
+pub(crate) fn of_all(found: u16, asked: Mask16, lanes: Mask16) -> Mask16 {
+    if asked == lanes || found == 0 { Mask16(found) } else { lanes }
 }
 
 /// Where a station is, and since when it is known to be there.

@@ -281,16 +281,14 @@ impl<F: Family> Body for LookupBody<'_, F> {
     }
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        // A hint only: whatever lies there is taken for a destination.
         if self.ahead.get().0 != rx {
             self.ahead.set((rx, self.ingress.table(self.ingress.word(rx.into()))));
         }
-        let (_, Some(table)) = self.ahead.get() else { return };
-        let destination = F::destination_in(window);
-        match table.lpm.is_large() {
-            true => self.fetch(table, destination),
-            // It is near by, but for the blocks.
-            false => table.lpm.prefetch(destination),
+        // A small table is near by as it is. A hint only: whatever lies there is taken for a destination.
+        if let (_, Some(table)) = self.ahead.get()
+            && table.lpm.is_large()
+        {
+            self.fetch(table, F::destination_in(window));
         }
     }
 }
