@@ -55,7 +55,7 @@ pub struct PgStream {
     #[default(Values::One(Ipv4Addr::new(10, 0, 1, 1)))]
     pub destination: Values<Ipv4Addr>,
     /// Source addresses of IPv6. With them, packets are IPv6 in place of IPv4 and UDP, with nothing that IPv6 knows behind its
-    /// header (RFC 8200, section 4.7). Those of a field share their first 64 bits.
+    /// header (RFC 8200, section 4.7). Those of a field share their first 64 bits, or the last.
     pub ip6_source: Option<Values<Ipv6Addr>>,
     /// Destination addresses of IPv6, beside its source addresses.
     pub ip6_destination: Option<Values<Ipv6Addr>>,

@@ -7,7 +7,7 @@ use quiver_wire::{EtherType, IpProtocol};
 use crate::layout::{IP4, IP6, Layout, UDP};
 use crate::stream::{PgStream, VlanTag};
 use crate::tag::Tag;
-use crate::values::{Sequence, Value, Values};
+use crate::values::{Sequence, Value, Values, drawn};
 
 /// The destination port of VXLAN (RFC 7348, section 5).
 const VXLAN_PORT: u16 = 4789;
@@ -56,18 +56,8 @@ impl Field {
     #[inline]
     fn write(&mut self, number: u64, bytes: &mut [u8]) {
         let value = match &self.values {
-            Sequence::Range { first, count } => {
-                // PERF: a division costs more than all else here, and packets come one after the other.
-                let (last, place) = self.last;
-                let place = match number.wrapping_sub(last) {
-                    0 => place,
-                    1 if place + 1 < *count => place + 1,
-                    1 => 0,
-                    _ => number % count,
-                };
-                self.last = (number, place);
-                first + place
-            }
+            Sequence::Range { first, count } => first + place(&mut self.last, number, *count),
+            Sequence::Drawn { ends, count } => drawn(*ends, place(&mut self.last, number, *count)),
             other => other.at(number),
         };
         let value = value.to_be_bytes();
@@ -80,6 +70,21 @@ impl Field {
             length => field.copy_from_slice(&value[8 - length..]),
         }
     }
+}
+
+/// The place of packet `number` in a round, by the last packet and its place.
+///
+/// PERF: a division costs more than all else here, and packets come one after the other.
+#[inline]
+fn place(last: &mut (u64, u64), number: u64, count: u64) -> u64 {
+    let place = match number.wrapping_sub(last.0) {
+        0 => last.1,
+        1 if last.1 + 1 < count => last.1 + 1,
+        1 => 0,
+        _ => number % count,
+    };
+    *last = (number, place);
+    place
 }
 
 /// Fields that are being gathered.
@@ -134,8 +139,9 @@ impl Template {
                 bytes[ip] = 0x60;
                 bytes[ip + 6..ip + 8].copy_from_slice(&[NO_NEXT_HEADER, stream.ttl]);
                 for (at, addresses) in [(ip + 8, source), (ip + 24, destination)] {
-                    bytes[at..at + 8].copy_from_slice(&addresses.above().to_be_bytes());
-                    fields.add(at + 8, 8, addresses);
+                    let [above, number] = addresses.first().map(u64::to_be_bytes);
+                    bytes[at..at + 16].copy_from_slice(&[above, number].concat());
+                    fields.add(if addresses.vary_above() { at } else { at + 8 }, 8, addresses);
                 }
             }
             _ => {

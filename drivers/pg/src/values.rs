@@ -1,6 +1,7 @@
 //! Values of a field over the packets of a stream: `10.0.0.1`, `10.0.0.1-10.0.0.9` (one after the other, then again),
 //! `10.0.0.1,10.0.0.7` (a list, likewise), `28x64,16x570,4x1518` (a mix: each value so many times in a round, evenly spread),
-//! `random:10.0.0.1-10.0.0.9` (drawn from the stream's seed).
+//! `random:10.0.0.1-10.0.0.9` (drawn from the stream's seed), `drawn:1000:10.0.0.1-10.9.9.9` (so many that were drawn once, by no
+//! seed, one after the other, then again).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,7 +19,7 @@ pub trait Value: Scalar + Copy + PartialEq {
     const NAMED: &'static [(&'static str, &'static str)] = &[];
     /// As a number.
     fn number(self) -> u64;
-    /// What is above the 64 bits of the number: the same in all values of a field.
+    /// What is above the 64 bits of the number. Values of a field differ in one of both only.
     fn above(self) -> u64 {
         0
     }
@@ -39,7 +40,7 @@ macro_rules! values {
         impl Value for $type {
             const VALUES: &'static str = $name;
             const EXPECTED_VALUES: &'static str =
-                concat!("a value such as ", $example, ", or a-b, a,b,c, 3xa,1xb, or random:a-b");
+                concat!("a value such as ", $example, ", or a-b, a,b,c, 3xa,1xb, random:a-b, or drawn:N:a-b");
             $(const NAMED: &'static [(&'static str, &'static str)] = $named;)?
             fn number(self) -> u64 {
                 ($number)(self)
@@ -59,8 +60,8 @@ values! {
 
 impl Value for Ipv6Addr {
     const VALUES: &'static str = "ip6s";
-    const EXPECTED_VALUES: &'static str =
-        "a value such as 2001:db8::1, or a-b, a,b,c, 3xa,1xb, or random:a-b, all in one network of 64 bits";
+    const EXPECTED_VALUES: &'static str = "a value such as 2001:db8::1, or a-b, a,b,c, 3xa,1xb, random:a-b, or drawn:N:a-b, all in one network of 64 bits, or \
+         the same host in several";
     fn number(self) -> u64 {
         self.to_bits() as u64
     }
@@ -87,62 +88,66 @@ pub enum Values<T> {
     Mix(Vec<(u32, T)>),
     /// Any from the first to the last.
     Random(T, T),
+    /// So many that were drawn from the first to the last, one after the other, and again.
+    Drawn(u32, T, T),
 }
 
 impl<T: Value> Values<T> {
     /// The largest value.
     pub fn largest(&self) -> u64 {
-        match self {
-            Values::One(value) | Values::Range(_, value) | Values::Random(_, value) => value.number(),
-            Values::List(list) => list.iter().map(|value| value.number()).max().unwrap_or(0),
-            Values::Mix(parts) => parts.iter().map(|(_, value)| value.number()).max().unwrap_or(0),
-        }
+        self.ends().into_iter().map(T::number).max().unwrap_or(0)
     }
     /// The smallest value.
     pub fn smallest(&self) -> u64 {
+        self.ends().into_iter().map(T::number).min().unwrap_or(0)
+    }
+    /// The values that are written down.
+    fn ends(&self) -> Vec<T> {
         match self {
-            Values::One(value) | Values::Range(value, _) | Values::Random(value, _) => value.number(),
-            Values::List(list) => list.iter().map(|value| value.number()).min().unwrap_or(0),
-            Values::Mix(parts) => parts.iter().map(|(_, value)| value.number()).min().unwrap_or(0),
+            Values::One(value) => vec![*value],
+            Values::Range(first, last) | Values::Random(first, last) | Values::Drawn(_, first, last) => {
+                vec![*first, *last]
+            }
+            Values::List(list) => list.clone(),
+            Values::Mix(parts) => parts.iter().map(|(_, value)| *value).collect(),
         }
     }
-    /// What is above the numbers of all values.
-    pub(crate) fn above(&self) -> u64 {
-        match self {
-            Values::One(value) | Values::Range(value, _) | Values::Random(value, _) => value.above(),
-            Values::List(list) => list.first().map_or(0, |value| value.above()),
-            Values::Mix(parts) => parts.first().map_or(0, |(_, value)| value.above()),
-        }
+    /// Whether all values have this in common.
+    fn share(&self, part: fn(T) -> u64) -> bool {
+        let parts: Vec<u64> = self.ends().into_iter().map(part).collect();
+        parts.windows(2).all(|pair| pair[0] == pair[1])
     }
-    /// Whether that is so.
-    fn is_within_one(&self) -> bool {
-        let above = self.above();
-        match self {
-            Values::One(_) => true,
-            Values::Range(_, last) | Values::Random(_, last) => last.above() == above,
-            Values::List(list) => list.iter().all(|value| value.above() == above),
-            Values::Mix(parts) => parts.iter().all(|(_, value)| value.above() == above),
-        }
+    /// Whether they differ above the 64 bits of their numbers: what varies is that, and the numbers are the same.
+    pub(crate) fn vary_above(&self) -> bool {
+        !self.share(T::above)
     }
-    /// The value of every packet, as a number; `seed` tells the random fields of streams apart.
+    /// What is above the number of the first value, and the number.
+    pub(crate) fn first(&self) -> [u64; 2] {
+        self.ends().first().map_or([0; 2], |value| [value.above(), value.number()])
+    }
+    /// What varies in the value of every packet; `seed` tells the random fields of streams apart.
     pub(crate) fn sequence(&self, seed: u64) -> Sequence {
+        let part = if self.vary_above() { T::above } else { T::number };
         // The last of all 2^64 IPv6 addresses of a network is left out rather than that none is.
-        let count = |first: &T, last: &T| (last.number() - first.number()).saturating_add(1);
+        let count = |first: &T, last: &T| (part(*last) - part(*first)).saturating_add(1);
         match self {
-            Values::One(value) => Sequence::Range { first: value.number(), count: 1 },
-            Values::Range(first, last) => Sequence::Range { first: first.number(), count: count(first, last) },
-            Values::List(list) => Sequence::List(list.iter().map(|value| value.number()).collect()),
-            Values::Mix(parts) => Sequence::List(round(parts)),
-            Values::Random(first, last) => Sequence::Random { first: first.number(), count: count(first, last), seed },
+            Values::One(value) => Sequence::Range { first: part(*value), count: 1 },
+            Values::Range(first, last) => Sequence::Range { first: part(*first), count: count(first, last) },
+            Values::List(list) => Sequence::List(list.iter().map(|value| part(*value)).collect()),
+            Values::Mix(parts) => Sequence::List(round(parts, part)),
+            Values::Random(first, last) => Sequence::Random { first: part(*first), count: count(first, last), seed },
+            Values::Drawn(draws, first, last) => {
+                Sequence::Drawn { ends: [part(*first), part(*last)], count: (*draws).into() }
+            }
         }
     }
 }
 
 /// A round of a mix. The k-th of n copies of a value stands at (2k + 1) / 2n of the round, so that each value comes at even
 /// distances.
-fn round<T: Value>(parts: &[(u32, T)]) -> Vec<u64> {
+fn round<T: Value>(parts: &[(u32, T)], part: fn(T) -> u64) -> Vec<u64> {
     let places = |(weight, value): &(u32, T)| {
-        let (weight, number) = (u64::from(*weight), value.number());
+        let (weight, number) = (u64::from(*weight), part(*value));
         (0..weight).map(move |k| (2 * k + 1, weight, number))
     };
     let mut round: Vec<_> = parts.iter().flat_map(places).collect();
@@ -157,6 +162,7 @@ impl<T: Value> fmt::Display for Values<T> {
             Values::One(value) => value.fmt(f),
             Values::Range(first, last) => write!(f, "{first}-{last}"),
             Values::Random(first, last) => write!(f, "random:{first}-{last}"),
+            Values::Drawn(count, first, last) => write!(f, "drawn:{count}:{first}-{last}"),
             Values::List(list) => {
                 let texts: Vec<_> = list.iter().map(T::to_string).collect();
                 f.write_str(&texts.join(","))
@@ -192,9 +198,13 @@ impl<T: Value> Scalar for Values<T> {
     const EXPECTED: &'static str = T::EXPECTED_VALUES;
     fn parse(text: &str) -> Result<Self, String> {
         let values = read(text)?;
-        match values.is_within_one() {
+        match values.share(T::above) || values.share(T::number) {
             true => Ok(values),
-            false => Err("these addresses are in several networks of 64 bits: choose one".into()),
+            false => {
+                Err("these addresses are different hosts in several networks of 64 bits: choose one network, or one \
+                host"
+                    .into())
+            }
         }
     }
 }
@@ -213,6 +223,15 @@ fn read<T: Value>(text: &str) -> Result<Values<T>, String> {
     };
     if let Some(text) = text.strip_prefix("random:") {
         return range(text).map(|(first, last)| Values::Random(first, last));
+    }
+    if let Some((count, text)) = text.strip_prefix("drawn:").and_then(|text| text.split_once(':')) {
+        let (first, last) = range(text)?;
+        return match u32::parse(count.trim()) {
+            Ok(count) if count > 0 => Ok(Values::Drawn(count, first, last)),
+            _ => {
+                Err(format!("'{count}' is no number of values: write one from 1 on, such as drawn:1000:{first}-{last}"))
+            }
+        };
     }
     if let Some((_, meant)) = T::NAMED.iter().find(|(name, _)| *name == text) {
         return read(meant);
@@ -238,6 +257,7 @@ pub(crate) enum Sequence {
     Range { first: u64, count: u64 },
     List(Vec<u64>),
     Random { first: u64, count: u64, seed: u64 },
+    Drawn { ends: [u64; 2], count: u64 },
 }
 
 impl Sequence {
@@ -250,8 +270,18 @@ impl Sequence {
             Sequence::Range { first, count } => first + packet % count,
             Sequence::List(list) => list.get((packet % list.len().max(1) as u64) as usize).copied().unwrap_or(0),
             Sequence::Random { first, count, seed } => first + mixed(seed.wrapping_add(packet)) % count,
+            Sequence::Drawn { ends, count } => drawn(*ends, packet % count),
         }
     }
+}
+
+/// The draw of a number between two ends, which are possible, too: as `drawn:` has it.
+///
+/// PERF: the upper half of a product is as even as a remainder, and no division.
+#[inline]
+pub fn drawn([first, last]: [u64; 2], number: u64) -> u64 {
+    let span = u128::from(last.saturating_sub(first)) + 1;
+    first + ((u128::from(mixed(number)) * span) >> 64) as u64
 }
 
 /// A number that looks drawn by lot: the finaliser of the generator SplitMix64.
@@ -312,14 +342,45 @@ mod tests {
     fn addresses_of_ip6_share_a_network() {
         assert_eq!(first_six::<Ipv6Addr>("2001:1::fe-2001:1::100")[..4], [0xfe, 0xff, 0x100, 0xfe]);
         let values = Values::<Ipv6Addr>::parse("random:2001:1::2-2001:1::fe").expect("a range");
-        assert_eq!((values.above(), values.smallest(), values.largest()), (0x2001_0001_0000_0000, 2, 0xfe));
+        assert_eq!((values.first(), values.largest()), ([0x2001_0001_0000_0000, 2], 0xfe));
         assert_eq!(values.to_string(), "random:2001:1::2-2001:1::fe");
-        for text in ["2001:1::1-2001:2::1", "::1,1::1", "random:::-1::", "2x::1,3x1::1"] {
+        for text in ["2001:1::1-2001:2::2", "::1,1::2", "random:::-1::1", "2x::1,3x1::2,1x1::1", "drawn:9:::1-1::2"] {
             let error = Values::<Ipv6Addr>::parse(text).expect_err(text);
             assert!(error.contains("several networks"), "{text}: {error}");
         }
         let all = Values::<Ipv6Addr>::parse("2001::-2001::ffff:ffff:ffff:ffff").expect("a network").sequence(0);
         assert_eq!((all.at(0), all.at(u64::MAX)), (0, 0));
+    }
+
+    #[test]
+    fn or_they_are_one_host_of_many_networks() {
+        let networks = first_six::<Ipv6Addr>("2001:1::7-2001:1:0:1::7");
+        assert_eq!(networks[..3], [0x2001_0001_0000_0000, 0x2001_0001_0000_0001, 0x2001_0001_0000_0000]);
+        assert_eq!(first_six::<Ipv6Addr>("1::7,2::7")[..2], [1 << 48, 2 << 48]);
+        for text in ["1::7,2::7", "random:1::7-2::7", "2x1::7,1x2::7", "drawn:5:1::7-2::7"] {
+            let values = Values::<Ipv6Addr>::parse(text).expect(text);
+            assert!(values.vary_above() && values.first() == [1 << 48, 7], "{text}");
+            assert_eq!(values.to_string(), text);
+        }
+        assert!(!Values::<Ipv6Addr>::parse("1::7,1::7").expect("a list").vary_above());
+    }
+
+    #[test]
+    fn what_is_drawn_once_comes_again_whatever_the_seed() {
+        let values = Values::<Ipv4Addr>::parse("drawn:1000:10.0.0.0-10.255.255.255").expect("values");
+        let draw = |seed, from| (from..from + 1000).map(|n| values.sequence(seed).at(n)).collect::<Vec<_>>();
+        assert_eq!((draw(1, 0), draw(1, 3000)), (draw(2, 0), draw(2, 0)));
+        let ends = [0x0a00_0000, 0x0aff_ffff];
+        assert!((0..1000).all(|n| draw(0, 0)[n as usize] == drawn(ends, n)));
+        let different: std::collections::BTreeSet<_> = draw(0, 0).into_iter().collect();
+        assert!(different.len() > 990 && different.iter().all(|value| (ends[0]..=ends[1]).contains(value)));
+        let of_four: std::collections::BTreeSet<_> = (0..100).map(|n| drawn([5, 8], n)).collect();
+        assert_eq!(of_four.into_iter().collect::<Vec<_>>(), [5, 6, 7, 8]);
+        let all = [0, u64::MAX];
+        assert!(drawn(all, 1) != drawn(all, 2));
+        for text in ["drawn:0:1-2", "drawn:x:1-2", "drawn:5", "drawn:5:7", "drawn:5:3-2"] {
+            assert!(Values::<u16>::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

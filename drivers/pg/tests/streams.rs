@@ -53,3 +53,20 @@ fn frames_of_9000_bytes_are_whole_and_numbered() {
     assert_eq!([&shown[0]["received"], &shown[0]["lost"]], [40, 0]);
     daemon.finish().expect("nothing leaks");
 }
+
+#[test]
+fn networks_that_were_drawn_come_in_turn_and_again() {
+    let mut daemon = joined(Setup::default());
+    daemon.configure(
+        "packet-generator new { name x source pg0 limit 7 seed 9 size 74 ip6-source 2001:db8::1 \
+         ip6-destination drawn:3:2400::5-2407:ffff:ffff:ffff::5 }\npacket-generator enable x",
+    );
+    daemon.settle().expect("an end");
+    let ends = [0x2400_0000_0000_0000, 0x2407_ffff_ffff_ffff];
+    for (number, (_, bytes)) in daemon.sent().into_iter().enumerate() {
+        let network = quiver_pg::values::drawn(ends, number as u64 % 3);
+        assert_eq!(bytes[38..54], (u128::from(network) << 64 | 5).to_be_bytes(), "packet {number}");
+        assert_eq!(bytes[22..38], (0x2001_0db8_u128 << 96 | 1).to_be_bytes());
+    }
+    daemon.finish().expect("nothing leaks");
+}

@@ -108,6 +108,8 @@ pub struct Bench {
     backing: Backing,
     queue: QueueId,
     sends: u16,
+    /// How many packets are sent for so many that were received.
+    ratio: (usize, usize),
     packet: Vec<u8>,
     vary: fn(u32, &mut [u8]),
     /// Packets made so far.
@@ -130,7 +132,7 @@ impl Bench {
         let (ours, receives, sends) = {
             let interfaces = daemon.control().room::<Interfaces>();
             let find = |name| interfaces.find(name).ok_or_else(|| format!("{name} is not there"));
-            (find("pg0")?.mac, find("pg0")?.id.0, find("pg1")?.id.0)
+            (find("pg0")?.mac, find("pg0")?.id.0, find(path.sends)?.id.0)
         };
         let (queue, backing) = {
             let dataplane = daemon.control().room::<Dataplane>();
@@ -145,7 +147,7 @@ impl Bench {
                 false => link.then(Ip4::new([10, 1, 0, 2].into(), [48, 0, 0, 1].into())),
                 true => link.then(Ip6::new(HERE6, HERE6)),
             };
-            ip.then(Udp::new(1024, 1024)).then(Payload::counting(18)).to_bytes()
+            ip.then(Udp::new(1024, 1024)).then(Payload::counting(path.payload)).to_bytes()
         };
         // All stations have spoken once, so that a bridge knows them.
         for n in 0..path.stations {
@@ -163,10 +165,11 @@ impl Bench {
         }
         let packet = packet(here, if path.routed { ours.0 } else { there });
         let buffers = daemon.control().room::<Dataplane>().buffers().clone();
-        let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("pg1 has no transmit queue")?;
-        sink.keep(Some(PacketRing::new(FILL, &buffers)));
+        let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("there is no transmit queue")?;
+        let ratio = path.ratio;
+        sink.keep(Some(PacketRing::new(FILL * ratio.0 / ratio.1, &buffers)));
         let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
-        Ok(Bench { daemon, backing, queue, sends, packet, vary, made: 0, tick })
+        Ok(Bench { daemon, backing, queue, sends, ratio, packet, vary, made: 0, tick })
     }
     /// Switches products on or off. The way that packets go then: None if fusion changes nothing.
     pub fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
@@ -214,16 +217,21 @@ impl Bench {
     }
     /// Frees what was sent. Whatever is not there was not forwarded, and the figures would mean nothing.
     pub fn empty(&mut self) -> Result<(), String> {
+        self.empty_into(|_| {})
+    }
+    /// The same, and shows what was sent.
+    fn empty_into(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), String> {
         let (sends, worker) = (self.sends, &mut self.daemon.workers()[0]);
-        let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("pg1's queue is gone")?;
-        let ring = sink.kept().ok_or("pg1 keeps nothing")?;
-        let sent = ring.len();
+        let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("the transmit queue is gone")?;
+        let ring = sink.kept().ok_or("nothing is kept of what is sent")?;
+        let (sent, meant) = (ring.len(), FILL * self.ratio.0 / self.ratio.1);
         while let Some(packet) = ring.pop(pool) {
+            show(pool.bytes(&packet));
             pool.free(packet);
         }
-        match sent == FILL {
+        match sent == meant {
             true => Ok(()),
-            false => Err(format!("{sent} of {FILL} packets came out; drops: {:?}", self.daemon.drops())),
+            false => Err(format!("{sent} of {meant} packets came out; drops: {:?}", self.daemon.drops())),
         }
     }
 }
@@ -237,4 +245,80 @@ pub fn cpu() -> u64 {
 /// What one look at the clock takes, which is no part of the work between two of them.
 pub fn reading() -> u64 {
     (0..100).map(|_| std::hint::black_box((cpu(), cpu()))).map(|(start, end)| end - start).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The nodes without which a path is not what its name says.
+    const NODES: [(&str, &str); 7] = [
+        ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
+        ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
+        ("ip4, ABF", "abf-input-ip4"),
+        ("ip4, from table to table", "ip4-lookup-again"),
+        ("ip4, sent in fragments", "ip4-rewrite"),
+        ("ip4, echo requests in fragments", "ip4-reassembly"),
+        ("ip6, 8 routes", "ip6-rewrite"),
+    ];
+
+    /// Sends fillings of packets by every way and with every size of vectors, and returns the last one's packets as they left.
+    fn run(path: &Path) -> Vec<Vec<u8>> {
+        let mut bench = Bench::new(path, Level::best()).unwrap_or_else(|error| panic!("{}: {error}", path.name));
+        let mut left = vec![];
+        for fusion in [true, false] {
+            if bench.set_fusion(fusion).expect("it can be switched").is_none() {
+                continue;
+            }
+            for vector in VECTORS {
+                bench.fill().expect("there is room");
+                for _ in 0..FILL / vector {
+                    bench.worker(vector).turn(0);
+                }
+                left.clear();
+                let emptied = bench.empty_into(|packet| left.push(packet.to_vec()));
+                emptied.unwrap_or_else(|error| panic!("{}: {error}", path.name));
+            }
+        }
+        let counts = bench.daemon.counts();
+        for (_, node) in NODES.iter().filter(|(name, _)| *name == path.name) {
+            assert!(counts.keys().any(|(counted, _)| counted == node), "{}: {counts:?}", path.name);
+        }
+        left
+    }
+
+    /// Packets are those that a path is about, in all ways of going and with all sizes of vectors.
+    fn check(chosen: fn(&str) -> bool) {
+        for path in path::all().iter().filter(|path| chosen(path.name)) {
+            let left = run(path);
+            let hops: BTreeSet<&[u8]> = left.iter().map(|packet| &packet[..6]).collect();
+            match path.name {
+                "ip4, ECMP over 16 paths" => assert_eq!(hops.len(), 16, "{}", path.name),
+                "ip4, ABF" => assert_eq!(hops.iter().collect::<Vec<_>>(), [&[2, 0, 0, 0, 1, 7]], "{}", path.name),
+                "ip4, sent in fragments" => assert!(left.iter().all(|packet| packet.len() <= 614)),
+                "ip4, echo requests in fragments" => {
+                    assert!(left.iter().all(|packet| packet.len() == 14 + 20 + 2 * 696))
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_path_sends_what_it_is_given() {
+        assert!(NODES.iter().all(|(name, _)| path::all().iter().any(|path| path.name == *name)));
+        check(|name| !name.contains("million"));
+    }
+
+    #[test]
+    fn and_so_it_does_with_millions_of_bridged_stations_and_routes() {
+        check(|name| name.contains("million") && !name.starts_with("ip6"));
+    }
+
+    #[test]
+    fn and_with_millions_of_routes_of_ip6() {
+        check(|name| name.contains("million") && name.starts_with("ip6"));
+    }
 }

@@ -1,5 +1,7 @@
 //! The paths that are measured: how a daemon is configured, and the packets that take the path.
 
+mod ip4;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::Control;
@@ -37,6 +39,33 @@ pub struct Path {
     pub vlan: Option<u16>,
     /// Whether they are of IPv6.
     pub ip6: bool,
+    /// Bytes behind their headers.
+    pub payload: usize,
+    /// The interface that sends what comes of them.
+    pub sends: &'static str,
+    /// How many packets are sent for so many that were received.
+    pub ratio: (usize, usize),
+}
+
+impl Path {
+    /// Packets of 64 bytes from pg0 to pg1, each of which is sent.
+    fn new(name: &'static str, commands: fn() -> Vec<String>, vary: fn(u32, &mut [u8])) -> Path {
+        Path {
+            name,
+            goal: (None, None),
+            vpp: None,
+            commands,
+            prepare: |_| Ok(()),
+            vary,
+            routed: true,
+            stations: 0,
+            vlan: None,
+            ip6: false,
+            payload: 18,
+            sends: "pg1",
+            ratio: (1, 1),
+        }
+    }
 }
 
 /// Sets the destination of an IPv4 packet behind an Ethernet header, which may have a tag.
@@ -62,39 +91,20 @@ pub fn set_station(address: &mut [u8], n: u32) {
 
 /// All of them.
 pub fn all() -> Vec<Path> {
-    let few: fn(u32, &mut [u8]) = |n, packet| send_to(packet, Ipv4Addr::from(0x3000_0000 | (n % 8) << 16 | 1));
+    let few: fn(u32, &mut [u8]) = to_few;
     // A walk over all routes in an order that no prefetcher follows: the factor has no divisor in common with the count.
     let many: fn(u32, &mut [u8]) = |n, packet| {
         send_to(packet, Ipv4Addr::from(0x3000_0000 + (u64::from(n) * 1_234_567 % u64::from(MILLIONS)) as u32));
     };
-    let layer2 = |name, goal: (Option<u32>, Option<u32>), vpp, commands| Path {
-        name,
-        goal,
-        vpp,
-        commands,
-        prepare: |_| Ok(()),
-        vary: |n, packet| send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 256)),
-        routed: false,
-        stations: 1,
-        vlan: None,
-        ip6: false,
+    let layer2 = |name, goal, vpp, commands| {
+        let vary = |n, packet: &mut [u8]| send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 256));
+        Path { goal, vpp, routed: false, stations: 1, ..Path::new(name, commands, vary) }
     };
-    let layer3 = |name, goal, vpp, commands, vary| Path {
-        name,
-        goal: (goal, None),
-        vpp,
-        commands,
-        prepare: |_| Ok(()),
-        vary,
-        routed: true,
-        stations: 0,
-        vlan: None,
-        ip6: false,
-    };
+    let layer3 = |name, goal, vpp, commands, vary| Path { goal: (goal, None), vpp, ..Path::new(name, commands, vary) };
     let tagged = |path: Path| Path { vlan: Some(10), ..path };
     let plain: fn() -> Vec<String> = || router("", 0, 32);
     let counted: fn() -> Vec<String> = || router("counters", 0, 32);
-    vec![
+    let mut all = vec![
         layer2("cross-connect", (Some(30), Some(15)), Some(153), || {
             lines(["set interface l2 xconnect pg0 pg1", "set interface l2 xconnect pg1 pg0"])
         }),
@@ -168,7 +178,14 @@ pub fn all() -> Vec<Path> {
             },
             few,
         )),
-    ]
+    ];
+    all.extend(ip4::all());
+    all
+}
+
+/// Packets to eight networks.
+fn to_few(n: u32, packet: &mut [u8]) {
+    send_to(packet, Ipv4Addr::from(0x3000_0000 | (n % 8) << 16 | 1));
 }
 
 fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
@@ -185,16 +202,10 @@ fn sub_interfaces(commands: Vec<String>) -> Vec<String> {
 
 /// A router with so many routes of this length from 48.0.0.0 on, over eight neighbours.
 fn router(counters: &str, routes: u32, length: u32) -> Vec<String> {
-    let mut commands = lines([
-        "set interface ip table pg0 1",
-        "set interface ip table pg1 1",
-        "set interface ip address pg0 10.1.0.1/16",
-        "set interface ip address pg1 10.2.0.1/16",
-    ]);
     // Without any, they come later, by the million.
     let large = if routes > 1000 || routes == 0 { "large" } else { "" };
-    commands.insert(0, format!("ip table add 1 {counters} {large}"));
-    commands.extend((0..HOPS).map(|hop| format!("ip neighbor pg1 10.2.0.{} 02:00:00:00:01:{hop:02x}", hop + 2)));
+    let mut commands = vec![format!("ip table add 1 {counters} {large}")];
+    commands.extend(links(1, HOPS));
     let each = routes / HOPS;
     for hop in (0..HOPS).filter(|_| each > 0) {
         let first = Ipv4Addr::from(0x3000_0000 + ((hop * each) << (32 - length)));
@@ -204,46 +215,38 @@ fn router(counters: &str, routes: u32, length: u32) -> Vec<String> {
     commands
 }
 
+/// Both interfaces in a table, and so many neighbours behind pg1.
+fn links(table: u32, neighbors: u32) -> Vec<String> {
+    let mut commands = vec![];
+    if table > 0 {
+        commands.extend(["pg0", "pg1"].map(|interface| format!("set interface ip table {interface} {table}")));
+    }
+    commands.extend(lines(["set interface ip address pg0 10.1.0.1/16", "set interface ip address pg1 10.2.0.1/16"]));
+    commands.extend((0..neighbors).map(|hop| format!("ip neighbor pg1 10.2.0.{} 02:00:00:00:01:{hop:02x}", hop + 2)));
+    commands
+}
+
 /// A bridge with so many stations on each side, each of which sends to another.
 fn stations<const EACH: u32>(name: &'static str) -> Path {
-    Path {
-        name,
-        goal: (None, None),
-        vpp: None,
-        commands: || {
-            lines([
-                "create bridge-domain 1 learn-limit 2000000",
-                "set interface l2 bridge pg0 1",
-                "set interface l2 bridge pg1 1",
-            ])
-        },
-        prepare: |_| Ok(()),
-        vary: |n, packet| {
-            let walk = |step: u64| (u64::from(n) * step % u64::from(EACH)) as u32;
-            set_station(&mut packet[..6], walk(1_234_567));
-            set_station(&mut packet[6..12], walk(7_654_321));
-        },
-        routed: false,
-        stations: EACH,
-        vlan: None,
-        ip6: false,
-    }
+    let commands = || {
+        lines([
+            "create bridge-domain 1 learn-limit 2000000",
+            "set interface l2 bridge pg0 1",
+            "set interface l2 bridge pg1 1",
+        ])
+    };
+    let vary = |n, packet: &mut [u8]| {
+        let walk = |step: u64| (u64::from(n) * step % u64::from(EACH)) as u32;
+        set_station(&mut packet[..6], walk(1_234_567));
+        set_station(&mut packet[6..12], walk(7_654_321));
+    };
+    Path { routed: false, stations: EACH, ..Path::new(name, commands, vary) }
 }
 
 /// A router with routes whose lengths are those of the Internet's, and packets to random addresses in them.
 fn bgp<const ROUTES: u32>(name: &'static str, commands: fn() -> Vec<String>) -> Path {
-    Path {
-        name,
-        goal: (None, None),
-        vpp: None,
-        commands,
-        prepare: route_as_in_bgp::<ROUTES>,
-        vary: |n, packet| send_to(packet, shape::inside_bgp(n, ROUTES)),
-        routed: true,
-        stations: 0,
-        vlan: None,
-        ip6: false,
-    }
+    let vary = |n, packet: &mut [u8]| send_to(packet, shape::inside_bgp(n, ROUTES));
+    Path { prepare: route_as_in_bgp::<ROUTES>, ..Path::new(name, commands, vary) }
 }
 
 fn route_as_in_bgp<const ROUTES: u32>(control: &Control) -> Result<(), String> {
@@ -286,18 +289,7 @@ fn of_ip6(
     prepare: fn(&Control) -> Result<(), String>,
     vary: fn(u32, &mut [u8]),
 ) -> Path {
-    Path {
-        name,
-        goal: (None, goal),
-        vpp: None,
-        commands: router6,
-        prepare,
-        vary,
-        routed: true,
-        stations: 0,
-        vlan: None,
-        ip6: true,
-    }
+    Path { goal: (None, goal), prepare, ip6: true, ..Path::new(name, router6, vary) }
 }
 
 /// A neighbour behind pg1.

@@ -7,15 +7,14 @@ use crate::Error;
 /// Where the next ones begin.
 pub struct Growth {
     device: &'static str,
-    is_router: bool,
+    traffic: Traffic,
     grown: u32,
 }
 
 impl Growth {
     /// Of a device that has none of them yet.
     pub fn new(device: &'static str, traffic: &Traffic) -> Growth {
-        let is_router = traffic.sides.iter().any(|side| !side.routes.is_empty());
-        Growth { device, is_router, grown: 0 }
+        Growth { device, traffic: traffic.clone(), grown: 0 }
     }
 
     /// So many more.
@@ -23,11 +22,11 @@ impl Growth {
     /// # Errors
     /// The case routes nothing.
     pub fn next(&mut self, entries: u32) -> Result<Routes, Error> {
-        if !self.is_router {
+        if self.traffic.sides.iter().all(|side| side.routes.is_empty()) {
             let (command, answer) = ("add routes".to_owned(), "the case routes nothing".to_owned());
             return Err(Error::Refused { device: self.device, command, answer });
         }
-        let routes = Traffic::unused(self.grown, entries);
+        let routes = self.traffic.unused(self.grown, entries);
         self.grown = self.grown.saturating_add(entries);
         Ok(routes)
     }

@@ -60,13 +60,15 @@ promiscuous() {
 }
 
 # A table of routes for what comes by the test's ports: the host's own way to anywhere, and so the connection, stays as it is.
+# Its last route has not the last metric: with that, flushing a table of IPv6 leaves it there, as the kernel's own.
 table() {
-    if [ -n "$(ip route show table "$1" 2>/dev/null)" ]; then
-        echo "there are routes in table $1 already: run 'ip route flush table $1'"
+    # The second word, if there is one, is the option of the family.
+    if [ -n "$(ip $2 route show table "$1" 2>/dev/null)" ]; then
+        echo "there are routes in table $1 already: run 'ip $2 route flush table $1'"
         echo "refused: table $1"
         end 1
     fi
-    step "ip route flush table $1" ip route add unreachable default metric 4294967295 table "$1"
+    step "ip $2 route flush table $1" ip $2 route add unreachable default metric 4294967294 table "$1"
 }
 
 # What /sys shows are the interfaces of the namespace in which it was mounted.

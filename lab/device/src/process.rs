@@ -24,8 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const DYING: Duration = Duration::from_secs(1);
 /// How long a host may take to start a program, or to say what the system knows of it.
 const STARTED_WITHIN: Duration = Duration::from_secs(30);
-/// How long a device may take to end.
-const ENDED_WITHIN: Duration = Duration::from_secs(10);
+/// How long a device may take to end: with millions of routes it has as many things to give back.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
 /// Bytes of the end of its output that errors tell.
 const SAID: usize = 800;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
 use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
-use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
+use quiver_suite::{Routes, Side, Traffic};
 use serde_json::Value;
 
 use crate::growth::Growth;
@@ -252,13 +252,19 @@ fn wires(job: &Job<'_>, traffic: &Traffic) -> [Wire; 2] {
 /// The words with which the table of the case's routes is made; none if the table that is there always does.
 fn table(job: &Job<'_>) -> Option<String> {
     let is_large = matches!(job.case.scale, Scale::Entries(entries) if entries >= MANY);
-    let words = match (job.case.function, job.case.feature) {
-        (Function::Ip4, Feature::RouteCounters) if is_large => "counters large",
-        (Function::Ip4, Feature::RouteCounters) => "counters",
-        (Function::Ip4, Feature::None) if is_large => "large",
-        _ => return None,
+    let words = match job.case.feature {
+        _ if !job.case.function.is_routing() => return None,
+        Feature::RouteCounters if is_large => "counters large",
+        Feature::RouteCounters => "counters",
+        Feature::None if is_large => "large",
+        Feature::None => return None,
     };
-    Some(format!("ip table add {TABLE} {words}"))
+    Some(format!("{} table add {TABLE} {words}", family(job.case.function)))
+}
+
+/// The word of the family in commands about tables.
+fn family(function: Function) -> &'static str {
+    if function == Function::Ip6 { "ip6" } else { "ip" }
 }
 
 fn route(routes: &Routes, table: &str, interface: &str) -> String {
@@ -286,14 +292,14 @@ fn commands(job: &Job<'_>, traffic: &Traffic, wires: &[Wire; 2]) -> Vec<String> 
             commands.push(format!("create bridge-domain 1{limit}"));
             commands.extend([first, second].map(|name| format!("set interface l2 bridge {name} 1")));
         }
-        Function::Ip4 => {
+        Function::Ip4 | Function::Ip6 => {
             commands.extend(table(job));
             for (wire, side) in wires.iter().zip(&traffic.sides) {
-                router(&mut commands, wire.ends(), side, &word(job));
+                router(&mut commands, job.case.function, wire.ends(), side, &word(job));
             }
         }
     }
-    if job.case.function != Function::Ip4 {
+    if !job.case.function.is_routing() {
         for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| !side.tags.is_empty()) {
             commands.push(format!("set interface l2 tag-rewrite {} pop {}", wire.ends(), side.tags.len()));
         }
@@ -345,11 +351,11 @@ fn interface(commands: &mut Vec<String>, job: &Job<'_>, at: usize, wire: &Wire, 
 }
 
 /// Gives an interface its address, its neighbours and the routes that lead to them.
-fn router(commands: &mut Vec<String>, interface: &str, side: &Side, table: &str) {
+fn router(commands: &mut Vec<String>, function: Function, interface: &str, side: &Side, table: &str) {
     if !table.is_empty() {
-        commands.push(format!("set interface ip table {interface} {TABLE}"));
+        commands.push(format!("set interface {} table {interface} {TABLE}", family(function)));
     }
-    commands.push(format!("set interface ip address {interface} {}/{LINK_LENGTH}", side.address));
+    commands.push(format!("set interface ip address {interface} {}/{}", side.address, side.link_length()));
     for (next_hop, station) in side.hops() {
         commands.push(format!("ip neighbor {interface} {next_hop} {station} static"));
     }

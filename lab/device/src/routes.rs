@@ -4,9 +4,8 @@
 
 use quiver_client::{Client, ClientError};
 use quiver_compat::Message;
-use quiver_compat::types::{AddressUnion, FibPath, FibPathNh, IpRoute};
+use quiver_compat::types::{AddressUnion, FibPath, FibPathNh, FibPathNhProto, IpRoute, Prefix};
 use quiver_suite::Routes;
-use quiver_wire::V4;
 
 /// So many parts of a side's routes are commands; more are messages.
 const COMMANDS_MAX: usize = 64;
@@ -24,17 +23,14 @@ pub fn told(routes: &[Routes], table: u32, interface: &str) -> String {
 
 /// Adds routes to a table, by an interface of this number.
 pub fn add(client: &mut Client, routes: &[Routes], table_id: u32, sw_if_index: u32) -> Result<(), ClientError> {
-    let each = routes.iter().flat_map(|routes| {
-        let address = |number: u32| routes.first.to_bits().saturating_add(number << (32 - routes.length));
-        (0..routes.count).map(move |number| (address(number).into(), routes))
-    });
-    client.requests(each.filter_map(|(address, routes)| {
-        // A suite has no lengths above 32.
-        let prefix = quiver_wire::Prefix::<V4>::new(address, routes.length).ok()?.into();
-        let nh = FibPathNh { address: AddressUnion::new(routes.next_hop.into()), ..FibPathNh::default() };
-        let paths = vec![FibPath { sw_if_index, weight: 1, nh, ..FibPath::default() }];
+    let each = routes.iter().flat_map(|routes| (0..routes.count).map(move |number| (routes.prefix(number), routes)));
+    client.requests(each.map(|(address, routes)| {
+        let prefix = Prefix { address: address.into(), len: routes.length };
+        let proto = if address.is_ipv4() { FibPathNhProto::Ip4 } else { FibPathNhProto::Ip6 };
+        let nh = FibPathNh { address: AddressUnion::new(routes.next_hop), ..FibPathNh::default() };
+        let paths = vec![FibPath { sw_if_index, weight: 1, proto, nh, ..FibPath::default() }];
         let route = IpRoute { table_id, prefix, paths, ..IpRoute::default() };
-        Some(IpRouteAddDel { is_add: true, is_multipath: false, route })
+        IpRouteAddDel { is_add: true, is_multipath: false, route }
     }))
 }
 

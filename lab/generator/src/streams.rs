@@ -51,11 +51,16 @@ impl Streams {
                 [outer, inner, ..] => words += &format!(" vlan {outer} vlan-tag dot1ad inner-vlan {inner}"),
             }
             if !has_stations {
-                let to = if case.function == Function::Ip4 { own.gateway } else { other.station };
-                let addresses = other
-                    .destinations
-                    .map_or(String::new(), |[first, last]| format!(" UDP: {} -> random:{first}-{last}", own.address));
-                words += &format!(" data {{ IP4: {} -> {to}{addresses} }}", own.station);
+                let to = if case.function.is_routing() { own.gateway } else { other.station };
+                let (mut of_ip4, mut of_ip6) = (String::new(), String::new());
+                match &other.destinations {
+                    None => {}
+                    Some(to) if case.function == Function::Ip6 => {
+                        of_ip6 = format!(" ip6-source {} ip6-destination {to}", own.address);
+                    }
+                    Some(to) => of_ip4 = format!(" UDP: {} -> {to}", own.address),
+                }
+                words += &format!("{of_ip6} data {{ IP4: {} -> {to}{of_ip4} }}", own.station);
             }
             words
         });
@@ -99,6 +104,11 @@ mod tests {
         let shaped = streams("function: ip4, frame: 64, scale: 1k, shape: bgp");
         let own = "size 60 data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:01:00 UDP: 198.18.1.1 -> random:128.0.0.0-191.255.255.255 }";
         assert!(shaped.directions[0].ends_with(own), "{shaped:?}");
+        let six = streams("function: ip6, frame: 78, scale: 1k, shape: bgp");
+        let own = "profile ethip6-ip6dst1 size 74 ip6-source 2001:2:0:1::1 ip6-destination drawn:";
+        assert!(six.directions[0].starts_with(own), "{six:?}");
+        let own = ":2a00::1-2a07:ffff:ffff:ffff::1 data { IP4: 02:00:00:00:00:01 -> 02:00:00:00:01:00 }";
+        assert!(six.directions[0].ends_with(own), "{six:?}");
         let mixed = streams("function: l2xc, encap: dot1q, frame: imix");
         let own = "size 28x64,16x570,4x1518 vlan 200 data { IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:01 }";
         assert!(mixed.directions[1].ends_with(own), "{mixed:?}");

@@ -52,7 +52,7 @@ pub fn routes(side: u8, count: u32, hops: u8) -> Vec<Route> {
     let mut routes: Vec<(u32, u8)> = covering.take(count as usize).collect();
     let mut there: HashSet<(u32, u8)> = routes.iter().copied().collect();
     while routes.len() < count as usize {
-        let length = length(random.u32(..1000));
+        let length = length(&LENGTHS, random.u32(..1000));
         let bits = first + (random.u32(..=u32::MAX >> RANGE) & (u32::MAX << (32 - length)));
         // What is there already is drawn again.
         if there.insert((bits, length)) {
@@ -62,15 +62,15 @@ pub fn routes(side: u8, count: u32, hops: u8) -> Vec<Route> {
     routes.into_iter().map(|(bits, length)| (Ipv4Addr::from_bits(bits), length, random.u8(..hops))).collect()
 }
 
-/// The length that a number up to 1,000 is of.
-fn length(mut number: u32) -> u8 {
-    for (length, share) in LENGTHS {
-        if number < share {
-            return length;
+/// The length that a number up to 1,000 is of, by shares of a thousand.
+pub(crate) fn length(shares: &[(u8, u32)], mut number: u32) -> u8 {
+    for (length, share) in shares {
+        if number < *share {
+            return *length;
         }
         number -= share;
     }
-    32
+    shares.last().map_or(0, |(length, _)| *length)
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use crate::{Case, SuiteError, read};
 
 /// Name and text of the files in `lab/suites`.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("l2xc.yaml", include_str!("../../suites/l2xc.yaml")),
     ("l2bd.yaml", include_str!("../../suites/l2bd.yaml")),
     ("vlan.yaml", include_str!("../../suites/vlan.yaml")),
     ("ip4.yaml", include_str!("../../suites/ip4.yaml")),
+    ("ip6.yaml", include_str!("../../suites/ip6.yaml")),
     ("power.yaml", include_str!("../../suites/power.yaml")),
 ];
 

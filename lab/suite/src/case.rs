@@ -92,6 +92,8 @@ impl Case {
             (Function::Bridge, false) => &["L2BDMACLRN", "L2BDSCALE"],
             (Function::Ip4, true) => &["IP4FWD", "IP4_ROUTING", "IP4BASE"],
             (Function::Ip4, false) => &["IP4FWD", "IP4_ROUTING", "IP4SCALE"],
+            (Function::Ip6, true) => &["IP6FWD", "IP6_ROUTING", "IP6BASE"],
+            (Function::Ip6, false) => &["IP6FWD", "IP6_ROUTING", "IP6SCALE"],
         };
         tags.extend(own.iter().map(|tag| (*tag).to_owned()));
         if !is_base {
@@ -162,6 +164,7 @@ impl Case {
     fn encap_word(&self) -> &'static str {
         match (self.encap, self.function) {
             (Encap::Eth, Function::Ip4) => "ethip4",
+            (Encap::Eth, Function::Ip6) => "ethip6",
             (encap, _) => encap.word(),
         }
     }
@@ -240,6 +243,11 @@ mod tests {
         }
         let bgp = Case { shape: Shape::Bgp, search: Search::ClosedLoop, window: Some(Window(8)), ..CASE };
         assert_eq!(bgp.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-bgp-routecount-vpp-w8-closedloop");
+        let six = Case { function: Function::Ip6, frame: Frame::Bytes(78), feature: Feature::None, ..bgp };
+        assert_eq!(six.name(), "78b-1c-1n1l-memif-ethip6-ip6scale2m-bgp-vpp-w8-closedloop");
+        for tag in ["IP6FWD", "IP6_ROUTING", "IP6SCALE", "FIB_2M", "78B", "ethip6-ip6scale2m", "BGP"] {
+            assert!(six.tags().iter().any(|own| own == tag), "{tag}: {:?}", six.tags());
+        }
         let shared = Case { buffers: Buffers::ZeroCopy, pace: Pace::Polling, ..CASE };
         assert_eq!(shared.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-zerocopy-polling-ndrpdr");
         assert!(shared.tags().contains(&"ZEROCOPY".to_owned()));

@@ -97,6 +97,15 @@ words! {
     Bridge = "l2bd",
     /// IPv4 routing.
     Ip4 = "ip4",
+    /// IPv6 routing.
+    Ip6 = "ip6",
+}
+
+impl Function {
+    /// Whether packets go by routes.
+    pub fn is_routing(self) -> bool {
+        matches!(self, Function::Ip4 | Function::Ip6)
+    }
 }
 
 words! {
@@ -207,6 +216,8 @@ pub enum Frame {
 impl Frame {
     /// The smallest of Ethernet.
     pub const BYTES_MIN: u16 = 64;
+    /// The smallest of IPv6 that suites have: with all that the generator writes into it, and a tag or two.
+    pub const BYTES_MIN_IP6: u16 = 78;
     /// The largest that suites have.
     pub const BYTES_MAX: u16 = 9000;
 

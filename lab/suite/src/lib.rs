@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bgp;
+mod bgp6;
 mod builtin;
 mod case;
 pub mod field;
@@ -21,4 +22,4 @@ pub use matrix::{SuiteError, read};
 pub use needs::{Lack, Machine, Needs, Part};
 pub use quiver_control::config::Position;
 pub use select::{Selection, SelectionError};
-pub use traffic::{LINK_LENGTH, Routes, Side, Traffic};
+pub use traffic::{Routes, Side, Traffic};

@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(
             errors(reconf),
             ["a.yaml:5:19: search 'reconf' contradicts function 'l2xc'; \
-            routes are what is added under load: function 'ip4'"]
+            routes are what is added under load: function 'ip4' or 'ip6'"]
         );
         let power = "suites:\n  - function: ip4\n    device: [quiver, linux]\n    driver: veth\n    frame: 64\n    pace: polling\n    \
             search: [power, mrr]\n    load: 500\n";
@@ -427,6 +427,16 @@ mod tests {
             errors(&vpp.replace("pace: polling", "pace: [polling, adaptive]")),
             ["a.yaml:6:21: pace 'adaptive' contradicts driver 'veth'; \
                 VPP's host interfaces have no adaptive rx-mode: 'polling', or driver 'memif' or 'tap'"]
+        );
+        let six = "suites:\n  - function: [ip4, ip6]\n    driver: memif\n    frame: [64, 78, imix]\n    search: mrr\n";
+        assert_eq!(
+            errors(six),
+            [
+                "a.yaml:4:13: frame '64' contradicts function 'ip6'; \
+                    packets of IPv6 have 78 bytes and more here, as CSIT's: 78 to 9000",
+                "a.yaml:4:21: frame 'imix' contradicts function 'ip6'; \
+                    packets of IPv6 have 78 bytes and more here, as CSIT's: 78 to 9000",
+            ]
         );
         let counted =
             "suites:\n  - function: l2xc\n    feature: routecount\n    driver: memif\n    frame: 64\n    search: mrr\n";
@@ -459,7 +469,7 @@ mod tests {
             ),
             (
                 &GOOD.replace("l2xc", "l2"),
-                "a.yaml:2:15: function 'l2' is unknown; 'function' is one of l2xc, l2bd, ip4",
+                "a.yaml:2:15: function 'l2' is unknown; 'function' is one of l2xc, l2bd, ip4, ip6",
             ),
             (
                 &GOOD.replace("cores", "core"),

@@ -54,11 +54,11 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
     }
     let with_function = |remedy| clash(Function::FIELD, function.word(), Device::FIELD, device.word(), remedy);
     match (device, function) {
-        (Device::Testpmd, Function::Bridge | Function::Ip4) => {
+        (Device::Testpmd, Function::Bridge | Function::Ip4 | Function::Ip6) => {
             return with_function("testpmd only passes frames on: 'l2xc'");
         }
         (Device::Linux, Function::CrossConnect) => {
-            return with_function("the kernel has no cross-connect: 'l2bd' or 'ip4'");
+            return with_function("the kernel has no cross-connect: 'l2bd', 'ip4' or 'ip6'");
         }
         _ => {}
     }
@@ -69,20 +69,28 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         let remedy = "the kernel chooses its cores itself; one is set aside for it: 1";
         return clash("cores", &cores.to_string(), Device::FIELD, device.word(), remedy);
     }
+    let is_too_short = match frame {
+        Frame::Bytes(bytes) => bytes < Frame::BYTES_MIN_IP6,
+        Frame::Imix => true,
+    };
+    if function == Function::Ip6 && is_too_short {
+        let (frame, remedy) = (frame.to_string(), "packets of IPv6 have 78 bytes and more here, as CSIT's: 78 to 9000");
+        return clash("frame", frame.trim_end_matches('b'), Function::FIELD, function.word(), remedy);
+    }
     if function == Function::CrossConnect && scale != Scale::Base {
         let remedy = "a cross-connect has no table: 'base'";
         return clash("scale", &scale.to_string(), Function::FIELD, function.word(), remedy);
     }
-    if shape == Shape::Bgp && function != Function::Ip4 {
-        let remedy = "only routes have prefixes of many lengths: 'dense', or function 'ip4'";
+    if shape == Shape::Bgp && !function.is_routing() {
+        let remedy = "only routes have prefixes of many lengths: 'dense', or function 'ip4' or 'ip6'";
         return clash(Shape::FIELD, shape.word(), Function::FIELD, function.word(), remedy);
     }
     if shape == Shape::Bgp && !matches!(scale, Scale::Entries(bgp::ROUTES_MIN..=bgp::ROUTES_MAX)) {
         let remedy = "so many routes have no such shape: 'dense', or 1k to 2m";
         return clash(Shape::FIELD, shape.word(), "scale", &scale.to_string(), remedy);
     }
-    if feature == Feature::RouteCounters && function != Function::Ip4 {
-        let remedy = "only routes are counted: 'none', or function 'ip4'";
+    if feature == Feature::RouteCounters && !function.is_routing() {
+        let remedy = "only routes are counted: 'none', or function 'ip4' or 'ip6'";
         return clash(Feature::FIELD, feature.word(), Function::FIELD, function.word(), remedy);
     }
     if feature == Feature::RouteCounters && device != Device::Quiver && device != Device::Vpp {
@@ -138,8 +146,8 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         let remedy = "it begins with one core and ends with these: 2 or more";
         return clash(Search::FIELD, search.word(), "cores", &cores.to_string(), remedy);
     }
-    if search == Search::Reconf && function != Function::Ip4 {
-        let remedy = "routes are what is added under load: function 'ip4'";
+    if search == Search::Reconf && !function.is_routing() {
+        let remedy = "routes are what is added under load: function 'ip4' or 'ip6'";
         return clash(Search::FIELD, search.word(), Function::FIELD, function.word(), remedy);
     }
     None

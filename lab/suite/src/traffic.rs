@@ -1,19 +1,21 @@
 //! What generator and device must agree on: addresses, VLANs, routes.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_wire::MacAddress;
 
 use crate::field::{Encap, Function, Scale, Shape};
-use crate::{Case, bgp};
+use crate::{Case, bgp, bgp6};
 
 /// Bits of the prefixes at the device's two ports.
-pub const LINK_LENGTH: u8 = 24;
+const LINK_LENGTH: u8 = 24;
+const LINK_LENGTH6: u8 = 64;
 /// Next hops at a side at most.
 const HOPS: u32 = 8;
 /// Where routes begin that no packet takes, which are added under load.
 const UNUSED: Ipv4Addr = Ipv4Addr::new(30, 0, 0, 0);
+const UNUSED6: Ipv6Addr = Ipv6Addr::new(0x3000, 0, 0, 0, 0, 0, 0, 0);
 
 /// The packets of a case, and what a device must know to pass them on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,27 +37,34 @@ pub struct Side {
     /// The tags of all frames at this side, the outer one first: none, one, or two, of which the outer is 802.1ad's. A
     /// device takes those of one side off and puts those of the other one on.
     pub tags: Vec<u16>,
-    /// The device's own address, in a prefix of [`LINK_LENGTH`] bits. The next hops have the following ones.
-    pub address: Ipv4Addr,
+    /// The device's own address, in a prefix of [`Side::link_length`] bits. The next hops have the following ones.
+    pub address: IpAddr,
     /// What is to be routed to this side; all that packets are sent to, and nothing else.
     pub routes: Vec<Routes>,
-    /// The first and the last of the addresses that packets are sent to by lot, where the profile does not say it.
-    pub destinations: Option<[Ipv4Addr; 2]>,
+    /// What packets are sent to, in the generator's words for values, where the profile does not say it.
+    pub destinations: Option<String>,
 }
 
 /// Neighbouring prefixes with the same next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routes {
     /// The first address of the first one.
-    pub first: Ipv4Addr,
+    pub first: IpAddr,
     /// Bits of each.
     pub length: u8,
     /// How many.
     pub count: u32,
     /// Where they lead.
-    pub next_hop: Ipv4Addr,
+    pub next_hop: IpAddr,
     /// The next hop's station. None answers for it: a device is told.
     pub station: MacAddress,
+}
+
+impl Routes {
+    /// The first address of the prefix of a number.
+    pub fn prefix(&self, number: u32) -> IpAddr {
+        following(self.first, self.length, number)
+    }
 }
 
 impl Traffic {
@@ -72,6 +81,9 @@ impl Traffic {
             (Function::CrossConnect | Function::Bridge, Some(half)) => format!("ethip4-macsrc{half}dst{half}"),
             (Function::Ip4, None) => "ethip4-ip4src253".into(),
             (Function::Ip4, Some(half)) => format!("ethip4-ip4dst{half}"),
+            (Function::Ip6, Some(_)) if case.shape == Shape::Bgp => "ethip6-ip6dst1".into(),
+            (Function::Ip6, None) => "ethip6-ip6src253".into(),
+            (Function::Ip6, Some(half)) => format!("ethip6-ip6dst{half}"),
         };
         Traffic { profile, sides: [1, 2].map(|number| side(case, number, half)) }
     }
@@ -93,16 +105,25 @@ impl Traffic {
     }
 
     /// Routes that no packet takes, behind the first `there` of them: what a device is given under load.
-    pub fn unused(there: u32, count: u32) -> Routes {
-        let first = Ipv4Addr::from_bits(UNUSED.to_bits().saturating_add(there));
-        routes(2, 0, first, 32, count)
+    pub fn unused(&self, there: u32, count: u32) -> Routes {
+        let (function, first) = match self.sides[1].address {
+            IpAddr::V4(_) => (Function::Ip4, UNUSED.into()),
+            IpAddr::V6(_) => (Function::Ip6, UNUSED6.into()),
+        };
+        let whole = bits(first);
+        routes(function, 2, 0, (following(first, whole, there), whole), count)
     }
 }
 
 impl Side {
     /// The next hops of its routes, each with its station.
-    pub fn hops(&self) -> BTreeMap<Ipv4Addr, MacAddress> {
+    pub fn hops(&self) -> BTreeMap<IpAddr, MacAddress> {
         self.routes.iter().map(|routes| (routes.next_hop, routes.station)).collect()
+    }
+
+    /// Bits of the prefix on the link between the device and this side.
+    pub fn link_length(&self) -> u8 {
+        if self.address.is_ipv4() { LINK_LENGTH } else { LINK_LENGTH6 }
     }
 }
 
@@ -110,15 +131,28 @@ impl Side {
 fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
     let vlan = u16::from(number) * 100;
     let network = number * 10;
-    let routes = match (case.function, destinations) {
-        (Function::CrossConnect | Function::Bridge, _) => vec![],
-        // CSIT's networks.
-        (Function::Ip4, None) => vec![routes(number, 0, Ipv4Addr::new(network, network, network, 0), 24, 1)],
-        (Function::Ip4, Some(count)) if case.shape == Shape::Bgp => {
-            let route = |(first, length, hop)| routes(number, hop, first, length, 1);
-            bgp::routes(number, count, HOPS as u8).into_iter().map(route).collect()
+    let (function, is_bgp) = (case.function, case.shape == Shape::Bgp);
+    let one = |first: IpAddr, length, hop| routes(function, number, hop, (first, length), 1);
+    let wide = Ipv6Addr::new(0x2000 | u16::from(number) << 8, 0, 0, 0, 0, 0, 0, 0);
+    // CSIT's networks.
+    let (routes, destinations) = match (function, destinations) {
+        (Function::CrossConnect | Function::Bridge, _) => (vec![], None),
+        (Function::Ip4, None) => (vec![one(Ipv4Addr::new(network, network, network, 0).into(), 24, 0)], None),
+        (Function::Ip4, Some(count)) if is_bgp => {
+            let [first, last] = bgp::range(number);
+            let all = bgp::routes(number, count, HOPS as u8).into_iter();
+            let all = all.map(|(first, length, hop)| one(first.into(), length, hop)).collect();
+            (all, Some(format!("random:{first}-{last}")))
         }
-        (Function::Ip4, Some(count)) => spread(number, Ipv4Addr::new(network, 0, 0, 0), count),
+        (Function::Ip4, Some(count)) => (spread(function, number, Ipv4Addr::new(network, 0, 0, 0).into(), count), None),
+        (Function::Ip6, None) => {
+            (vec![one(Ipv6Addr::new(0x2001, number.into(), 0, 0, 0, 0, 0, 0).into(), LINK_LENGTH6, 0)], None)
+        }
+        (Function::Ip6, Some(count)) if is_bgp => {
+            let (all, sent_to) = bgp6::routes(number, count, HOPS as u8);
+            (all.into_iter().map(|(first, length, hop)| one(first.into(), length, hop)).collect(), Some(sent_to))
+        }
+        (Function::Ip6, Some(count)) => (spread(function, number, wide.into(), count), None),
     };
     Side {
         station: MacAddress([2, 0, 0, 0, 0, number]),
@@ -128,31 +162,49 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
             Encap::Dot1q => vec![vlan],
             Encap::Dot1ad => vec![vlan, vlan + 1],
         },
-        address: link(number, 1),
+        address: link(function, number, 1),
         routes,
-        destinations: (case.shape == Shape::Bgp).then(|| bgp::range(number)),
+        destinations,
     }
 }
 
 /// So many prefixes of one address each, in as many parts as there are next hops.
-fn spread(side: u8, first: Ipv4Addr, count: u32) -> Vec<Routes> {
+fn spread(function: Function, side: u8, first: IpAddr, count: u32) -> Vec<Routes> {
     let hops = HOPS.min(count);
     let begin = |hop: u32| (u64::from(count) * u64::from(hop) / u64::from(hops.max(1))) as u32;
     let of = |hop| {
-        let first = Ipv4Addr::from_bits(first.to_bits().saturating_add(begin(hop)));
-        routes(side, hop as u8, first, 32, begin(hop + 1) - begin(hop))
+        let whole = bits(first);
+        let first = following(first, whole, begin(hop));
+        routes(function, side, hop as u8, (first, whole), begin(hop + 1) - begin(hop))
     };
     (0..hops).map(of).collect()
 }
 
-fn routes(side: u8, hop: u8, first: Ipv4Addr, length: u8, count: u32) -> Routes {
+fn routes(function: Function, side: u8, hop: u8, (first, length): (IpAddr, u8), count: u32) -> Routes {
     let station = MacAddress([2, 0, 0, 0, side, hop + 1]);
-    Routes { first, length, count, next_hop: link(side, hop + 2), station }
+    Routes { first, length, count, next_hop: link(function, side, hop + 2), station }
 }
 
-/// A host of the network between the device and a side: of those that RFC 2544 sets aside for benchmarks.
-fn link(side: u8, host: u8) -> Ipv4Addr {
-    Ipv4Addr::new(198, 18, side, host)
+/// A host of the network between the device and a side: of those that RFC 2544 and RFC 5180 set aside for benchmarks.
+fn link(function: Function, side: u8, host: u8) -> IpAddr {
+    match function {
+        Function::Ip6 => Ipv6Addr::new(0x2001, 2, 0, side.into(), 0, 0, 0, host.into()).into(),
+        _ => Ipv4Addr::new(198, 18, side, host).into(),
+    }
+}
+
+/// Bits of an address.
+fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The address so many prefixes of a length behind another one.
+fn following(first: IpAddr, length: u8, number: u32) -> IpAddr {
+    let behind = u128::from(number).checked_shl(u32::from(bits(first) - length)).unwrap_or(0);
+    match first {
+        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().saturating_add(behind as u32)).into(),
+        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().saturating_add(behind)).into(),
+    }
 }
 
 #[cfg(test)]
@@ -160,7 +212,7 @@ mod tests {
     use super::*;
 
     fn traffic(suite: &str) -> Traffic {
-        let text = format!("suites:\n  - {{{suite}, driver: memif, frame: 64, search: mrr}}");
+        let text = format!("suites:\n  - {{{suite}, driver: memif, frame: 78, search: mrr}}");
         Traffic::of(&crate::read([("test.yaml", text.as_str())]).expect("a suite")[0])
     }
 
@@ -169,21 +221,22 @@ mod tests {
         let base = traffic("function: ip4");
         assert_eq!(base.profile, "ethip4-ip4src253");
         let [first, second] = &base.sides;
-        assert_eq!((first.routes[0].first, first.routes[0].length), (Ipv4Addr::new(10, 10, 10, 0), 24));
+        assert_eq!((first.routes[0].first, first.routes[0].length), ([10, 10, 10, 0].into(), 24));
         assert_eq!(
             (second.routes[0].first, second.routes[0].next_hop),
             ([20, 20, 20, 0].into(), [198, 18, 2, 2].into())
         );
+        assert_eq!(second.link_length(), 24);
 
         let scale = traffic("function: ip4, scale: 20k");
         assert_eq!(scale.profile, "ethip4-ip4dst10000");
         for (side, network) in scale.sides.iter().zip([10, 20]) {
-            let mut next = Ipv4Addr::new(network, 0, 0, 0).to_bits();
+            let mut next = IpAddr::from([network, 0, 0, 0]);
             for routes in &side.routes {
-                assert_eq!((routes.first.to_bits(), routes.length, routes.count), (next, 32, 1250));
-                next += routes.count;
+                assert_eq!((routes.first, routes.length, routes.count), (next, 32, 1250));
+                next = routes.prefix(routes.count);
             }
-            assert_eq!(next, Ipv4Addr::new(network, 0, 0x27, 0x10).to_bits());
+            assert_eq!(next, IpAddr::from([network, 0, 0x27, 0x10]));
             assert_eq!(side.hops().len(), 8);
         }
         for odd in ["1", "3", "19"] {
@@ -198,9 +251,39 @@ mod tests {
     fn shaped_routes_have_hops_and_addresses_of_their_side() {
         let shaped = traffic("function: ip4, scale: 2k, shape: bgp");
         for (number, side) in [1, 2].into_iter().zip(&shaped.sides) {
-            assert_eq!((side.routes.len(), side.hops().len(), side.destinations), (1000, 8, Some(bgp::range(number))));
+            assert_eq!((side.routes.len(), side.hops().len()), (1000, 8));
+            let [first, last] = bgp::range(number);
+            assert_eq!(side.destinations, Some(format!("random:{first}-{last}")));
             assert!(side.routes.iter().all(|routes| routes.count == 1));
         }
+    }
+
+    #[test]
+    fn routes_of_ip6_are_those_of_csit() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let base = traffic("function: ip6");
+        assert_eq!(base.profile, "ethip6-ip6src253");
+        let [first, second] = &base.sides;
+        assert_eq!((first.routes[0].first, first.routes[0].length, first.link_length()), (ip("2001:1::"), 64, 64));
+        assert_eq!((second.routes[0].first, second.routes[0].next_hop), (ip("2001:2::"), ip("2001:2:0:2::2")));
+        assert_eq!((first.address, second.address), (ip("2001:2:0:1::1"), ip("2001:2:0:2::1")));
+        let scale = traffic("function: ip6, scale: 8");
+        assert_eq!(scale.profile, "ethip6-ip6dst4");
+        let there: Vec<_> = scale.sides[1].routes.iter().map(|routes| (routes.first, routes.length)).collect();
+        assert_eq!(there, ["2200::", "2200::1", "2200::2", "2200::3"].map(|text| (ip(text), 128)));
+        let many = traffic("function: ip6, scale: 2m");
+        assert_eq!(many.sides[0].routes.last().map(|routes| routes.prefix(routes.count)), Some(ip("2100::f:4240")));
+        let shaped = traffic("function: ip6, scale: 2k, shape: bgp");
+        assert_eq!((shaped.profile.as_str(), shaped.sides[1].routes.len()), ("ethip6-ip6dst1", 1000));
+        assert!(
+            shaped.sides[1]
+                .destinations
+                .as_deref()
+                .is_some_and(|sent_to| sent_to.ends_with(":2a00::1-2a07:ffff:ffff:ffff::1"))
+        );
+        assert_eq!(shaped.unused(3, 9).first, ip("3000::3"));
+        let routes = Routes { first: ip("2400::"), length: 48, ..shaped.unused(0, 3) };
+        assert_eq!(routes.prefix(2), ip("2400:0:2::"));
     }
 
     #[test]
@@ -233,10 +316,12 @@ mod tests {
 
     #[test]
     fn routes_that_are_added_are_no_packets() {
-        let traffic = traffic("function: ip4, scale: 2m");
-        let [first, more] = [Traffic::unused(0, 1000), Traffic::unused(1000, 1000)];
-        assert_eq!(more.first.to_bits() - first.first.to_bits(), 1000);
-        let last = traffic.sides[1].routes.last().unwrap();
-        assert!(last.first.to_bits() + last.count < first.first.to_bits());
+        for family in ["ip4", "ip6"] {
+            let traffic = traffic(&format!("function: {family}, scale: 2m"));
+            let [first, more] = [traffic.unused(0, 1000), traffic.unused(1000, 1000)];
+            assert_eq!(first.prefix(1000), more.first);
+            let last = traffic.sides[1].routes.last().unwrap();
+            assert!(last.prefix(last.count) < first.first);
+        }
     }
 }

@@ -10,10 +10,11 @@ use crate::{check, measured};
 pub fn kernel(bed: &Bed) -> Result<(), Failed> {
     let before = bed.state()?;
     for (case, name) in [
-        ("l2bdbase", "64b-1c-2n1l-af-packet-eth-l2bdbasemaclrn-linux-mrr"),
-        ("ip4base", "64b-1c-2n1l-af-packet-ethip4-ip4base-linux-mrr"),
+        ("l2bdbase AND 64b", "64b-1c-2n1l-af-packet-eth-l2bdbasemaclrn-linux-mrr"),
+        ("ip4base AND 64b", "64b-1c-2n1l-af-packet-ethip4-ip4base-linux-mrr"),
+        ("ip6base AND 78b", "78b-1c-2n1l-af-packet-ethip6-ip6base-linux-mrr"),
     ] {
-        let document = measured(bed, &Form::TWO, &format!("linux AND eth AND {case} AND 64b AND mrr"))?;
+        let document = measured(bed, &Form::TWO, &format!("linux AND eth AND {case} AND mrr"))?;
         check(&document, &["tg", "dut1"], "linux", "e1 rx packets")?;
         assert_eq!(document.test_name_long, name);
         bed.is_clean()?;

@@ -104,7 +104,7 @@ mod tests {
         };
         let count = [&source, &destination].map(|values| values.largest() - values.smallest() + 1);
         let at = |values: &Values<Ipv6Addr>, packet| {
-            let bits = u128::from(values.above()) << 64 | u128::from(values.sequence(0).at(packet));
+            let bits = u128::from(values.first()[0]) << 64 | u128::from(values.sequence(0).at(packet));
             Ipv6Addr::from_bits(bits).to_string()
         };
         [0, count[0].max(count[1]) - 1].map(|packet| (at(&source, packet), at(&destination, packet)))

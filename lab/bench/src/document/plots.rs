@@ -57,15 +57,27 @@ pub fn draw(root: &Path) -> Result<(), String> {
 
 /// Of which table a path is, whatever the number of its entries, and the way.
 fn kind(row: &Row) -> Option<String> {
-    let path = row.get("path");
-    let counted = if path.ends_with("counted") { ", counted" } else { "" };
-    let what = match path {
-        _ if path.starts_with("bridge") => "stations of a bridge",
-        _ if path.contains("as in BGP") => "routes as in BGP",
-        _ if path.contains("routes") => "routes, dense",
+    Some(format!("{}, {}", table(row.get("path"))?, row.get("way")))
+}
+
+/// The first of that. Paths that do something else, with eight routes or so, are none.
+fn table(path: &str) -> Option<String> {
+    let (of, counted) = path.strip_suffix(", counted").map_or((path, ""), |of| (of, ", counted"));
+    if of == "bridge" {
+        return Some("stations of a bridge".into());
+    }
+    let (what, entries) = of.split_once(", ")?;
+    let entries = entries.trim_start_matches(|c: char| c.is_ascii_digit());
+    let kind = entries.trim_start_matches(" thousand").trim_start_matches(" million").trim_start();
+    let table = match (what, kind) {
+        ("bridge", "stations") => "stations of a bridge",
+        ("ip4", "routes") => "routes, dense",
+        ("ip4", "routes as in BGP") => "routes as in BGP",
+        ("ip6", "hosts") => "IPv6 hosts",
+        ("ip6", "routes as in BGP") => "IPv6 routes as in BGP",
         _ => return None,
     };
-    Some(format!("{what}{counted}, {}", row.get("way")))
+    Some(format!("{table}{counted}"))
 }
 
 /// The entries of a path's table, by its name.
@@ -141,6 +153,23 @@ fn count(number: &f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    /// Paths of a family and a shape are one curve, whatever the number; what is no such table is none.
+    #[test]
+    fn curves_follow_from_the_names_of_paths() {
+        for (paths, curve) in [
+            (["bridge", "bridge, 1 million stations"], Some("stations of a bridge")),
+            (["ip4, 8 routes", "ip4, 2 million routes"], Some("routes, dense")),
+            (["ip4, 8 routes, counted", "ip4, 2 million routes, counted"], Some("routes, dense, counted")),
+            (["ip4, 10 thousand routes as in BGP", "ip4, 2 million routes as in BGP"], Some("routes as in BGP")),
+            (["ip6, 200 thousand routes as in BGP", "ip6, 2 million routes as in BGP"], Some("IPv6 routes as in BGP")),
+            (["ip6, 1 million hosts", "ip6, 2 million hosts"], Some("IPv6 hosts")),
+            (["vlan, ip4, 8 routes", "cross-connect"], None),
+            (["ip4, in one of 100 tables", "ip4, ECMP over 16 paths"], None),
+        ] {
+            assert_eq!(paths.map(super::table), [curve.map(str::to_owned), curve.map(str::to_owned)], "{paths:?}");
+        }
+    }
+
     #[test]
     fn entries_follow_from_the_names_of_paths() {
         let names = ["bridge", "bridge, 10 thousand stations", "ip4, 8 routes", "ip4, 2 million routes, counted", "x"];

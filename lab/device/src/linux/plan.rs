@@ -1,10 +1,9 @@
 //! What the kernel is told: steps of `keeper.sh`, and routes.
 
 use std::fmt::Write as _;
-use std::net::Ipv4Addr;
 
 use quiver_suite::field::Function;
-use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
+use quiver_suite::{Routes, Side, Traffic};
 
 use crate::Job;
 
@@ -40,7 +39,9 @@ impl Plan {
         }
         plan.parts = [0, 1].map(|at| plan.part(&ports[at], &traffic.sides[at]));
         match job.case.function {
-            Function::Ip4 => plan.router(job.site.is_some(), ports, &traffic.sides),
+            Function::Ip4 | Function::Ip6 => {
+                plan.router(job.case.function == Function::Ip6, job.site.is_some(), ports, &traffic.sides);
+            }
             Function::Bridge | Function::CrossConnect => plan.bridge(),
         }
         plan
@@ -82,26 +83,37 @@ impl Plan {
         self.ip(&format!("link set dev {BRIDGE} up"), "");
     }
 
-    fn router(&mut self, is_host: bool, ports: &[String; 2], sides: &[Side; 2]) {
-        // Senders lie behind next hops, not on the link: an answer would go the same way, but not every kernel looks.
-        self.does("switch /proc/sys/net/ipv4/conf/all/rp_filter 0".to_owned());
+    fn router(&mut self, is_ip6: bool, is_host: bool, ports: &[String; 2], sides: &[Side; 2]) {
+        let ip = if is_ip6 { "-6 " } else { "" };
+        match is_ip6 {
+            // Nothing is forwarded, whatever an interface says, unless all may.
+            true => self.does("switch /proc/sys/net/ipv6/conf/all/forwarding 1".to_owned()),
+            // Senders lie behind next hops, not on the link: an answer would go the same way, but not every kernel looks.
+            false => self.does("switch /proc/sys/net/ipv4/conf/all/rp_filter 0".to_owned()),
+        }
         if is_host {
-            self.does(format!("table {TABLE}"));
+            self.does(format!("table {TABLE} {ip}").trim_end().to_owned());
             self.table = format!(" table {TABLE}");
         }
         let parts = self.parts.clone();
         for ((port, part), side) in ports.iter().zip(&parts).zip(sides) {
-            for (name, value) in [("rp_filter", 0), ("forwarding", 1)] {
-                self.does(format!("switch /proc/sys/net/ipv4/conf/{part}/{name} {value}"));
+            let switches = match is_ip6 {
+                // It has addresses, and forwards, but neither looks for routers nor asks whether others have its addresses.
+                true => [("ipv6", "disable_ipv6", 0), ("ipv6", "accept_ra", 0), ("ipv6", "forwarding", 1)].as_slice(),
+                false => &[("ipv4", "rp_filter", 0), ("ipv4", "forwarding", 1)],
+            };
+            for (family, name, value) in switches {
+                self.does(format!("switch /proc/sys/net/{family}/conf/{part}/{name} {value}"));
             }
             if is_host {
                 let rule = format!("pref {PREFERENCE} iif {part} lookup {TABLE}");
-                self.ip(&format!("rule add {rule}"), &format!("ip rule delete {rule}"));
+                self.ip(&format!("{ip}rule add {rule}"), &format!("ip {ip}rule delete {rule}"));
             }
             self.does(format!("station {port} {}", side.gateway));
             // All routes of a link go with its last address, in one turn of the kernel.
-            let address = format!("{}/{LINK_LENGTH} dev {part}", side.address);
-            self.ip(&format!("address add {address} noprefixroute"), &format!("ip address delete {address}"));
+            let address = format!("{}/{} dev {part}", side.address, side.link_length());
+            let at_once = if is_ip6 { " nodad" } else { "" };
+            self.ip(&format!("address add {address} noprefixroute{at_once}"), &format!("ip address delete {address}"));
             for (next_hop, station) in side.hops() {
                 let neighbor = format!("{next_hop} dev {part}");
                 self.ip(
@@ -132,9 +144,9 @@ impl Plan {
     /// Routes that lead out by one of the two ports, as `ip -batch` takes them.
     pub fn routes(&self, at: usize, routes: &[Routes]) -> String {
         let (mut batch, part, table) = (String::new(), &self.parts[at], &self.table);
-        for Routes { first, length, count, next_hop, .. } in routes {
+        for of @ Routes { length, count, next_hop, .. } in routes {
             for number in 0..*count {
-                let address = Ipv4Addr::from_bits(first.to_bits() + (number << (32 - length)));
+                let address = of.prefix(number);
                 let _ = writeln!(batch, "route add {address}/{length} via {next_hop} dev {part} onlink{table}");
             }
         }

@@ -1,9 +1,13 @@
 //! What VPP is told, as its users type it.
 
 use quiver_suite::field::{Buffers, Function, Pace, Word as _};
-use quiver_suite::{LINK_LENGTH, Routes, Side, Traffic};
+use quiver_suite::{Routes, Side, Traffic};
 
 use crate::{Job, MTU, Port, ring_size, routes};
+
+/// So many routes a command adds at most. Its main thread does nothing else meanwhile, and a peer of memif that hears nothing for
+/// seconds gives the connection up.
+const AT_ONCE: u32 = 25_000;
 
 /// One of its two interfaces.
 pub struct Interface {
@@ -43,13 +47,17 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
             commands.push("create bridge-domain 1 learn 1 forward 1 uu-flood 1 flood 1 arp-term 0".to_owned());
             commands.extend(parts.map(|part| format!("set interface l2 bridge {part} 1")));
         }
-        Function::Ip4 => {
+        Function::Ip4 | Function::Ip6 => {
             for (part, side) in parts.iter().zip(&traffic.sides) {
-                commands.push(format!("set interface ip address {part} {}/{LINK_LENGTH}", side.address));
+                commands.push(format!("set interface ip address {part} {}/{}", side.address, side.link_length()));
+                if job.case.function == Function::Ip6 {
+                    // It is a router that says so from time to time, unless it is told not to.
+                    commands.push(format!("ip6 nd {part} ra-suppress"));
+                }
                 let neighbor = |(hop, station)| format!("set ip neighbor {part} {hop} {station} static");
                 commands.extend(side.hops().into_iter().map(neighbor));
                 if !routes::are_messages(&side.routes) {
-                    commands.extend(side.routes.iter().map(|routes| route(routes, part)));
+                    commands.extend(side.routes.iter().flat_map(|routes| in_parts(*routes)).map(|of| route(&of, part)));
                 }
             }
             return commands;
@@ -59,6 +67,12 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
         commands.push(format!("set interface l2 tag-rewrite {part} pop {}", side.tags.len()));
     }
     commands
+}
+
+/// The same routes, some at once.
+fn in_parts(routes: Routes) -> impl Iterator<Item = Routes> {
+    let parts = (0..routes.count).step_by(AT_ONCE as usize);
+    parts.map(move |from| Routes { first: routes.prefix(from), count: AT_ONCE.min(routes.count - from), ..routes })
 }
 
 /// Adds neighbouring routes.
@@ -106,4 +120,23 @@ fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interf
     };
     commands.push(format!("create sub-interfaces {name} {} {tags} exact-match", side.tags[0]));
     commands.push(format!("set interface state {part} up"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_routes_are_added_in_parts_that_follow_each_other() {
+        let text = "suites:\n  - {function: ip6, scale: 2m, driver: memif, frame: 78, search: mrr, device: vpp}";
+        let case = quiver_suite::read([("test.yaml", text)]).expect("a suite")[0];
+        for routes in Traffic::of(&case).sides[1].routes.iter() {
+            let mut next = routes.first;
+            for part in in_parts(*routes) {
+                assert!((1..=AT_ONCE).contains(&part.count) && part.first == next, "{part:?}");
+                next = part.prefix(part.count);
+            }
+            assert_eq!(next, routes.prefix(routes.count));
+        }
+    }
 }

@@ -15,6 +15,8 @@ const HUGE_PAGE: u64 = 2 << 20;
 /// Buckets of its table of stations, and how many stations these are for.
 const BUCKETS: u32 = 65_536;
 const STATIONS: u32 = 4 * BUCKETS;
+/// How many routes of IPv6 its table has room for by itself.
+const ROUTES6: u32 = 100_000;
 
 /// The whole file.
 pub fn conf(job: &Job<'_>, ground: &Ground, api: &Path) -> Result<String, Error> {
@@ -33,6 +35,13 @@ pub fn conf(job: &Job<'_>, ground: &Ground, api: &Path) -> Result<String, Error>
         }
         _ => String::new(),
     };
+    let routes = match (job.case.function, job.case.scale) {
+        // As CSIT has it with two million: a bucket or more for each.
+        (Function::Ip6, Scale::Entries(entries)) if entries > ROUTES6 => {
+            format!("ip6 {{ hash-buckets {} heap-size 4G }}\n", entries.next_power_of_two())
+        }
+        _ => String::new(),
+    };
     Ok(format!(
         "unix {{ nodaemon nosyslog nocolor runtime-dir {} log {} }}
 api-segment {{ prefix {} }}
@@ -41,7 +50,7 @@ statseg {{ socket-name {} size {}M }}
 cpu {{ main-core {main}{workers} }}
 memory {{ main-heap-size {}M main-heap-page-size {heap_pages} }}
 buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
-{stations}plugins {{
+{stations}{routes}plugins {{
   plugin default {{ disable }}
   plugin memif_plugin.so {{ enable }}
   plugin af_packet_plugin.so {{ enable }}

@@ -1,6 +1,6 @@
 //! The generator's two ends of a test: memif masters that send a few packets and look at all that come.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// What a packet carries in front of its number.
 const MARK: &[u8; 8] = b"quiver/?";
 const IP: usize = 20;
+const IP6: usize = 40;
 const UDP: usize = 8;
 
 /// Two masters on one socket.
@@ -107,14 +108,14 @@ impl Wires {
 
 /// The frame of a number, as the generator sends it.
 fn frame(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> Vec<u8> {
-    let next = if case.function == Function::Ip4 { from.gateway } else { to.station };
+    let next = if case.function.is_routing() { from.gateway } else { to.station };
     bytes(next.0, from.station.0, &from.tags, 64, to, length, number)
 }
 
 /// What becomes of it: a router gives it a new header and counts down, a switch changes its tags.
 fn expected(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> Vec<u8> {
     match case.function {
-        Function::Ip4 => bytes(hop(to, number), to.gateway.0, &to.tags, 63, to, length, number),
+        Function::Ip4 | Function::Ip6 => bytes(hop(to, number), to.gateway.0, &to.tags, 63, to, length, number),
         Function::CrossConnect | Function::Bridge => {
             bytes(to.station.0, from.station.0, &to.tags, 64, to, length, number)
         }
@@ -122,30 +123,50 @@ fn expected(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> 
 }
 
 /// The routes that a number's destination belongs to, of which those of the longest prefix, and that destination.
-fn destination(to: &Side, number: u32) -> (usize, Ipv4Addr) {
+fn destination(to: &Side, number: u32) -> (usize, IpAddr) {
     let (index, address) = drawn(to, number);
     let contains = |routes: &Routes| {
-        let bits = 32 - u32::from(routes.length);
-        let prefix = |address: Ipv4Addr| address.to_bits().checked_shr(bits).unwrap_or(0);
-        (prefix(routes.first)..prefix(routes.first) + routes.count).contains(&prefix(address))
+        let behind = u32::from(whole(routes.first) - routes.length);
+        let prefix = |address: IpAddr| bits(address).checked_shr(behind).unwrap_or(0);
+        (prefix(routes.first)..prefix(routes.first) + u128::from(routes.count)).contains(&prefix(address))
     };
     let longest = to.routes.iter().enumerate().filter(|(_, routes)| contains(routes)).max_by_key(|(_, of)| of.length);
     (longest.map_or(index, |(index, _)| index), address)
 }
 
 /// The routes that a number is of, and an address there.
-fn drawn(to: &Side, number: u32) -> (usize, Ipv4Addr) {
+fn drawn(to: &Side, number: u32) -> (usize, IpAddr) {
     let total: u32 = to.routes.iter().map(|routes| routes.count).sum();
     let mut left = number.checked_rem(total).unwrap_or(0);
     for (index, routes) in to.routes.iter().enumerate() {
         if left < routes.count {
             // The second host of a network.
-            let host = if routes.length == 32 { 0 } else { 2 };
-            return (index, Ipv4Addr::from_bits(routes.first.to_bits() + left + host));
+            let host = if routes.length == whole(routes.first) { 0 } else { 2 };
+            return (index, address(routes.first, bits(routes.prefix(left)) + host));
         }
         left -= routes.count;
     }
-    (0, Ipv4Addr::new(192, 0, 2, 1))
+    (0, Ipv4Addr::new(192, 0, 2, 1).into())
+}
+
+/// The bits of an address, and how many it has.
+pub fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+pub fn whole(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The address with these bits, of the family of another one.
+pub fn address(like: IpAddr, bits: u128) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::from_bits(bits as u32).into(),
+        IpAddr::V6(_) => Ipv6Addr::from_bits(bits).into(),
+    }
 }
 
 fn hop(to: &Side, number: u32) -> [u8; 6] {
@@ -159,22 +180,37 @@ fn bytes(to_mac: [u8; 6], from_mac: [u8; 6], tags: &[u16], ttl: u8, to: &Side, l
         bytes.extend(if is_outer_of_two { 0x88a8_u16 } else { 0x8100 }.to_be_bytes());
         bytes.extend(tag.to_be_bytes());
     }
-    bytes.extend(EtherType::IP4.get().to_be_bytes());
     let packet = (length - EthernetHeader::LENGTH) as u16;
-    let mut ip = vec![0; IP];
-    (ip[0], ip[8], ip[9]) = (0x45, ttl, IpProtocol::UDP.0);
-    ip[2..4].copy_from_slice(&packet.to_be_bytes());
-    ip[12..16].copy_from_slice(&[192, 0, 2, 99]);
-    ip[16..20].copy_from_slice(&destination(to, number).1.octets());
-    let sum = checksum::of(&ip).checksum();
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    bytes.extend(ip);
+    let header = match destination(to, number).1 {
+        IpAddr::V4(destination) => {
+            bytes.extend(EtherType::IP4.get().to_be_bytes());
+            let mut ip = vec![0; IP];
+            (ip[0], ip[8], ip[9]) = (0x45, ttl, IpProtocol::UDP.0);
+            ip[2..4].copy_from_slice(&packet.to_be_bytes());
+            ip[12..16].copy_from_slice(&[192, 0, 2, 99]);
+            ip[16..20].copy_from_slice(&destination.octets());
+            let sum = checksum::of(&ip).checksum();
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            ip
+        }
+        IpAddr::V6(destination) => {
+            bytes.extend(EtherType::IP6.get().to_be_bytes());
+            let mut ip = vec![0; IP6];
+            (ip[0], ip[6], ip[7]) = (0x60, IpProtocol::UDP.0, ttl);
+            ip[4..6].copy_from_slice(&(packet - IP6 as u16).to_be_bytes());
+            ip[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x99).octets());
+            ip[24..40].copy_from_slice(&destination.octets());
+            ip
+        }
+    };
+    bytes.extend(&header);
+    let payload = packet - header.len() as u16;
     bytes.extend([4, 0, 4, 0]);
-    bytes.extend((packet - IP as u16).to_be_bytes());
-    // A sum of zero says that there is none (RFC 768).
+    bytes.extend(payload.to_be_bytes());
+    // A sum of zero says that there is none (RFC 768); no router looks at that of IPv6.
     bytes.extend([0, 0]);
     bytes.extend(MARK);
     bytes.extend(number.to_be_bytes());
-    bytes.resize(bytes.len() + usize::from(packet) - IP - UDP - MARK.len() - 4, 0x5a);
+    bytes.resize(bytes.len() + usize::from(payload) - UDP - MARK.len() - 4, 0x5a);
     bytes
 }

@@ -7,10 +7,12 @@ use quiver_device::{Job, Port, start};
 use quiver_netns::{Namespace, World, run, veth};
 use quiver_stop::Stop;
 use quiver_suite::field::Function;
-use quiver_suite::{Case, LINK_LENGTH, Traffic};
+use quiver_suite::{Case, Traffic};
+
+use crate::ends;
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,23 +21,25 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
     let hosts = [Namespace::add(world, "one")?, Namespace::add(world, "two")?];
     let middle = Namespace::add(world, "middle")?;
     let traffic = Traffic::of(case);
-    let mut addresses = [Ipv4Addr::UNSPECIFIED; 2];
+    let mut addresses = [IpAddr::V4(Ipv4Addr::UNSPECIFIED); 2];
     for (at, (host, side)) in hosts.iter().zip(&traffic.sides).enumerate() {
         veth((host, "eth0"), (&middle, &format!("port{at}")), 1500)?;
         match (case.function, side.routes.first()) {
-            (Function::Ip4, Some(routes)) => {
+            (Function::Ip4 | Function::Ip6, Some(routes)) => {
                 // It is the next hop, and one host of the network behind it.
-                let address = Ipv4Addr::from_bits(routes.first.to_bits() + 2);
+                let address = ends::address(routes.first, ends::bits(routes.first) + 2);
+                let at_once = if address.is_ipv6() { " nodad" } else { "" };
                 host.ip("link set dev eth0 down")?;
                 host.ip(&format!("link set dev eth0 address {} up", routes.station))?;
-                host.ip(&format!("address add {}/{LINK_LENGTH} dev eth0", routes.next_hop))?;
-                host.ip(&format!("address add {address}/32 dev lo"))?;
+                host.ip(&format!("address add {}/{} dev eth0{at_once}", routes.next_hop, side.link_length()))?;
+                host.ip("link set dev lo up")?;
+                host.ip(&format!("address add {address}/{} dev lo{at_once}", ends::whole(address)))?;
                 host.ip(&format!("route add default via {} src {address}", side.address))?;
                 host.ip(&format!("neighbor replace {} lladdr {} dev eth0 nud permanent", side.address, side.gateway))?;
                 addresses[at] = address;
             }
             _ => {
-                addresses[at] = Ipv4Addr::new(192, 0, 2, at as u8 + 1);
+                addresses[at] = Ipv4Addr::new(192, 0, 2, at as u8 + 1).into();
                 host.ip(&format!("address add {}/24 dev eth0", addresses[at]))?;
             }
         }
@@ -73,8 +77,9 @@ pub fn reach_each_other(world: &World, case: &Case) -> Result<(), Failed> {
 /// More packets than the rings of both ports have room for.
 const FLOOD: u64 = 200_000;
 
-fn flood(to: Ipv4Addr) -> std::io::Result<()> {
-    let socket = UdpSocket::bind("0.0.0.0:0")?;
+fn flood(to: IpAddr) -> std::io::Result<()> {
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let socket = UdpSocket::bind((any, 0))?;
     // An answer that nobody listens there is no error of sending.
     (0..FLOOD).for_each(|_| drop(socket.send_to(b"", (to, 9))));
     Ok(())

@@ -21,7 +21,7 @@ use quiver_suite::Case;
 use quiver_suite::field::{Device as Name, Function, Word as _};
 
 /// Cases by memif: devices, and what they do there.
-const MEMIF: [(&[Name], &str); 11] = [
+const MEMIF: [(&[Name], &str); 16] = [
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 9000"),
     (&[Name::Quiver, Name::Vpp], "function: l2xc, encap: dot1q, frame: 64"),
@@ -33,13 +33,19 @@ const MEMIF: [(&[Name], &str); 11] = [
     (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2k, shape: bgp, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1q, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1ad, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, frame: 9000"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 20, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, feature: routecount, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 200k, shape: bgp, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, encap: dot1q, frame: 78"),
 ];
 
 /// Cases by interfaces of the kernel.
-const HOSTS: [(&[Name], &str); 3] = [
+const HOSTS: [(&[Name], &str); 4] = [
     (&[Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Linux], "function: l2bd, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Linux], "function: ip4, frame: 64"),
+    (&[Name::Quiver, Name::Vpp, Name::Linux], "function: ip6, frame: 78"),
 ];
 
 fn main() -> ExitCode {
@@ -131,7 +137,7 @@ fn over_memif(case: &Case) -> Result<(), Failed> {
     assert!(counters.values().any(|count| *count >= 40), "{counters:?}");
     assert!(!device.version().is_empty() && !device.configuration().is_empty());
     match (case.function, device.grow(1000)) {
-        (Function::Ip4, grown) => {
+        (Function::Ip4 | Function::Ip6, grown) => {
             grown?;
             device.grow(10)?;
             wires.exchange(case, 100, 40)?;
