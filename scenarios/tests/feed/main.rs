@@ -37,6 +37,9 @@ const ROUNDS: usize = 4;
 /// Bytes that a round may leave behind: a hundredth of a route's for each, and what threads keep for themselves.
 const BYTES_MORE: u64 = 256 * 1024;
 
+/// Bytes that all rounds may leave behind, however many routes there were: a full table's seven for each.
+const BYTES_KEPT: u64 = 8 << 20;
+
 /// A router whose neighbours are named by routes of others, and two streams of packets that circle through it.
 const CONFIGURATION: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
@@ -157,6 +160,8 @@ fn feed(world: &World) -> Result<(), Failed> {
         assert_eq!([received, lost, duplicated, reordered], [sent, 0, 0, 0], "{stream}");
     }
     assert!(has_settled(&memory), "memory grows: {memory:?}");
+    let [first, .., last] = memory[..] else { return Err("no round".into()) };
+    assert!(last <= first + BYTES_KEPT, "memory does not come back: {memory:?}");
     Ok(())
 }
 

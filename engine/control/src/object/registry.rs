@@ -275,6 +275,13 @@ impl Hash for Known {
     }
 }
 
+/// Places that a map or set that was large is to have now: a million routes leave 100 MB of empty ones behind. They are given back
+/// when seven of eight are empty, and twice what is needed stays, so it costs each removal next to nothing.
+fn fewer_places(len: usize, capacity: usize) -> Option<usize> {
+    const SMALL: usize = 1024;
+    (capacity > SMALL && len < capacity / 8).then_some(len * 2)
+}
+
 impl Names {
     /// Notes that an object came into being (`present`) or went.
     pub fn note(&mut self, instance: &Instance, present: bool) {
@@ -284,6 +291,9 @@ impl Names {
                 self.providers.insert(name.clone(), object.clone());
             } else if self.providers.get(name).is_some_and(|provider| Rc::ptr_eq(provider, object)) {
                 self.providers.remove(name);
+                if let Some(places) = fewer_places(self.providers.len(), self.providers.capacity()) {
+                    self.providers.shrink_to(places);
+                }
             }
         }
         let known = || Known(object.clone());
@@ -311,6 +321,9 @@ impl Names {
                 // All of its references go at once, so the first takes it out of the set.
                 users.references -= 1;
                 users.objects.remove(&known());
+                if let Some(places) = fewer_places(users.objects.len(), users.objects.capacity()) {
+                    users.objects.shrink_to(places);
+                }
                 if users.references == 0 {
                     self.users.remove(target);
                 }
@@ -427,4 +440,62 @@ impl Objects {
 pub(super) fn natural(name: &str) -> (String, u64, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object without anything in it.
+    struct Empty(usize);
+
+    impl AnyObject for Empty {
+        fn id(&self) -> ObjectRef {
+            ObjectRef::new("empties", self.0.to_string())
+        }
+        fn provides(&self) -> Vec<ObjectRef> {
+            vec![self.id()]
+        }
+        fn targets(&self, _: &[ObjectRef]) -> Vec<ObjectRef> {
+            vec![ObjectRef::new("empties", "all")]
+        }
+        fn paths(&self, _: &[ObjectRef]) -> Vec<String> {
+            vec![]
+        }
+        fn without(&self, _: &HashSet<ObjectRef>) -> Option<Rc<dyn AnyObject>> {
+            None
+        }
+        fn values(&self) -> Map<String, Value> {
+            Map::new()
+        }
+        fn must_be_replaced_by(&self, _: &dyn AnyObject) -> bool {
+            false
+        }
+        fn equals(&self, _: &dyn AnyObject) -> bool {
+            false
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+        fn as_any_rc(self: Rc<Self>) -> Rc<dyn Any> {
+            self
+        }
+    }
+
+    #[test]
+    fn names_that_were_many_give_their_places_back() {
+        let mut names = Names::default();
+        let all: Vec<Rc<Instance>> = (0..50_000).map(|n| Instance::of(Rc::new(Empty(n)))).collect();
+        all.iter().for_each(|instance| names.note(instance, true));
+        let target = ObjectRef::new("empties", "all");
+        let places = |names: &Names| (names.providers.capacity(), names.users[&target].objects.capacity());
+        let (providers, users) = places(&names);
+        assert!(providers >= 50_000 && users >= 50_000);
+        all[10..].iter().for_each(|instance| names.note(instance, false));
+        let (providers, users) = places(&names);
+        assert!(providers < 2000 && users < 2000, "{providers} names, {users} users");
+        // The others are known still.
+        assert_eq!((names.providers.len(), names.uses(&target)), (10, 10));
+        assert!(all[..10].iter().all(|instance| names.providers.contains_key(&instance.provides[0])));
+    }
 }
