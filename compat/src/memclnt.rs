@@ -211,7 +211,8 @@ pub(crate) fn table(names: impl Iterator<Item = (u16, String)>) -> Rc<[u8]> {
     // GoVPP takes the last one whose name begins like that of `sockclnt_delete`.
     rows.sort_by_key(|row| row.index == SOCKCLNT_DELETE);
     let mut out = vec![];
-    crate::wire::derived::put_counted::<_, u16>(&rows, &mut out);
+    crate::wire::derived::put_count::<_, u16>(&rows, &mut out);
+    crate::wire::derived::put_list::<_, u16>(&rows, &mut out);
     out.into()
 }
 

@@ -70,6 +70,6 @@ impl<R: Message> Message for Done<R> {
 pub mod derived {
     pub use super::{Done, Dump, Message, Request, Stream};
     pub use crate::definition::{Definition, Field, Header};
-    pub use crate::wire::derived::{counted, put_counted, take_counted};
+    pub use crate::wire::derived::{counted, list, put_count, put_list, take_count, take_list};
     pub use crate::wire::{Input, Malformed, Wire};
 }

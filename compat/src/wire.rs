@@ -272,20 +272,32 @@ pub mod derived {
 
     /// The fields of an array with the number of its elements before it.
     pub fn counted<V: Elements, C: Count>(name: &str, count: &str) -> Vec<Field> {
-        let shape = Shape::Counted(count.to_owned());
-        vec![C::field(count), Field { name: name.to_owned(), of: V::Element::of(), shape }]
+        vec![C::field(count), list::<V>(name, count)]
     }
 
-    /// Writes the number of elements, as many as it can count, and these.
-    pub fn put_counted<T: Wire, C: Count>(elements: &[T], out: &mut Vec<u8>) {
-        let count = C::of_length(elements.len());
-        count.put(out);
-        elements.iter().take(count.length()).for_each(|element| element.put(out));
+    /// The field of an array whose elements are counted by a field before it.
+    pub fn list<V: Elements>(name: &str, count: &str) -> Field {
+        Field { name: name.to_owned(), of: V::Element::of(), shape: Shape::Counted(count.to_owned()) }
     }
 
-    /// Reads the number of elements, and them.
-    pub fn take_counted<T: Wire, C: Count>(input: &mut Input<'_>) -> Result<Vec<T>, Malformed> {
-        let count = C::take(input)?.length();
+    /// Writes the number of elements, as far as it can count.
+    pub fn put_count<T: Wire, C: Count>(elements: &[T], out: &mut Vec<u8>) {
+        C::of_length(elements.len()).put(out);
+    }
+
+    /// Writes as many elements as were counted.
+    pub fn put_list<T: Wire, C: Count>(elements: &[T], out: &mut Vec<u8>) {
+        let count = C::of_length(elements.len()).length();
+        elements.iter().take(count).for_each(|element| element.put(out));
+    }
+
+    /// Reads the number of elements.
+    pub fn take_count<C: Count>(input: &mut Input<'_>) -> Result<usize, Malformed> {
+        Ok(C::take(input)?.length())
+    }
+
+    /// Reads so many elements.
+    pub fn take_list<T: Wire>(input: &mut Input<'_>, count: usize) -> Result<Vec<T>, Malformed> {
         // Whatever the message says: no element takes no byte.
         let mut elements = Vec::with_capacity(count.min(input.0.len()));
         for index in 0..count {

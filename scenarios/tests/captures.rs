@@ -13,6 +13,7 @@ use quiver_control::LocalFuture;
 use quiver_runtime::files::{CaptureFile, CaptureFiles, MemoryFiles};
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
 
 const FILE: &str = "/tmp/seen.pcap";
 
@@ -164,5 +165,41 @@ fn pcapng_says_where_packets_were_seen_and_why_they_were_dropped() {
     }
     assert_eq!(names, ["pg0"]);
     assert_eq!(comments, ["received", "received", "dropped by ethernet-input: unknown-ethertype"]);
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn drops_are_chosen_by_their_reason_also_as_clients_call_it() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure(
+        "set interface l3 pg0
+         set interface ip address pg0 10.0.0.1/24
+         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02",
+    );
+    let packet = |text: &str| text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
+    let nobody = packet(
+        "eth 02:00:00:00:00:02 > 02:fe:70:67:00:00 / ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 2345 > 1234 / payload 18",
+    );
+    let nowhere = packet(
+        "eth 02:00:00:00:00:02 > 02:fe:70:67:00:00 / ip4 10.0.0.2 > 10.9.0.1 ttl 64 / udp 2345 > 1234 / payload 18",
+    );
+    for (number, reason) in
+        ["{icmp4-error}.{port-unreachable}", "{ip4-udp-lookup}.{no_listener}", "icmp4-error.port_unreachable"]
+            .into_iter()
+            .enumerate()
+    {
+        daemon.configure(&format!("pcap trace drop error {reason} file seen{number}.pcap"));
+        for bytes in [&nobody, &nowhere] {
+            daemon.send("pg0", bytes).expect("pg0 is up");
+        }
+        daemon.settle().expect("nothing circles");
+        daemon.run("pcap trace off").expect("it runs");
+        let seen = packets(&files.read(&format!("/tmp/seen{number}.pcap")).expect("it was begun"));
+        assert_eq!(seen, [(nobody.len() as u32, nobody.clone())], "{reason}");
+    }
+    let unknown =
+        daemon.run("pcap trace drop error {ip4-udp-lookup}.{no_speaker}").expect_err("nothing is").to_string();
+    assert!(unknown.starts_with("no node drops packets as `{ip4-udp-lookup}.{no_speaker}`"), "{unknown}");
     daemon.finish().expect("nothing leaks");
 }

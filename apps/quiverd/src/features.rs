@@ -16,7 +16,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_vlan::product::register(control);
     quiver_urpf::register(control)?;
     quiver_mss_clamp::register(control)?;
-    quiver_acl::register(control);
+    quiver_acl::register(control)?;
     quiver_abf::register(control)?;
     quiver_l3xc::register(control)?;
     quiver_why::register(control);

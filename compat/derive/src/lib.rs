@@ -11,7 +11,8 @@ use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Lit
 /// Makes a struct, or an enum with a `repr`, a type of fields of messages.
 ///
 /// `#[wire(name = "...")]` gives it another name than that of the type in snake case. A `Vec` has `#[count(u8, "n")]`: type
-/// and name of the field before it that counts its elements; a variant has `#[value("NAME")]`, its name in VPP.
+/// and name of the field before it that counts its elements, or `#[count(u8, "n", other)]` where that stands before an earlier
+/// field; a variant has `#[value("NAME")]`, its name in VPP.
 #[proc_macro_derive(Wire, attributes(wire, count, value))]
 pub fn derive_wire(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

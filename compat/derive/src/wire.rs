@@ -1,7 +1,7 @@
 //! `derive(Wire)`, and what structs of both derives have in common: their fields.
 
 use proc_macro2::{Span, TokenStream as Tokens};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DataEnum, DeriveInput, Error, Field, Ident, LitStr, Token, Type};
 
@@ -41,16 +41,40 @@ pub struct FieldTokens {
 
 pub fn field_tokens(input: &DeriveInput) -> Result<FieldTokens, Error> {
     let mut tokens = FieldTokens { described: vec![], written: vec![], read: vec![], idents: vec![] };
-    for field in struct_fields(input)? {
+    let fields: Vec<&Field> = struct_fields(input)?.into_iter().collect();
+    let mut early = vec![];
+    for field in &fields {
+        if let (Some(list), Some(Counted { counter, count, before: Some(before) })) = (&field.ident, counted(field)?) {
+            early.push((before, list.clone(), counter, count));
+        }
+    }
+    for field in fields {
         let Some(ident) = field.ident.clone() else { continue };
+        for (_, list, counter, count) in early.iter().filter(|(before, ..)| *before == ident) {
+            let variable = format_ident!("count_of_{list}");
+            tokens.described.push(quote!(::std::vec![<#counter as derived::Wire>::field(#count)]));
+            tokens.written.push(quote!(derived::put_count::<_, #counter>(&self.#list, out);));
+            tokens.read.push(quote!(let #variable = derived::take_count::<#counter>(input)?;));
+        }
         let name = ident.to_string().trim_start_matches("r#").to_owned();
         // Errors of a field's type point at the field.
         let (ty, span) = (&field.ty, field.ty.span());
-        match count(field)? {
-            Some((counter, count)) => {
-                tokens.described.push(quote_spanned!(span=> derived::counted::<#ty, #counter>(#name, #count)));
-                tokens.written.push(quote_spanned!(span=> derived::put_counted::<_, #counter>(&self.#ident, out);));
-                tokens.read.push(quote_spanned!(span=> let #ident = derived::take_counted::<_, #counter>(input)?;));
+        match counted(field)? {
+            Some(Counted { counter, count, before }) => {
+                let variable = format_ident!("count_of_{ident}");
+                match before {
+                    Some(_) => {
+                        tokens.described.push(quote_spanned!(span=> ::std::vec![derived::list::<#ty>(#name, #count)]));
+                    }
+                    None => {
+                        let described = quote_spanned!(span=> derived::counted::<#ty, #counter>(#name, #count));
+                        tokens.described.push(described);
+                        tokens.written.push(quote!(derived::put_count::<_, #counter>(&self.#ident, out);));
+                        tokens.read.push(quote!(let #variable = derived::take_count::<#counter>(input)?;));
+                    }
+                }
+                tokens.written.push(quote_spanned!(span=> derived::put_list::<_, #counter>(&self.#ident, out);));
+                tokens.read.push(quote_spanned!(span=> let #ident = derived::take_list(input, #variable)?;));
             }
             None => {
                 tokens.described.push(quote_spanned!(span=> ::std::vec![<#ty as derived::Wire>::field(#name)]));
@@ -64,15 +88,24 @@ pub fn field_tokens(input: &DeriveInput) -> Result<FieldTokens, Error> {
     Ok(tokens)
 }
 
-/// What `#[count(type, "name")]` says.
-fn count(field: &Field) -> Result<Option<(Type, LitStr)>, Error> {
+/// What `#[count(type, "name")]` says, or `#[count(type, "name", field)]`.
+struct Counted {
+    counter: Type,
+    count: LitStr,
+    /// The field before which the count stands, if not the list itself.
+    before: Option<Ident>,
+}
+
+fn counted(field: &Field) -> Result<Option<Counted>, Error> {
     let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("count")) else {
         return Ok(None);
     };
     let parsed = |input: syn::parse::ParseStream<'_>| {
-        let ty: Type = input.parse()?;
+        let counter: Type = input.parse()?;
         input.parse::<Token![,]>()?;
-        Ok((ty, input.parse()?))
+        let count = input.parse()?;
+        let before = input.parse::<Option<Token![,]>>()?.map(|_| input.parse()).transpose()?;
+        Ok(Counted { counter, count, before })
     };
     attribute.parse_args_with(parsed).map(Some)
 }

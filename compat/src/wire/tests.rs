@@ -29,6 +29,9 @@ struct Everything {
     pair: [u16; 2],
     #[count(u8, "n_colours")]
     colours: Vec<Colour>,
+    between: u8,
+    #[count(u16, "n_more", between)]
+    more: Vec<u8>,
     rest: String,
 }
 
@@ -43,6 +46,8 @@ fn everything() -> Everything {
         name: "abc".into(),
         pair: [3, 4],
         colours: vec![Colour::Red, Colour::Blue],
+        between: 9,
+        more: vec![5, 6],
         rest: "the rest".into(),
     }
 }
@@ -59,7 +64,7 @@ fn fields_lie_one_after_the_other_in_network_order_but_for_floats() {
     expected.extend([0xff; 7]);
     expected.push(0xfe);
     expected.extend(0.5f64.to_le_bytes());
-    expected.extend([1, 2, 188, 129, b'a', b'b', b'c', 0, 0, 3, 0, 4, 2, 0, 1, 2, 188, 0, 0, 0, 8]);
+    expected.extend([1, 2, 188, 129, b'a', b'b', b'c', 0, 0, 3, 0, 4, 2, 0, 1, 2, 188, 0, 2, 9, 5, 6, 0, 0, 0, 8]);
     expected.extend(b"the rest");
     assert_eq!(bytes(), expected);
     let taken = Everything::take(&mut Input::new(&expected)).expect("it is whole");
@@ -79,7 +84,7 @@ fn what_ends_too_early_is_refused_wherever_it_ends() {
 #[test]
 fn values_that_mean_nothing_are_told_with_their_place() {
     let mut all = bytes();
-    let place = all.len() - 4 - "the rest".len() - 1;
+    let place = all.len() - 4 - "the rest".len() - 5 - 1;
     all[place] = 0;
     let error = Everything::take(&mut Input::new(&all)).expect_err("512 is no colour");
     assert_eq!(error.to_string(), "[1]: 512 is no colour");
@@ -95,5 +100,7 @@ fn a_text_that_is_too_long_is_cut_between_letters() {
 #[test]
 fn a_list_that_claims_to_be_huge_takes_no_memory() {
     let claim = [0xff, 0xff, 0xff, 0xff, 1, 2];
-    assert!(derived::take_counted::<u16, u32>(&mut Input::new(&claim)).is_err());
+    let mut input = Input::new(&claim);
+    let count = derived::take_count::<u32>(&mut input).expect("it is there");
+    assert!(derived::take_list::<u16>(&mut input, count).is_err());
 }

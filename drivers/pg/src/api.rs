@@ -14,17 +14,18 @@ use crate::running::switch;
 pub(crate) fn register(control: &Control) {
     quiver_compat::add(control, "pg", (2, 1, 0), |file| {
         file.request(|control, request: PgCreateInterface| {
-            let flags = PgInterfaceFlags::gso(request.gso_enabled);
-            let sw_if_index = create(control, request.interface_id, flags, PgInterfaceMode::Ethernet)?;
+            let offloads = (PgInterfaceFlags::gso(request.gso_enabled), request.gso_size);
+            let sw_if_index = create(control, request.interface_id, offloads, PgInterfaceMode::Ethernet)?;
             Ok(PgCreateInterfaceReply { sw_if_index })
         });
         file.request(|control, request: PgCreateInterfaceV2| {
-            let flags = PgInterfaceFlags::gso(request.gso_enabled);
-            let sw_if_index = create(control, request.interface_id, flags, request.mode)?;
+            let offloads = (PgInterfaceFlags::gso(request.gso_enabled), request.gso_size);
+            let sw_if_index = create(control, request.interface_id, offloads, request.mode)?;
             Ok(PgCreateInterfaceV2Reply { sw_if_index })
         });
         file.request(|control, request: PgCreateInterfaceV3| {
-            let sw_if_index = create(control, request.interface_id, request.pg_flags, request.mode)?;
+            let sw_if_index =
+                create(control, request.interface_id, (request.pg_flags, request.gso_size), request.mode)?;
             Ok(PgCreateInterfaceV3Reply { sw_if_index })
         });
         file.waiting(pg_delete_interface);
@@ -120,12 +121,19 @@ struct PgCreateInterfaceV3Reply {
 fn create(
     control: &Control,
     number: InterfaceIndex,
-    flags: PgInterfaceFlags,
+    (flags, gso_size): (PgInterfaceFlags, u32),
     mode: PgInterfaceMode,
 ) -> Result<InterfaceIndex, Refusal> {
-    if flags != PgInterfaceFlags::NONE {
-        return Err(Refusal::unimplemented("pg_flags: the generator offloads nothing"));
+    if flags.has(PgInterfaceFlags::GRO_COALESCE) {
+        return Err(Refusal::unimplemented("pg_flags: the generator joins no packets"));
     }
+    let segment = u16::try_from(gso_size).ok().filter(|size| *size > 0);
+    let refused = || Refusal::new(Retval::INVALID_VALUE, format!("gso_size: {gso_size} is none; give 1 to 65535"));
+    let gso_size = match flags.has(PgInterfaceFlags::GSO) {
+        true => Some(segment.ok_or_else(refused)?),
+        false => None,
+    };
+    let checksum_offload = flags.has(PgInterfaceFlags::CSUM_OFFLOAD);
     let mode = match mode {
         PgInterfaceMode::Ethernet => PgMode::Ethernet,
         PgInterfaceMode::Ip4 => PgMode::Ip4,
@@ -133,7 +141,8 @@ fn create(
     };
     let name = format!("pg{}", number.0);
     if control.objects().get::<PacketGenerator>(&name).is_none() {
-        control.put(PacketGenerator { mode, ..PacketGenerator::new(name.clone()) })?;
+        let generator = PacketGenerator::new(name.clone());
+        control.put(PacketGenerator { mode, checksum_offload, gso_size, ..generator })?;
     }
     let room = control.room::<PacketGenerators>();
     let port =

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiver_engine::buffer::SEGMENT_MAX;
 use quiver_engine::channel::{Doorbell, Outbox};
 use quiver_engine::thread::FineClock;
-use quiver_engine::{Frame, RxContext};
+use quiver_engine::{Frame, Offload, RxContext};
+use quiver_wire::VirtioNetHeader;
 
 use crate::queue::{Next, Sent};
 use crate::sequence::{Score, Scoreboard};
@@ -48,7 +49,30 @@ pub(crate) struct Generator {
 /// What a stream's packets are made of.
 pub(crate) enum Packets {
     Made(Template),
-    Recorded(Arc<[Vec<u8>]>),
+    Recorded(Arc<[Recorded]>),
+}
+
+/// A packet of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub bytes: Vec<u8>,
+    /// What is left to do of it.
+    pub left: Option<VirtioNetHeader>,
+}
+
+impl Recorded {
+    /// Adds it to the frame. False if there is no buffer for it.
+    fn receive(&self, cx: &mut RxContext, frame: &mut Frame) -> bool {
+        if !frame.push_bytes(cx.pool, &self.bytes, cx.interface) {
+            return false;
+        }
+        let row = frame.len() - 1;
+        let left = self.left.map(|left| Offload::from_virtio(&left, frame.offset[row]));
+        if let Some(Ok(Some(left))) = left {
+            frame.set_offload(cx.pool, row, left);
+        }
+        true
+    }
 }
 
 impl Generator {
@@ -119,7 +143,7 @@ impl Generator {
                     make(template, number, tag, cx, frame)
                 }
                 Packets::Recorded(list) => match list.get((number % list.len().max(1) as u64) as usize) {
-                    Some(packet) => frame.push_bytes(cx.pool, packet, cx.interface),
+                    Some(packet) => packet.receive(cx, frame),
                     None => break,
                 },
             };

@@ -15,6 +15,7 @@ use quiver_wire::{EtherType, EthernetHeader, MacAddress};
 use zerocopy::IntoBytes;
 
 use crate::capture::Captures;
+use crate::offload::Offloads;
 use crate::queue::{Sent, Sink, Source};
 use crate::running::Running;
 use crate::sequence::Scoreboard;
@@ -38,6 +39,14 @@ pub struct PacketGenerator {
     #[fixed]
     #[default(PgMode::Ethernet)]
     pub mode: PgMode,
+    /// Whether it leaves checksums of TCP and UDP to whoever sends on what it receives from files, as devices do.
+    #[fixed]
+    #[default(false)]
+    pub checksum_offload: bool,
+    /// Bytes of payload into which whoever sends them on cuts long TCP packets that it receives from files. Such an interface
+    /// also sends long packets that others received so as they are. Without it, packets are never longer than they look.
+    #[fixed]
+    pub gso_size: Option<u16>,
 }
 
 quiver_control::choice! {
@@ -68,6 +77,8 @@ pub(crate) struct Port {
     pub mode: PgMode,
     /// Its address when it was made.
     pub mac: MacAddress,
+    /// What it leaves to others.
+    pub offloads: Offloads,
     pub queue: QueueId,
     /// Whether copies of what it sends go to control.
     pub capturing: Arc<AtomicBool>,
@@ -84,11 +95,15 @@ impl PacketGenerators {
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
     let create = Command::new(
-        "create packet-generator interface <name:text> {hw-addr <hw-addr:mac>|mode <mode:pg-mode>}",
+        "create packet-generator interface <name:text> {hw-addr <hw-addr:mac>|mode <mode:pg-mode>\
+         |csum-offload-enabled|gso-enabled gso-size <gso-size:u16>}",
         "Create an interface of the packet generator.",
         create,
     );
     control.commands().add_kind(ArgumentKind::of::<PgMode>());
+    let create = create
+        .argument("csum-offload-enabled", "it leaves checksums of packets of files to others")
+        .argument("gso-enabled", "it leaves the cutting of long TCP packets to others");
     control.commands().add(create.arguments_of::<PacketGenerator>());
     let delete = Command::waiting(
         "delete packet-generator interface <interface>",
@@ -102,6 +117,8 @@ fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let mut generator = PacketGenerator::new(matches.get("name")?);
     generator.hw_addr = matches.find("hw-addr")?;
     generator.mode = matches.find("mode")?.unwrap_or(generator.mode);
+    generator.checksum_offload = matches.has("csum-offload-enabled");
+    generator.gso_size = matches.find("gso-size")?;
     let name = generator.name.clone();
     control.put(generator)?;
     Ok(Reply::text(name))
@@ -118,6 +135,9 @@ fn check(generator: &PacketGenerator) -> Result<(), ObjectError> {
     if generator.name.is_empty() || generator.name.len() > 63 || !generator.name.chars().all(fits) {
         let what = format!("'{}' is no name for an interface", generator.name);
         return Err(ObjectError::field("name", what).remedy("use up to 63 letters, digits and - _ . /, such as pg0"));
+    }
+    if generator.gso_size == Some(0) {
+        return Err(ObjectError::field("gso-size", "packets cannot be cut into nothing").remedy("give 1 or more"));
     }
     match generator.hw_addr {
         Some(mac) if !mac.is_unicast() => Err(ObjectError::field("hw-addr", format!("{mac} is no station's address"))
@@ -144,6 +164,7 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
 
 fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
     let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)), generator.mode);
+    let offloads = Offloads { checksums: generator.checksum_offload, segment: generator.gso_size };
     let (queues, capturing) = {
         let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
         let capturing = Arc::new(AtomicBool::new(room.captures.all()));
@@ -152,7 +173,8 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         let workers = dataplane.workers();
         let sink = |worker| -> Box<dyn TxQueue> {
             let to_control = room.to_control.clone();
-            Box::new(Sink::new(name.clone(), mode, capturing.clone(), to_control, board.clone(), (worker, workers)))
+            let what = (mode, offloads.segment.is_some());
+            Box::new(Sink::new(name.clone(), what, capturing.clone(), to_control, board.clone(), (worker, workers)))
         };
         let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers(), header(mode, mac)))];
         let tx = (0..workers).map(sink).collect();
@@ -175,7 +197,7 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         dataplane.queues().iter().find(|queue| queue.interface == id.0).map(|queue| queue.id)
     };
     let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
-    let port = Port { id, mode, mac, queue, capturing };
+    let port = Port { id, mode, mac, offloads, queue, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
     Ok(())
 }

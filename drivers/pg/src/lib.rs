@@ -5,7 +5,8 @@
 //! - [`stream`]: streams, objects of kind `pg-streams`; [`values`]: what their fields hold; [`profiles`]: streams by the names
 //!   that CSIT's suites use.
 //! - `generator` makes their packets on a worker from a `template`, `tag` is what their last bytes say, `sequence` tells what
-//!   became of them, `timing` how long they took, by a `histogram`; `running` is control's part, `capture` keeps copies,
+//!   became of them, `timing` how long they took, by a `histogram`, `offload` what is left to
+//!   do of packets; `running` is control's part, `capture` keeps copies,
 //!   `commands`, `show` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod generator;
 mod histogram;
 pub mod interface;
 mod layout;
+mod offload;
 pub mod profiles;
 pub mod queue;
 mod running;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue, arcs};
 
-use quiver_wire::{EtherType, MacAddress};
+use quiver_wire::MacAddress;
 
 use crate::generator::Generator;
 use crate::interface::{PgMode, header};
@@ -98,8 +98,10 @@ pub struct Sent {
 /// A transmit queue: it looks at what it is given, and lets the engine free it; or keeps it in a ring.
 pub struct Sink {
     name: Arc<str>,
-    /// Bytes before each packet that do not go over the wire.
-    header: usize,
+    /// Bytes before each packet that do not go over the wire, and what they say of it.
+    header: Vec<u8>,
+    /// Whether long packets are sent as they are.
+    takes_long: bool,
     capturing: Arc<AtomicBool>,
     to_control: Outbox<Sent>,
     board: Arc<Scoreboard>,
@@ -114,15 +116,15 @@ pub struct Sink {
 impl Sink {
     pub(crate) fn new(
         name: Arc<str>,
-        mode: PgMode,
+        (mode, takes_long): (PgMode, bool),
         capturing: Arc<AtomicBool>,
         to_control: Outbox<Sent>,
         board: Arc<Scoreboard>,
         (worker, workers): (usize, usize),
     ) -> Sink {
-        let header = header(mode, MacAddress::ZERO).len();
+        let header = header(mode, MacAddress::ZERO);
         let trackers = vec![Tracker::new(workers == 1); STREAMS_MAX];
-        Sink { name, header, capturing, to_control, board, worker, trackers, untold: 0, kept: None }
+        Sink { name, header, takes_long, capturing, to_control, board, worker, trackers, untold: 0, kept: None }
     }
     /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
     pub fn keep(&mut self, ring: Option<PacketRing>) {
@@ -167,19 +169,22 @@ impl Sink {
     }
 }
 
-/// Whether a frame holds an IPv4 packet.
-fn is_ip4(frame: &[u8]) -> bool {
-    frame.get(12..14) == Some(&EtherType::IP4.get().to_be_bytes())
+/// What an Ethernet header says that it carries.
+fn carried(frame: &[u8]) -> Option<&[u8]> {
+    frame.get(12..14)
 }
 
 impl TxQueue for Sink {
+    fn carries_offload(&self) -> bool {
+        self.takes_long
+    }
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
         if let Some(ring) = &mut self.kept {
             return ring.transmit(cx.pool, batch);
         }
         let capturing = self.capturing.load(Ordering::Relaxed);
         for i in 0..batch.len() {
-            if self.header > 0 && !is_ip4(batch.bytes(cx.pool, i)) {
+            if !self.header.is_empty() && carried(batch.bytes(cx.pool, i)) != carried(&self.header) {
                 cx.refuse(batch.length(i));
                 continue;
             }
@@ -188,7 +193,7 @@ impl TxQueue for Sink {
                 true => self.note(&last_of_parts(batch.segments(cx.pool, i)), cx.now),
             }
             if capturing {
-                let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header).collect();
+                let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header.len()).collect();
                 // A full queue loses the copy, and counts it.
                 self.to_control.send(Sent { interface: self.name.clone(), time: cx.now, bytes });
             }

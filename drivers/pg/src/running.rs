@@ -11,7 +11,7 @@ use quiver_interface::settings::AdminState;
 use quiver_interface::{Events, InterfaceSettings};
 
 use crate::capture;
-use crate::generator::{Generator, Packets};
+use crate::generator::{Generator, Packets, Recorded};
 use crate::interface::{PacketGenerators, PgMode, header};
 use crate::queue::Source;
 use crate::sequence::{STREAMS_MAX, Score, Scoreboard};
@@ -36,7 +36,7 @@ pub(crate) struct Running {
 struct Stream {
     slot: u16,
     /// The packets of its file.
-    recorded: Option<Arc<[Vec<u8>]>>,
+    recorded: Option<Arc<[Recorded]>>,
     run: Run,
 }
 
@@ -65,7 +65,7 @@ impl Running {
     pub fn is_on(&self, stream: &str) -> bool {
         self.streams.get(stream).is_some_and(|stream| matches!(stream.run, Run::On(..)))
     }
-    fn add(&mut self, name: &str, recorded: Option<Arc<[Vec<u8>]>>) -> Result<(), ObjectError> {
+    fn add(&mut self, name: &str, recorded: Option<Arc<[Recorded]>>) -> Result<(), ObjectError> {
         let taken: Vec<u16> = self.streams.values().map(|stream| stream.slot).collect();
         let slot = (0..STREAMS_MAX as u16).find(|slot| !taken.contains(slot)).ok_or_else(|| {
             ObjectError::whole(format!("there are {STREAMS_MAX} streams already"))
@@ -124,13 +124,13 @@ pub(crate) fn apply(control: &Control, change: Change<'_, PgStream>) -> Result<(
 }
 
 /// The packets of a stream's file, as they are received by its interface.
-fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Vec<u8>]>>, ObjectError> {
+fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Recorded]>>, ObjectError> {
     let workers = control.room::<Dataplane>().workers();
     if let Some(worker) = stream.worker.filter(|worker| usize::from(*worker) >= workers) {
         return Err(ObjectError::field("worker", format!("there is no worker {worker}"))
             .remedy(format!("name one of 0 to {}", workers.saturating_sub(1))));
     }
-    let header = {
+    let (header, offloads) = {
         let room = control.room::<PacketGenerators>();
         let port = room.ports.get(&stream.interface.0).ok_or_else(|| {
             let what = format!("{} is no interface of the packet generator", stream.interface);
@@ -146,10 +146,14 @@ fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Vec<u8>]>
             let what = format!("{} has packets of {family} only", stream.interface);
             return Err(ObjectError::field("ip6-source", what).remedy("use an interface of mode ethernet"));
         }
-        header(port.mode, port.mac)
+        (header(port.mode, port.mac), port.offloads)
     };
     let Some(path) = stream.pcap.as_deref() else { return Ok(None) };
-    Ok(Some(recorded(path)?.into_iter().map(|packet| [header.clone(), packet].concat()).collect()))
+    let received = |packet: Vec<u8>| {
+        let mut bytes = [header.clone(), packet].concat();
+        Recorded { left: offloads.of(&mut bytes), bytes }
+    };
+    Ok(Some(recorded(path)?.into_iter().map(received).collect()))
 }
 
 /// Has a worker make the packets of a stream, if it is enabled.

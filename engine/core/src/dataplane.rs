@@ -16,8 +16,8 @@ mod products;
 mod rehearsal;
 mod rewiring;
 
-pub use counted::InterfaceCounters;
 pub(crate) use counted::RxRows;
+pub use counted::{InterfaceCounters, OtherName};
 pub use interfaces::{Parts, QueueInfo};
 pub use packets::Injected;
 pub use placement::PlacementError;

@@ -1,12 +1,15 @@
-//! VPP's messages about lists: of `acl.api` those that make, replace, delete and tell them.
+//! VPP's messages about lists: of `acl.api` those that make, replace, delete and tell them, and say where they hold.
 
-use quiver_compat::types::{IpProto, NONE, Prefix};
+use quiver_compat::types::{InterfaceIndex, IpProto, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::{Control, ObjectError};
+use quiver_interface::api::name;
+use quiver_interface::{InterfaceId, Interfaces};
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::command::free;
-use crate::config::Acl;
+use crate::config::{Acl, AclNumber};
+use crate::interface::{AclInterface, Direction};
 use crate::prefix::AnyPrefix;
 use crate::range::Range;
 use crate::rule::{Action, Rule};
@@ -22,7 +25,14 @@ pub(crate) fn register(control: &Control) {
         });
         file.request(|control, AclDel { acl_index }| match control.objects().get::<Acl>(&acl_index) {
             None => Err(unknown(acl_index)),
-            Some(_) => control.delete::<Acl>(&acl_index).map_err(|error| in_use(&error)),
+            Some(_) => control.delete::<Acl>(&acl_index).map_err(|error| in_use(control, acl_index, &error)),
+        });
+        file.request(set_lists);
+        file.request(add_del);
+        file.dump(|control, AclInterfaceListDump { sw_if_index }| {
+            let ids = control.room::<Interfaces>().iter().map(|interface| interface.id).collect::<Vec<_>>();
+            let wanted = ids.into_iter().filter(|id| sw_if_index.0 == NONE || sw_if_index == (*id).into());
+            wanted.filter_map(|id| interface_details(control, id)).collect::<Vec<_>>()
         });
         file.dump(|control, AclDump { acl_index }| {
             let all = control.objects().all::<Acl>();
@@ -116,9 +126,107 @@ fn unknown(id: u32) -> Refusal {
     Refusal::new(Retval::NO_SUCH_ENTRY, format!("acl_index: there is no list {id}"))
 }
 
-/// As VPP says it of a list that somebody else looks up in.
-fn in_use(error: &ObjectError) -> Refusal {
-    Refusal::new(Retval(-149), error.to_string())
+/// As VPP says it of a list that an interface checks by, or that somebody else looks up in.
+fn in_use(control: &Control, list: u32, error: &ObjectError) -> Refusal {
+    let all = control.objects().all::<AclInterface>();
+    let is_used = |direction| all.iter().any(|at| at.lists(direction).contains(&AclNumber(list)));
+    let retval = match () {
+        () if is_used(Direction::Input) => -142,
+        () if is_used(Direction::Output) => -143,
+        () => -149,
+    };
+    Refusal::new(Retval(retval), error.to_string())
+}
+
+/// The lists that an interface checks what it receives by, as many as `n_input` says, and those for what it sends.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AclInterfaceSetAclList {
+    sw_if_index: InterfaceIndex,
+    n_input: u8,
+    #[count(u8, "count", n_input)]
+    acls: Vec<u32>,
+}
+
+/// Add a list to those of an interface, behind them, or take it away.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct AclInterfaceAddDel {
+    #[default(true)]
+    is_add: bool,
+    is_input: bool,
+    sw_if_index: InterfaceIndex,
+    acl_index: u32,
+}
+
+/// Which lists does this interface have, or each of them?
+#[derive(Message, Clone, Debug)]
+#[message(dump, details = AclInterfaceListDetails)]
+struct AclInterfaceListDump {
+    #[default(4294967295)]
+    sw_if_index: InterfaceIndex,
+}
+
+/// These: the first `n_input` are for what it receives.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(details)]
+struct AclInterfaceListDetails {
+    sw_if_index: InterfaceIndex,
+    n_input: u8,
+    #[count(u8, "count", n_input)]
+    acls: Vec<u32>,
+}
+
+fn set_lists(control: &Control, request: AclInterfaceSetAclList) -> Result<(), Refusal> {
+    let interface = name(control, request.sw_if_index)?;
+    let Some((input, output)) = request.acls.split_at_checked(request.n_input.into()) else {
+        return Err(Refusal::new(Retval::INVALID_VALUE, "n_input: it is more than count"));
+    };
+    let numbers = |lists: &[u32]| lists.iter().map(|list| AclNumber(*list)).collect();
+    put(control, AclInterface { interface, input: numbers(input), output: numbers(output) })
+}
+
+fn add_del(control: &Control, request: AclInterfaceAddDel) -> Result<(), Refusal> {
+    let interface = name(control, request.sw_if_index)?;
+    let direction = if request.is_input { Direction::Input } else { Direction::Output };
+    let known = control.objects().get::<AclInterface>(&interface);
+    let mut at = known.map_or_else(|| AclInterface::new(interface), |at| (*at).clone());
+    let (lists, list) = (at.lists_mut(direction), AclNumber(request.acl_index));
+    match (request.is_add, lists.iter().position(|known| *known == list)) {
+        (true, None) => lists.push(list),
+        // As VPP: what is done need not be done.
+        (true, Some(_)) => return Ok(()),
+        (false, Some(place)) => _ = lists.remove(place),
+        (false, None) => {
+            let what = format!("acl_index: list {} is not there", list.0);
+            return Err(Refusal::new(Retval::NO_SUCH_ENTRY, what));
+        }
+    }
+    put(control, at)
+}
+
+/// Puts lists into force, or takes the last away.
+fn put(control: &Control, at: AclInterface) -> Result<(), Refusal> {
+    if let Some(AclNumber(list)) =
+        at.input.iter().chain(&at.output).find(|list| control.objects().get::<Acl>(&list.0).is_none())
+    {
+        return Err(unknown(*list));
+    }
+    if !at.input.is_empty() || !at.output.is_empty() {
+        return Ok(control.put(at)?);
+    }
+    match control.objects().get::<AclInterface>(&at.interface) {
+        Some(_) => Ok(control.delete::<AclInterface>(&at.interface)?),
+        None => Ok(()),
+    }
+}
+
+fn interface_details(control: &Control, id: InterfaceId) -> Option<AclInterfaceListDetails> {
+    let at = control.objects().get::<AclInterface>(&name(control, id.into()).ok()?);
+    let numbers = |direction| at.iter().flat_map(move |at| at.lists(direction).iter().map(|list| list.0));
+    let (input, output) = (numbers(Direction::Input), numbers(Direction::Output));
+    let n_input = u8::try_from(input.clone().count()).ok()?;
+    Some(AclInterfaceListDetails { sw_if_index: id.into(), n_input, acls: input.chain(output).collect() })
 }
 
 fn add_replace(control: &Control, request: &AclAddReplace) -> Result<u32, Refusal> {

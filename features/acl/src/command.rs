@@ -1,12 +1,14 @@
-//! `set acl-plugin acl`, `delete acl-plugin acl`, `show acl-plugin acl`.
+//! `set acl-plugin acl`, `delete acl-plugin acl`, `show acl-plugin acl`; `set acl-plugin interface`, `show acl-plugin interface`.
 
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::InterfaceName;
 use serde_json::json;
 
 use crate::config::{ACLS_MAX, Acl, AclNumber};
+use crate::interface::{AclInterface, Direction};
 use crate::text;
 
 pub(crate) fn register(control: &Control) {
@@ -21,6 +23,48 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(delete);
     let show = Command::new("show acl-plugin acl [index <index:u32>]", "Show lists and their rules.", show_acls);
     control.commands().add(show.argument("index", "one list"));
+    let attach = "set acl-plugin interface <interface> (input|output) acl <acls> [del]";
+    let help = "Check what an interface receives or sends by a list, behind the lists it has, or no more.";
+    let attach = Command::new(attach, help, set_interface).argument("input", "what it receives");
+    control.commands().add(attach.argument("output", "what it sends").argument("del", "no more"));
+    let show =
+        Command::new("show acl-plugin interface [<interface>]", "Show which lists interfaces have.", show_interfaces);
+    control.commands().add(show);
+}
+
+fn set_interface(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (interface, list): (InterfaceName, AclNumber) = (given.get("interface")?, given.get("acls")?);
+    let direction = if given.has("input") { Direction::Input } else { Direction::Output };
+    let known = control.objects().get::<AclInterface>(&interface);
+    let mut at = known.map_or_else(|| AclInterface::new(interface.clone()), |at| (*at).clone());
+    let lists = at.lists_mut(direction);
+    match given.has("del") {
+        false => lists.push(list),
+        true => {
+            let place = lists.iter().position(|known| *known == list);
+            let unknown = || CommandError::new(format!("{interface} has no list {} for {direction}", list.0));
+            lists.remove(place.ok_or_else(unknown)?);
+        }
+    }
+    if at.input.is_empty() && at.output.is_empty() {
+        control.delete::<AclInterface>(&interface)?;
+    } else {
+        control.put(at)?;
+    }
+    Ok(Reply::done())
+}
+
+fn show_interfaces(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let only: Option<InterfaceName> = given.find("interface")?;
+    let mut table = Table::new(["Interface", "Direction", "Lists"]);
+    let all = control.objects().all::<AclInterface>();
+    for at in all.iter().filter(|at| only.as_ref().is_none_or(|only| *only == at.interface)) {
+        for direction in Direction::ALL.into_iter().filter(|direction| !at.lists(*direction).is_empty()) {
+            let lists: Vec<String> = at.lists(direction).iter().map(|list| list.0.to_string()).collect();
+            table.row([Cell::of(&at.interface), Cell::of(direction), Cell::from(lists.join(" "))]);
+        }
+    }
+    Ok(table.into())
 }
 
 /// The first number that no list has.

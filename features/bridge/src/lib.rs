@@ -1,7 +1,7 @@
 //! Cross-connect and bridge domains.
 //!
 //! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
-//! [`answer`] (`arp-term-l2bd`), [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), and [`bvi`], through which a domain meets layer 3. What they read is in
+//! [`answer`] (`arp-term-l2bd`), [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), [`bvi`], through which a domain meets layer 3, and [`dvr`] (`l2-dvr`), by which routes lead back. What they read is in
 //! [`layer2`] and [`station`]. [`product`] has the paths of them that are fused.
 //!
 //! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
@@ -14,6 +14,7 @@ pub mod bridges;
 pub mod bvi;
 mod deciding;
 pub mod divert;
+pub mod dvr;
 pub mod flood;
 pub mod forward;
 mod hosts;
@@ -125,7 +126,8 @@ fn register_nodes(
     graph.node(NodeSpec::stage(move |seed| learn.of(seed)).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
-    let (flooded, diverted) = (layer2.clone(), layer2.clone());
+    let (flooded, diverted, routed) = (layer2.clone(), layer2.clone(), layer2.clone());
+    graph.node(NodeSpec::new("l2-dvr", dvr::Next::ARCS, move |_| dvr::Dvr(routed.clone())))?;
     graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;
     graph.node(NodeSpec::new("l2-uu-fwd", divert::Next::ARCS, move |_| divert::L2Divert(diverted.clone())))?;
     graph.node(NodeSpec::new("bvi-input", bvi::InputNext::ARCS, move |seed| bvi::BviInput {

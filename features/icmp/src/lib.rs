@@ -43,9 +43,14 @@ fn register_family<F: Icmp>(control: &Control, outbox: &Outbox<Heard>) -> Result
     let outbox = outbox.clone();
     let input = move |seed| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.of(seed) };
     graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
-    // VPP counts these where packets come in.
-    for (reason, known) in [(F::TOO_BIG, "mtu_exceeded"), (F::EXPIRED, "time_expired")] {
-        dataplane.also_called((F::NAMES.error, reason), &format!("{}/{known}", F::NAMES.input))?;
+    // VPP counts these where packets come in, and where UDP finds nobody.
+    let (input, nobody) = (F::NAMES.input, error::Next::arcs::<F>()[error::Next::PortUnreachable as usize].name);
+    for (reason, known) in [
+        (F::TOO_BIG, format!("{input}/mtu_exceeded")),
+        (F::EXPIRED, format!("{input}/time_expired")),
+        (nobody, format!("{}-udp-lookup/no_listener", F::NAME)),
+    ] {
+        dataplane.also_called((F::NAMES.error, reason), &known)?;
     }
     Ok(())
 }

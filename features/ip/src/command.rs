@@ -32,13 +32,15 @@ fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let paths = format!(
         "(via (<next-hop:{name}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
-         | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface>) \
+         | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface> \
+         | dvr <member:interface>) \
          {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})..."
     );
     let route = |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:u32>]");
     let (add, del) = (format!("{} {paths}", route("add")), format!("{} [{paths}]", route("del")));
     // Many routes are some seconds' work.
     let add = Command::waiting(add, "Add a route, or a path to a route.", add_route::<F>);
+    let add = add.argument("member", "leave by this interface of the bridge that they came from, in the same frames");
     commands.add(add.arguments_of::<Route<F>>());
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
@@ -71,7 +73,9 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
         ("null-send-prohibit", RouteAction::Prohibit),
     ];
     let (lookup, receiver) = (given.find::<u32>("lookup-table")?, given.find::<InterfaceName>("receiver")?);
+    let member = given.find::<InterfaceName>("member")?;
     let action = match (lookup, &receiver) {
+        (None, None) if member.is_some() => Some(RouteAction::Bridge),
         (Some(_), _) if given.has("src-lookup") => Some(RouteAction::SourceLookup),
         (Some(_), _) => Some(RouteAction::Lookup),
         (None, Some(_)) => Some(RouteAction::Receive),
@@ -79,7 +83,7 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
     };
     Ok(RoutePath {
         via: given.find::<F::Address>("next-hop")?,
-        interface: given.find::<InterfaceName>("interface")?.or(receiver),
+        interface: given.find::<InterfaceName>("interface")?.or(receiver).or(member),
         table: TableNumber::new(lookup.or(given.find("next-hop-table")?).unwrap_or(0)),
         weight: given.find("weight")?.unwrap_or(1),
         preference: given.find("preference")?.unwrap_or(0),

@@ -180,7 +180,10 @@ quiver_control::choice! {
         SourceLookup = "source-lookup",
         /// They go on as if the path's interface had received them, but past its features.
         Receive = "receive",
-    } as "route-action", "drop, unreachable, prohibit, local, lookup, source-lookup or receive";
+        /// Those that came from a bridge's virtual interface leave by the path's interface of that bridge, in the frames in
+        /// which they came.
+        Bridge = "bridge",
+    } as "route-action", "drop, unreachable, prohibit, local, lookup, source-lookup, receive or bridge";
 }
 
 /// One of the ways of a route: a next hop, an interface, or what becomes of packets otherwise.
@@ -257,7 +260,11 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
             (None, None, Some(RouteAction::Receive)) => {
                 return wrong(".interface", "nobody receives the packets", "give an interface");
             }
-            (None, Some(_), Some(RouteAction::Receive)) if path.table == TableNumber::DEFAULT => {}
+            (None, None, Some(RouteAction::Bridge)) => {
+                return wrong(".interface", "the packets leave by none", "give an interface of the bridge");
+            }
+            (None, Some(_), Some(RouteAction::Receive | RouteAction::Bridge)) if path.table == TableNumber::DEFAULT => {
+            }
             (None, None, Some(RouteAction::Lookup | RouteAction::SourceLookup)) => {}
             (None, _, Some(_)) if path.table != TableNumber::DEFAULT => {
                 return wrong(".table", "nothing is looked up", "leave it out");

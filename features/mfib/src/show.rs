@@ -6,8 +6,8 @@ use std::fmt::Write;
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{InterfaceId, Interfaces};
-use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
+use quiver_ip::{Ip, IpTable};
 use quiver_wire::{Prefix, V4, V6};
 use serde_json::{Value, json};
 
@@ -48,7 +48,11 @@ pub(crate) fn standing<F: Multicast>(control: &Control, table: TableId) -> BTree
 
 fn show<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let wanted = given.find::<u32>("table")?.map(TableId);
-    let tables: Vec<TableId> = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect();
+    let tables: Vec<TableId> = {
+        let all = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect::<Vec<_>>();
+        let has_groups = |table: &TableId| control.objects().get::<IpTable<F>>(&table.0).is_none_or(|it| it.multicast);
+        all.into_iter().filter(has_groups).collect()
+    };
     if let Some(table) = wanted.filter(|table| !tables.contains(table)) {
         let what = format!("there is no {} table {table}; `show {} table` lists them", F::TITLE, F::NAMES.command);
         return Err(CommandError::new(what).at(given.place("table")));
@@ -147,9 +151,13 @@ fn summary<F: Multicast>(control: &Control, tables: impl Iterator<Item = TableId
             let of_length = sources.entry(route.group.length()).or_default();
             of_length.extend(Some(route.source).filter(|source| *source != F::UNSPECIFIED));
         }
+        let name = format!("{}:{table}", F::NAMES.vrf);
+        if counts.is_empty() {
+            columns.row([Cell::from(name.clone()), Cell::from("none"), Cell::from(0u64), Cell::from(0usize)]);
+        }
         for (length, count) in counts {
             let sources = sources.get(&length).map_or(0, BTreeSet::len);
-            columns.row([Cell::from(table.0), Cell::from(length), Cell::from(count), Cell::from(sources)]);
+            columns.row([name.clone().into(), Cell::from(length), Cell::from(count), Cell::from(sources)]);
         }
     }
     columns.into()

@@ -28,6 +28,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let input = move |seed: Seed| P2pInput { known: known.clone(), received: counters.row(seed.worker) };
         graph.node(NodeSpec::new(NAME, Next::ARCS, input))?;
         graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        // VPP's clients look for the stations' frames among the errors.
+        dataplane.also_called((NAME, Next::ARCS[Next::Found as usize].name), &format!("{NAME}/hits"))?;
         stations
     };
     control.insert_room(stations);

@@ -220,15 +220,24 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     Ok(())
 }
 
-/// The reason that somebody calls `{node}.{reason}`, or without braces; VPP has lower lines where dashes are here.
+/// The reason that somebody calls `{node}.{reason}`, or without braces, by a name of ours or of clients' own; VPP has lower
+/// lines where dashes are here.
 fn reason(dataplane: &Dataplane, told: &str) -> Option<Reason> {
     let plain = told.strip_prefix('{').and_then(|told| told.strip_suffix('}')).map(|told| told.split_once("}.{"));
     let (node, reason) = plain.unwrap_or_else(|| told.rsplit_once('.'))?;
     let graph = dataplane.graph();
-    let node = graph.find(node).ok()?;
-    let is_meant = |name: &str| name == reason.replace('_', "-");
-    let arc = graph.arcs(node).iter().position(|arc| arc.is_drop() && is_meant(arc.name))?;
-    Some(Reason::new(node, u16::try_from(arc).ok()?))
+    let own = graph.find(node).ok().and_then(|node| {
+        let is_meant = |name: &str| name == reason.replace('_', "-");
+        let arc = graph.arcs(node).iter().position(|arc| arc.is_drop() && is_meant(arc.name))?;
+        Some(Reason::new(node, u16::try_from(arc).ok()?))
+    });
+    let is_drop = |node, arc| graph.arcs(node).get(usize::from(arc)).is_some_and(|arc| arc.is_drop());
+    own.or_else(|| {
+        let name = format!("{node}/{reason}");
+        let other =
+            dataplane.other_names().iter().find(|other| other.name == name && is_drop(other.node, other.arc))?;
+        Some(Reason::new(other.node, other.arc))
+    })
 }
 
 /// Writes what workers copied, until the capture ends or has its packets.

@@ -1,47 +1,81 @@
-//! `show errors`, `show node counters`, `clear errors`: packets by the reason for which they were lost.
+//! `show errors`, `show node counters`, `clear errors`: packets by the reason for which they were lost, and those that clients
+//! look for there though they were not.
 
 use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_engine::{Dataplane, NodeId};
+use quiver_engine::{Dataplane, NodeId, OtherName};
 
 use crate::Runtime;
 
 pub(crate) fn register(control: &Control) {
-    let show = Command::new("show errors [verbose]", "Show the packets of every drop reason.", show_errors);
+    let show = Command::new(
+        "show errors [verbose]",
+        "Show the packets of every drop reason, and what else clients look for there.",
+        show_errors,
+    );
     control.commands().add(show.argument("verbose", "also reasons without packets"));
     let show = "Show the packets of every drop reason, as VPP did before reasons had a severity.";
     control.commands().add(Command::new("show node counters", show, show_counters));
     control.commands().add(Command::new("clear errors", "Count drops from zero.", clear_errors));
 }
 
-/// (node, arc, name of the reason, packets since the start) of every drop arc.
-fn drops(dataplane: &Dataplane) -> Vec<(NodeId, usize, &'static str, u64)> {
+/// Packets that took an arc.
+struct Counted {
+    node: NodeId,
+    arc: usize,
+    reason: String,
+    /// `error` if they were lost.
+    severity: &'static str,
+    packets: u64,
+}
+
+/// What every drop arc counts since the start, and every other that clients have a name for.
+fn counts(dataplane: &Dataplane) -> Vec<Counted> {
     let graph = dataplane.graph();
+    let count = |node, arc: usize| graph.counters(node).map(|c| c.arcs[arc].get()).sum();
     let of = |node: NodeId| {
-        let arcs = graph.arcs(node).iter().enumerate().filter(|(_, arc)| arc.is_drop());
-        let count = move |arc: usize| graph.counters(node).map(|c| c.arcs[arc].get()).sum();
-        arcs.map(move |(i, arc)| (node, i, arc.name, count(i))).collect::<Vec<_>>()
+        let arcs = graph.arcs(node).iter().enumerate();
+        let counted = move |(arc, name): (usize, String), severity| Counted {
+            node,
+            arc,
+            reason: name,
+            severity,
+            packets: count(node, arc),
+        };
+        let drops = arcs.clone().filter(|(_, arc)| arc.is_drop());
+        let drops = drops.map(move |(i, arc)| counted((i, arc.name.to_owned()), "error"));
+        let named = move |arc: usize| {
+            let names = dataplane.other_names().iter();
+            names.filter(move |other| (other.node, usize::from(other.arc)) == (node, arc))
+        };
+        let others = arcs.filter(|(_, arc)| !arc.is_drop());
+        let others = others.flat_map(move |(i, _)| {
+            let reason = |other: &OtherName| other.name.rsplit('/').next().unwrap_or_default().to_owned();
+            named(i).map(move |other| counted((i, reason(other)), "info"))
+        });
+        drops.chain(others).collect::<Vec<_>>()
     };
     graph.nodes().flat_map(of).collect()
 }
 
-/// (packets since they were cleared, node, reason).
-fn counted(control: &Control) -> Vec<(u64, &'static str, &'static str)> {
+/// The same since it was cleared, and the names of the nodes.
+fn counted(control: &Control) -> Vec<(&'static str, Counted)> {
     let (dataplane, runtime) = (control.room::<Dataplane>(), control.room::<Runtime>());
-    let since = |(node, arc, reason, packets): (NodeId, usize, &'static str, u64)| {
-        let before = runtime.errors_cleared.get(&(node, arc)).copied().unwrap_or(0);
-        (packets.saturating_sub(before), dataplane.graph().name(node), reason)
+    let since = |counted: Counted| {
+        let before = runtime.errors_cleared.get(&(counted.node, counted.arc)).copied().unwrap_or(0);
+        let packets = counted.packets.saturating_sub(before);
+        (dataplane.graph().name(counted.node), Counted { packets, ..counted })
     };
-    drops(&dataplane).into_iter().map(since).collect()
+    counts(&dataplane).into_iter().map(since).collect()
 }
 
 fn show_errors(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(["Count", "Node", "Reason", "Severity"]);
-    for (count, node, reason) in counted(control) {
-        if count > 0 || matches.has("verbose") {
-            table.row([Cell::from(count), Cell::from(node), Cell::from(reason), Cell::from("error")]);
+    for (node, Counted { packets, reason, severity, .. }) in counted(control) {
+        if packets > 0 || matches.has("verbose") {
+            table.row([Cell::from(packets), Cell::from(node), Cell::from(reason), Cell::from(severity)]);
         }
     }
     Ok(table.into())
@@ -51,10 +85,10 @@ fn show_errors(control: &Control, matches: &Matches) -> Result<Reply, CommandErr
 fn show_counters(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(["Count", "Node", "Reason"]);
     let mut text = format!("{:^16}{:^40}{}\n", "Count", "Node", "Reason");
-    for (count, node, reason) in counted(control) {
-        if count > 0 {
-            table.row([Cell::from(count), Cell::from(node), Cell::from(reason)]);
-            let _ = writeln!(text, "{count:>16} {node:<39}{reason}");
+    for (node, Counted { packets, reason, .. }) in counted(control) {
+        if packets > 0 {
+            let _ = writeln!(text, "{packets:>16} {node:<39}{reason}");
+            table.row([Cell::from(packets), Cell::from(node), Cell::from(reason)]);
         }
     }
     Ok(Reply::new(text, table.to_json()))
@@ -62,7 +96,7 @@ fn show_counters(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
 
 fn clear_errors(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let (dataplane, mut runtime) = (control.room::<Dataplane>(), control.room_mut::<Runtime>());
-    let now = drops(&dataplane).into_iter().map(|(node, arc, _, packets)| ((node, arc), packets));
+    let now = counts(&dataplane).into_iter().map(|counted| ((counted.node, counted.arc), counted.packets));
     runtime.errors_cleared.extend(now);
     Ok(Reply::done())
 }

@@ -121,10 +121,14 @@ fn what_the_generator_cannot_do_is_refused() {
     bench.create(6, PgInterfaceMode::Ip6).expect("there is room");
     let ip6 = bench.daemon.control().objects().get::<PacketGenerator>(&"pg6".into()).map(|pg| pg.mode);
     assert_eq!(ip6, Some(PgMode::Ip6));
-    for pg_flags in [PgInterfaceFlags::CSUM_OFFLOAD, PgInterfaceFlags::GSO, PgInterfaceFlags::GRO_COALESCE] {
+    for (pg_flags, gso_size, retval) in [
+        (PgInterfaceFlags::GRO_COALESCE, 1458, Retval::UNIMPLEMENTED),
+        (PgInterfaceFlags::GSO, 0, Retval::INVALID_VALUE),
+        (PgInterfaceFlags::GSO, 65_536, Retval::INVALID_VALUE),
+    ] {
         let (interface_id, mode) = (InterfaceIndex(0), PgInterfaceMode::Ethernet);
-        let refused = bench.caller.request(&PgCreateInterfaceV3 { interface_id, pg_flags, gso_size: 1458, mode });
-        assert_eq!(refused.err(), Some(Retval::UNIMPLEMENTED));
+        let refused = bench.caller.request(&PgCreateInterfaceV3 { interface_id, pg_flags, gso_size, mode });
+        assert_eq!(refused.err(), Some(retval));
     }
     assert!(bench.daemon.control().room::<Interfaces>().find("pg0").is_none());
     let sw_if_index = InterfaceIndex(bench.create(0, PgInterfaceMode::Ethernet).expect("there is room"));
@@ -222,4 +226,52 @@ fn a_capture_whose_file_cannot_be_written_says_so_at_its_end() {
     bench.daemon.settle().expect("an end");
     let error = bench.daemon.run("packet-generator capture pg1 disable").expect_err("nothing was written");
     assert!(error.what.contains("nowhere/out.pcap"), "{error}");
+}
+
+/// How long the packets are that pg1 sends of one that pg0 has in a file.
+fn sent_of(bench: &mut Bench, name: &str, bytes: &[u8]) -> Vec<usize> {
+    let path = bench.path(name);
+    let file = fs::File::create(&path).expect("a file");
+    let mut writer = PcapWriter::with_header(file, PcapHeader::default()).expect("a header");
+    let packet = PcapPacket::new(std::time::Duration::ZERO, bytes.len() as u32, bytes);
+    writer.write_packet(&packet).expect("a packet");
+    let new = format!("packet-generator new pcap {} source pg0 name {name}", path.display());
+    bench.daemon.run(&new).expect("a stream");
+    let out = format!("{name}.out");
+    assert_eq!(bench.capture(1, 0, Some(&out)), Ok(()));
+    assert_eq!(bench.enable(name, true), Ok(()));
+    while bench.is_on() {
+        bench.daemon.advance(std::time::Duration::from_millis(1)).expect("nothing to wait for");
+    }
+    assert_eq!(bench.capture(1, 0, None), Ok(()));
+    assert_eq!(bench.enable(name, false), Ok(()));
+    let packets = read(&bench.path(&out)).1;
+    for packet in &packets {
+        let mut whole = packet.clone();
+        let left = crate::offload::Offloads { checksums: true, segment: None }.of(&mut whole).expect("tcp or udp");
+        left.complete_checksum(&mut whole).expect("within the packet");
+        assert_eq!(*packet, whole, "{name}: checksums are right");
+    }
+    packets.iter().map(Vec::len).collect()
+}
+
+#[test]
+fn what_an_interface_leaves_to_others_is_done_where_packets_leave() {
+    use quiver_testkit::packet::Packet;
+    let mut bench = Bench::new();
+    let (interface_id, mode) = (InterfaceIndex(0), PgInterfaceMode::Ethernet);
+    let pg_flags = PgInterfaceFlags::CSUM_OFFLOAD | PgInterfaceFlags::GSO;
+    let request = PgCreateInterfaceV3 { interface_id, pg_flags, gso_size: 1000, mode };
+    bench.caller.request(&request).expect("there is room");
+    bench.create(1, PgInterfaceMode::Ethernet).expect("there is room");
+    bench.daemon.run("set interface state pg1 up").expect("it is there");
+    let of = |text: &str| text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
+    let udp = of("eth 02:00:00:00:00:01 > 02:00:00:00:00:02 / ip4 10.0.0.1 > 10.0.1.1 ttl 64 / udp 1 > 2 / payload 48");
+    // Whatever the file says, it is not believed.
+    let wrong: Vec<u8> = udp.iter().enumerate().map(|(at, byte)| if at == 40 { !byte } else { *byte }).collect();
+    assert_eq!(sent_of(&mut bench, "udp", &wrong), [udp.len()]);
+    let tcp = of(
+        "eth 02:00:00:00:00:01 > 02:00:00:00:00:02 / ip4 10.0.0.1 > 10.0.1.1 ttl 64 / tcp 1 > 2 ack seq 1 ack 2 window 9 / payload 2500",
+    );
+    assert_eq!(sent_of(&mut bench, "tcp", &tcp), [1054, 1054, 554]);
 }

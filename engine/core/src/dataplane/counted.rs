@@ -3,7 +3,7 @@
 
 use super::DataplaneError;
 use crate::counters::{Counter, Counters, Row, Traffic};
-use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters};
+use crate::graph::{ArcSpec, Blueprint, GraphError, NodeCounters, NodeId};
 use quiver_stats::layout::name_part;
 use quiver_stats::{Names, Segment, Settings, Target, Threads, Vector};
 use std::sync::Arc;
@@ -60,6 +60,19 @@ pub(super) struct Counted {
     arcs: Names,
     /// Nodes whose arcs have names.
     nodes: usize,
+    /// What else arcs are called.
+    others: Vec<OtherName>,
+}
+
+/// Another name of the packets that took an arc, by which clients look for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherName {
+    /// The name: `node/reason`.
+    pub name: String,
+    /// The node that has the arc.
+    pub node: NodeId,
+    /// The arc.
+    pub arc: u16,
 }
 
 /// The rows of a worker in which a receive queue counts.
@@ -109,6 +122,7 @@ impl Counted {
             capacity: 0,
             arcs,
             nodes: 0,
+            others: vec![],
             segment,
         })
     }
@@ -198,12 +212,23 @@ impl Counted {
         }
     }
     /// Gives the count of an arc another name below `/err/`, by which clients look for it.
-    pub fn also_called(&self, blueprint: &Blueprint, (node, arc): (&str, &str), name: &str) -> Result<(), GraphError> {
+    pub fn also_called(
+        &mut self,
+        blueprint: &Blueprint,
+        (node, arc): (&str, &str),
+        name: &str,
+    ) -> Result<(), GraphError> {
         let id = blueprint.find(node)?;
-        for (column, _) in (blueprint.first_arc(id)..).zip(blueprint.arcs(id)).filter(|(_, spec)| spec.name == arc) {
+        for (number, _) in (0u16..).zip(blueprint.arcs(id)).filter(|(_, spec)| spec.name == arc) {
+            let column = blueprint.first_arc(id) + u32::from(number);
             self.segment.edit().symlink(&format!("/err/{name}"), blueprint.arc_counters().target(), column);
+            self.others.push(OtherName { name: name.to_owned(), node: id, arc: number });
         }
         Ok(())
+    }
+    /// What else arcs are called.
+    pub fn other_names(&self) -> &[OtherName] {
+        &self.others
     }
     /// Names the arcs of nodes that were registered since the last time.
     pub fn name_arcs(&mut self, blueprint: &Blueprint) {

@@ -1,6 +1,6 @@
 //! Interfaces: their queues, given to workers and taken from them, and what is counted by interface.
 
-use super::{Dataplane, DataplaneError, InterfaceCounters};
+use super::{Dataplane, DataplaneError, InterfaceCounters, OtherName};
 use crate::counters::{Counter, Counters};
 use crate::graph::NodeId;
 use crate::handoff::Generations;
@@ -217,8 +217,12 @@ impl Dataplane {
     ///
     /// # Errors
     /// If there is no such node.
-    pub fn also_called(&self, arc: (&str, &str), name: &str) -> Result<(), DataplaneError> {
+    pub fn also_called(&mut self, arc: (&str, &str), name: &str) -> Result<(), DataplaneError> {
         Ok(self.counted.also_called(&self.blueprint, arc, name)?)
+    }
+    /// What else arcs are called.
+    pub fn other_names(&self) -> &[OtherName] {
+        self.counted.other_names()
     }
     /// What is counted of every interface: its name, `rx` for instance, and what other names for it lead to.
     pub fn counted_by_interface(&self) -> impl Iterator<Item = (&'static str, Target)> {

@@ -52,3 +52,43 @@ fn lists_come_change_and_go() {
     assert_eq!(set(&mut caller, &add(7, vec![])), (NONE, Retval::NO_SUCH_ENTRY));
     assert_eq!(dump(&mut caller, NONE).len(), 1);
 }
+
+#[test]
+fn lists_hold_where_interfaces_have_them() {
+    let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit");
+    daemon.run("create packet-generator interface pg0").expect("there is room");
+    let mut caller = Caller::connect(daemon.control());
+    let caller = &mut caller;
+    let pg0 = InterfaceIndex(1);
+    for _ in 0..3 {
+        assert_eq!(caller.request(&add(NONE, vec![])).expect("a reply").retval, 0);
+    }
+    let set = |caller: &mut Caller, n_input, acls: &[u32]| {
+        let request = AclInterfaceSetAclList { sw_if_index: pg0, n_input, acls: acls.to_vec() };
+        caller.request(&request).map(drop)
+    };
+    let known = |caller: &mut Caller| {
+        let all = caller.dump(&AclInterfaceListDump { sw_if_index: pg0 });
+        all.into_iter().map(|details| (details.n_input, details.acls)).collect::<Vec<_>>()
+    };
+    assert_eq!(set(caller, 0, &[]), Ok(()), "there was none");
+    assert_eq!(known(caller), [(0, vec![])]);
+    assert_eq!(set(caller, 2, &[2, 0, 1]), Ok(()));
+    assert_eq!(known(caller), [(2, vec![2, 0, 1])]);
+    assert_eq!(caller.dump(&AclInterfaceListDump { sw_if_index: InterfaceIndex(NONE) }).len(), 2, "local0, too");
+    let del = |caller: &mut Caller, acl_index| caller.request(&AclDel { acl_index }).map(drop);
+    assert_eq!((del(caller, 0), del(caller, 1)), (Err(Retval(-142)), Err(Retval(-143))));
+    assert_eq!(set(caller, 1, &[0, 7]), Err(Retval::NO_SUCH_ENTRY));
+    assert_eq!(set(caller, 2, &[0]), Err(Retval::INVALID_VALUE));
+    assert!(set(caller, 2, &[0, 0]).is_err(), "a list is there once");
+    let edit = |caller: &mut Caller, is_add, is_input, acl_index| {
+        caller.request(&AclInterfaceAddDel { is_add, is_input, sw_if_index: pg0, acl_index }).map(drop)
+    };
+    assert_eq!((edit(caller, true, false, 0), edit(caller, true, false, 0)), (Ok(()), Ok(())));
+    assert_eq!((edit(caller, false, true, 2), edit(caller, false, true, 2)), (Ok(()), Err(Retval::NO_SUCH_ENTRY)));
+    assert_eq!(known(caller), [(1, vec![0, 1, 0])]);
+    assert_eq!(set(caller, 0, &[]), Ok(()));
+    assert_eq!((known(caller), del(caller, 0)), (vec![(0, vec![])], Ok(())));
+    let nobody = AclInterfaceSetAclList { sw_if_index: InterfaceIndex(9), n_input: 0, acls: vec![] };
+    assert_eq!(caller.request(&nobody).map(drop), Err(Retval::INVALID_SW_IF_INDEX));
+}

@@ -41,6 +41,7 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         FibPathType::IcmpProhibit => Some(RouteAction::Prohibit),
         FibPathType::SourceLookup => Some(RouteAction::SourceLookup),
         FibPathType::InterfaceRx => Some(RouteAction::Receive),
+        FibPathType::Dvr => Some(RouteAction::Bridge),
         other => return cannot(&format!("type {other:?} is not there")),
     };
     match () {
@@ -51,7 +52,7 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
     }
     match path.action {
         Some(RouteAction::SourceLookup) => return Ok(RoutePath { table: known_table()?, ..path }),
-        Some(RouteAction::Receive) => {
+        Some(RouteAction::Receive | RouteAction::Bridge) => {
             return Ok(RoutePath { interface: Some(name(control, InterfaceIndex(sw_if_index))?), ..path });
         }
         Some(_) => return Ok(path),
@@ -109,6 +110,7 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
         Target::Lookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::Normal),
         Target::SourceLookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::SourceLookup),
         Target::Received(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::InterfaceRx),
+        Target::Bridged(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Dvr),
     };
     let (weight, preference, proto) = (path.weight.max(1), path.preference, proto::<F>());
     FibPath { sw_if_index, table_id, weight, preference, r#type, proto, nh, ..FibPath::default() }
@@ -132,7 +134,7 @@ pub(super) struct IpRouteV2 {
     pub src: u8,
 }
 
-/// Between the number of paths and the paths stands another field, which the derive has no word for.
+/// It is a route with another field between the number of its paths and the paths.
 impl Wire for IpRouteV2 {
     fn of() -> Type {
         let field = |name: &str, of, shape| Field { name: name.into(), of, shape };

@@ -138,7 +138,7 @@ fn what_routes_cannot_do_is_refused() {
         (FibPath { flags, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { rpf_id: 7, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { proto: FibPathNhProto::Ip6, ..good.clone() }, Retval::INVALID_ADDRESS_FAMILY),
-        (special(FibPathType::Dvr), Retval::UNIMPLEMENTED),
+        (special(FibPathType::Classify), Retval::UNIMPLEMENTED),
         (FibPath { table_id: 5, ..via(NONE, "0.0.0.0") }, Retval::NO_SUCH_FIB),
         (via(99, "10.0.0.2"), Retval::INVALID_SW_IF_INDEX),
         (FibPath { table_id: 5, ..via(NONE, "10.0.0.2") }, Retval::NO_SUCH_FIB),

@@ -180,7 +180,8 @@ fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + 
         | Target::Special(_)
         | Target::Lookup(_)
         | Target::SourceLookup(_)
-        | Target::Received(_) => None,
+        | Target::Received(_)
+        | Target::Bridged(_) => None,
     })
 }
 

@@ -35,6 +35,8 @@ pub enum Again {
     Source(u16),
     /// As if this interface had received it.
     Received(u16),
+    /// Not at all: its frame goes on in layer 2, by this interface.
+    Bridged(u16),
 }
 
 impl Again {
@@ -44,6 +46,7 @@ impl Again {
             Again::Destination(slot) => (0, slot),
             Again::Source(slot) => (1, slot),
             Again::Received(interface) => (2, interface),
+            Again::Bridged(interface) => (3, interface),
         };
         AGAIN | kind << 16 | number as u32
     }
@@ -57,7 +60,8 @@ impl Again {
         Some(match hop >> 16 & 3 {
             0 => Again::Destination(number),
             1 => Again::Source(number),
-            _ => Again::Received(number),
+            2 => Again::Received(number),
+            _ => Again::Bridged(number),
         })
     }
 }
@@ -83,7 +87,8 @@ mod tests {
 
     #[test]
     fn where_to_look_again_fits_a_bucket() {
-        for again in [Again::Destination(0), Again::Source(4095), Again::Received(u16::MAX)] {
+        let all = [Again::Destination(0), Again::Source(4095), Again::Received(u16::MAX), Again::Bridged(7)];
+        for again in all {
             assert_eq!(Again::of(again.hop()), Some(again));
         }
         assert_eq!((Again::of(NO_ROUTE), Again::of(FIRST_ADJACENCY)), (None, None));

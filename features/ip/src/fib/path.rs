@@ -150,6 +150,8 @@ pub enum Target<F: IpFamily> {
     SourceLookup(TableId),
     /// To wherever packets go that this interface receives.
     Received(InterfaceId),
+    /// Out by this interface of a bridge, in the frames in which they came from there.
+    Bridged(InterfaceId),
 }
 
 /// One of the paths of a route.

@@ -1,5 +1,5 @@
 //! `ip4-lookup-again`, `ip6-lookup-again`: packets whose route says to look them up in another table, by destination or
-//! sender, or as if another interface had received them.
+//! sender, or as if another interface had received them; and those whose route says that they go on in layer 2.
 //!
 //! They come from `ip4-rewrite`, which has no neighbour for them, so that no other packet pays for the question. What is found
 //! is dealt with as `ip4-lookup` does, and counted by route where the table counts. Tables that send packets to each other in
@@ -19,6 +19,9 @@ use crate::ingress::{Ingress, TableView};
 /// Lookups of one packet at most, behind the first.
 pub const LOOKUPS_MAX: usize = 4;
 
+/// The node that has packets go on in layer 2, by the interface that is to send them.
+pub const BRIDGED: &str = "l2-dvr";
+
 arcs! {
     /// Where packets go from `ip4-lookup-again`.
     pub enum Next of F: Family {
@@ -31,6 +34,7 @@ arcs! {
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
         Loop => drop "lookup-loop",
+        Bridged => node (BRIDGED),
     }
 }
 
@@ -66,6 +70,9 @@ impl<F: Family> Node for LookupAgain<F> {
                 Next::Prohibited => frame.hop[i] = Fault::PROHIBITED.0,
                 _ => {}
             }
+            if let Some(Again::Bridged(interface)) = Again::of(frame.hop[i]) {
+                frame.tx[i] = interface;
+            }
             frame.next[i] = next.into();
         }
     }
@@ -73,8 +80,12 @@ impl<F: Family> Node for LookupAgain<F> {
 
 /// Where a packet goes that has this hop.
 fn fate(hop: u32) -> Next {
+    match Again::of(hop) {
+        Some(Again::Bridged(_)) => return Next::Bridged,
+        Some(_) => return Next::Loop,
+        None => {}
+    }
     match hop {
-        _ if Again::of(hop).is_some() => Next::Loop,
         hop::FIRST_ADJACENCY.. => Next::Rewrite,
         hop::NO_ROUTE => Next::NoRoute,
         hop::DROP => Next::Drop,
@@ -106,7 +117,7 @@ impl<F: Family> Tables<'_, F> {
     ) -> (u32, u16) {
         for _ in 0..LOOKUPS_MAX {
             let (slot, address) = match Again::of(hop) {
-                None => break,
+                None | Some(Again::Bridged(_)) => break,
                 Some(Again::Destination(slot)) => (slot.into(), to),
                 Some(Again::Source(slot)) => (slot.into(), from),
                 Some(Again::Received(interface)) => {

@@ -53,7 +53,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         "icmp6-error",
         "icmp6-input",
     ];
-    for name in ["arp-input", "vlan-input", "l2-end"].into_iter().chain(of_ip) {
+    for name in ["arp-input", "vlan-input", "l2-end", "l2-dvr"].into_iter().chain(of_ip) {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;
     }
     graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-end", side: Side::Rx })?;

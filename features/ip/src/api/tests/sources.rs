@@ -67,6 +67,7 @@ fn paths_that_are_no_next_hops_come_back_as_they_were_said() {
         FibPath { table_id: 5, ..via(NONE, "0.0.0.0") },
         FibPath { table_id: 5, r#type: FibPathType::SourceLookup, ..via(NONE, "0.0.0.0") },
         FibPath { r#type: FibPathType::InterfaceRx, ..via(one, "0.0.0.0") },
+        FibPath { r#type: FibPathType::Dvr, ..via(one, "0.0.0.0") },
         FibPath { preference: 3, ..via(one, "10.0.0.2") },
     ];
     for path in said {

@@ -1,0 +1,123 @@
+//! Where lists hold: what an interface receives and sends.
+
+use std::sync::Arc;
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+
+use crate::config::AclNumber;
+use crate::node::NODES;
+
+/// The lists of an interface: a packet passes if the first rule that meets it, list after list, permits it. Without a list
+/// everything passes; where there is one, what no rule meets does not.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "acl-interfaces")]
+pub struct AclInterface {
+    /// The interface.
+    #[key]
+    pub interface: InterfaceName,
+    /// The lists that what it receives is checked by, in their order.
+    pub input: Vec<AclNumber>,
+    /// Those for what it sends.
+    pub output: Vec<AclNumber>,
+}
+
+quiver_control::choice! {
+    /// Which packets of an interface are checked.
+    pub enum Direction {
+        /// Those that it receives.
+        Input = "input",
+        /// Those that it sends.
+        Output = "output",
+    } as "acl-direction", "input or output";
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::Input, Direction::Output];
+}
+
+impl AclInterface {
+    /// The lists of a direction.
+    pub fn lists(&self, direction: Direction) -> &[AclNumber] {
+        match direction {
+            Direction::Input => &self.input,
+            Direction::Output => &self.output,
+        }
+    }
+    /// The same, to be changed.
+    pub fn lists_mut(&mut self, direction: Direction) -> &mut Vec<AclNumber> {
+        match direction {
+            Direction::Input => &mut self.input,
+            Direction::Output => &mut self.output,
+        }
+    }
+}
+
+/// Lists of one direction of an interface at most: VPP's messages count no more of both.
+const LISTS_MAX: usize = 255;
+
+/// The numbers of lists by interface.
+pub type Attached = Vec<Arc<[u32]>>;
+
+/// Those of both directions.
+pub(crate) struct AttachedLists([Publisher<Attached>; 2]);
+
+impl AttachedLists {
+    pub fn new(domain: &Domain) -> AttachedLists {
+        AttachedLists([Publisher::new(domain, vec![]), Publisher::new(domain, vec![])])
+    }
+    /// What workers read.
+    pub fn of(&self, direction: Direction) -> Snapshot<Attached> {
+        self.0[direction as usize].snapshot()
+    }
+    fn set(&mut self, direction: Direction, interface: InterfaceId, lists: &[AclNumber]) {
+        self.0[direction as usize].update(|attached| {
+            let mut attached = attached.clone();
+            attached.resize(attached.len().max(interface.index() + 1), Arc::default());
+            attached[interface.index()] = lists.iter().map(|list| list.0).collect();
+            attached
+        });
+    }
+}
+
+/// What holds of an interface's lists by themselves.
+pub(crate) fn check(at: &AclInterface) -> Result<(), ObjectError> {
+    for direction in Direction::ALL {
+        let lists = at.lists(direction);
+        let wrong = |what: String, remedy: &str| Err(ObjectError::field(direction.to_string(), what).remedy(remedy));
+        if lists.len() > LISTS_MAX {
+            return wrong(format!("there are {} lists", lists.len()), "give at most 255");
+        }
+        if let Some((_, twice)) = lists.iter().enumerate().find(|(place, list)| lists[..*place].contains(list)) {
+            return wrong(format!("list {} is there twice", twice.0), "give it once");
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, AclInterface>) -> Result<(), ObjectError> {
+    let (at, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    let id = control.room::<Interfaces>().id_of(&at.interface.0)?;
+    for direction in Direction::ALL {
+        let lists = if is_wanted { at.lists(direction) } else { &[] };
+        // What is checked is said before the check begins, and after it has ended.
+        if !lists.is_empty() {
+            control.room_mut::<AttachedLists>().set(direction, id, lists);
+        }
+        let mut dataplane = control.room_mut::<Dataplane>();
+        for (arc, node) in NODES[direction as usize] {
+            let enabled = dataplane.enable(arc, node, id.0, !lists.is_empty());
+            enabled.map_err(|error| ObjectError::whole(error.to_string()))?;
+        }
+        drop(dataplane);
+        if lists.is_empty() {
+            control.room_mut::<AttachedLists>().set(direction, id, lists);
+        }
+    }
+    Ok(())
+}
