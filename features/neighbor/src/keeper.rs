@@ -175,17 +175,11 @@ fn hear<F: Protocol>(control: &Control, interface: InterfaceId, station: Option<
     }
 }
 
-/// Whether somebody is to be answered who asks for an address of ours: `from` whom, who says that this is at `mac`, in a frame
-/// that came from `station`.
-pub(crate) fn is_answered<F: Protocol>(
-    control: &Control,
-    from: Wanted<F>,
-    (mac, station): (Option<MacAddress>, Option<MacAddress>),
-) -> bool {
+/// Whether somebody is to be answered who asks for an address of ours. Whoever `is_its_own` said of itself where it is.
+pub(crate) fn is_answered<F: Protocol>(control: &Control, from: Wanted<F>, is_its_own: bool) -> bool {
     if control.room::<Neighbors<F>>().manners.strangers == Strangers::Answer {
         return true;
     }
-    let is_its_own = mac.zip(station).is_none_or(|(mac, station)| mac == station);
     let ip = control.room::<Ip<F>>();
     let is_near = || is_on_link::<F>(control, from) || ip.lender(from.0).is_some() || ip.leads_to(from.0, from.1);
     is_its_own && is_near()

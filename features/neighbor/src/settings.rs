@@ -24,7 +24,7 @@ quiver_control::choice! {
     pub enum Strangers {
         /// They are answered: networks whose addresses are /32 or /128 work so.
         Answer = "answer",
-        /// They are not, and neither are those who name another MAC address than the one that their frame came from.
+        /// They are not, and neither are those who name, by ARP, another MAC address than the one that their frame came from.
         Ignore = "ignore",
     } as "strangers", "answer or ignore";
 }

@@ -81,8 +81,8 @@ impl Protocol for V4 {
         let asks_us = for_us && packet.operation == ArpOperation::REQUEST;
         let is_named = !sender.is_unspecified();
         if asks_us && is_named {
-            let stations = (Some(packet.sender_mac), station);
-            if !keeper::is_answered::<V4>(control, (interface, sender), stations) {
+            let is_its_own = station.is_none_or(|station| station == packet.sender_mac);
+            if !keeper::is_answered::<V4>(control, (interface, sender), is_its_own) {
                 return;
             }
         }

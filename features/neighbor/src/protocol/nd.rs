@@ -98,9 +98,9 @@ impl Protocol for V6 {
             None => "no message about a neighbour".into(),
         }
     }
-    fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, packet: &NdPacket) {
+    fn hear(control: &Control, interface: InterfaceId, _: Option<MacAddress>, packet: &NdPacket) {
         match packet.is_solicitation() {
-            true => solicited(control, interface, station, packet),
+            true => solicited(control, interface, packet),
             false => advertised(control, interface, packet),
         }
     }
@@ -183,7 +183,7 @@ fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<
 }
 
 /// Somebody asks for an address (RFC 4861, 7.2.3 and 7.2.4).
-fn solicited(control: &Control, interface: InterfaceId, station: Option<MacAddress>, packet: &NdPacket) {
+fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let is_own = |address| control.room::<Ip6>().current().is_own(interface, address);
     let NdPacket { source, target, mac, .. } = *packet;
     if is_own(source) {
@@ -192,7 +192,8 @@ fn solicited(control: &Control, interface: InterfaceId, station: Option<MacAddre
     if !keeper::is_ours::<V6>(control, (interface, target)) {
         return;
     }
-    if !source.is_unspecified() && !keeper::is_answered::<V6>(control, (interface, source), (mac, station)) {
+    // RFC 4861, 7.2.3: the option says where the neighbour is; from where its frame came does not matter.
+    if !source.is_unspecified() && !keeper::is_answered::<V6>(control, (interface, source), true) {
         return;
     }
     let flags = NeighborMessage::ROUTER | NeighborMessage::OVERRIDE;
