@@ -29,6 +29,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_policer::register(control);
     quiver_punt::register(control)?;
     quiver_mld::register(control)?;
+    quiver_neighbor_proxy::register(control)?;
     quiver_router_advertisement::register(control)?;
     quiver_classify::register(control);
     quiver_runtime::register(control)?;

@@ -115,6 +115,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     quiver_ip::set_table_defaults(&control, settings.table_defaults()).map_err(|error| error.to_string())?;
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_neighbor::set_neighbor_defaults(&control, settings.neighbor_defaults());
+    quiver_punt::set_unspoken(&control, settings.unspoken);
     quiver_mld::set_reporting(&control, true);
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::show_lines(&control, lines);

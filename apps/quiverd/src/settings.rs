@@ -10,6 +10,7 @@ use quiver_compat::terminal;
 use quiver_control::object::Scalar;
 use quiver_ip::{LinkLayerBroadcast, NoRoute, TableDefaults};
 use quiver_neighbor::{NeighborDefaults, Strangers, Unresolved};
+use quiver_punt::Unspoken;
 
 use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
@@ -88,6 +89,9 @@ pub struct Settings {
     /// not say so: they are answered, or, as of VPP, ignored.
     #[arg(long, value_name = "answer|ignore", default_value_t = Strangers::Answer, value_parser = strangers)]
     pub strangers: Strangers,
+    /// What becomes of packets for us of protocols that nobody speaks: their senders are told, or, as of VPP, they are punted.
+    #[arg(long, value_name = "tell|punt", default_value_t = Unspoken::Tell, value_parser = unspoken)]
+    pub unspoken: Unspoken,
     /// What VPP's clients use.
     #[command(flatten)]
     pub vpp: VppArguments,
@@ -116,6 +120,10 @@ fn unresolved(word: &str) -> Result<Unresolved, String> {
 
 fn strangers(word: &str) -> Result<Strangers, String> {
     <Strangers as Scalar>::parse(word).map_err(|_| format!("expected {}", Strangers::EXPECTED))
+}
+
+fn unspoken(word: &str) -> Result<Unspoken, String> {
+    <Unspoken as Scalar>::parse(word).map_err(|_| format!("expected {}", Unspoken::EXPECTED))
 }
 
 impl Settings {
@@ -342,7 +350,7 @@ mod tests {
         let silent = TableDefaults { no_route: NoRoute::Drop, link_layer_broadcast: LinkLayerBroadcast::Forward };
         assert_eq!((settings.table_defaults(), settings.no_announcements), (silent, true));
         let unfriendly = NeighborDefaults { unresolved: Unresolved::Drop, strangers: Strangers::Ignore };
-        assert_eq!(settings.neighbor_defaults(), unfriendly);
+        assert_eq!((settings.neighbor_defaults(), settings.unspoken), (unfriendly, Unspoken::Punt));
         assert_eq!(settings.vpp.api_socket, [PathBuf::from("/run/vpp/api.sock").into()]);
         assert!(!given(&["/opt/vpp/quiverd"]).unwrap().settings.daemon);
     }

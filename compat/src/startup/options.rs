@@ -17,8 +17,8 @@ pub struct Machine {
 impl Startup {
     /// The options of quiverd that say the same. As VPP, it goes to the background unless told otherwise, serves the binary
     /// API and the stats segment in its runtime folder, begins without configuration, announces no addresses, tells no sender
-    /// that there is no route, forwards what came in frames for many, lets no packet wait for its neighbour, and answers nobody
-    /// who does not belong on the link.
+    /// that there is no route, forwards what came in frames for many, lets no packet wait for its neighbour, answers nobody
+    /// who does not belong on the link, and punts what it does not speak.
     pub fn options(&self, machine: &Machine) -> Vec<String> {
         let mut options = Options::default();
         let unix = &self.unix;
@@ -29,6 +29,7 @@ impl Startup {
         options.flag("--no-announcements", true);
         options.value("--unresolved", Some("drop"));
         options.value("--strangers", Some("ignore"));
+        options.value("--unspoken", Some("punt"));
         options.value("--runtime-dir", unix.runtime_folder.as_deref().map(text));
         options.value("--pid-file", unix.pid_file.as_deref().map(text));
         options.value("--log-file", unix.log.as_deref().map(text));
@@ -122,7 +123,7 @@ mod tests {
     fn without_a_word_it_is_what_vpp_does() {
         assert_eq!(
             read("").options(&machine(2)).join(" "),
-            "--daemon --no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --api-socket /run/vpp/api.sock --stats-socket /run/vpp/stats.sock"
+            "--daemon --no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --api-socket /run/vpp/api.sock --stats-socket /run/vpp/stats.sock"
         );
     }
 
@@ -136,7 +137,7 @@ mod tests {
         let startup = read(text);
         assert_eq!(
             startup.options(&machine(2)).join(" "),
-            "--no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --runtime-dir /t --cli-listen /t/cli.sock --api-socket /t/api.sock --api-trace 262144 --stats-socket /t/stats.sock \
+            "--no-state --no-route drop --link-layer-broadcast forward --no-announcements --unresolved drop --strangers ignore --unspoken punt --runtime-dir /t --cli-listen /t/cli.sock --api-socket /t/api.sock --api-trace 262144 --stats-socket /t/stats.sock \
              --stats-size 67108864 --workers 2 --cores 1,0 --isa avx512"
         );
         let told = startup.notes_on(&machine(2));

@@ -71,7 +71,7 @@ impl Icmp for V4 {
     const TOO_BIG: &'static str = "fragmentation-needed";
     const EXPIRED: &'static str = "ttl-expired";
     const ERROR_ARCS: usize = 14;
-    const INPUT_ARCS: usize = 6;
+    const INPUT_ARCS: usize = 7;
 
     fn is_error(kind: u8) -> bool {
         Icmp4Type(kind).is_error()
@@ -158,7 +158,7 @@ impl Icmp for V6 {
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
     const ERROR_ARCS: usize = 16;
-    const INPUT_ARCS: usize = 9;
+    const INPUT_ARCS: usize = 10;
 
     fn is_error(kind: u8) -> bool {
         // RFC 4443, 2.4 (e): redirects are no errors, but never answered by one either.

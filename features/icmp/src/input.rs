@@ -2,6 +2,7 @@
 //! requests of ours, go to whoever sent the requests on the control thread; what is about neighbours goes to `nd-input`, and
 //! what is about routers to `router-input`, and what is about listeners to groups to `mld-input`.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use quiver_engine::channel::Outbox;
@@ -21,6 +22,8 @@ arcs! {
         BadChecksum => drop "bad-checksum",
         Unsupported => drop "unsupported-type",
         QueueFull => drop "control-queue-full",
+        /// Answers to requests of somebody else who has an address of ours.
+        Punt => features (F::NAMES.punt),
         Neighbor => node "nd-input",
         Router => node "router-input",
         Listener => node "mld-input",
@@ -66,6 +69,8 @@ pub struct HeardError {
 pub struct IcmpInput<F: Icmp> {
     /// The interfaces' addresses, of which one answers for groups.
     pub ingress: Snapshot<Ingress<F>>,
+    /// The identifiers of our requests whose answers are awaited.
+    pub awaited: Snapshot<BTreeSet<u16>>,
     /// To the control thread.
     pub heard: Outbox<Heard>,
 }
@@ -110,7 +115,10 @@ impl<F: Icmp> IcmpInput<F> {
                 let is_answer = answered.is_some_and(|front| frame.advance(cx.pool, i, front as isize));
                 return if is_answer { Next::Reply } else { Next::TooShort };
             }
-            kind if kind == F::ECHO_REPLY => base,
+            kind if kind == F::ECHO_REPLY => match self.awaited.read(cx.guard).contains(&base.identifier) {
+                true => base,
+                false => return Next::Punt,
+            },
             kind if F::is_about_neighbors(kind) => return Next::Neighbor,
             kind if F::is_about_routers(kind) => return Next::Router,
             kind if F::is_about_listeners(kind) => return Next::Listener,

@@ -10,9 +10,11 @@ pub mod family;
 pub mod input;
 pub mod ping;
 
+use std::collections::BTreeSet;
+
 use quiver_control::Control;
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -23,25 +25,31 @@ use input::{Heard, IcmpInput};
 
 /// Registers the nodes and the command. The room of IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    let (outbox, heard) = {
+    let ((outbox, heard), awaited) = {
         let dataplane = control.room::<Dataplane>();
-        quiver_engine::channel::channel(ping::HEARD_MAX, dataplane.bell())
+        let channel = quiver_engine::channel::channel(ping::HEARD_MAX, dataplane.bell());
+        (channel, Publisher::new(dataplane.domain(), BTreeSet::new()))
     };
-    register_family::<V4>(control, &outbox)?;
-    register_family::<V6>(control, &outbox)?;
-    ping::register(control, heard);
+    register_family::<V4>(control, &outbox, &awaited)?;
+    register_family::<V6>(control, &outbox, &awaited)?;
+    ping::register(control, heard, awaited);
     Ok(())
 }
 
-fn register_family<F: Icmp>(control: &Control, outbox: &Outbox<Heard>) -> Result<(), DataplaneError> {
+fn register_family<F: Icmp>(
+    control: &Control,
+    outbox: &Outbox<Heard>,
+    awaited: &Publisher<BTreeSet<u16>>,
+) -> Result<(), DataplaneError> {
     let ingress = control.room::<Ip<F>>().ingress();
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     let of_error = ingress.clone();
     let error = move |_| IcmpError::<F>::new(of_error.clone());
     graph.node(NodeSpec::new(F::NAMES.error, error::arcs_of::<F>(), error).describe(describe::<F>))?;
-    let outbox = outbox.clone();
-    let input = move |seed| IcmpInput::<F> { ingress: ingress.clone(), heard: outbox.of(seed) };
+    let (outbox, awaited) = (outbox.clone(), awaited.snapshot());
+    let input =
+        move |seed| IcmpInput::<F> { ingress: ingress.clone(), awaited: awaited.clone(), heard: outbox.of(seed) };
     graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
     // VPP counts these where packets come in, and where UDP finds nobody.
     let (input, nobody) = (F::NAMES.input, error::Next::arcs::<F>()[error::Next::PortUnreachable as usize].name);

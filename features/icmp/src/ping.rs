@@ -1,7 +1,7 @@
 //! `ping`: echo requests of our own, their answers, and what was lost.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_control::object::Interval;
 use quiver_control::{Control, Signal, Time};
 use quiver_engine::channel::Inbox;
-use quiver_engine::{Dataplane, Injected};
+use quiver_engine::{Dataplane, Injected, Publisher};
 use quiver_interface::{Events, InterfaceId, Interfaces, LOCAL};
 use quiver_ip::Ip;
 use quiver_ip::fib::{TableId, hop};
@@ -34,16 +34,23 @@ const SIZE: u32 = 60;
 type Queue = Rc<RefCell<VecDeque<Heard>>>;
 
 /// The pings that run, by identifier.
-#[derive(Default, Clone)]
+#[derive(Clone)]
 struct Pings(Rc<RefCell<Running>>);
-#[derive(Default)]
 struct Running {
     waiting: HashMap<u16, (Queue, Signal)>,
     last: u16,
+    /// The identifiers, for workers.
+    awaited: Publisher<BTreeSet<u16>>,
 }
 
-pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
-    let pings = Pings::default();
+impl Running {
+    fn publish(&mut self) {
+        self.awaited.publish(self.waiting.keys().copied().collect());
+    }
+}
+
+pub(crate) fn register(control: &Control, heard: Inbox<Heard>, awaited: Publisher<BTreeSet<u16>>) {
+    let pings = Pings(Rc::new(RefCell::new(Running { waiting: HashMap::new(), last: 0, awaited })));
     control.insert_room(pings.clone());
     control.spawn("ping", Events::listen(control.clone(), move |_| pings.hear(&heard)));
     api::register(control);
@@ -100,6 +107,7 @@ impl Session {
             running.last = running.last.wrapping_add(1);
             let identifier = running.last;
             running.waiting.insert(identifier, (heard.clone(), signal.clone()));
+            running.publish();
             identifier
         };
         Session { pings, identifier, heard, signal }
@@ -107,7 +115,9 @@ impl Session {
 }
 impl Drop for Session {
     fn drop(&mut self) {
-        self.pings.0.borrow_mut().waiting.remove(&self.identifier);
+        let mut running = self.pings.0.borrow_mut();
+        running.waiting.remove(&self.identifier);
+        running.publish();
     }
 }
 

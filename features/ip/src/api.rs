@@ -38,6 +38,7 @@ mod tables;
 pub use crate::by_family;
 pub use fields::{IpTable, configured, known};
 pub(crate) use leaving::Leaving;
+pub use replacing::{Sweep, follow};
 
 /// The file of messages about IP, and its version in VPP: for all rooms that add to it.
 pub const FILE: (&str, (u32, u32, u32)) = ("ip", (3, 2, 0));
@@ -70,6 +71,7 @@ fn index_of(id: Option<InterfaceId>) -> u32 {
 
 fn register_family<F: Family>(control: &Control) {
     control.insert_room(replacing::Replacing::<F>::default());
+    control.insert_room(replacing::Followers::<F>::default());
     control.insert_room(Leaving::<F>::default());
     control.spawn("ip-leaving-tables", leaving::sweep_on::<F>(control.clone()));
 }

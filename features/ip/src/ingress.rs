@@ -28,6 +28,8 @@ pub struct IpInterface<F: Family> {
     pub link_hop: u32,
     /// What frames that it sends begin with.
     pub link: Link,
+    /// The groups that it is in for others.
+    pub joined: Arc<[F::Address]>,
 }
 
 impl<F: Family> IpInterface<F> {
@@ -39,21 +41,28 @@ impl<F: Family> IpInterface<F> {
     pub fn speaks(&self) -> bool {
         self.word & ENABLED != 0
     }
-    /// The groups that it is in, each once: those of all routers, and those of its addresses.
+    /// The groups that it is in, each once: those of all routers, those of its addresses, and those that it is in for others.
     pub fn groups(&self) -> BTreeSet<F::Address> {
         let standing = F::GROUPS.iter().copied().filter(|_| self.speaks());
-        standing.chain(self.own().filter_map(F::own_group)).collect()
+        standing.chain(self.own().filter_map(F::own_group)).chain(self.joined.iter().copied()).collect()
     }
     /// Whether it is in a group.
     pub fn is_in(&self, group: F::Address) -> bool {
         let is_standing = self.speaks() && F::GROUPS.contains(&group);
-        is_standing || self.own().any(|own| F::own_group(own) == Some(group))
+        is_standing || self.joined.contains(&group) || self.own().any(|own| F::own_group(own) == Some(group))
     }
 }
 
 impl<F: Family> Default for IpInterface<F> {
     fn default() -> IpInterface<F> {
-        IpInterface { word: 0, addresses: Arc::new([]), link_local: None, link_hop: 0, link: Link::default() }
+        IpInterface {
+            word: 0,
+            addresses: Arc::new([]),
+            link_local: None,
+            link_hop: 0,
+            link: Link::default(),
+            joined: Arc::new([]),
+        }
     }
 }
 

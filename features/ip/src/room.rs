@@ -78,6 +78,8 @@ pub(crate) struct Configured<F: Family> {
     pub(crate) lender: Option<InterfaceId>,
     /// The adjacency that stands for all on its link, where it has an address for that.
     link_hop: Option<u32>,
+    /// The groups that it is in for others, whose addresses are not its own.
+    joined: Arc<[F::Address]>,
 }
 
 impl<F: Family> Default for Configured<F> {
@@ -92,6 +94,7 @@ impl<F: Family> Default for Configured<F> {
             link_local: None,
             lender: None,
             link_hop: None,
+            joined: Arc::new([]),
         }
     }
 }
@@ -441,8 +444,16 @@ impl<F: Family> Ip<F> {
         self.interfaces.entry(id).or_default().lender = lender;
         self.publish_interface(id);
     }
+    /// Has an interface be in these groups besides its own: those by which others are asked for, for whom a room answers there.
+    pub fn join(&mut self, id: InterfaceId, groups: &BTreeSet<F::Address>) {
+        let configured = self.interfaces.entry(id).or_default();
+        if !configured.joined.iter().eq(groups) {
+            configured.joined = groups.iter().copied().collect();
+            self.publish_interface(id);
+        }
+    }
     /// The interface on whose subnet an address is.
-    pub(crate) fn subnet_of(&self, table: TableId, address: F::Address) -> Option<InterfaceId> {
+    pub fn subnet_of(&self, table: TableId, address: F::Address) -> Option<InterfaceId> {
         let covers = (0..=F::ADDRESS_BITS).rev().filter_map(|length| Prefix::new(address, length).ok());
         covers.filter_map(|cover| self.connected.get(&(table, cover))).map(|(id, _)| *id).next()
     }
@@ -503,6 +514,7 @@ impl<F: Family> Ip<F> {
                 link_local,
                 link_hop,
                 link,
+                joined: configured.joined.clone(),
             }
         });
         match known.as_ref().is_some_and(|known| known.word & ENABLED != 0) {

@@ -1,4 +1,6 @@
 //! VPP's messages about routes of groups: `mfib_types.api`, and those of `ip.api`.
+//!
+//! - `sweep`: what clients do with all routes of a table.
 
 use quiver_compat::types::{AddressFamily, AddressUnion, FibPath, FibPathNh, FibPathNhProto, FibPathType};
 use quiver_compat::types::{InterfaceIndex, NONE};
@@ -10,7 +12,7 @@ use quiver_ip::Ip;
 use quiver_ip::api::{IpTable, by_family};
 use quiver_ip::fib::TableId;
 use quiver_ip::objects::TableNumber;
-use quiver_wire::Prefix;
+use quiver_wire::{Prefix, V4, V6};
 
 use crate::change;
 use crate::family::Multicast;
@@ -21,6 +23,8 @@ use crate::table::{Mfib, key};
 use crate::view::port;
 
 pub(crate) fn register(control: &Control) {
+    sweep::register::<V4>(control);
+    sweep::register::<V6>(control);
     quiver_compat::add(control, "mfib_types", (1, 0, 0), |file| file.define_type::<MfibPath>());
     let (name, version) = quiver_ip::api::FILE;
     quiver_compat::add(control, name, version, |file| {
@@ -212,6 +216,7 @@ fn change<F: Multicast>(control: &Control, is_add: bool, said: &IpMroute) -> Res
         true => {
             let flags = route.flags.clone();
             change::add(control, route, Some(flags))?;
+            sweep::keep::<F>(control, &key);
         }
         // VPP's clients may delete what is not there.
         false => drop(change::delete(control, &route)?),
@@ -280,5 +285,6 @@ fn told(route: &signal::Route, interface: InterfaceId, packet: &[u8]) -> MfibSig
     MfibSignalDetails { sw_if_index: interface.into(), table_id: table.0, prefix, ip_packet_len, ip_packet_data }
 }
 
+mod sweep;
 #[cfg(test)]
 mod tests;

@@ -93,7 +93,7 @@ fn groups(control: &Control, id: InterfaceId) -> Option<BTreeSet<Ipv6Addr>> {
 }
 
 /// Tells what has become of an interface's groups. One that has come up tells of all.
-fn follow(control: &Control, id: InterfaceId) {
+pub fn follow(control: &Control, id: InterfaceId) {
     let (now, groups) = (control.now(), groups(control, id));
     let mut room = control.room_mut::<Listeners>();
     match groups.filter(|_| room.reports()) {

@@ -13,7 +13,7 @@ pub mod listener;
 pub mod message;
 pub mod objects;
 
-pub use keeper::set_reporting;
+pub use keeper::{follow, set_reporting};
 pub use objects::ListenerDiscovery;
 
 use quiver_control::{Control, Kind};

@@ -30,6 +30,13 @@ pub(crate) struct Announcements<F: Protocol> {
     wanted: bool,
 }
 
+impl<F: Protocol> Announcements<F> {
+    /// Whether there are to be any.
+    pub fn are_wanted(&self) -> bool {
+        self.wanted
+    }
+}
+
 /// Sets whether addresses are announced from now on.
 pub fn set_announcing(control: &Control, wanted: bool) {
     set_announcing_of::<V4>(control, wanted);

@@ -20,7 +20,9 @@ pub(crate) fn register(control: &Control) {
     commands.add_kind(ArgumentKind::of::<Strangers>());
     register_family::<V4>(control);
     register_family::<V6>(control);
-    for grammar in ["show arp [<interface>]", "show ip4 neighbors [<interface>]"] {
+    let all = "show arp [<interface>]";
+    commands.add(Command::new(all, SHOW, show::<V4>));
+    for grammar in ["show ip4 neighbors [<interface>]", "show ip4 neighbor [<interface>]"] {
         commands.add(Command::new(grammar, SHOW, show::<V4>));
     }
     commands.add(Command::new("show ip4 neighbor-sorted [<interface>]", SHOW, show::<V4>));
@@ -45,7 +47,9 @@ fn register_family<F: Protocol>(control: &Control) {
     let set = set.arguments_of::<NeighborObject<F>>();
     let set = set.argument("static", "understood; configured neighbours always are");
     control.commands().add(set.argument("no-fib-entry", "without a route of its own"));
-    control.commands().add(Command::new(format!("show {command} neighbors [<interface>]"), SHOW, show::<F>));
+    for what in ["neighbors", "neighbor"] {
+        control.commands().add(Command::new(format!("show {command} {what} [<interface>]"), SHOW, show::<F>));
+    }
     control.commands().add(Command::new(
         format!("clear {command} neighbors [<interface>]"),
         "Forget neighbours that were learned.",

@@ -11,6 +11,7 @@ use quiver_wire::MacAddress;
 
 use crate::counted::Counted;
 use crate::protocol::Protocol;
+use crate::table::Guests;
 
 /// The arc of messages that control has been told of.
 pub const HEARD: u16 = 0;
@@ -36,6 +37,8 @@ pub struct Heard<F: Protocol> {
 pub struct NeighborInput<F: Protocol> {
     /// The interfaces' addresses.
     pub ingress: Snapshot<Ingress<F>>,
+    /// Hosts that belong on a link though none of its subnets has their addresses.
+    pub guests: Snapshot<Guests<F>>,
     /// Tells interfaces of one number apart.
     pub generations: Generations,
     /// To control.
@@ -46,10 +49,11 @@ pub struct NeighborInput<F: Protocol> {
 
 impl<F: Protocol> Node for NeighborInput<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let ingress = self.ingress.read(cx.guard);
+        let (ingress, guests) = (self.ingress.read(cx.guard), self.guests.read(cx.guard));
         for i in 0..frame.len() {
             let interface = InterfaceId(frame.rx[i]);
-            frame.next[i] = match F::read(frame.bytes(cx.pool, i), ingress, interface) {
+            let is_guest = |address| guests.contains(&(interface, address));
+            frame.next[i] = match F::read(frame.bytes(cx.pool, i), ingress, interface, is_guest) {
                 Ok(message) => {
                     self.counted.add(interface, F::sort(&message));
                     let generation = self.generations.of(interface.0);

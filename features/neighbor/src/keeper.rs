@@ -11,12 +11,13 @@ use quiver_ip::Ip;
 use quiver_wire::{InterfaceAddress, MacAddress};
 use zerocopy::IntoBytes;
 
+use crate::announce::Announcements;
 use crate::counted::NeighborCounters;
 use crate::input::{Heard, SEND};
-use crate::protocol::{Message, Protocol};
+use crate::protocol::{Message, Protocol, Question};
 use crate::resolve::{Outcome, Resolve, Want, Wanted};
 use crate::settings::{Strangers, Unresolved};
-use crate::table::{INTERVAL, Neighbor, Neighbors, State};
+use crate::table::{Guests, INTERVAL, Neighbor, Neighbors, State};
 
 /// Questions before a neighbour counts as silent.
 const TRIES: u32 = 3;
@@ -47,11 +48,14 @@ pub(crate) fn register<F: Protocol>(control: &Control, heard: Inbox<Heard<F>>, w
             flush::<F>(control, id, Outcome::Gone, |_, n| is_learned(n))
         }
         InterfaceEvent::AddressRemoved(id) => {
-            let on_link = |address| is_on_link::<F>(control, (id, address));
+            let guests = control.room::<Neighbors<F>>().guests.current().clone();
+            let on_link = |address| guests.contains(&(id, address)) || is_on_subnet::<F>(control, (id, address));
             flush::<F>(control, id, Outcome::Silent, |address, n| is_learned(n) && !on_link(address));
             control.room_mut::<Neighbors<F>>().reroute(control, &[]);
         }
+        InterfaceEvent::AdminState(id) => seek_peers::<F>(control, id, |_| true),
         InterfaceEvent::AddressAdded(id, address) => {
+            seek_peers::<F>(control, id, |own| F::from_ip(address) == Some(own.address()));
             let of_address = |own: &InterfaceAddress<F>| F::from_ip(address) == Some(own.address());
             let prefixes = |ip: &Ip<F>| -> Vec<_> {
                 ip.current().addresses(id).iter().filter(|own| of_address(own)).map(InterfaceAddress::prefix).collect()
@@ -107,7 +111,11 @@ pub(crate) fn send<F: Protocol>(
 /// Asks for a neighbour: everybody, or only itself if its address is known. False if there is no address of ours to ask
 /// with, or the interface is not up.
 pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) -> bool {
-    let source = control.room::<Ip<F>>().current().source_for(id, address);
+    let source = {
+        let ip = control.room::<Ip<F>>();
+        // Where the link has addresses of its own, the answer comes back whatever else is configured.
+        ip.link_local(id).or_else(|| ip.current().source_for(id, address))
+    };
     // Without an address of ours there is nobody to answer to.
     let Some(source) = source else { return false };
     let to = mac.unwrap_or_else(|| F::group_of(address));
@@ -127,8 +135,29 @@ pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
 
 /// Has `answer` see each message that was found worth telling, before this room does. If it says that it has answered, this
 /// room does not.
-pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, InterfaceId, &F::Message) -> bool + 'static) {
+pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, &Heard<F>) -> bool + 'static) {
     control.room_mut::<Neighbors<F>>().answerers.push(Rc::new(answer));
+}
+
+/// Answers a question in place of whom it asks for: that address is to be reached by us. The answer goes to where the question
+/// came from. False if that is not known, or the interface is not up.
+pub fn answer_for<F: Protocol>(control: &Control, heard: &Heard<F>, question: &Question<F>) -> bool {
+    let Some(to) = heard.station.or(question.mac) else { return false };
+    send::<F>(control, heard.interface, to, |own| F::answer_for(own, &heard.message))
+}
+
+/// Sets which hosts belong on a link though none of its subnets has their addresses. Those that do not any more are forgotten.
+pub fn set_guests<F: Protocol>(control: &Control, guests: Guests<F>) {
+    let mut neighbors = control.room_mut::<Neighbors<F>>();
+    let gone = neighbors
+        .guests
+        .current()
+        .difference(&guests)
+        .copied()
+        .filter(|gone| neighbors.get(*gone).is_some_and(is_learned) && !is_on_subnet::<F>(control, *gone));
+    let gone: Vec<Wanted<F>> = gone.collect();
+    neighbors.guests.publish(guests);
+    neighbors.forget_all(control, &gone, Outcome::Silent);
 }
 
 /// Has `look` see each message that was found worth telling, and the interface that received it.
@@ -144,9 +173,9 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
         let changed = control.room::<Events>().signal.changed();
         // What is there now; a flood that never ends must not keep this thread from others.
         for _ in 0..heard.len() {
-            let Some(Heard { interface, generation, station, message }) = heard.receive() else { break };
-            if generations.of(interface.0) == generation {
-                hear::<F>(&control, interface, station, &message);
+            let Some(message) = heard.receive() else { break };
+            if generations.of(message.interface.0) == message.generation {
+                hear::<F>(&control, &message);
             }
         }
         for _ in 0..wanted.len() {
@@ -164,14 +193,14 @@ async fn listen<F: Protocol>(control: Control, heard: Inbox<Heard<F>>, wanted: I
 }
 
 /// Shows a message to all who want to see it, and does what it wants.
-fn hear<F: Protocol>(control: &Control, interface: InterfaceId, station: Option<MacAddress>, message: &F::Message) {
+fn hear<F: Protocol>(control: &Control, heard: &Heard<F>) {
     let (lookers, answerers) = {
         let neighbors = control.room::<Neighbors<F>>();
         (neighbors.lookers.clone(), neighbors.answerers.clone())
     };
-    lookers.iter().for_each(|look| look(interface, message));
-    if !answerers.iter().any(|answer| answer(control, interface, message)) {
-        F::hear(control, interface, station, message);
+    lookers.iter().for_each(|look| look(heard.interface, &heard.message));
+    if !answerers.iter().any(|answer| answer(control, heard)) {
+        F::hear(control, heard.interface, heard.station, &heard.message);
     }
 }
 
@@ -186,14 +215,14 @@ pub(crate) fn is_answered<F: Protocol>(control: &Control, from: Wanted<F>, is_it
 }
 
 /// Whether an address is one that we answer for on a link: the interface's own, or that of a route that says so.
-pub(crate) fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     let ip = control.room::<Ip<F>>();
     ip.current().is_own(id, address) || (is_on_link::<F>(control, (id, address)) && ip.is_local_route(id, address))
 }
 
 /// Learns where a neighbour is: who is known is updated by whatever it says (RFC 826); others are added only if they
 /// `speak` to us, and from our own link. Whoever claims an address of another network gets its answer, but no route.
-pub(crate) fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
+pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let known = neighbors.get(wanted).map(|neighbor| neighbor.state);
@@ -204,7 +233,12 @@ pub(crate) fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacA
 }
 
 /// Whether an address belongs on the link of an interface of ours.
-fn is_on_link<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+fn is_on_link<F: Protocol>(control: &Control, wanted: Wanted<F>) -> bool {
+    is_on_subnet::<F>(control, wanted) || control.room::<Neighbors<F>>().guests.current().contains(&wanted)
+}
+
+/// Whether it does so by its prefix.
+fn is_on_subnet<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
     let ip = control.room::<Ip<F>>();
     let of_link = F::is_link_local(address) && ip.speaks(id);
     of_link || ip.current().addresses(id).iter().any(|own| own.prefix().contains(address))
@@ -226,15 +260,35 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
     drop(neighbors);
     let name = control.room::<Interfaces>().name(interface);
     tracing::warn!("{name}: {mac} claims our address {address}");
-    claim::<F>(control, (interface, address));
+    if control.room::<Announcements<F>>().are_wanted() {
+        claim::<F>(control, (interface, address));
+    }
 }
 
 /// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
-pub(crate) fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
+pub fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
     let room = control.room::<Neighbors<F>>().has_room();
     if room && is_on_link::<F>(control, wanted) {
         want::<F>(control, wanted);
     }
+}
+
+/// Asks for the only other host on a link by an address of ours, so that it is known before the first packet is for it.
+fn seek_peers<F: Protocol>(control: &Control, id: InterfaceId, wanted: impl Fn(&InterfaceAddress<F>) -> bool) {
+    if !is_up::<F>(control, id) {
+        return;
+    }
+    let peers: Vec<F::Address> = {
+        let ip = control.room::<Ip<F>>();
+        // RFC 3021 and RFC 6164: a subnet of two.
+        let pairs = ip.addresses(id).iter().filter(|own| own.length() == F::ADDRESS_BITS - 1 && wanted(own));
+        let peer = |own: &InterfaceAddress<F>| {
+            let prefix = own.prefix();
+            if prefix.address() == own.address() { prefix.last_address() } else { prefix.address() }
+        };
+        pairs.map(peer).collect()
+    };
+    peers.into_iter().for_each(|peer| seek::<F>(control, (id, peer)));
 }
 
 /// A worker has packets for a neighbour.

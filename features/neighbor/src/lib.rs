@@ -27,11 +27,12 @@ pub mod settings;
 pub mod table;
 
 pub use announce::set_announcing;
-pub use keeper::{answer, ask, claim, look, probe};
+pub use input::Heard;
+pub use keeper::{answer, answer_for, ask, claim, is_ours, learn, look, probe, seek, set_guests};
 pub use objects::NeighborObject;
-pub use protocol::Protocol;
+pub use protocol::{Protocol, Question};
 pub use settings::{NeighborDefaults, NeighborSettings, Strangers, Unresolved, set_neighbor_defaults};
-pub use table::{Neighbor, Neighbors, State};
+pub use table::{Guests, Neighbor, Neighbors, State};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
@@ -53,6 +54,14 @@ const BUFFERS_PART: usize = 4;
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control)?;
     register_family::<V6>(control)?;
+    let dataplane = control.room::<Dataplane>();
+    // What VPP's clients know the counts by.
+    for (arc, name) in
+        [("wrong-subnet", "l3_src_address_not_local"), ("wrong-subnet-claim", "l3_dst_address_not_local")]
+    {
+        dataplane.also_called((V4::NODE, arc), &format!("arp-reply/{name}"))?;
+    }
+    drop(dataplane);
     command::register(control);
     api::register(control);
     Ok(())
@@ -70,12 +79,14 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     let (wants, wanted) = channel(waiting * settings.workers, dataplane.bell());
     let generations = dataplane.generations().clone();
     let unresolved = Publisher::new(dataplane.domain(), Unresolved::Queue);
+    let guests = Publisher::new(dataplane.domain(), Guests::<F>::new());
     let counters = Rc::new(NeighborCounters::<F>::new(dataplane.statistics()));
     let graph = dataplane.blueprint();
     let of_input = generations.clone();
-    let received = counters.clone();
+    let (received, known_guests) = (counters.clone(), guests.snapshot());
     let input = graph.node(protocol::node::<F>(move |seed: Seed| NeighborInput {
         ingress: ingress.clone(),
+        guests: known_guests.clone(),
         generations: of_input.clone(),
         heard: outbox.of(seed),
         counted: received.received(seed.worker),
@@ -88,7 +99,7 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
     quiver_interface::decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
-    control.insert_room(Neighbors::<F>::new(resolve, input, unresolved));
+    control.insert_room(Neighbors::<F>::new(resolve, input, unresolved, guests));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
     control.objects().add(Kind::new(settings::apply::<F>).check(settings::check::<F>));
     keeper::register::<F>(control, heard, wanted);

@@ -14,6 +14,7 @@ use quiver_wire::{MacAddress, Prefix};
 
 use crate::api::Listeners;
 use crate::deadlines::Deadlines;
+use crate::input::Heard;
 use crate::protocol::Protocol;
 use crate::rate::Rate;
 use crate::resolve::{Outcome, Resolve, Wanted};
@@ -83,7 +84,10 @@ impl<F: Family> Default for Link<F> {
 pub(crate) type Looker<F> = Rc<dyn Fn(InterfaceId, &<F as Protocol>::Message)>;
 
 /// Answers a message that an interface received, or says that it does not.
-pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, InterfaceId, &<F as Protocol>::Message) -> bool>;
+pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, &Heard<F>) -> bool>;
+
+/// Hosts, with the links on which they are.
+pub type Guests<F> = BTreeSet<Wanted<F>>;
 
 /// All neighbours of a family.
 pub struct Neighbors<F: Protocol> {
@@ -97,6 +101,8 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) listeners: Option<Rc<Listeners>>,
     /// Rooms that look at each message.
     pub(crate) lookers: Vec<Looker<F>>,
+    /// Hosts that belong on a link though none of its subnets has their addresses.
+    pub(crate) guests: Publisher<Guests<F>>,
     /// Rooms that may answer a message, and then nobody else does.
     pub(crate) answerers: Vec<Answerer<F>>,
     /// What holds, and what does of settings that do not say so.
@@ -114,6 +120,7 @@ impl<F: Protocol> Neighbors<F> {
         resolve: NodeHandle<Resolve<F>>,
         input: NodeId,
         unresolved: Publisher<Unresolved>,
+        guests: Publisher<Guests<F>>,
     ) -> Neighbors<F> {
         let (settings, defaults) = (NeighborSettings::<F>::unchanged(), NeighborDefaults::default());
         Neighbors {
@@ -125,6 +132,7 @@ impl<F: Protocol> Neighbors<F> {
             listeners: None,
             lookers: vec![],
             answerers: vec![],
+            guests,
             manners: Manners::new(&settings, defaults),
             defaults,
             unresolved,

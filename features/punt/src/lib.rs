@@ -19,7 +19,7 @@ pub mod traffic;
 pub use police::PuntPolicer;
 pub use redirect::PuntRedirect;
 pub use sockets::{Sockets, send_by};
-pub use traffic::Punt;
+pub use traffic::{Punt, Unspoken, set_unspoken};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;

@@ -48,7 +48,7 @@ fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (u8, u16))> 
         _ => None,
     };
     let protocol = payload.protocol.0;
-    let found = |port| taken.get(&(protocol, port)).map(|taker| (*taker, (protocol, port)));
+    let found = |port| taken.configured.get(&(protocol, port)).map(|taker| (*taker, (protocol, port)));
     port.filter(|port| *port != 0).and_then(found).or_else(|| found(0))
 }
 
@@ -67,15 +67,17 @@ fn frame_of<F: Punted>(cx: &Context, frame: &mut Frame, i: usize) -> Vec<u8> {
 impl<F: Punted> Node for Listener<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let taken = self.taken.read(cx.guard);
-        if taken.is_empty() {
+        if taken.configured.is_empty() && !taken.unspoken {
             return;
         }
         for i in 0..frame.len() {
             // Malformed packets and those with parts that must be understood come here, too.
-            if !matches!(Fault(frame.hop[i]).kind(), FaultKind::Port | FaultKind::Protocol) {
+            let kind = Fault(frame.hop[i]).kind();
+            if !matches!(kind, FaultKind::Port | FaultKind::Protocol) {
                 continue;
             }
             frame.next[i] = match taker::<F>(taken, frame.bytes(cx.pool, i)) {
+                None if taken.unspoken && kind == FaultKind::Protocol => Next::Punt,
                 None => Next::Unheard,
                 Some((Taker::Arc, _)) => Next::Punt,
                 Some((Taker::Socket, (protocol, port))) => {

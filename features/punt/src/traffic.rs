@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Domain, Publisher, Snapshot};
-use quiver_wire::IpProtocol;
+use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
 
@@ -36,8 +36,32 @@ pub enum Taker {
     Socket,
 }
 
-/// What is taken, by protocol and port.
-pub type Taken = BTreeMap<(u8, u16), Taker>;
+/// What is taken.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// By protocol and port.
+    pub configured: BTreeMap<(u8, u16), Taker>,
+    /// Whether packets of all protocols are punted that nobody speaks.
+    pub unspoken: bool,
+}
+
+quiver_control::choice! {
+    /// What becomes of packets for us of protocols that nobody speaks.
+    pub enum Unspoken {
+        /// Their senders are told (RFC 1122, 3.2.2.1; RFC 8200, 4).
+        Tell = "tell",
+        /// They are punted, so that senders are told nothing.
+        Punt = "punt",
+    } as "unspoken", "tell or punt";
+}
+
+/// Sets what becomes of packets for us of protocols that nobody speaks, for both families.
+pub fn set_unspoken(control: &Control, unspoken: Unspoken) {
+    let punted = unspoken == Unspoken::Punt;
+    let set = |taken: &Taken| Taken { unspoken: punted, ..taken.clone() };
+    control.room_mut::<Punts<V4>>().taken.update(set);
+    control.room_mut::<Punts<V6>>().taken.update(set);
+}
 
 /// What is taken, for workers.
 pub(crate) struct Punts<F: Punted> {
@@ -47,7 +71,7 @@ pub(crate) struct Punts<F: Punted> {
 
 impl<F: Punted> Punts<F> {
     pub fn new(domain: &Domain) -> Punts<F> {
-        Punts { taken: Publisher::new(domain, Taken::new()), family: PhantomData }
+        Punts { taken: Publisher::new(domain, Taken::default()), family: PhantomData }
     }
     pub fn taken(&self) -> Snapshot<Taken> {
         self.taken.snapshot()
@@ -82,8 +106,8 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
     control.room_mut::<Punts<F>>().taken.update(|taken| {
         let mut taken = taken.clone();
         match is_wanted {
-            true => taken.insert((punt.protocol, punt.port), taker),
-            false => taken.remove(&(punt.protocol, punt.port)),
+            true => taken.configured.insert((punt.protocol, punt.port), taker),
+            false => taken.configured.remove(&(punt.protocol, punt.port)),
         };
         taken
     });

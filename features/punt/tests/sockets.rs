@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_punt::Sockets;
+use quiver_punt::{Sockets, Unspoken, set_unspoken};
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
@@ -109,5 +109,39 @@ fn control_that_does_not_keep_up_is_named() {
         let lost: u64 =
             daemon.drops().into_iter().filter(|((_, why), _)| *why == "punt-queue-full").map(|(_, n)| n).sum();
         assert_eq!((lost, kept.0.borrow().len()), (76, 1024), "{ip6}");
+    }
+}
+
+#[test]
+fn what_nobody_speaks_is_punted_where_that_is_wanted() {
+    for (unspoken, punted) in [(Unspoken::Tell, 0), (Unspoken::Punt, 2)] {
+        let (mut daemon, _) = router();
+        set_unspoken(daemon.control(), unspoken);
+        daemon.configure(
+            "create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+             set interface state pg1 up
+             set interface ip address pg1 10.0.1.1/24
+             set interface ip address pg1 2001:db8:1::1/64
+             ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+             ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
+             ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
+             ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:12
+             ip punt redirect add rx pg0 via 10.0.1.2 pg1
+             ip6 punt redirect add rx pg0 via 2001:db8:1::2 pg1",
+        );
+        daemon.advance(Duration::from_secs(3)).expect("it settles");
+        daemon.sent();
+        // A port of UDP on which nobody listens is another matter.
+        for frame in [
+            "ip4 10.0.0.2 > 10.0.0.1 ttl 64 protocol 89 / payload 26",
+            "ip6 2001:db8::2 > 2001:db8::1 hlim 64 next 89 / payload 26",
+            "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18",
+        ] {
+            daemon.send("pg0", &bytes(frame)).expect("it is up");
+        }
+        daemon.settle().expect("it comes to rest");
+        let sent = daemon.sent();
+        let by = |name: &str| sent.iter().filter(|(interface, _)| interface.as_str() == name).count();
+        assert_eq!((by("pg1"), by("pg0")), (punted, 3 - punted), "{unspoken}: the rest is told to senders");
     }
 }

@@ -2,12 +2,52 @@
 //! marked then removed.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
+use quiver_compat::Refusal;
+use quiver_control::Control;
 use quiver_interface::InterfaceName;
 use quiver_wire::{InterfaceAddress as Address, Prefix};
 
 use crate::family::Family;
 use crate::fib::TableId;
+
+/// What a client does with all routes of a table at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// All are marked.
+    Begin,
+    /// Those that were not added since are deleted.
+    End,
+    /// All are deleted.
+    Flush,
+}
+
+/// Does the same with another kind of routes in the table.
+type Follower = Rc<dyn Fn(&Control, TableId, Sweep) -> Result<(), Refusal>>;
+
+/// Other rooms that have routes in tables of a family.
+pub(super) struct Followers<F: Family>(Vec<Follower>, std::marker::PhantomData<F>);
+
+impl<F: Family> Default for Followers<F> {
+    fn default() -> Followers<F> {
+        Followers(vec![], std::marker::PhantomData)
+    }
+}
+
+/// Has `follow` do with a room's own routes what clients do with all routes of a table of the family.
+pub fn follow<F: Family>(
+    control: &Control,
+    follow: impl Fn(&Control, TableId, Sweep) -> Result<(), Refusal> + 'static,
+) {
+    control.room_mut::<Followers<F>>().0.push(Rc::new(follow));
+}
+
+/// Has all who follow do so.
+pub(super) fn lead<F: Family>(control: &Control, table: TableId, sweep: Sweep) -> Result<(), Refusal> {
+    let followers = control.room::<Followers<F>>().0.clone();
+    followers.iter().try_for_each(|follow| follow(control, table, sweep))
+}
 
 /// What is marked.
 pub(super) struct Replacing<F: Family> {

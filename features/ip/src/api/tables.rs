@@ -8,7 +8,7 @@ use quiver_wire::{V4, V6};
 
 use super::fields::IpTable;
 use super::leaving::{Leaving, delete, settled, sweep};
-use super::replacing::Replacing;
+use super::replacing::{Replacing, Sweep, lead};
 use super::routes::{keys, remove};
 use crate::family::Family;
 use crate::fib::TableId;
@@ -104,6 +104,7 @@ fn existing<F: Family>(control: &Control, number: u32) -> Result<TableId, Refusa
 
 async fn flush<F: Family>(control: Control, table: IpTable) -> Result<(), Refusal> {
     let id = existing::<F>(&control, table.table_id)?;
+    lead::<F>(&control, id, Sweep::Flush)?;
     remove(&control, keys::<F>(&control, id), |_| true).await
 }
 
@@ -181,7 +182,7 @@ fn replace_begin<F: Family>(control: &Control, table: &IpTable) -> Result<(), Re
     let routes = control.objects().all::<Route<F>>();
     let marked = routes.iter().filter(|route| route.table.0 == id.0).map(|route| route.prefix).collect();
     control.room_mut::<Replacing<F>>().routes.insert(id, marked);
-    Ok(())
+    lead::<F>(control, id, Sweep::Begin)
 }
 
 /// Delete the routes of a table that have a mark.
@@ -193,6 +194,7 @@ pub(super) struct IpTableReplaceEnd {
 
 async fn replace_end<F: Family>(control: Control, table: IpTable) -> Result<(), Refusal> {
     let id = existing::<F>(&control, table.table_id)?;
+    lead::<F>(&control, id, Sweep::End)?;
     let marked = control.room_mut::<Replacing<F>>().routes.remove(&id).unwrap_or_default();
     let keys = marked.iter().map(|prefix| (TableNumber::new(id.0), *prefix)).collect();
     control.room_mut::<Replacing<F>>().going.entry(id).or_default().extend(marked);

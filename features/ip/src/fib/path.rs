@@ -29,6 +29,8 @@ pub enum Source {
     Interface,
     /// Configuration.
     Static,
+    /// A host for which we answer on other links.
+    Proxy,
     /// A router on a link that advertises itself.
     Router,
     /// A neighbour that was resolved or configured.
@@ -46,8 +48,15 @@ pub enum Source {
 
 impl Source {
     /// Those that are always there.
-    pub const OURS: [Source; 6] =
-        [Source::Special, Source::Interface, Source::Static, Source::Router, Source::Neighbor, Source::Default];
+    pub const OURS: [Source; 7] = [
+        Source::Special,
+        Source::Interface,
+        Source::Static,
+        Source::Proxy,
+        Source::Router,
+        Source::Neighbor,
+        Source::Default,
+    ];
 
     /// The less, the more its routes count. Clients know these numbers from VPP.
     pub const fn priority(self) -> u8 {
@@ -55,6 +64,7 @@ impl Source {
             Source::Special => 0x00,
             Source::Interface => 0x03,
             Source::Static => 0x80,
+            Source::Proxy => 0xc0,
             Source::Router => 0xc1,
             Source::Neighbor => 0xd0,
             Source::Default => 0xfd,
@@ -67,9 +77,10 @@ impl Source {
             Source::Special => 1,
             Source::Interface => 4,
             Source::Static => 8,
-            Source::Router => 15,
-            Source::Neighbor => 16,
-            Source::Default => 21,
+            Source::Proxy => 13,
+            Source::Router => 14,
+            Source::Neighbor => 15,
+            Source::Default => 20,
             Source::Client { id, .. } => id,
         }
     }
@@ -95,6 +106,7 @@ impl fmt::Display for Source {
             Source::Special => f.write_str("special"),
             Source::Interface => f.write_str("interface"),
             Source::Static => f.write_str("API"),
+            Source::Proxy => f.write_str("IPv6-proxy-nd"),
             Source::Router => f.write_str("IPv6-nd"),
             Source::Neighbor => f.write_str("adjacency"),
             Source::Default => f.write_str("default-route"),

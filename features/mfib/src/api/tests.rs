@@ -144,3 +144,47 @@ fn packets_are_signalled_once_until_that_is_read() {
 fn change_route_away(caller: &mut Caller, group: &Mprefix) {
     change(caller, false, route(group.clone(), MfibEntryFlags::NONE, vec![])).expect("it was there");
 }
+
+/// As the room of IP has it, and the next two.
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpTableReplaceBegin {
+    table: IpTable,
+}
+
+/// See [`IpTableReplaceBegin`].
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpTableReplaceEnd {
+    table: IpTable,
+}
+
+/// See [`IpTableReplaceBegin`].
+#[derive(Message, Clone, Debug)]
+#[message(request)]
+struct IpTableFlush {
+    table: IpTable,
+}
+
+#[test]
+fn routes_of_groups_are_replaced_and_flushed_with_their_table() {
+    let (_daemon, [pg0, _], mut caller) = house();
+    let of = |last: u8| {
+        let group = prefix("0.0.0.0", &format!("232.1.1.{last}"), 32);
+        route(group, MfibEntryFlags::NONE, vec![path(pg0, MfibItfFlags::ACCEPT)])
+    };
+    let groups = |caller: &mut Caller| configured(caller).into_iter().map(|(prefix, ..)| prefix).collect::<Vec<_>>();
+    let (table, [one, two, three]) = (IpTable::default(), [1, 2, 3].map(of));
+    for route in [&one, &two] {
+        change(&mut caller, true, route.clone()).expect("it is right");
+    }
+    caller.request(&IpTableReplaceBegin { table: table.clone() }).expect("it is there");
+    for route in [&two, &three] {
+        change(&mut caller, true, route.clone()).expect("it is right");
+    }
+    assert_eq!(groups(&mut caller), [one.prefix, two.prefix.clone(), three.prefix.clone()], "nothing is gone yet");
+    caller.request(&IpTableReplaceEnd { table: table.clone() }).expect("it is there");
+    assert_eq!(groups(&mut caller), [two.prefix, three.prefix]);
+    caller.request(&IpTableFlush { table }).expect("it is there");
+    assert!(groups(&mut caller).is_empty());
+}

@@ -139,3 +139,26 @@ fn clients_are_told_of_the_neighbours_that_they_want_to_know_of() {
     set(&mut caller, false, one).expect("it is there");
     assert!(caller.events::<IpNeighborEventV2>().is_empty());
 }
+
+#[test]
+fn a_neighbour_has_a_route_of_its_own_unless_it_shall_have_none() {
+    let (daemon, index, mut caller) = house();
+    let control = daemon.control();
+    let is_routed = |last: u8| {
+        let ip = control.room::<Ip<V4>>();
+        let table = ip.fib.table(ip.table_of(InterfaceId(index as u16))).expect("it is there");
+        table.find([10, 0, 0, last].into()).is_some_and(|(prefix, _)| prefix.length() == 32)
+    };
+    let none = IpNeighborFlags::NO_FIB_ENTRY;
+    for (last, kind) in [(2, IpNeighborFlags::NONE), (3, IpNeighborFlags::STATIC)] {
+        set(&mut caller, true, neighbor(index, last, kind)).expect("there is room");
+        assert!(is_routed(last), "{kind:?}");
+        set(&mut caller, true, neighbor(index, last, kind | none)).expect("it is there");
+        assert!(!is_routed(last), "{kind:?}: it loses its route");
+        assert!(dump(&mut caller).iter().any(|known| known.ip_address == neighbor(index, last, kind).ip_address));
+        set(&mut caller, true, neighbor(index, last, kind)).expect("it is there");
+        assert!(is_routed(last), "{kind:?}: it has one again");
+    }
+    set(&mut caller, true, neighbor(index, 4, none)).expect("there is room");
+    assert!(!is_routed(4));
+}

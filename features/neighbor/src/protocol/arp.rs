@@ -12,7 +12,7 @@ use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{EtherType, Header, InterfaceAddress, MacAddress, V4};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Saying};
+use super::{Message, Protocol, Question, Saying};
 use crate::counted::Sort;
 use crate::keeper;
 
@@ -29,6 +29,8 @@ arcs! {
         BadSender => drop "bad-sender",
         NotEnabled => drop "ip4-not-enabled",
         WrongSubnet => drop "wrong-subnet",
+        /// Somebody of another link announces itself.
+        WrongClaim => drop "wrong-subnet-claim",
     }
 }
 
@@ -48,8 +50,13 @@ impl Protocol for V4 {
     const SAYINGS: &'static [(Duration, Saying)] =
         &[(Duration::ZERO, Saying::Claim), (ANNOUNCE_INTERVAL, Saying::Claim)];
 
-    fn read(bytes: &[u8], ingress: &Ingress<V4>, interface: InterfaceId) -> Result<ArpPacket, u16> {
-        check(bytes, ingress, interface).map_err(u16::from)
+    fn read(
+        bytes: &[u8],
+        ingress: &Ingress<V4>,
+        interface: InterfaceId,
+        is_guest: impl Fn(Ipv4Addr) -> bool,
+    ) -> Result<ArpPacket, u16> {
+        check(bytes, ingress, interface, is_guest).map_err(u16::from)
     }
     fn sort(packet: &ArpPacket) -> Sort {
         match packet.operation {
@@ -94,6 +101,15 @@ impl Protocol for V4 {
         }
     }
 
+    fn question_in(packet: &ArpPacket) -> Option<Question<V4>> {
+        let (sender, target) = (packet.sender(), packet.target());
+        // RFC 5227, 2.1.1 and 2.3: probes and announcements are no questions.
+        let asks = packet.operation == ArpOperation::REQUEST && !sender.is_unspecified() && sender != target;
+        asks.then_some(Question { sender, mac: Some(packet.sender_mac), target, of_itself: false })
+    }
+    fn answer_for(own: MacAddress, question: &ArpPacket) -> Message {
+        message(question.reply(own))
+    }
     fn group_of(_: Ipv4Addr) -> MacAddress {
         MacAddress::BROADCAST
     }
@@ -113,7 +129,12 @@ fn message(packet: ArpPacket) -> Message {
 }
 
 /// The packet, if it is worth telling.
-fn check(bytes: &[u8], ingress: &Ingress<V4>, interface: InterfaceId) -> Result<ArpPacket, Next> {
+fn check(
+    bytes: &[u8],
+    ingress: &Ingress<V4>,
+    interface: InterfaceId,
+    is_guest: impl Fn(Ipv4Addr) -> bool,
+) -> Result<ArpPacket, Next> {
     let (packet, _) = ArpPacket::parse(bytes).ok_or(Next::TooShort)?;
     if !packet.is_ip4_over_ethernet() {
         return Err(Next::NotIp4);
@@ -138,10 +159,10 @@ fn check(bytes: &[u8], ingress: &Ingress<V4>, interface: InterfaceId) -> Result<
     }
     // A probe (RFC 5227, 2.1.1) has no sender address yet. Others are believed on the sender's own link only; whoever
     // asks for our address may be elsewhere: networks whose addresses are /32 work so.
-    let on_link = addresses.iter().any(|own| own.prefix().contains(packet.sender()));
+    let on_link = addresses.iter().any(|own| own.prefix().contains(packet.sender())) || is_guest(packet.sender());
     let asks_us = ingress.is_own(interface, packet.target());
     if !packet.sender().is_unspecified() && !on_link && !asks_us {
-        return Err(Next::WrongSubnet);
+        return Err(if packet.is_gratuitous() { Next::WrongClaim } else { Next::WrongSubnet });
     }
     Ok(*packet)
 }

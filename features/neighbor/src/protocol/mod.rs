@@ -37,7 +37,13 @@ pub trait Protocol: Family {
     const SAYINGS: &'static [(Duration, Saying)];
 
     /// The message in a packet, if it is worth telling; else the arc that the packet takes.
-    fn read(bytes: &[u8], ingress: &Ingress<Self>, interface: InterfaceId) -> Result<Self::Message, u16>;
+    /// Who `is_guest` is on the link, whatever its address.
+    fn read(
+        bytes: &[u8],
+        ingress: &Ingress<Self>,
+        interface: InterfaceId,
+        is_guest: impl Fn(Self::Address) -> bool,
+    ) -> Result<Self::Message, u16>;
     /// What a message is, to be counted.
     fn sort(message: &Self::Message) -> Sort;
     /// What the trace says of a packet.
@@ -45,6 +51,10 @@ pub trait Protocol: Family {
     /// Does what a message wants, on the control side; its frame came from `station`.
     fn hear(control: &Control, interface: InterfaceId, station: Option<MacAddress>, message: &Self::Message);
 
+    /// What a message asks, if it is a question of somebody who has an address, about another one.
+    fn question_in(message: &Self::Message) -> Option<Question<Self>>;
+    /// The answer to a question, in place of whom it asks for.
+    fn answer_for(own: MacAddress, question: &Self::Message) -> Message;
     /// Who has to hear that somebody is asked for.
     fn group_of(address: Self::Address) -> MacAddress;
     /// Asks for a neighbour; everybody, or the neighbour `itself`.
@@ -53,6 +63,19 @@ pub trait Protocol: Family {
     fn probe(own: MacAddress, address: Self::Address) -> Message;
     /// Says to all that an address is ours.
     fn claim(own: MacAddress, address: Self::Address) -> Message;
+}
+
+/// Where is an address?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question<F: Protocol> {
+    /// Who asks.
+    pub sender: F::Address,
+    /// Where it says that it is.
+    pub mac: Option<MacAddress>,
+    /// Who is asked for.
+    pub target: F::Address,
+    /// Whether the target alone is asked, whose MAC address is known already.
+    pub of_itself: bool,
 }
 
 /// What is said about an address of ours.

@@ -15,7 +15,7 @@ use quiver_wire::nd::{
 use quiver_wire::{EtherType, Header, Icmp6Type, Ip6Header, IpProtocol, MacAddress, V6};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Saying};
+use super::{Message, Protocol, Question, Saying};
 use crate::counted::Sort;
 use crate::keeper;
 use crate::table::Neighbors;
@@ -73,15 +73,17 @@ impl Protocol for V6 {
     // RFC 4862, 5.4.2, with DupAddrDetectTransmits of 1, and RFC 4861, 7.2.6.
     const SAYINGS: &'static [(Duration, Saying)] = &[(Duration::ZERO, Saying::Probe), (RETRANSMISSION, Saying::Claim)];
 
-    fn read(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<NdPacket, u16> {
-        check(bytes, ingress, interface).map_err(u16::from)
+    fn read(
+        bytes: &[u8],
+        ingress: &Ingress<V6>,
+        interface: InterfaceId,
+        is_guest: impl Fn(Ipv6Addr) -> bool,
+    ) -> Result<NdPacket, u16> {
+        check(bytes, ingress, interface, is_guest).map_err(u16::from)
     }
     fn sort(packet: &NdPacket) -> Sort {
-        match () {
-            () if packet.is_solicitation() => Sort::Request,
-            () if packet.flags & NeighborMessage::SOLICITED != 0 => Sort::Reply,
-            () => Sort::Gratuitous,
-        }
+        // VPP's clients know all advertisements that were received as replies.
+        if packet.is_solicitation() { Sort::Request } else { Sort::Reply }
     }
     fn trace(record: &Record) -> String {
         let message = Ip6Header::parse(&record.bytes).zip(V6::payload(&record.bytes));
@@ -105,6 +107,17 @@ impl Protocol for V6 {
         }
     }
 
+    fn question_in(packet: &NdPacket) -> Option<Question<V6>> {
+        let NdPacket { source: sender, destination, target, mac, .. } = *packet;
+        // RFC 4861, 4.3: who has no address yet wants one, and asks whether somebody has it.
+        let asks = packet.is_solicitation() && !sender.is_unspecified() && sender != target;
+        asks.then_some(Question { sender, mac, target, of_itself: !destination.is_multicast() })
+    }
+    fn answer_for(own: MacAddress, question: &NdPacket) -> Message {
+        // RFC 4861, 7.2.8: the word of whom it is said for counts more.
+        let flags = NeighborMessage::ROUTER | NeighborMessage::SOLICITED;
+        advertisement(own, question.source, question.target, flags)
+    }
     fn group_of(address: Ipv6Addr) -> MacAddress {
         group_mac(solicited_node(address))
     }
@@ -140,7 +153,12 @@ fn packet(source: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
 }
 
 /// The message, if it is worth telling (RFC 4861, 7.1.1 and 7.1.2).
-fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<NdPacket, Next> {
+fn check(
+    bytes: &[u8],
+    ingress: &Ingress<V6>,
+    interface: InterfaceId,
+    is_guest: impl Fn(Ipv6Addr) -> bool,
+) -> Result<NdPacket, Next> {
     let (ip, behind) = Ip6Header::parse(bytes).ok_or(Next::BadMessage)?;
     if ip.hop_limit != nd::HOP_LIMIT {
         return Err(Next::BadHopLimit);
@@ -175,7 +193,7 @@ fn check(bytes: &[u8], ingress: &Ingress<V6>, interface: InterfaceId) -> Result<
     };
     let speaker = if is_solicitation { source } else { target };
     let asks_us = is_solicitation && ingress.is_own(interface, target);
-    if !(speaker.is_unspecified() || on_link(speaker) || asks_us) {
+    if !(speaker.is_unspecified() || on_link(speaker) || is_guest(speaker) || asks_us) {
         return Err(Next::WrongSubnet);
     }
     let flags = if is_solicitation { 0 } else { message.icmp.parameter() };

@@ -1,0 +1,96 @@
+//! `set interface proxy-arp`, `set arp proxy`, `set interface ip6-nd proxy`, `set ip6 nd proxy`, and what shows them.
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_interface::InterfaceName;
+use quiver_ip::objects::TableNumber;
+use quiver_wire::{V4, V6};
+
+use crate::hosts::ProxiedHost;
+use crate::interface::{NeighborProxy, Proxied};
+use crate::ranges::ArpProxyRange;
+
+pub(crate) fn register(control: &Control) {
+    let commands = control.commands();
+    let on_off = |command: Command| {
+        let command = command.argument("enable", "answer for others").argument("on", "the same");
+        command.argument("disable", "answer for nobody else").argument("off", "the same")
+    };
+    let help = "Answer questions of ARP on an interface about hosts of the ranges of its table.";
+    let grammar = "set interface proxy-arp <interface> (enable|on|disable|off)";
+    commands.add(on_off(Command::new(grammar, help, set_proxy::<V4>)).arguments_of::<NeighborProxy<V4>>());
+    let help = "Answer solicitations on an interface about hosts that are elsewhere.";
+    let grammar = "set interface ip6-nd proxy <interface> (enable|on|disable|off)";
+    commands.add(on_off(Command::new(grammar, help, set_proxy::<V6>)).arguments_of::<NeighborProxy<V6>>());
+    let help = "Set for whom interfaces answer questions of ARP, or delete that.";
+    let grammar = "set arp proxy {del | table-id <table:u32> | start <low:ip4> | end <high:ip4>}";
+    let set = Command::new(grammar, help, set_range).arguments_of::<ArpProxyRange>();
+    commands.add(set.argument("del", "do not answer for them any more"));
+    let help =
+        "Answer for a host that is behind an interface, to whose subnets it does not belong, or do not any more.";
+    let grammar = "set ip6 nd proxy <interface> [del] <address:ip6>";
+    commands.add(Command::new(grammar, help, set_host).arguments_of::<ProxiedHost>());
+    let help = "Show on which interfaces questions of ARP are answered in place of others, and of whom.";
+    commands.add(Command::new("show arp proxy", help, show_ranges));
+    let help = "Show on which interfaces solicitations are answered in place of others, and of which hosts.";
+    commands.add(Command::new("show ip6 nd proxy", help, show_hosts));
+}
+
+/// Whether questions are answered on an interface. As VPP: what is so already may be said again.
+pub(crate) fn put<F: Proxied>(control: &Control, interface: InterfaceName, on: bool) -> Result<(), CommandError> {
+    match (on, control.objects().get::<NeighborProxy<F>>(&interface).is_some()) {
+        (true, false) => control.put(NeighborProxy::<F>::on(interface))?,
+        (false, true) => control.delete::<NeighborProxy<F>>(&interface)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn set_proxy<F: Proxied>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    put::<F>(control, given.get("interface")?, given.has("enable") || given.has("on"))?;
+    Ok(Reply::done())
+}
+
+fn set_range(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let table = TableNumber::new(given.find("table")?.unwrap_or(0));
+    let (low, high) = (given.get("low")?, given.get("high")?);
+    match given.has("del") {
+        true => control.delete::<ArpProxyRange>(&(table, low, high))?,
+        false => control.put(ArpProxyRange { table, low, high })?,
+    }
+    Ok(Reply::done())
+}
+
+fn set_host(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (interface, address) = (given.get("interface")?, given.get("address")?);
+    match given.has("del") {
+        true => control.delete::<ProxiedHost>(&(interface, address))?,
+        false => control.put(ProxiedHost { interface, address })?,
+    }
+    Ok(Reply::done())
+}
+
+fn proxies<F: Proxied>(control: &Control, table: &mut Table) {
+    for proxy in control.objects().all::<NeighborProxy<F>>() {
+        table.row([Cell::of(&proxy.interface), Cell::from("")]);
+    }
+}
+
+fn show_ranges(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Interface", "Range"]);
+    proxies::<V4>(control, &mut table);
+    for range in control.objects().all::<ArpProxyRange>() {
+        let of = format!("{} - {} in table {}", range.low, range.high, range.table);
+        table.row([Cell::from(""), Cell::from(of)]);
+    }
+    Ok(table.into())
+}
+
+fn show_hosts(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Table::new(["Interface", "Host"]);
+    proxies::<V6>(control, &mut table);
+    for host in control.objects().all::<ProxiedHost>() {
+        table.row([Cell::of(&host.interface), Cell::of(host.address)]);
+    }
+    Ok(table.into())
+}

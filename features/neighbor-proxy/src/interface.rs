@@ -1,0 +1,112 @@
+//! The interfaces on which others are answered for.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use quiver_control::{Change, Control, Kind, Object, ObjectError};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_ip::Ip;
+use quiver_neighbor::{Heard, Neighbors, Protocol, Question, answer, answer_for, is_ours, learn};
+use quiver_wire::{V4, V6};
+
+use crate::{mirror, ranges};
+
+/// A protocol in which others are answered for.
+pub trait Proxied: Protocol {
+    /// The kind of the interfaces.
+    const PROXIES: &'static str;
+    /// Whether a sender is learned that has an address of ours: what we tell it is for a host that shares ours.
+    const MIRRORS: bool;
+
+    /// Begins or ends what an interface needs besides.
+    fn set(control: &Control, id: InterfaceId, on: bool) -> Result<(), ObjectError>;
+    /// Whether somebody is answered for, who is none of ours and not known to be on the link.
+    fn is_answered(control: &Control, id: InterfaceId, question: &Question<Self>) -> bool;
+}
+
+impl Proxied for V4 {
+    const PROXIES: &'static str = "arp-proxies";
+    const MIRRORS: bool = false;
+
+    fn set(_: &Control, _: InterfaceId, _: bool) -> Result<(), ObjectError> {
+        Ok(())
+    }
+    fn is_answered(control: &Control, id: InterfaceId, question: &Question<V4>) -> bool {
+        ranges::has(control, id, question.target)
+    }
+}
+
+impl Proxied for V6 {
+    const PROXIES: &'static str = "nd-proxies";
+    const MIRRORS: bool = true;
+
+    fn set(control: &Control, id: InterfaceId, on: bool) -> Result<(), ObjectError> {
+        mirror::set(control, id, on)
+    }
+    fn is_answered(control: &Control, id: InterfaceId, question: &Question<V6>) -> bool {
+        mirror::is_answered(control, id, question)
+    }
+}
+
+/// An interface on whose link questions about hosts elsewhere are answered: over IPv4 about those of the ranges of its table
+/// (RFC 1027), over IPv6 about all (RFC 4389).
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = F::PROXIES)]
+pub struct NeighborProxy<F: Proxied> {
+    /// The interface.
+    #[key]
+    pub interface: InterfaceName,
+    /// Those of two families are two.
+    pub family: PhantomData<F>,
+}
+
+impl<F: Proxied> NeighborProxy<F> {
+    /// The interface of this name.
+    pub fn on(interface: InterfaceName) -> NeighborProxy<F> {
+        NeighborProxy { interface, family: PhantomData }
+    }
+}
+
+/// The interfaces.
+struct Answering<F: Proxied>(BTreeSet<InterfaceId>, PhantomData<F>);
+
+pub(crate) fn register<F: Proxied>(control: &Control) {
+    control.insert_room(Answering::<F>(BTreeSet::new(), PhantomData));
+    control.objects().add(Kind::new(apply::<F>));
+    answer::<F>(control, hear::<F>);
+}
+
+fn apply<F: Proxied>(control: &Control, change: Change<'_, NeighborProxy<F>>) -> Result<(), ObjectError> {
+    let (proxy, on) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    let id = control.room::<Interfaces>().id_of(&proxy.interface.0)?;
+    F::set(control, id, on)?;
+    let all = &mut control.room_mut::<Answering<F>>().0;
+    _ = if on { all.insert(id) } else { all.remove(&id) };
+    Ok(())
+}
+
+/// Answers, where somebody else is asked for. Who asks is going to send its packets to us, so it is learned.
+fn hear<F: Proxied>(control: &Control, heard: &Heard<F>) -> bool {
+    let id = heard.interface;
+    let is_proxy = control.room::<Answering<F>>().0.contains(&id);
+    let Some(question) = Some(&heard.message).filter(|_| is_proxy).and_then(F::question_in) else { return false };
+    if is_ours::<F>(control, (id, question.target)) || is_here::<F>(control, (id, question.target)) {
+        return false;
+    }
+    let is_own = control.room::<Ip<F>>().current().is_own(id, question.sender);
+    if !F::is_answered(control, id, &question) {
+        return false;
+    }
+    if F::MIRRORS || !is_own {
+        question.mac.into_iter().for_each(|mac| learn::<F>(control, (id, question.sender), mac, true));
+    }
+    answer_for::<F>(control, heard, &question)
+}
+
+/// Whether a host is known to be on a link, where it answers for itself.
+pub(crate) fn is_here<F: Protocol>(control: &Control, wanted: (InterfaceId, F::Address)) -> bool {
+    control.room::<Neighbors<F>>().get(wanted).is_some_and(|neighbor| neighbor.mac.is_some())
+}
