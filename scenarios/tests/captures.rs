@@ -195,7 +195,7 @@ fn drops_are_chosen_by_their_reason_also_as_clients_call_it() {
         }
         daemon.settle().expect("nothing circles");
         daemon.run("pcap trace off").expect("it runs");
-        let seen = packets(&files.read(&format!("/tmp/seen{number}.pcap")).expect("it was begun"));
+        let seen = packets(&files.read(format!("/tmp/seen{number}.pcap")).expect("it was begun"));
         assert_eq!(seen, [(nobody.len() as u32, nobody.clone())], "{reason}");
     }
     let unknown =

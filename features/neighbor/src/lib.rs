@@ -54,7 +54,7 @@ const BUFFERS_PART: usize = 4;
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control)?;
     register_family::<V6>(control)?;
-    let dataplane = control.room::<Dataplane>();
+    let mut dataplane = control.room_mut::<Dataplane>();
     // What VPP's clients know the counts by.
     for (arc, name) in
         [("wrong-subnet", "l3_src_address_not_local"), ("wrong-subnet-claim", "l3_dst_address_not_local")]
