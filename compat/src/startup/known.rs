@@ -578,7 +578,7 @@ pub const SETTINGS: &[Setting] = &[
     missing(
         "acl-plugin",
         "",
-        "access lists know no sessions and stand on no interfaces yet; `abf policy` forwards by them",
+        "access lists know no sessions yet; they stand on interfaces, and `abf policy` forwards by them",
     ),
     missing("mpls", "", "there is no MPLS"),
     missing("linux-cp", "", "interfaces are not mirrored into Linux"),

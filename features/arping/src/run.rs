@@ -92,7 +92,7 @@ impl Running {
 fn say<F: Protocol>(control: &Control, interface: InterfaceId, address: F::Address, gratuitous: bool) -> bool {
     match gratuitous {
         true => claim::<F>(control, (interface, address)),
-        false => ask::<F>(control, (interface, address), None),
+        false => ask::<F>(control, (interface, address)),
     }
 }
 

@@ -108,14 +108,29 @@ pub(crate) fn send<F: Protocol>(
     true
 }
 
-/// Asks for a neighbour: everybody, or only itself if its address is known. False if there is no address of ours to ask
-/// with, or the interface is not up.
-pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) -> bool {
+/// Asks everybody on a link for a neighbour, by an address of ours that belongs to it. False if there is none, or the
+/// interface is not up.
+pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
+    let source = control.room::<Ip<F>>().current().source_for(id, address);
+    ask_by::<F>(control, (id, address), None, source)
+}
+
+/// Asks for a neighbour that is needed: everybody, or only itself if its address is known.
+fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) {
     let source = {
         let ip = control.room::<Ip<F>>();
         // Where the link has addresses of its own, the answer comes back whatever else is configured.
         ip.link_local(id).or_else(|| ip.current().source_for(id, address))
     };
+    ask_by::<F>(control, (id, address), mac, source);
+}
+
+fn ask_by<F: Protocol>(
+    control: &Control,
+    (id, address): Wanted<F>,
+    mac: Option<MacAddress>,
+    source: Option<F::Address>,
+) -> bool {
     // Without an address of ours there is nobody to answer to.
     let Some(source) = source else { return false };
     let to = mac.unwrap_or_else(|| F::group_of(address));
@@ -313,7 +328,7 @@ fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
             }
             drop(neighbors);
             if may_ask {
-                ask::<F>(control, wanted, None);
+                ask_needed::<F>(control, wanted, None);
             }
         }
     }
@@ -357,7 +372,7 @@ fn age_link<F: Protocol>(control: &Control, link: InterfaceId) -> usize {
         }
         neighbors.turn(wanted, next, now);
         drop(neighbors);
-        ask::<F>(control, wanted, mac);
+        ask_needed::<F>(control, wanted, mac);
         asked += 1;
     }
     control.room_mut::<Neighbors<F>>().forget_all(control, &gone, Outcome::Silent);

@@ -1,7 +1,7 @@
 //! "Where did my packet go?": what the nodes would do with a packet, and which object decides at each of them.
 //!
 //! - [`way`]: the way of a packet through a rehearsal of the live graph ([`Dataplane::rehearse`]), in words and as JSON.
-//! - [`tuple`]: a packet of a flow's five fields.
+//! - [`mod@tuple`]: a packet of a flow's five fields.
 //! - `why` is the command; `drops` follows what is lost, and asks the same of a sample of each loss.
 //!
 //! [`Dataplane::rehearse`]: quiver_engine::Dataplane::rehearse

@@ -182,14 +182,15 @@ impl<F: Family> LookupBody<'_, F> {
 }
 
 impl<F: Family> LookupBody<'_, F> {
-    /// The buckets of those packets whose tables tell flows apart otherwise than usual.
+    /// The buckets, also of those packets whose tables tell flows apart otherwise than usual.
+    ///
+    /// PERF: it takes a copy, for what a call may look at lies in memory ever after, and is cleared there first.
     #[cold]
-    fn choose<I: Isa>(&self, words: Lanes<I>, p: &PacketLanes<I>, buckets: &mut [u32; 16]) {
-        let words = words.array();
+    fn choose<I: Isa>(&self, words: [u32; 16], p: PacketLanes<I>, mut buckets: [u32; 16]) -> [u32; 16] {
         let flows = |lane: usize| self.ingress.table(words[lane]).map_or(Flows::default(), |table| table.flows);
-        let key = F::flow_key(p);
+        let key = F::flow_key(&p);
         // Most sixteen packets are of one table.
-        let mut known = (Flows::default(), *buckets);
+        let mut known = (Flows::default(), buckets);
         for lane in 0..16 {
             let wanted = flows(lane);
             if wanted.is_usual() {
@@ -200,6 +201,7 @@ impl<F: Family> LookupBody<'_, F> {
             }
             buckets[lane] = known.1[lane];
         }
+        buckets
     }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
@@ -245,7 +247,7 @@ impl<F: Family> Body for LookupBody<'_, F> {
         }
         let (mut buckets, mut hops) = (F::flow_hash(p).array(), [0; 16]);
         if self.ingress.choosing {
-            self.choose(words, p, &mut buckets);
+            buckets = self.choose(words.array(), *p, buckets);
         }
         for lane in 0..16 {
             hops[lane] = self.hop(leaves[lane], buckets[lane]);
