@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use quiver_engine::buffer::Span;
 use quiver_engine::isa::{Isa, Kernel};
-use quiver_engine::relay::BURST as RELAY;
+use quiver_engine::relay::{BURST as RELAY, Filling};
 use quiver_engine::{Frame, Lent, Relay, RxContext, RxQueue, Source, arcs};
-use quiver_memif_protocol::receiver::{Fragment, Whole, packets};
+use quiver_memif_protocol::receiver::{Fragment, Take, Whole, packets};
+use quiver_memif_protocol::region::{GROUP, LINE, Sources};
 use quiver_memif_protocol::{Broken, Interrupt, Place, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 use rustix::event::epoll;
@@ -206,9 +207,21 @@ impl Kernel for Load<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
         let Load { receiver, relay, most, waits } = self;
-        let mut filling = relay.fill();
-        let push = |packet: Whole<'_>| filling.push(packet.length, |to| packet.read_lines(to));
-        *waits = receiver.receive_whole(most.min(RELAY), push).map(|taken| taken.others);
+        *waits = receiver.receive_whole(most.min(RELAY), Fill(relay.fill())).map(|taken| taken.others);
+    }
+}
+
+/// A relay that takes packets.
+struct Fill<'r>(Filling<'r>);
+impl Take for Fill<'_> {
+    #[inline(always)]
+    fn one(&mut self, packet: Whole<'_>) -> bool {
+        self.0.push(packet.length, |to| packet.read_lines(to))
+    }
+    #[inline(always)]
+    fn group(&mut self, lengths: &[u32; GROUP], lines: usize, packets: Sources<'_>) -> bool {
+        let first = |i, to: &mut [u8; LINE]| packets.read_first(i, to);
+        self.0.push_group(lengths, lines, first, |i, line, to| packets.read(i, line, to))
     }
 }
 
@@ -216,7 +229,7 @@ impl Kernel for Load<'_> {
 #[inline]
 fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: usize) -> Result<(), Broken> {
     // What comes in one piece, as far as that goes, and then what does not.
-    let whole = receiver.receive_whole(most, |packet| {
+    let whole = receiver.receive_whole(most, |packet: Whole<'_>| {
         let mut at = 0;
         let fill = |to: &mut [u8]| {
             let read = packet.read_from(at, to);

@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use quiver_engine::isa::{Isa, Kernel};
-use quiver_engine::relay::Carried;
+use quiver_engine::relay::{Carried, Neighbours};
 use quiver_engine::{Batch, Flags, Lent, Relayed, Sink, TxContext, TxQueue};
-use quiver_memif_protocol::transmitter::{Lines, Sent};
+use quiver_memif_protocol::region::{GROUP, LINE};
+use quiver_memif_protocol::transmitter::{Burst, Group, Lines, Sent};
 use quiver_memif_protocol::{Broken, Place, Store, Transmitter, Waker};
 use quiver_wire::{EthernetHeader, Header};
 
@@ -165,8 +166,61 @@ impl Kernel for SendRelayed<'_, '_, '_> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
         let SendRelayed { transmitter, cx, packets, sent } = self;
-        let lines = packets.packets().map(|Carried { lines, length }| Lines { lines, length });
-        *sent = transmitter.send_all(lines, |packet| cx.refuse(packet.length as u32));
+        let refuse = |packet: Lines| cx.refuse(packet.length as u32);
+        *sent = transmitter.send_all(Carrying { packets, next: 0 }, refuse);
+    }
+}
+
+/// Packets of a relay, the next one by its number.
+struct Carrying<'r> {
+    packets: Relayed<'r>,
+    next: usize,
+}
+impl<'r> Burst for Carrying<'r> {
+    type Packet = Lines<'r>;
+    type Group<'g>
+        = Eight<'r>
+    where
+        Self: 'g;
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.packets.count() - self.next
+    }
+    #[inline(always)]
+    fn next(&mut self) -> Option<Lines<'r>> {
+        let Carried { lines, length } = self.packets.packet(self.next)?;
+        self.next += 1;
+        Some(Lines { lines, length })
+    }
+    #[inline(always)]
+    fn group(&self) -> Option<Eight<'r>> {
+        self.packets.group(self.next).map(Eight)
+    }
+    #[inline(always)]
+    fn skip_group(&mut self) {
+        self.next += GROUP;
+    }
+}
+
+/// Eight packets of a relay that lie side by side.
+#[derive(Clone, Copy)]
+struct Eight<'r>(Neighbours<'r, GROUP>);
+impl Group for Eight<'_> {
+    #[inline(always)]
+    fn lines(&self) -> usize {
+        self.0.lines
+    }
+    #[inline(always)]
+    fn length(&self, i: usize) -> u32 {
+        self.0.length(i)
+    }
+    #[inline(always)]
+    fn first(&self, i: usize) -> &[u8; LINE] {
+        self.0.first(i)
+    }
+    #[inline(always)]
+    fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]> {
+        self.0.line(i, line)
     }
 }
 

@@ -187,6 +187,55 @@ impl Filling<'_> {
         self.at += 1;
         true
     }
+    /// Appends `N` packets of these lengths, none of which takes more than so many lines; `first` writes the first line of
+    /// one of them, by the packet's number, and `fill` others, by the line's number, too; whatever they write behind the
+    /// packet. False, and nothing appended, if there is no room for all of them.
+    #[inline(always)]
+    pub fn push_group<const N: usize>(
+        &mut self,
+        lengths: &[u32; N],
+        lines: usize,
+        first: impl Fn(usize, &mut [u8; LINE]),
+        fill: impl Fn(usize, usize, &mut [u8; LINE]),
+    ) -> bool {
+        if self.at + N > self.room || lines > SLOT / LINE {
+            return false;
+        }
+        let (Some(slots), Some(to)) = (group_mut::<_, N>(self.slots, self.at), group_mut(self.length, self.at)) else {
+            return false;
+        };
+        *to = *lengths;
+        for i in 0..N {
+            let (to, length) = (&mut slots[i].0[HEADROOM..], (lengths[i] as usize).min(SLOT));
+            let (to, _) = to.as_chunks_mut::<LINE>();
+            first(i, &mut to[0]);
+            // Most packets are one line, and a loop costs as much again.
+            if lines > 1 {
+                for line in 1..length.div_ceil(LINE) {
+                    if let Some(bytes) = to.get_mut(line) {
+                        fill(i, line, bytes);
+                    }
+                }
+            }
+        }
+        for i in 0..N {
+            // As behind one that is pushed alone.
+            let end = HEADROOM + (lengths[i] as usize).min(SLOT);
+            if let Some(behind) = slots[i].0[end..].first_chunk_mut() {
+                *behind = [0; LINE];
+            }
+        }
+        self.at += N;
+        true
+    }
+}
+#[inline(always)]
+fn group_mut<T, const N: usize>(all: &mut [T; BURST], at: usize) -> Option<&mut [T; N]> {
+    all.get_mut(at..)?.first_chunk_mut()
+}
+#[inline(always)]
+fn group<T, const N: usize>(all: &[T; BURST], at: usize) -> Option<&[T; N]> {
+    all.get(at..)?.first_chunk()
 }
 impl Drop for Filling<'_> {
     #[inline(always)]
@@ -222,12 +271,66 @@ impl<'r> Relayed<'r> {
     /// The packets.
     #[inline(always)]
     pub fn packets(self) -> impl ExactSizeIterator<Item = Carried<'r>> {
-        self.rows.iter().map(move |row| {
-            let i = usize::from(*row) & (BURST - 1);
-            let (at, length) = (self.relay.offset[i] as usize, self.relay.length[i] as usize);
-            let bytes = self.relay.slots[i].0.get(at..at + length.div_ceil(LINE) * LINE).unwrap_or_default();
-            Carried { lines: bytes.as_chunks().0, length }
-        })
+        (0..self.rows.len()).map(move |n| self.packet(n).unwrap_or(Carried { lines: &[], length: 0 }))
+    }
+    /// How many there are.
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        self.rows.len()
+    }
+    /// One of them, by its number.
+    #[inline(always)]
+    pub fn packet(self, n: usize) -> Option<Carried<'r>> {
+        let i = usize::from(*self.rows.get(n)?) & (BURST - 1);
+        let (at, length) = (self.relay.offset[i] as usize, self.relay.length[i] as usize);
+        let bytes = self.relay.slots[i].0.get(at..at + length.div_ceil(LINE) * LINE).unwrap_or_default();
+        Some(Carried { lines: bytes.as_chunks().0, length })
+    }
+    /// `N` of them from a number on, if they lie side by side.
+    #[inline(always)]
+    pub fn group<const N: usize>(self, n: usize) -> Option<Neighbours<'r, N>> {
+        let rows: &[u8; N] = self.rows.get(n..)?.first_chunk()?;
+        let (first, last) = (usize::from(*rows.first()?), usize::from(*rows.last()?));
+        // Rows are in order, and none is there twice.
+        if last != first + N - 1 {
+            return None;
+        }
+        let Relay { slots, offset, length, .. } = self.relay;
+        let (slots, offset, length) = (group(slots, first)?, group(offset, first)?, group(length, first)?);
+        let most = |of: &[u32; N]| of.iter().fold(0, |most, one| most.max(*one)) as usize;
+        Some(Neighbours { slots, offset, length, lines: most(length).div_ceil(LINE) })
+    }
+}
+
+/// Packets of a relay that lie side by side.
+#[derive(Clone, Copy)]
+pub struct Neighbours<'r, const N: usize> {
+    slots: &'r [Slot; N],
+    offset: &'r [u32; N],
+    length: &'r [u32; N],
+    /// The lines that one has at most.
+    pub lines: usize,
+}
+impl<const N: usize> Neighbours<'_, N> {
+    /// How long one is.
+    #[inline(always)]
+    pub fn length(&self, i: usize) -> u32 {
+        self.length.get(i).copied().unwrap_or_default()
+    }
+    /// The first line of one of them, with zeros behind the packet.
+    #[inline(always)]
+    pub fn first(&self, i: usize) -> &[u8; LINE] {
+        let at = (self.offset[i] as usize).min(size_of::<Slot>() - LINE);
+        match self.slots[i].0[at..].first_chunk() {
+            Some(line) => line,
+            None => unreachable!("a line stands behind"),
+        }
+    }
+    /// A line of one of them, if it has it, with zeros behind the packet.
+    #[inline(always)]
+    pub fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]> {
+        let at = *self.offset.get(i)? as usize + line * LINE;
+        self.slots.get(i)?.0.get(at..)?.first_chunk()
     }
 }
 

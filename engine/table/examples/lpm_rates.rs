@@ -101,7 +101,9 @@ fn each_sixteen_fetched_twice(view: LpmView, probes: &[u32]) -> u32 {
             view.prefetch_root(*address);
         }
         for address in probes.get(soon..soon + 16).unwrap_or_default() {
-            view.prefetch(*address);
+            {
+                view.begin(*address);
+            };
         }
         for leaf in view.lookup_each(sixteen) {
             sum ^= leaf;
@@ -132,7 +134,7 @@ fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
     let view = lpm.view(reader.guard());
     let one = windows(&probes, |probes| probes.iter().fold(0, |sum, &address| sum ^ view.lookup(address)));
     let each = windows(&probes, |probes| each_sixteen(view, probes, 0, |_, _| ()));
-    let ahead = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| view.prefetch(address)));
+    let ahead = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| _ = view.begin(address)));
     let root = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| view.prefetch_root(address)));
     let both = windows(&probes, |probes| each_sixteen_fetched_twice(view, probes));
 

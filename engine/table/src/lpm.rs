@@ -18,7 +18,7 @@ use crate::memory::{Cells, prefetch};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub(crate) mod blocks;
 mod error;
@@ -32,6 +32,9 @@ pub use writer::LpmWriter;
 
 /// Set in a word that is the number of a block.
 pub(crate) const BLOCK: u32 = 1 << 31;
+
+/// What so many routes at most need is near by: the words of the root, and what they lead to.
+pub(crate) const NEAR: usize = 1 << 10;
 
 /// The shape and the limit of a table.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +70,8 @@ struct Table {
     blocks: Arc<Cells<AtomicU32>>,
     /// The leaf of 0.0.0.0/0, or zero.
     default: AtomicU32,
+    /// Whether its routes are so many that what lookups read is in no near cache.
+    is_far: AtomicBool,
     /// How far to shift an address for its index in the root: 8 or 16.
     root_shift: u32,
 }
@@ -78,6 +83,7 @@ impl Table {
             root: Cells::reserve(root_words, huge_pages)?,
             blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * 256, huge_pages)?),
             default: AtomicU32::new(0),
+            is_far: AtomicBool::new(false),
             root_shift: 32 - u32::from(config.root_bits),
         };
         table.root.commit(root_words)?;
@@ -118,16 +124,10 @@ impl Lpm {
         self.view(guard).lookup(address)
     }
 
-    /// Whether the root is larger than caches are.
+    /// Whether routes are so many that what lookups read is far away, for whoever may look ahead.
     #[inline(always)]
-    pub fn is_large(&self) -> bool {
-        self.0.table().root_shift == 8
-    }
-
-    /// [`LpmView::prefetch`] for those who hold no guard: it is only a hint.
-    #[inline(always)]
-    pub fn prefetch(&self, address: u32) {
-        self.0.table().view().prefetch(address);
+    pub fn is_far(&self) -> bool {
+        self.0.table().is_far.load(Ordering::Relaxed)
     }
 
     /// [`LpmView::prefetch_root`] for those who hold no guard.
@@ -151,7 +151,7 @@ impl LpmView<'_> {
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u32) -> u32 {
-        let mut word = self.root_word(address);
+        let mut word = self.first(address);
         let mut shift = self.root_shift;
         while word & BLOCK != 0 {
             shift -= 8;
@@ -161,14 +161,10 @@ impl LpmView<'_> {
     }
 
     /// The leaves of several addresses at once. All loads of a level are under way together, and the only
-    /// branches are on whether any address needs the next level. For hot loops, with [`LpmView::prefetch`]
-    /// some way ahead.
+    /// branches are on whether any address needs the next level. For hot loops, with the words that
+    /// [`LpmView::begin`] gave some way ahead.
     #[inline(always)]
-    pub fn lookup_each<const N: usize>(&self, addresses: &[u32; N]) -> [u32; N] {
-        let mut words = [0; N];
-        for lane in 0..N {
-            words[lane] = self.root_word(addresses[lane]);
-        }
+    pub fn finish_each<const N: usize>(&self, mut words: [u32; N], addresses: &[u32; N]) -> [u32; N] {
         self.descend(&mut words, addresses, self.root_shift - 8);
         if self.root_shift == 16 {
             self.descend(&mut words, addresses, 0);
@@ -177,6 +173,16 @@ impl LpmView<'_> {
             words[lane] = if words[lane] == 0 { self.default } else { words[lane] };
         }
         words
+    }
+
+    /// The same from the beginning.
+    #[inline(always)]
+    pub fn lookup_each<const N: usize>(&self, addresses: &[u32; N]) -> [u32; N] {
+        let mut words = [0; N];
+        for lane in 0..N {
+            words[lane] = self.first(addresses[lane]);
+        }
+        self.finish_each(words, addresses)
     }
 
     /// Follows the words that are blocks by one level.
@@ -198,16 +204,25 @@ impl LpmView<'_> {
         }
     }
 
-    /// Fetches the block that a lookup of this address will read, if any. It has to load the root's word, and
-    /// waits if that is cold, as among millions of scattered routes; there, fetch the root's word even earlier.
+    /// The word that a lookup of this address begins with.
+    #[inline(always)]
+    pub fn first(&self, address: u32) -> u32 {
+        // SAFETY: the root has 2^(32 - root_shift) committed words. The memory lives as long as the view:
+        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
+        unsafe { self.root.add((address >> self.root_shift) as usize).as_ref() }.load(Ordering::Acquire)
+    }
+
+    /// The same; what it leads to is fetched. It waits for the root's word if that is
+    /// cold, as among millions of scattered routes; there, fetch that even earlier.
     ///
     /// PERF: without a branch, since nobody can tell ahead which words are blocks. Leaves fetch a word of block 0.
     #[inline(always)]
-    pub fn prefetch(&self, address: u32) {
-        let word = self.root_word(address);
+    pub fn begin(&self, address: u32) -> u32 {
+        let word = self.first(address);
         let is_block = ((word as i32) >> 31) as u32;
         let index = (address >> (self.root_shift - 8) & 255 & is_block) as usize;
         prefetch(self.blocks.as_ptr().wrapping_add((word & is_block & !BLOCK) as usize * 256 + index));
+        word
     }
 
     /// Fetches the root's word for this address.
@@ -217,16 +232,9 @@ impl LpmView<'_> {
     }
 
     #[inline(always)]
-    fn root_word(&self, address: u32) -> u32 {
-        // SAFETY: the root has 2^(32 - root_shift) committed words. The memory lives as long as the view:
-        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
-        unsafe { self.root.add((address >> self.root_shift) as usize).as_ref() }.load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
     fn block_word(&self, block: u32, index: u32) -> u32 {
         // SAFETY: the writer stores only numbers of committed blocks of 256 words in the table, and block 0
-        // is committed from the start. For the memory's life, see `root_word`.
+        // is committed from the start. For the memory's life, see `first`.
         unsafe { self.blocks.add(block as usize * 256 + (index & 255) as usize).as_ref() }.load(Ordering::Acquire)
     }
 }

@@ -21,7 +21,7 @@ use crate::memory::{Cells, prefetch};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 mod change;
 mod node;
@@ -71,6 +71,8 @@ struct Table {
     blocks: Arc<Cells<AtomicU64>>,
     /// The leaf of ::/0, or zero.
     default: AtomicU32,
+    /// Whether its routes are so many that what lookups read is in no near cache.
+    is_far: AtomicBool,
     root_bits: u8,
 }
 
@@ -81,6 +83,7 @@ impl Table {
             root: Cells::reserve(root_words, huge_pages)?,
             blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * BLOCK_CELLS, huge_pages)?),
             default: AtomicU32::new(0),
+            is_far: AtomicBool::new(false),
             root_bits: config.root_bits,
         };
         table.root.commit(root_words)?;
@@ -121,16 +124,10 @@ impl Lpm6 {
         self.view(guard).lookup(address)
     }
 
-    /// Whether the root is larger than caches are.
+    /// Whether routes are so many that what lookups read is far away, for whoever may look ahead.
     #[inline(always)]
-    pub fn is_large(&self) -> bool {
-        self.0.table().root_bits == Lpm6Config::large().root_bits
-    }
-
-    /// [`Lpm6View::prefetch`] for those who hold no guard: it is only a hint.
-    #[inline(always)]
-    pub fn prefetch(&self, address: u128) {
-        self.0.table().view().prefetch(address);
+    pub fn is_far(&self) -> bool {
+        self.0.table().is_far.load(Ordering::Relaxed)
     }
 
     /// [`Lpm6View::prefetch_root`] for those who hold no guard.
@@ -155,7 +152,7 @@ impl Lpm6View<'_> {
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u128) -> u32 {
-        self.follow(self.root_word(address), address)
+        self.follow(self.first(address), address)
     }
 
     /// The leaf for an address, from a word on.
@@ -168,27 +165,20 @@ impl Lpm6View<'_> {
     }
 
     /// The leaves of several addresses at once. All loads of a level are under way together, and the only
-    /// branches are on whether any address needs the next level. For hot loops, with [`Lpm6View::prefetch`]
-    /// some way ahead.
+    /// branches are on whether any address needs the next level. For hot loops, with the words that
+    /// [`Lpm6View::begin`] and [`Lpm6View::descend`] gave some way ahead, so that what is read is near.
     #[inline(always)]
-    pub fn lookup_each<const N: usize>(&self, addresses: &[u128; N]) -> [u32; N] {
-        let mut words = [0; N];
+    pub fn finish_each<const N: usize>(&self, mut words: [u32; N], addresses: &[u128; N]) -> [u32; N] {
         let mut any = 0;
         for lane in 0..N {
-            words[lane] = self.root_word(addresses[lane]);
             any |= words[lane];
         }
         while any & BLOCK != 0 {
             any = 0;
             for lane in 0..N {
-                let word = words[lane];
-                // All ones for a node, else zero, so that leaves read block 0, which is always in cache.
-                let is_node = ((word as i32) >> 31) as u32;
-                let below = self.below(word & is_node & !BLOCK, addresses[lane]);
-                words[lane] = (below & is_node) | (word & !is_node);
+                // The other lanes' turns come first: what is next is fetched meanwhile.
+                words[lane] = self.descend(words[lane], addresses[lane]);
                 any |= words[lane];
-                // The other lanes' turns come first: fetch meanwhile.
-                prefetch(self.node(words[lane]));
             }
         }
         for lane in 0..N {
@@ -197,14 +187,44 @@ impl Lpm6View<'_> {
         words
     }
 
-    /// Fetches the first node that a lookup of this address will read, if any. It has to load the root's word, and waits
-    /// if that is cold; where it is, fetch the root's word even earlier.
+    /// The same from the beginning.
     #[inline(always)]
-    pub fn prefetch(&self, address: u128) {
-        let word = self.root_word(address);
-        if word & BLOCK != 0 {
-            prefetch(self.node(word));
+    pub fn lookup_each<const N: usize>(&self, addresses: &[u128; N]) -> [u32; N] {
+        let mut words = [0; N];
+        for lane in 0..N {
+            words[lane] = self.first(addresses[lane]);
         }
+        self.finish_each(words, addresses)
+    }
+
+    /// The word that a lookup of this address begins with.
+    #[inline(always)]
+    pub fn first(&self, address: u128) -> u32 {
+        // SAFETY: the root has 2^(64 - root_shift) committed words. The memory lives as long as the view:
+        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
+        unsafe { self.root.add(self.root_index(address)).as_ref() }.load(Ordering::Acquire)
+    }
+
+    /// The same; if it is a node, that is fetched. It waits for the root's word
+    /// if that is cold; where it is, fetch that even earlier.
+    #[inline(always)]
+    pub fn begin(&self, address: u128) -> u32 {
+        let word = self.first(address);
+        prefetch(self.node(word));
+        word
+    }
+
+    /// The word below one that is a node, which is fetched if it is one, too; a leaf stays as it is.
+    ///
+    /// PERF: without a branch, since nobody can tell ahead where an address finds its leaf.
+    #[inline(always)]
+    pub fn descend(&self, word: u32, address: u128) -> u32 {
+        // All ones for a node, else zero, so that leaves read block 0, which is always in cache.
+        let is_node = ((word as i32) >> 31) as u32;
+        let below = self.below(word & is_node & !BLOCK, address);
+        let word = (below & is_node) | (word & !is_node);
+        prefetch(self.node(word));
+        word
     }
 
     /// Fetches the root's word for this address.
@@ -224,13 +244,6 @@ impl Lpm6View<'_> {
         ((address >> 64) as u64 >> self.root_shift) as usize
     }
 
-    #[inline(always)]
-    fn root_word(&self, address: u128) -> u32 {
-        // SAFETY: the root has 2^(64 - root_shift) committed words. The memory lives as long as the view:
-        // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
-        unsafe { self.root.add(self.root_index(address)).as_ref() }.load(Ordering::Acquire)
-    }
-
     /// A node's word for an address.
     #[inline(always)]
     fn below(&self, block: u32, address: u128) -> u32 {
@@ -245,7 +258,7 @@ impl Lpm6View<'_> {
         // SAFETY: the writer stores only numbers of nodes in the table, whose cells are committed and have their key and
         // shape before their number is in any word; no index of a word leads out of its node (`shape::index`). Block 0
         // is committed from the start, and all zero, which is the shape of a node with nothing but a fallback. For the
-        // memory's life, see `root_word`.
+        // memory's life, see `first`.
         unsafe { self.blocks.add(index).as_ref() }.load(Ordering::Acquire)
     }
 }

@@ -97,8 +97,9 @@ proptest! {
                     prop_assert_eq!(table.longest_match(address).map_or(0, |(_, _, leaf)| leaf), expected);
                 }
                 let lanes: [u32; 16] = probes.clone().try_into().unwrap();
-                let leaves = lpm.view(reader.guard()).lookup_each(&lanes);
-                prop_assert_eq!(leaves, lanes.map(|address| oracle.lookup(address)));
+                let (view, expected) = (lpm.view(reader.guard()), lanes.map(|address| oracle.lookup(address)));
+                prop_assert_eq!(view.lookup_each(&lanes), expected);
+                prop_assert_eq!(view.finish_each(lanes.map(|address| view.begin(address)), &lanes), expected);
                 prop_assert_eq!(table.get(prefix, length), oracle.0.get(&(length, prefix)).copied());
             }
             let mut routes: Vec<_> = oracle.0.iter().map(|(&(length, prefix), &leaf)| (prefix, length, leaf)).collect();

@@ -90,8 +90,11 @@ proptest! {
                     prop_assert_eq!(table.longest_match(address).map_or(0, |(_, _, leaf)| leaf), expected);
                 }
                 let lanes: [u128; 16] = std::array::from_fn(|lane| probes[lane].0);
-                let leaves = lpm.view(reader.guard()).lookup_each(&lanes);
-                prop_assert_eq!(leaves, lanes.map(|address| oracle.lookup(address)));
+                let (view, expected) = (lpm.view(reader.guard()), lanes.map(|address| oracle.lookup(address)));
+                prop_assert_eq!(view.lookup_each(&lanes), expected);
+                // The same when some have been walked ahead, each another number of steps.
+                let ahead = |lane: usize| (0..lane % 5).fold(view.begin(lanes[lane]), |word, _| view.descend(word, lanes[lane]));
+                prop_assert_eq!(view.finish_each(std::array::from_fn(ahead), &lanes), expected);
                 prop_assert_eq!(table.get(prefix, length), oracle.0.get(&(length, prefix)).copied());
             }
             let mut routes: Vec<_> = oracle.0.iter().map(|(&(length, prefix), &leaf)| (prefix, length, leaf)).collect();
@@ -222,6 +225,15 @@ fn what_cannot_be_a_route_is_refused() {
     assert!(matches!(table.insert(1, 128, 1 << 31), Err(LpmError::Leaf { .. })));
     assert!(table.insert(1, 128, (1 << 31) - 1).is_ok());
     assert_eq!((table.remove(1, 129), table.get(1, 140), table.len()), (None, None, 1));
+}
+
+#[test]
+fn what_many_routes_need_is_far_away() {
+    let mut table = Lpm6Writer::new(&Domain::new(), SHAPES[1]).unwrap();
+    let lpm = table.reader();
+    assert!((0..1024).all(|n| table.insert(BASE + n, 128, 1).is_ok()) && !lpm.is_far());
+    assert!(table.insert(BASE, 64, 1).is_ok() && lpm.is_far());
+    assert!(table.remove(BASE, 64).is_some() && !lpm.is_far());
 }
 
 #[test]

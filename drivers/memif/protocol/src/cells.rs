@@ -68,8 +68,7 @@ impl Cells {
     /// Takes the line of a cell from the core that wrote or read it last, to be written to; the index wraps around.
     #[inline(always)]
     pub fn claim(&self, index: u16) {
-        // SAFETY: a cell lies inside the mapping.
-        unsafe { claim_line(self.cell(index).as_ptr().cast_mut().cast()) };
+        claim_line(self.cell(index).as_ptr().cast_mut().cast());
     }
     /// All of them, each of two halves.
     #[inline(always)]

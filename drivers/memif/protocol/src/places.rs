@@ -1,5 +1,7 @@
 //! Where the buffers of a slave's ring lie.
 
+use crate::cells::Ordering;
+use crate::region::GROUP;
 use crate::ring::{Cell, Descriptor, Ring};
 
 /// Where a buffer lies.
@@ -46,6 +48,14 @@ impl Places {
         let Places { region, length, offsets } = self;
         Known { region: *region, length: *length, offsets: offsets.get(slot..).unwrap_or_default() }
     }
+    /// Writes descriptors anew: those of a stretch of the ring, from a place of it on.
+    #[inline(always)]
+    pub(crate) fn post(&self, slot: usize, cells: &[Cell]) {
+        let known = self.known(slot);
+        for (cell, offset) in cells.iter().zip(known.offsets) {
+            Descriptor { has_next: false, region: known.region, length: known.length, offset: *offset }.store(cell);
+        }
+    }
     /// Another buffer for a place of the ring begins here.
     #[inline(always)]
     pub(crate) fn set_offset(&mut self, slot: usize, offset: u32) {
@@ -70,10 +80,28 @@ pub(crate) trait Buffers: Copy {
     const ARE_OURS: bool;
     /// Where one begins.
     fn offset(self, i: usize, cell: &Cell) -> u32;
+    /// The same of eight, from `first` on.
+    fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
     /// One to write to; its length is the room that it has.
     fn room(self, i: usize, cell: &Cell) -> Place;
     /// What the peer says of the packet in it. One that is none has no length.
     fn packet(self, i: usize, cell: &Cell) -> Descriptor;
+    /// The same of eight, from `first` on. None if one goes on in the next buffer, or lies in another region than this.
+    fn packets(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight>;
+    /// Eight to write to, from `first` on: where they begin, and the least room that one has. None if one lies in another
+    /// region than this.
+    fn rooms(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)>;
+}
+
+/// Eight packets of one buffer each, in one region.
+pub(crate) struct Eight {
+    /// Where they begin.
+    pub offsets: [u32; GROUP],
+    /// How long they are.
+    pub lengths: [u32; GROUP],
+    /// The bits of each length less one: few instructions tell by them that none is longer than a power of two, and that
+    /// none has no bytes, which gives all bits.
+    pub bits: u32,
 }
 
 /// Buffers of the peer, as it tells: what a master has.
@@ -86,12 +114,41 @@ impl Buffers for Told {
         Descriptor::load_offset(cell)
     }
     #[inline(always)]
+    fn offsets(self, _: usize, cells: &[Cell; GROUP]) -> [u32; GROUP] {
+        std::array::from_fn(|i| Descriptor::load_offset(&cells[i]))
+    }
+    #[inline(always)]
     fn room(self, _: usize, cell: &Cell) -> Place {
         Place::of(Descriptor::load(cell))
     }
     #[inline(always)]
     fn packet(self, _: usize, cell: &Cell) -> Descriptor {
         Descriptor::load(cell)
+    }
+    #[inline(always)]
+    fn packets(self, _: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight> {
+        let (mut eight, mut odd) = (Eight { offsets: [0; GROUP], lengths: [0; GROUP], bits: 0 }, 0);
+        for i in 0..GROUP {
+            let [first, second] = &cells[i];
+            let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+            odd |= first ^ u64::from(region) << 16;
+            (eight.offsets[i], eight.lengths[i]) = (second as u32, (first >> 32) as u32);
+            eight.bits |= eight.lengths[i].wrapping_sub(1);
+        }
+        (odd & 0xffff_0001 == 0).then_some(eight)
+    }
+    #[inline(always)]
+    fn rooms(self, _: usize, cells: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)> {
+        let (mut offsets, mut room, mut odd) = ([0; GROUP], u64::MAX, 0);
+        for i in 0..GROUP {
+            let [first, second] = &cells[i];
+            let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+            odd |= first ^ u64::from(region) << 16;
+            // The length is in the upper half.
+            room = room.min(first);
+            offsets[i] = second as u32;
+        }
+        (odd & 0xffff_0000 == 0).then_some((offsets, (room >> 32) as u32))
     }
 }
 
@@ -109,6 +166,10 @@ impl Buffers for Known<'_> {
         self.offsets.get(i).copied().unwrap_or_default()
     }
     #[inline(always)]
+    fn offsets(self, first: usize, _: &[Cell; GROUP]) -> [u32; GROUP] {
+        self.offsets.get(first..).and_then(|offsets| offsets.first_chunk()).copied().unwrap_or_default()
+    }
+    #[inline(always)]
     fn room(self, i: usize, _: &Cell) -> Place {
         match self.offsets.get(i) {
             Some(offset) => Place { region: self.region, offset: *offset, length: self.length },
@@ -122,5 +183,23 @@ impl Buffers for Known<'_> {
         // What does not fit is none.
         let length = if described.length <= length { described.length } else { 0 };
         Descriptor { region, offset, length, ..described }
+    }
+    #[inline(always)]
+    fn packets(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight> {
+        let (offsets, room) = self.rooms(first, cells, region)?;
+        let (mut eight, mut odd, mut longest) = (Eight { offsets, lengths: [0; GROUP], bits: 0 }, 0, 0);
+        for i in 0..GROUP {
+            let first = cells[i][0].load(Ordering::Relaxed);
+            (odd, longest) = (odd | first, longest.max(first));
+            eight.lengths[i] = (first >> 32) as u32;
+            eight.bits |= eight.lengths[i].wrapping_sub(1);
+        }
+        let is_odd = odd & 1 != 0 || longest >> 32 > u64::from(room);
+        (!is_odd).then_some(eight)
+    }
+    #[inline(always)]
+    fn rooms(self, first: usize, _: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)> {
+        let offsets = self.offsets.get(first..)?.first_chunk()?;
+        (self.region == region).then_some((*offsets, self.length))
     }
 }

@@ -5,7 +5,7 @@
 
 mod whole;
 
-pub use whole::{Taken, Whole};
+pub use whole::{Take, Taken, Whole};
 
 use crate::Role;
 use crate::places::{Place, Places};
@@ -169,9 +169,11 @@ impl Receiver {
         match &mut self.kind {
             Kind::Master => self.ring.set_tail(end),
             Kind::Slave { posted, places } => {
-                for _ in 0..self.taken {
-                    self.ring.set_descriptor(*posted, empty(places.get(*posted)));
-                    *posted = posted.wrapping_add(1);
+                let mut left = self.taken;
+                while left > 0 {
+                    let cells = self.ring.stretch(*posted, left.into());
+                    places.post(self.ring.slot(*posted), cells);
+                    (*posted, left) = (posted.wrapping_add(cells.len() as u16), left - cells.len() as u16);
                 }
                 self.ring.set_head(*posted);
             }

@@ -14,6 +14,14 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::guard::Guarded;
 
+mod copy;
+mod group;
+
+pub use copy::fence_streams;
+pub(crate) use copy::{claim_line, stream_line};
+use copy::{copy, copy_line};
+pub use group::{Destinations, GROUP, Sources};
+
 /// Bytes of a region at most: what a descriptor's offset and length can reach.
 const SIZE_MAX: u64 = 1 << 33;
 /// Bytes of a cache line.
@@ -236,23 +244,23 @@ impl View<'_> {
             && self.write_lines(offset, lines, Store::Streaming)
             && (rest.is_empty() || self.write_lines(offset + lines.len() * LINE, &[last], Store::Streaming))
     }
-    /// Brings the line at `offset` near, if there is one.
+    /// Brings the line at `offset` near, if there is one: it may be any offset.
     #[inline(always)]
     pub fn prefetch(&self, offset: usize) {
         #[cfg(target_arch = "x86_64")]
-        if offset < self.length {
+        {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: every x86-64 processor has the instruction, which has no effect but on caches; inside the mapping.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.base.add(offset).cast()) };
+            // SAFETY: every x86-64 processor has the instruction, which has no effect but on caches, and none where nothing
+            // is mapped; the address is only calculated.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.base.wrapping_add(offset).cast()) };
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = offset;
     }
     /// Takes the line at `offset`, if there is one, from the core that wrote or read it last, to be written to.
     #[inline(always)]
     pub fn claim(&self, offset: usize) {
-        if offset < self.length {
-            // SAFETY: inside the mapping.
-            unsafe { claim_line(self.base.add(offset)) };
-        }
+        claim_line(self.base.wrapping_add(offset));
     }
 }
 
@@ -271,99 +279,6 @@ fn is_sealed(file: BorrowedFd<'_>) -> bool {
 }
 fn is_long_enough(file: BorrowedFd<'_>, bytes: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|has| has >= bytes))
-}
-
-/// Copies bytes; packets are mostly short, and a call for each would cost more than the copy.
-///
-/// # Safety
-/// Both ranges are valid and do not overlap. The other process may write to its one meanwhile.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
-    if !(LINE..=4 * LINE).contains(&length) {
-        // SAFETY: by the contract, and each length is that of its arm.
-        return unsafe {
-            match length {
-                32..LINE => copy_ends::<32>(from, to, length),
-                16..32 => copy_ends::<16>(from, to, length),
-                _ => std::ptr::copy_nonoverlapping(from, to, length),
-            }
-        };
-    }
-    let mut at = 0;
-    while at + LINE < length {
-        // SAFETY: `at + LINE` is within the length.
-        unsafe { copy_line(from.add(at), to.add(at)) };
-        at += LINE;
-    }
-    // The last line may overlap the one before.
-    // SAFETY: the length is at least a line.
-    unsafe { copy_line(from.add(length - LINE), to.add(length - LINE)) };
-}
-/// The first and the last so many bytes, which overlap or meet.
-///
-/// # Safety
-/// As `copy`, for a length of `N` to twice that.
-#[inline(always)]
-unsafe fn copy_ends<const N: usize>(from: *const u8, to: *mut u8, length: usize) {
-    for at in [0, length - N] {
-        // SAFETY: by the contract; unaligned on both sides.
-        unsafe { to.add(at).cast::<[u8; N]>().write_unaligned(from.add(at).cast::<[u8; N]>().read_unaligned()) };
-    }
-}
-/// # Safety
-/// As `copy`, for one line.
-#[inline(always)]
-unsafe fn copy_line(from: *const u8, to: *mut u8) {
-    // SAFETY: by the contract; unaligned on both sides.
-    unsafe { to.cast::<[u8; LINE]>().write_unaligned(from.cast::<[u8; LINE]>().read_unaligned()) };
-}
-/// # Safety
-/// `to` is valid for a line and aligned to one.
-#[inline(always)]
-pub(crate) unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-        for i in 0..4 {
-            // SAFETY: every x86-64 processor has SSE2; four times 16 bytes are a line, and `to` is aligned.
-            unsafe {
-                let part = _mm_loadu_si128(from.as_ptr().cast::<__m128i>().add(i));
-                _mm_stream_si128(to.cast::<__m128i>().add(i), part);
-            }
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: by the contract.
-    unsafe {
-        copy_line(from.as_ptr(), to)
-    };
-}
-/// Takes a line from the core that wrote or read it last, to be written to.
-///
-/// PERF: a store to a line that another core has read waits until it has given it up, and all stores behind it wait, too.
-///
-/// # Safety
-/// `at` is mapped.
-#[inline(always)]
-pub(crate) unsafe fn claim_line(at: *mut u8) {
-    // By its name, since the intrinsic is a plain prefetch where the compiler is not told that the processor has this one;
-    // those that have it not do nothing (Intel SDM, volume 2, PREFETCHW; it is in the first x86-64 processors of AMD).
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: it has no effect but on caches.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) at.addr(), options(nomem, nostack, preserves_flags))
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-/// Makes what was streamed visible before anything that is stored from now on.
-#[inline(always)]
-pub fn fence_streams() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, which has no effect but on order.
-    unsafe {
-        std::arch::x86_64::_mm_sfence()
-    };
 }
 
 /// The regions of a connection, by their numbers.

@@ -5,7 +5,7 @@
 
 mod burst;
 
-pub use burst::{Lines, Payload};
+pub use burst::{Burst, Group, Lines, Never, Payload};
 
 use crate::Role;
 use crate::places::{Place, Places};

@@ -1,12 +1,14 @@
 //! Two ends in one process, over real sockets and shared memory.
 
+mod groups;
 mod pair;
 
+use groups::{Packet, Sending, Taking};
 use pair::{Pair, pair};
 use quiver_memif_protocol::link::ring_bytes;
 use quiver_memif_protocol::receiver::{Fragment, Taken, Whole, packets};
 use quiver_memif_protocol::ring::Descriptor;
-use quiver_memif_protocol::transmitter::{Lines, Sent};
+use quiver_memif_protocol::transmitter::Sent;
 use quiver_memif_protocol::{Broken, Interrupt, Place, Places, Receiver, Store, Transmitter};
 
 /// Sends packets of these lengths and receives them at the other end.
@@ -52,31 +54,30 @@ fn packets_of_all_lengths_pass_both_ways_round_and_round() {
 }
 
 /// Packets, sent as long as there is room; how many were dealt with, and the lengths of those that were refused.
-fn send_all(tx: &mut Transmitter, packets: &[(Vec<[u8; 64]>, usize)], is_lines: bool) -> (usize, Vec<usize>) {
+/// In whole lines they go by eights, of which some are counted.
+fn send_all(tx: &mut Transmitter, packets: &[Packet], eights: Option<&mut usize>) -> (usize, Vec<usize>) {
     let mut refused = vec![];
     tx.begin().expect("honest");
-    let lines = packets.iter().map(|(lines, length)| Lines { lines, length: *length });
-    let (done, _) = match is_lines {
-        true => tx.send_all(lines, |packet| refused.push(packet.length)).expect("honest"),
-        false => {
+    let (done, lines) = match eights {
+        Some(groups) => tx.send_all(Sending { packets, groups }, |packet| refused.push(packet.length)).expect("honest"),
+        None => {
             let bytes = packets.iter().map(|(lines, length)| &lines.as_flattened()[..*length]);
             tx.send_all(bytes, |packet| refused.push(packet.len())).expect("honest")
         }
     };
     tx.publish();
+    let sent = packets[..done].iter().filter(|(_, length)| !refused.contains(length));
+    assert_eq!(lines, sent.map(|(lines, _)| lines.len() as u64).sum(), "lines that were sent");
     (done, refused)
 }
-/// What waits, by whole lines where that goes.
-fn receive_lines(rx: &mut Receiver, most: usize) -> Vec<(Vec<[u8; 64]>, usize)> {
-    let mut got = vec![];
-    let take = |packet: Whole<'_>| {
-        let mut lines = vec![[0xff; 64]; packet.length.div_ceil(64)];
-        assert!(packet.read_lines(&mut lines));
-        got.push((lines, packet.length));
-        true
-    };
-    if rx.receive_whole(most, take).expect("honest").packets > 0 {
-        return got;
+/// What waits, by whole lines where that goes, and by eights.
+fn receive_lines(rx: &mut Receiver, most: usize, eights: &mut usize) -> Vec<Packet> {
+    let mut taking = Taking::default();
+    let taken = rx.receive_whole(most, &mut taking).expect("honest");
+    *eights += taking.groups;
+    if taken.packets > 0 {
+        assert_eq!(taken.packets, taking.packets.len());
+        return taking.packets;
     }
     // At the front is a packet of several buffers, or none.
     let burst = rx.receive(1).expect("honest").to_vec();
@@ -95,7 +96,7 @@ fn receive_lines(rx: &mut Receiver, most: usize) -> Vec<(Vec<[u8; 64]>, usize)> 
 fn packets_in_one_piece_pass_among_long_ones() {
     let mut random = fastrand::Rng::with_seed(7);
     let Pair { mut master, mut slave, .. } = pair(1, 1, 5, 2048);
-    let (mut full, mut long, mut passed) = (0, 0, 0);
+    let (mut full, mut long, mut passed, mut eights) = (0, 0, 0, [0; 2]);
     for round in 0..2000 {
         let (from, to) = if round % 2 == 0 { (&mut master, &mut slave) } else { (&mut slave, &mut master) };
         let (tx, rx) = (&mut from.tx[0], &mut to.rx[0]);
@@ -116,12 +117,12 @@ fn packets_in_one_piece_pass_among_long_ones() {
             })
             .collect();
         let is_lines = random.bool();
-        let (done, refused) = send_all(tx, &packets, is_lines);
+        let (done, refused) = send_all(tx, &packets, is_lines.then_some(&mut eights[0]));
         let sent: Vec<_> = packets[..done].iter().filter(|(_, length)| *length < 70_000).collect();
         assert_eq!(refused.len(), done - sent.len());
         let mut got = vec![];
         loop {
-            let some = receive_lines(rx, random.usize(1..40));
+            let some = receive_lines(rx, random.usize(1..40), &mut eights[1]);
             if some.is_empty() {
                 break;
             }
@@ -146,6 +147,7 @@ fn packets_in_one_piece_pass_among_long_ones() {
         assert!(got.iter().eq(sent), "round {round}");
     }
     assert!(full > 100 && long > 100 && passed > 20_000, "{full} {long} {passed}");
+    assert!(eights.iter().all(|eights| *eights > 500), "{eights:?}");
 }
 
 #[test]
@@ -307,7 +309,7 @@ fn what_is_sent_is_looked_for_room_only_when_none_is_known() {
         tx.publish();
         sent
     };
-    let take = |rx: &mut Receiver, most| rx.receive_whole(most, |_| true).expect("honest");
+    let take = |rx: &mut Receiver, most| rx.receive_whole(most, |_: Whole<'_>| true).expect("honest");
     assert_eq!(send(tx, 20), 16, "a ring of 16");
     assert_eq!(take(rx, 10), Taken { packets: 10, others: true });
     rx.release();

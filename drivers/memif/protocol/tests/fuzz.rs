@@ -1,15 +1,17 @@
 //! A hostile peer: on the control channel, and in shared memory, where it writes anything at any time. How to run:
 //! fuzz/README.md.
 
+mod groups;
 mod pair;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use groups::{Sending, Taking};
 use pair::{End, Pair, pair};
 use quiver_memif_protocol::link::{Offer, ring_bytes};
 use quiver_memif_protocol::message::{AddRegion, AddRing, Disconnect, Hello, Init, Message};
-use quiver_memif_protocol::receiver::{BURST, packets};
+use quiver_memif_protocol::receiver::{BURST, Whole, packets};
 use quiver_memif_protocol::slave::Step;
 use quiver_memif_protocol::transmitter::{Lines, Sent};
 use quiver_memif_protocol::{Master, Mode, Place, Request, Role, Secret, Slave, Store, Terms, master};
@@ -155,12 +157,14 @@ fn turn(end: &mut End, packet: &[u8]) {
             assert_eq!(rx.read(&fragment, &mut bytes), fragment.is_valid);
         }
         rx.release();
-        let whole = rx.receive_whole(32, |packet| {
+        let whole = rx.receive_whole(32, |packet: Whole<'_>| {
             let mut lines = vec![[0; 64]; packet.length.min(1 << 20).div_ceil(64)];
             let _ = packet.read_lines(&mut lines);
             packet.read_from(0, &mut lines.as_flattened_mut()[..packet.length.min(1 << 20)])
         });
         assert!(whole.is_err() || whole.is_ok_and(|taken| taken.packets <= 32));
+        rx.release();
+        let _ = rx.receive_whole(32, &mut Taking::default());
         rx.release();
     }
     for tx in &mut end.tx {
@@ -171,6 +175,10 @@ fn turn(end: &mut End, packet: &[u8]) {
         let lines = Lines { lines: bytes.as_chunks().0, length: packet.len() };
         let sent = tx.send_all([lines; 5].into_iter(), |_| {});
         assert!(sent.is_err() || sent.is_ok_and(|(packets, _)| packets <= 5));
+        let Ok(_) = tx.begin() else { continue };
+        let nine = vec![(lines.lines.to_vec(), packet.len()); if packet.is_empty() { 0 } else { 9 }];
+        let sent = tx.send_all(Sending { packets: &nine, groups: &mut 0 }, |_| {});
+        assert!(sent.is_err() || sent.is_ok_and(|(packets, _)| packets <= 9));
         let Ok(_) = tx.begin() else { continue };
         let _ = tx.send_all([packet; 2].into_iter(), |_| {});
         let Ok(_) = tx.begin() else { continue };

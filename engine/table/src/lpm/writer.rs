@@ -1,7 +1,7 @@
 //! The writer of an LPM table: it keeps the words in step with the routes.
 use super::blocks::Blocks;
 use super::root::RootPages;
-use super::{BLOCK, Lpm, LpmConfig, LpmError, Shared, Table};
+use super::{BLOCK, Lpm, LpmConfig, LpmError, NEAR, Shared, Table};
 use crate::epoch::Domain;
 use crate::routes::{Address, Routes};
 use crate::simulation::seam;
@@ -95,6 +95,7 @@ impl LpmWriter {
         let old = self.routes.insert(prefix, length, leaf);
         if old.is_none() {
             self.root.enter(prefix, length);
+            self.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
         }
         self.paint(prefix, length, leaf);
         Ok(old)
@@ -121,6 +122,7 @@ impl LpmWriter {
         self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
         self.collapse(prefix, length);
         self.root.leave(&self.shared.table().root, prefix, length);
+        self.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
         Some(old)
     }
 

@@ -8,7 +8,7 @@ use super::{Lpm6, Lpm6Config, Table, shape};
 use crate::epoch::Domain;
 use crate::lpm::blocks::Blocks;
 use crate::lpm::root::RootPages;
-use crate::lpm::{BLOCK, LpmError, Shared};
+use crate::lpm::{BLOCK, LpmError, NEAR, Shared};
 use crate::routes::{Address, Routes};
 use crate::simulation::seam;
 use std::net::Ipv6Addr;
@@ -67,6 +67,7 @@ impl Lpm6Writer {
         }
         self.routes.insert(prefix, length, leaf);
         self.root.enter(prefix, length);
+        self.shared.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
         self.paint(prefix, length, leaf);
         Ok(None)
     }
@@ -92,6 +93,7 @@ impl Lpm6Writer {
         self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
         self.shared.table().leave(&mut self.blocks, prefix, length);
         self.root.leave(&self.shared.table().root, prefix, length);
+        self.shared.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
         Some(old)
     }
 
@@ -173,7 +175,7 @@ mod tests {
         writer.insert(inside, 64, 1).expect("room");
         let (lpm, shared) = (writer.reader(), table(&writer));
         let view = lpm.view(reader.guard());
-        let word = view.root_word(outside);
+        let word = view.first(outside);
         // A node comes in between, and what is below falls back to another route.
         writer.insert(here, 48, 5).expect("room");
         assert_eq!(shared.table().view().follow(word, outside), 0);
@@ -193,7 +195,7 @@ mod tests {
         let (lpm, shared) = (writer.reader(), table(&writer));
         let view = lpm.view(reader.guard());
         let beside = deep | 1 << 88;
-        let (root, blocks) = (view.root_word(beside), writer.blocks_in_use());
+        let (root, blocks) = (view.first(beside), writer.blocks_in_use());
         let narrow = view.below(root & !BLOCK, beside);
         assert_ne!(narrow & BLOCK, 0, "the deep node, below the narrow one");
         (0..2).for_each(|n| _ = writer.insert(at(4, 35) | n << 87, 41, 4).expect("room"));

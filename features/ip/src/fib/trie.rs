@@ -2,7 +2,7 @@
 
 use quiver_engine::Guard;
 use quiver_table::routes::Address;
-use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6Writer, LpmConfig, LpmError, LpmWriter};
+use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
 
 /// How many routes a table is made for.
@@ -17,7 +17,7 @@ pub enum Size {
 /// A family whose tables can be made.
 pub trait Forwarding: IpFamily<Address: Address> {
     /// An address as a number, as lookups take it.
-    type Bits: Copy + Default + Send + Sync + 'static;
+    type Bits: Copy + Default + PartialEq + Send + Sync + 'static;
     /// The writer of a table.
     type Trie: Trie<Self, Reader = Self::Reader>;
     /// What workers look up in.
@@ -30,14 +30,22 @@ pub trait Forwarding: IpFamily<Address: Address> {
 pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     /// The leaf of an address; zero if there is none.
     fn lookup(&self, guard: Guard<'_>, address: Bits) -> u32;
-    /// The leaves of sixteen.
-    fn lookup_each(&self, guard: Guard<'_>, addresses: &[Bits; 16]) -> [u32; 16];
-    /// Whether its first words are so many that they are far away.
-    fn is_large(&self) -> bool;
+    /// Whether what lookups read is far away: whoever looks up many addresses looks ahead then.
+    fn is_far(&self) -> bool;
     /// Fetches the word that a lookup begins with.
     fn prefetch_root(&self, address: Bits);
-    /// Fetches what that word leads to.
-    fn prefetch(&self, address: Bits);
+    /// Packets between fetching that word and looking at it, and between two words that lead to each other: a multiple of eight.
+    const STRIDE: usize;
+    /// How many words behind the first one are worth looking at ahead.
+    const STEPS: usize;
+    /// The word that a lookup begins with.
+    fn first(&self, guard: Guard<'_>, address: Bits) -> u32;
+    /// The same. What it leads to is fetched.
+    fn begin(&self, guard: Guard<'_>, address: Bits) -> u32;
+    /// The word that another leads to, or the same if that is a leaf. What it leads to is fetched.
+    fn descend(&self, guard: Guard<'_>, word: u32, address: Bits) -> u32;
+    /// The leaves of sixteen, from words on that were looked at ahead.
+    fn finish_each(&self, guard: Guard<'_>, words: [u32; 16], addresses: &[Bits; 16]) -> [u32; 16];
 }
 
 /// The writer of a table of prefixes, each with a leaf.
@@ -64,7 +72,7 @@ pub trait Trie<F: IpFamily>: Sized {
 }
 
 macro_rules! forwarding {
-    ($family:ty, $bits:ty, $reader:ty, $writer:ty, $config:ty) => {
+    ($family:ty, $bits:ty, $reader:ty, $writer:ty, $config:ty, ($stride:expr, $steps:expr, $descend:expr)) => {
         impl Forwarding for $family {
             type Bits = $bits;
             type Trie = $writer;
@@ -81,20 +89,30 @@ macro_rules! forwarding {
                 <$reader>::lookup(self, guard, address)
             }
             #[inline(always)]
-            fn lookup_each(&self, guard: Guard<'_>, addresses: &[$bits; 16]) -> [u32; 16] {
-                self.view(guard).lookup_each(addresses)
-            }
-            #[inline(always)]
-            fn is_large(&self) -> bool {
-                <$reader>::is_large(self)
+            fn is_far(&self) -> bool {
+                <$reader>::is_far(self)
             }
             #[inline(always)]
             fn prefetch_root(&self, address: $bits) {
                 <$reader>::prefetch_root(self, address);
             }
+            const STRIDE: usize = $stride;
+            const STEPS: usize = $steps;
             #[inline(always)]
-            fn prefetch(&self, address: $bits) {
-                <$reader>::prefetch(self, address);
+            fn first(&self, guard: Guard<'_>, address: $bits) -> u32 {
+                self.view(guard).first(address)
+            }
+            #[inline(always)]
+            fn begin(&self, guard: Guard<'_>, address: $bits) -> u32 {
+                self.view(guard).begin(address)
+            }
+            #[inline(always)]
+            fn descend(&self, guard: Guard<'_>, word: u32, address: $bits) -> u32 {
+                $descend(self.view(guard), word, address)
+            }
+            #[inline(always)]
+            fn finish_each(&self, guard: Guard<'_>, words: [u32; 16], addresses: &[$bits; 16]) -> [u32; 16] {
+                self.view(guard).finish_each(words, addresses)
             }
         }
 
@@ -133,5 +151,13 @@ macro_rules! forwarding {
         }
     };
 }
-forwarding!(V4, u32, Lpm, LpmWriter, LpmConfig);
-forwarding!(V6, u128, Lpm6, Lpm6Writer, Lpm6Config);
+// Behind the first word of IPv4 is the leaf, mostly; behind that of IPv6 are some nodes.
+forwarding!(V4, u32, Lpm, LpmWriter, LpmConfig, (16, 0, |_, word, _| word));
+forwarding!(
+    V6,
+    u128,
+    Lpm6,
+    Lpm6Writer,
+    Lpm6Config,
+    (8, 4, |view: Lpm6View<'_>, word, address| view.descend(word, address))
+);

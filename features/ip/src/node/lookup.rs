@@ -16,6 +16,7 @@ use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::{Reader, hop};
 use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
+use crate::node::walk::Walk;
 
 arcs! {
     /// Where packets go from `ip4-lookup`.
@@ -32,10 +33,6 @@ arcs! {
     }
 }
 
-/// Packets whose destinations are kept while what a lookup needs is fetched: a power of two, half of which go by between two
-/// steps.
-const RECENT: usize = 32;
-
 /// The stage.
 #[derive(Clone)]
 pub struct Lookup<F: Family> {
@@ -45,15 +42,13 @@ pub struct Lookup<F: Family> {
     pub groups: Snapshot<GroupRows>,
     /// The worker, whose counters by route are written.
     worker: usize,
-    /// Destinations of the last packets looked at ahead, and how many there were.
-    recent: [Cell<F::Bits>; RECENT],
-    looked: Cell<usize>,
+    walk: Walk<F>,
 }
 
 impl<F: Family> Lookup<F> {
     /// A worker's stage.
     pub fn new(ingress: Snapshot<Ingress<F>>, groups: Snapshot<GroupRows>, worker: usize) -> Lookup<F> {
-        Lookup { ingress, groups, worker, recent: std::array::from_fn(|_| Cell::default()), looked: Cell::new(0) }
+        Lookup { ingress, groups, worker, walk: Walk::new() }
     }
 }
 
@@ -67,10 +62,11 @@ pub struct LookupBody<'f, F: Family> {
     /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
     leaves: Cell<[u32; 16]>,
     row: Cell<Option<&'f Row>>,
-    recent: &'f [Cell<F::Bits>; RECENT],
-    looked: &'f Cell<usize>,
-    /// The interface that was looked at ahead last, and its table.
+    walk: &'f Walk<F>,
+    /// The interface that was looked at ahead last, and its table if what that reads is far away.
     ahead: Cell<(u16, Option<&'f TableView<F>>)>,
+    /// Whether packets of several tables were looked at.
+    is_mixed: Cell<bool>,
     worker: usize,
 }
 
@@ -81,6 +77,7 @@ impl<F: Family> Stage for Lookup<F> {
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> LookupBody<'f, F> {
         let ingress = self.ingress.read(guard);
+        self.walk.begin();
         LookupBody {
             ingress,
             groups: self.groups.read(guard),
@@ -88,9 +85,9 @@ impl<F: Family> Stage for Lookup<F> {
             guard,
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
-            recent: &self.recent,
-            looked: &self.looked,
-            ahead: Cell::new((0, ingress.table(ingress.word(0)))),
+            walk: &self.walk,
+            ahead: Cell::new((u16::MAX, None)),
+            is_mixed: Cell::new(false),
             worker: self.worker,
         }
     }
@@ -115,10 +112,17 @@ impl<F: Family> LookupBody<'_, F> {
     fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask16, to: &[F::Bits; 16]) -> [u32; 16] {
         let all = words.array();
         if words.ne(all[0]) & live == Mask16(0) {
-            match self.ingress.table(all[0]) {
-                Some(table) => table.lpm.lookup_each(self.guard, to),
-                None => [0; 16],
+            let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
+            let mut words = [0; 16];
+            // Where a leaf is behind the first word there is nothing to be saved.
+            if F::Reader::STEPS > 0 && self.walk.has_next_sixteen() && !self.is_mixed.get() {
+                words = self.walk.words(to, |to| table.lpm.first(self.guard, to));
+            } else {
+                for lane in 0..16 {
+                    words[lane] = table.lpm.first(self.guard, to[lane]);
+                }
             }
+            table.lpm.finish_each(self.guard, words, to)
         } else {
             self.leaves_of_several(&all, to)
         }
@@ -242,6 +246,7 @@ impl<F: Family> Body for LookupBody<'_, F> {
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
         let mut leaves = self.leaves(words, p.live, &F::destinations(p));
+        self.walk.step();
         if self.ingress.counting {
             self.through_counted(words, p.live, &mut leaves);
         }
@@ -283,35 +288,30 @@ impl<F: Family> Body for LookupBody<'_, F> {
     }
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        if self.ahead.get().0 != rx {
-            self.ahead.set((rx, self.ingress.table(self.ingress.word(rx.into()))));
+        let (interface, mut table) = self.ahead.get();
+        if interface != rx {
+            table = self.look_at(rx);
         }
-        // A small table is near by as it is. A hint only: whatever lies there is taken for a destination.
-        if let (_, Some(table)) = self.ahead.get()
-            && table.lpm.is_large()
-        {
-            self.fetch(table, F::destination_in(window));
+        // A hint only: whatever lies there is taken for a destination. What few routes need is near by as it is.
+        match table {
+            Some(table) => self.walk.look(table, self.guard, self.worker, F::destination_in(window)),
+            None => quiver_engine::isa::prefetch(window),
         }
     }
 }
 
 impl<F: Family> LookupBody<'_, F> {
-    /// Fetches what a lookup will read, one step after the other: the root's word; of the packet sixteen before, whose word is
-    /// near by then, the block; of that another sixteen before, the group and counter of its route.
+    /// The table of an interface whose packets are looked at from now on, if what lookups read there is far away.
     #[inline(always)]
-    fn fetch(&self, table: &TableView<F>, destination: F::Bits) {
-        let at = self.looked.get();
-        self.looked.set(at.wrapping_add(1));
-        let first = self.recent[at % RECENT].replace(destination);
-        table.lpm.prefetch_root(destination);
-        table.lpm.prefetch(self.recent[at.wrapping_sub(RECENT / 2) % RECENT].get());
-        let Some(counted) = &table.counted else { return };
-        let route = table.lpm.lookup(self.guard, first);
-        if let Some(group) = counted.groups.read(self.guard).get(route as usize) {
-            quiver_engine::isa::prefetch(group);
-        }
-        if let Some(row) = counted.rows.get(self.worker) {
-            row.prefetch(route);
-        }
+    fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
+        let table = self.ingress.table(self.ingress.word(rx.into())).filter(|table| table.lpm.is_far());
+        let (_, before) = self.ahead.replace((rx, table));
+        let is_same = match (before, table) {
+            (Some(before), Some(table)) => std::ptr::eq(before, table),
+            (None, _) => self.walk.is_empty(),
+            (Some(_), None) => false,
+        };
+        self.is_mixed.set(self.is_mixed.get() || !is_same);
+        table
     }
 }

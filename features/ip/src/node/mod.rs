@@ -7,9 +7,10 @@ pub mod lookup;
 pub mod multicast;
 pub mod punt;
 pub mod rewrite;
+pub mod too_big;
 
 mod encapsulate;
-pub mod too_big;
+mod walk;
 
 use quiver_engine::trace::Record;
 use quiver_engine::{Context, Frame};

@@ -90,7 +90,9 @@ fn lookups(view: Lpm6View<'_>, probes: &[u128]) -> usize {
     for (group, sixteen) in probes.as_chunks::<16>().0.iter().enumerate() {
         let ahead = |by: usize| probes.get(group * 16 + by..group * 16 + by + 16).unwrap_or_default();
         ahead(AHEAD[1]).iter().for_each(|address| view.prefetch_root(*address));
-        ahead(AHEAD[0]).iter().for_each(|address| view.prefetch(*address));
+        ahead(AHEAD[0]).iter().for_each(|address| {
+            view.begin(*address);
+        });
         found += view.lookup_each(black_box(sixteen)).iter().filter(|leaf| **leaf != 0).count();
     }
     found

@@ -1,14 +1,14 @@
 //! Packets of one buffer each, taken many at a time: what most packets are.
 
 use super::{Kind, Receiver, empty};
-use crate::places::{Buffers, Place, Told};
-use crate::region::{LINE, View};
+use crate::places::{Buffers, Eight, Place, Told};
+use crate::region::{GROUP, LINE, Sources, View};
 use crate::ring::{Broken, Descriptor, Ring};
 
-/// So many packets are brought near together, while those before them are taken.
+/// So many packets are brought near ahead of the one that is taken.
 ///
 /// PERF: a line that another core has written comes in 300 to 1,300 ticks, and a packet is done in 20 or more.
-const GROUP: usize = 16;
+const AHEAD: usize = 16;
 
 /// What a look at the ring gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,12 +43,30 @@ impl Whole<'_> {
     }
 }
 
+/// Who takes packets of one buffer each.
+pub trait Take {
+    /// Takes one. False if it cannot.
+    fn one(&mut self, packet: Whole<'_>) -> bool;
+    /// Takes eight of these lengths, one byte at least, and of so many lines at most: all of them, or none. They are offered
+    /// one by one then.
+    #[inline(always)]
+    fn group(&mut self, _lengths: &[u32; GROUP], _lines: usize, _packets: Sources<'_>) -> bool {
+        false
+    }
+}
+impl<F: FnMut(Whole<'_>) -> bool> Take for F {
+    #[inline(always)]
+    fn one(&mut self, packet: Whole<'_>) -> bool {
+        self(packet)
+    }
+}
+
 impl Receiver {
     /// Shows `take` packets of one buffer each, `most` at most, up to the first that is none or that `take` refuses, or up
     /// to the ring's end, where it begins anew. They stay ours until [`Receiver::release`], as in [`Receiver::receive`], but
     /// are no burst.
     #[inline(always)]
-    pub fn receive_whole(&mut self, most: usize, mut take: impl FnMut(Whole<'_>) -> bool) -> Result<Taken, Broken> {
+    pub fn receive_whole(&mut self, most: usize, mut take: impl Take) -> Result<Taken, Broken> {
         let waiting = self.look()?;
         let (ring, stretch) = (&self.ring, (self.next, waiting.min(most)));
         // What differs by role is looked at once.
@@ -75,10 +93,11 @@ impl Receiver {
         let cells = self.ring.stretch(self.next, waiting.min(most));
         let claim = |from: usize| self.ring.claim(self.next.wrapping_add(from as u16), left(cells.len(), from));
         claim(0);
+        claim(GROUP);
         let mut taken = 0;
         for (i, cell) in cells.iter().enumerate() {
             if i.is_multiple_of(GROUP) {
-                claim(i + GROUP);
+                claim(i + AHEAD);
             }
             let own = places.known(first);
             let (described, room) = (own.packet(i, cell), own.room(i, cell));
@@ -97,54 +116,61 @@ impl Receiver {
     }
 }
 
-/// Of `n`, how many are in the group that begins at `from`.
+/// Of `n`, how many are among those that are brought near together from `from` on.
 #[inline(always)]
 fn left(n: usize, from: usize) -> usize {
     n.saturating_sub(from).min(GROUP)
 }
 /// Shows `take` the whole packets of a stretch, up to the first that is none; returns how many it took.
 #[inline(always)]
-fn whole<B: Buffers>(
-    ring: &Ring,
-    (next, n): (u16, usize),
-    buffers: B,
-    take: &mut impl FnMut(Whole<'_>) -> bool,
-) -> usize {
+fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mut impl Take) -> usize {
     let (regions, cells) = (ring.regions(), ring.stretch(next, n));
     let Some(first) = cells.first() else { return 0 };
     // Packets lie in one region, mostly.
     let mut number = buffers.packet(0, first).region;
     let Some(mut region) = regions.get(number) else { return 0 };
-    let claim = |from: usize| {
+    let near = |region: View<'_>, from: usize| {
         // Descriptors are written only if we post them anew.
         if B::ARE_OURS {
             ring.claim(next.wrapping_add(from as u16), left(cells.len(), from));
         }
-    };
-    let near = |region: View<'_>, from: usize| {
-        for (i, cell) in cells.iter().enumerate().skip(from).take(GROUP) {
-            region.prefetch(buffers.offset(i, cell) as usize);
+        let behind = cells.get(from..).unwrap_or_default();
+        match behind.first_chunk::<GROUP>() {
+            Some(eight) => {
+                let offsets = buffers.offsets(from, eight);
+                (0..GROUP).for_each(|i| region.prefetch(offsets[i] as usize));
+            }
+            None => (0..behind.len()).for_each(|i| region.prefetch(buffers.offset(from + i, &behind[i]) as usize)),
         }
     };
-    claim(0);
-    claim(GROUP);
-    near(region, 0);
-    for (g, group) in cells.chunks(GROUP).enumerate() {
-        let base = g * GROUP;
-        claim(base + 2 * GROUP);
-        near(region, base + GROUP);
-        for (i, cell) in group.iter().enumerate() {
-            let Descriptor { has_next, region: its, length, offset } = buffers.packet(base + i, cell);
+    for from in (0..AHEAD).step_by(GROUP) {
+        near(region, from);
+    }
+    let mut at = 0;
+    for group in cells.chunks(GROUP) {
+        near(region, at + AHEAD);
+        if let Some(eight) = group.first_chunk()
+            && let Some(Eight { offsets, lengths, bits }) = buffers.packets(at, eight, number)
+            && let lines = bits as usize / LINE + 1
+            && let Some(packets) = region.sources(&offsets, lines)
+            && take.group(&lengths, lines, packets)
+        {
+            at += GROUP;
+            continue;
+        }
+        for cell in group {
+            let Descriptor { has_next, region: its, length, offset } = buffers.packet(at, cell);
             if its != number {
-                let Some(found) = regions.get(its) else { return base + i };
+                let Some(found) = regions.get(its) else { return at };
                 (number, region) = (its, found);
             }
             let (offset, length) = (offset as usize, length as usize);
             let is_whole = !has_next & (length > 0) && region.contains(offset, length);
-            if !is_whole || !take(Whole { region, offset, length }) {
-                return base + i;
+            if !is_whole || !take.one(Whole { region, offset, length }) {
+                return at;
             }
+            at += 1;
         }
     }
-    cells.len()
+    at
 }

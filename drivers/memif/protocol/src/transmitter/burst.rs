@@ -2,14 +2,14 @@
 
 use super::{Kind, Sent, Transmitter};
 use crate::places::{Buffers, Place, Told};
-use crate::region::{LINE, Store, View};
+use crate::region::{GROUP, LINE, Store, View};
 use crate::ring::{Broken, Cell, Descriptor, Ring};
 
-/// The buffers of so many packets are claimed together, while those before them are written.
+/// The buffers of so many packets are claimed ahead of the one that is written.
 ///
 /// PERF: the peer has read them; without it each packet's store waits for its line, some 300 ticks on near cores, and the
 /// processor's store buffer is full after some 50 of them (docs/decisions/0022).
-const GROUP: usize = 16;
+const AHEAD: usize = 16;
 
 /// A packet in whole lines.
 #[derive(Clone, Copy)]
@@ -74,26 +74,88 @@ impl Payload for &[u8] {
     }
 }
 
+/// Packets in one piece each, one after the other.
+pub trait Burst {
+    /// What each is.
+    type Packet: Payload;
+    /// What eight of them are.
+    type Group<'g>: Group + Copy
+    where
+        Self: 'g;
+    /// How many there are still.
+    fn left(&self) -> usize;
+    /// The next one.
+    fn next(&mut self) -> Option<Self::Packet>;
+    /// The next eight, if they can be had together. They stay the next ones until they are skipped.
+    fn group(&self) -> Option<Self::Group<'_>>;
+    /// The next eight are done.
+    fn skip_group(&mut self);
+}
+/// Eight packets in whole lines.
+pub trait Group {
+    /// The lines that one has at most.
+    fn lines(&self) -> usize;
+    /// How long each is.
+    fn length(&self, i: usize) -> u32;
+    /// The first line of one of them, with zeros behind the packet.
+    fn first(&self, i: usize) -> &[u8; LINE];
+    /// A line of one of them, if it has it, with zeros behind the packet.
+    fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]>;
+}
+/// No group.
+#[derive(Clone, Copy)]
+pub enum Never {}
+impl Group for Never {
+    fn lines(&self) -> usize {
+        match *self {}
+    }
+    fn length(&self, _: usize) -> u32 {
+        match *self {}
+    }
+    fn first(&self, _: usize) -> &[u8; LINE] {
+        match *self {}
+    }
+    fn line(&self, _: usize, _: usize) -> Option<&[u8; LINE]> {
+        match *self {}
+    }
+}
+impl<P: Payload, I: ExactSizeIterator<Item = P>> Burst for I {
+    type Packet = P;
+    type Group<'g>
+        = Never
+    where
+        I: 'g;
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.len()
+    }
+    #[inline(always)]
+    fn next(&mut self) -> Option<P> {
+        Iterator::next(self)
+    }
+    #[inline(always)]
+    fn group(&self) -> Option<Never> {
+        None
+    }
+    fn skip_group(&mut self) {}
+}
+
 impl Transmitter {
     /// Puts packets into the ring, one after the other, until there is no room now; returns how many were dealt with and how
     /// many lines were written. Those that need more buffers than the ring has are handed to `refuse`.
     #[inline(always)]
-    pub fn send_all<P: Payload>(
-        &mut self,
-        packets: impl ExactSizeIterator<Item = P>,
-        refuse: impl FnMut(P),
-    ) -> Result<(usize, u64), Broken> {
+    pub fn send_all<B: Burst>(&mut self, packets: B, refuse: impl FnMut(B::Packet)) -> Result<(usize, u64), Broken> {
         // What differs by kind is looked at once.
         match self.store {
-            Store::Plain | Store::Claimed => self.send_all_by::<false, P>(packets, refuse),
-            Store::Streaming => self.send_all_by::<true, P>(packets, refuse),
+            Store::Plain | Store::Claimed => self.send_all_by::<false, B>(packets, refuse),
+            Store::Streaming => self.send_all_by::<true, B>(packets, refuse),
         }
     }
     #[inline(always)]
-    fn send_all_by<const STREAM: bool, P: Payload>(
+    fn send_all_by<const STREAM: bool, B: Burst>(
         &mut self,
-        mut packets: impl ExactSizeIterator<Item = P>,
-        mut refuse: impl FnMut(P),
+        mut packets: B,
+        mut refuse: impl FnMut(B::Packet),
     ) -> Result<(usize, u64), Broken> {
         self.has_streamed |= STREAM;
         let claims = self.store == Store::Claimed;
@@ -104,18 +166,18 @@ impl Transmitter {
         }
         loop {
             let (ring, slot) = (&self.ring, self.ring.slot(self.next));
-            let cells = ring.stretch(self.next, packets.len().min(self.free.into()));
+            let cells = ring.stretch(self.next, packets.left().min(self.free.into()));
             let run = match &self.kind {
-                Kind::Master => put::<STREAM, P, _>(ring, (self.next, claims), cells, Told, &mut packets),
+                Kind::Master => put::<STREAM, B, _>(ring, (self.next, claims), cells, Told, &mut packets),
                 Kind::Slave { places, .. } => {
-                    put::<STREAM, P, _>(ring, (self.next, claims), cells, places.known(slot), &mut packets)
+                    put::<STREAM, B, _>(ring, (self.next, claims), cells, places.known(slot), &mut packets)
                 }
             };
             (self.next, self.free) = (self.next.wrapping_add(run.packets), self.free - run.packets);
             (done, lines) = (done + usize::from(run.packets), lines + run.lines);
             let Some(odd) = run.odd else {
                 let is_full = self.free == 0 && (std::mem::replace(&mut has_looked, true) || self.begin()? == 0);
-                if is_full || packets.len() == 0 {
+                if is_full || packets.left() == 0 {
                     return Ok((done, lines));
                 }
                 continue;
@@ -151,13 +213,13 @@ struct Run<P> {
 /// Puts packets into a stretch of the ring from an index on, up to one that is odd. The first lines of
 /// buffers that are written through the caches are claimed ahead, if that is wanted.
 #[inline(always)]
-fn put<const STREAM: bool, P: Payload, B: Buffers>(
+fn put<const STREAM: bool, P: Burst, B: Buffers>(
     ring: &Ring,
     (next, claims): (u16, bool),
     cells: &[Cell],
     buffers: B,
-    packets: &mut impl Iterator<Item = P>,
-) -> Run<P> {
+    packets: &mut P,
+) -> Run<P::Packet> {
     let regions = ring.regions();
     let store = if STREAM { Store::Streaming } else { Store::Plain };
     // Buffers lie in one region, mostly.
@@ -166,29 +228,68 @@ fn put<const STREAM: bool, P: Payload, B: Buffers>(
     // Past the caches, descriptors are written by the line.
     let mut four = [Descriptor::default(); 4];
     let mut run = Run { packets: 0, lines: 0, odd: None };
-    let claim_descriptors = |from: usize| {
-        ring.claim(next.wrapping_add(from as u16), cells.len().saturating_sub(from).min(GROUP));
+    let mut describe = |ring: &Ring, at: usize, cell: &Cell, descriptor: Descriptor| {
+        if !STREAM {
+            return descriptor.store(cell);
+        }
+        let index = next.wrapping_add(at as u16);
+        four[usize::from(index & 3)] = descriptor;
+        if index & 3 == 3 {
+            note(ring, index.wrapping_add(1), (at as u16 + 1).min(4), &four);
+        }
     };
-    let claim_buffers = |region: Option<View<'_>>, from: usize| {
+    let claim = |region: Option<View<'_>>, from: usize| {
+        if !claims {
+            return;
+        }
         let (Some(region), Some(behind)) = (region, cells.get(from..)) else { return };
-        for (i, cell) in behind.iter().enumerate().take(GROUP) {
-            region.claim(buffers.offset(from + i, cell) as usize);
+        ring.claim(next.wrapping_add(from as u16), behind.len().min(GROUP));
+        match behind.first_chunk::<GROUP>() {
+            Some(eight) => {
+                let offsets = buffers.offsets(from, eight);
+                (0..GROUP).for_each(|i| region.claim(offsets[i] as usize));
+            }
+            None => (0..behind.len()).for_each(|i| region.claim(buffers.offset(from + i, &behind[i]) as usize)),
         }
     };
-    if claims {
-        claim_descriptors(0);
-        claim_descriptors(GROUP);
-        claim_buffers(region, 0);
+    for from in (0..AHEAD).step_by(GROUP) {
+        claim(region, from);
     }
-    'groups: for (g, group) in cells.chunks(GROUP).enumerate() {
-        let base = g * GROUP;
-        if claims {
-            claim_descriptors(base + 2 * GROUP);
-            claim_buffers(region, base + GROUP);
+    let mut at = 0;
+    'groups: for group in cells.chunks(GROUP) {
+        claim(region, at + AHEAD);
+        if let Some(eight) = group.first_chunk()
+            && let Some(from) = packets.group()
+            && let Some((offsets, room)) = buffers.rooms(at, eight, number)
+            && let lines = from.lines().max(1)
+            && lines * LINE <= room as usize
+            && let Some(to) = region.and_then(|region| region.destinations(&offsets, lines, store))
+        {
+            for i in 0..GROUP {
+                to.write_first(i, from.first(i));
+                let (region, length, offset) = (number, from.length(i), offsets[i]);
+                describe(ring, at + i, &eight[i], Descriptor { has_next: false, region, length, offset });
+            }
+            run.lines += GROUP as u64;
+            // Most packets are one line.
+            if lines > 1 {
+                for i in 0..GROUP {
+                    let its = from.length(i).div_ceil(LINE as u32) as usize;
+                    for line in 1..its {
+                        if let Some(bytes) = from.line(i, line) {
+                            to.write(i, line, bytes);
+                        }
+                    }
+                    run.lines += its.saturating_sub(1) as u64;
+                }
+            }
+            at += GROUP;
+            packets.skip_group();
+            continue;
         }
-        for (i, cell) in group.iter().enumerate() {
+        for cell in group {
             let Some(packet) = packets.next() else { break 'groups };
-            let (index, place) = (next.wrapping_add((base + i) as u16), buffers.room(base + i, cell));
+            let place = buffers.room(at, cell);
             if place.region != number {
                 (number, region) = (place.region, regions.get(place.region));
             }
@@ -197,18 +298,12 @@ fn put<const STREAM: bool, P: Payload, B: Buffers>(
                 break 'groups;
             }
             let (Place { region, offset, .. }, length) = (place, packet.length() as u32);
-            let descriptor = Descriptor { has_next: false, region, length, offset };
-            if STREAM {
-                four[usize::from(index & 3)] = descriptor;
-            } else {
-                descriptor.store(cell);
-            }
-            (run.packets, run.lines) = (run.packets + 1, run.lines + packet.lines() as u64);
-            if STREAM && index & 3 == 3 {
-                note(ring, index.wrapping_add(1), run.packets.min(4), &four);
-            }
+            describe(ring, at, cell, Descriptor { has_next: false, region, length, offset });
+            run.lines += packet.lines() as u64;
+            at += 1;
         }
     }
+    run.packets = at as u16;
     let end = next.wrapping_add(run.packets);
     if STREAM {
         note(ring, end, run.packets.min(end & 3), &four);
