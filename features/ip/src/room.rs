@@ -783,7 +783,8 @@ fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Re
 /// If the interface of one is not there.
 pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Result<Vec<Path<F>>, ObjectError> {
     let path = |path: &RoutePath<F>| {
-        Ok(Path { target: target(control, path)?, weight: path.weight, preference: path.preference })
+        let target = target(control, path)?;
+        Ok(Path { weight: path.weight, preference: path.preference, ..Path::to(target) })
     };
     configured.iter().map(path).collect()
 }

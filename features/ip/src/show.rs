@@ -144,7 +144,7 @@ fn route<F: Family>(
         let Some(group) = fib.groups.get(group) else { continue };
         if detail {
             let _ = writeln!(text, "  {source}{}", if rank == 0 { ", active" } else { "" });
-            for path in group.paths.iter() {
+            for path in group.ways() {
                 let _ = writeln!(text, "    path: weight {} {}", path.weight.max(1), path_text(fib, names, path));
             }
         }
@@ -253,7 +253,7 @@ fn route_json<F: Family>(fib: &Fib<F>, names: &Names, table: &Table<F>, prefix: 
         "prefix": prefix.to_string(),
         "source": entry.source.to_string(),
         "group": entry.group,
-        "paths": group.map(|group| group.paths.iter().map(|path| path_text(fib, names, path)).collect::<Vec<_>>()),
+        "paths": group.map(|group| group.ways().map(|path| path_text(fib, names, path)).collect::<Vec<_>>()),
         "buckets": group.map_or(json!([]), |group| forwarding_json(fib, names.0, group)),
         "counters": counts,
     })

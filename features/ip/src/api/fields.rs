@@ -58,12 +58,10 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         Some(_) => return Ok(path),
         None => {}
     }
-    match () {
-        () if said.proto != proto::<F>() => {
-            let what = format!("paths: the next hop is no {} address", F::TITLE);
-            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
-        }
-        () => {}
+    // Without a next hop it does not matter of which family it is said to be.
+    if said.proto != proto::<F>() && said.nh.address != AddressUnion::default() {
+        let what = format!("paths: the next hop is no {} address", F::TITLE);
+        return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
     }
     let via = F::from_ip(said.nh.address.get(family::<F>()));
     path.via = via.filter(|via| *via != F::UNSPECIFIED);
