@@ -8,8 +8,8 @@ use quiver_wire::{InterfaceAddress as Address, Prefix, V4, V6};
 use crate::api::Leaving;
 use crate::family::Family;
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath, TableNumber,
-    TableSize,
+    EncapNumber, InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
+    TableNumber, TableSize,
 };
 
 pub(crate) fn register(control: &Control) {
@@ -33,7 +33,7 @@ fn register_family<F: Family>(control: &Control) {
     let paths = format!(
         "(via (<next-hop:{name}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
          | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface> \
-         | dvr <member:interface>) \
+         | dvr <member:interface> | udp-encap <encap:u16>) \
          {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})..."
     );
     let route = |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:u32>]");
@@ -41,6 +41,7 @@ fn register_family<F: Family>(control: &Control) {
     // Many routes are some seconds' work.
     let add = Command::waiting(add, "Add a route, or a path to a route.", add_route::<F>);
     let add = add.argument("member", "leave by this interface of the bridge that they came from, in the same frames");
+    let add = add.argument("encap", "go on in packets of this encapsulation");
     commands.add(add.arguments_of::<Route<F>>());
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
@@ -88,6 +89,7 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
         weight: given.find("weight")?.unwrap_or(1),
         preference: given.find("preference")?.unwrap_or(0),
         action,
+        encap: given.find("encap")?.map(EncapNumber),
     })
 }
 

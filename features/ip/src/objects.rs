@@ -59,6 +59,37 @@ impl<F: Family> Field for TableNumber<F> {
     }
 }
 
+/// The number of an encapsulation that a route leads into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncapNumber(pub u16);
+
+impl EncapNumber {
+    /// The kind of the objects that have these numbers.
+    pub const KIND: &str = "udp-encaps";
+}
+impl fmt::Display for EncapNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+impl Field for EncapNumber {
+    fn read(value: &quiver_control::serde_json::Value, problems: &mut Problems) -> Option<Self> {
+        <u16 as Field>::read(value, problems).map(EncapNumber)
+    }
+    fn write(&self) -> quiver_control::serde_json::Value {
+        Scalar::to_value(&self.0)
+    }
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
+        found(at, ObjectRef::new(EncapNumber::KIND, self.0.to_string()));
+    }
+    fn expected() -> String {
+        "the number of an encapsulation".into()
+    }
+    fn schema() -> quiver_control::serde_json::Value {
+        <u16 as Scalar>::schema()
+    }
+}
+
 quiver_control::choice! {
     /// How many routes a table is made for.
     pub enum TableSize {
@@ -205,12 +236,22 @@ pub struct RoutePath<F: Family> {
     pub preference: u8,
     /// What becomes of packets, in place of a way to a next hop.
     pub action: Option<RouteAction>,
+    /// The encapsulation that puts packets into others, in place of all these.
+    pub encap: Option<EncapNumber>,
 }
 
 impl<F: Family> Default for RoutePath<F> {
     /// One that leads nowhere yet.
     fn default() -> RoutePath<F> {
-        RoutePath { via: None, interface: None, table: TableNumber::DEFAULT, weight: 1, preference: 0, action: None }
+        RoutePath {
+            via: None,
+            interface: None,
+            table: TableNumber::DEFAULT,
+            weight: 1,
+            preference: 0,
+            action: None,
+            encap: None,
+        }
     }
 }
 
@@ -256,7 +297,11 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
             Err(ObjectError::field(format!("paths[{index}]{field}"), what).remedy(remedy))
         };
         match (path.via, &path.interface, path.action) {
-            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface or action"),
+            (None, None, None) if path.encap.is_some() && path.table == TableNumber::DEFAULT => {}
+            _ if path.encap.is_some() => {
+                return wrong(".encap", "packets of an encapsulation have a way of their own", "leave the rest out");
+            }
+            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface, action or encap"),
             (None, None, Some(RouteAction::Receive)) => {
                 return wrong(".interface", "nobody receives the packets", "give an interface");
             }

@@ -791,6 +791,9 @@ pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Resul
 
 fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
+    if let Some(encap) = path.encap {
+        return Ok(Target::Encapsulated(encap.0));
+    }
     Ok(match (path.action, path.via, &path.interface) {
         (Some(RouteAction::Drop), ..) => Target::Special(Special::Drop),
         (Some(RouteAction::Unreachable), ..) => Target::Special(Special::Unreachable),

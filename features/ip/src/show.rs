@@ -186,6 +186,7 @@ fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
         Target::SourceLookup(table) => format!("lookup: source in table {table}"),
         Target::Received(interface) => format!("receive: by {}", names.of(interface)),
         Target::Bridged(interface) => format!("dvr: {}", names.of(interface)),
+        Target::Encapsulated(number) => format!("udp-encap: {number}"),
     }
 }
 
@@ -217,6 +218,7 @@ fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> Stri
         hop::Again::Source(slot) => format!("lookup: source in {}", table(slot)),
         hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
         hop::Again::Bridged(interface) => format!("dvr: {}", names.of(InterfaceId(interface))),
+        hop::Again::Encapsulated(number) => format!("udp-encap: {number}"),
     }
 }
 

@@ -290,7 +290,11 @@ impl<F: Forwarding> Naive<F> {
                 Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => shares.push(None),
                 Target::Link(on) => shares.push(Some(vec![text::<F>(on, None); 16])),
                 Target::NextHop(on, to) => shares.push(Some(vec![text::<F>(on, Some(to)); 16])),
-                Target::Lookup(_) | Target::SourceLookup(_) | Target::Received(_) | Target::Bridged(_) => {
+                Target::Lookup(_)
+                | Target::SourceLookup(_)
+                | Target::Received(_)
+                | Target::Bridged(_)
+                | Target::Encapsulated(_) => {
                     unreachable!("none is made")
                 }
                 Target::Recursive(table, to) => {

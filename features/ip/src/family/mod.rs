@@ -134,6 +134,8 @@ pub struct Names {
     pub input: &'static str,
     pub lookup: &'static str,
     pub again: &'static str,
+    /// The node that puts packets into others, by the number of an encapsulation in their hop.
+    pub encapsulate: &'static str,
     pub rewrite: &'static str,
     pub resolve: &'static str,
     pub error: &'static str,

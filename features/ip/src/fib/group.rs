@@ -188,7 +188,8 @@ fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + 
         | Target::Lookup(_)
         | Target::SourceLookup(_)
         | Target::Received(_)
-        | Target::Bridged(_) => None,
+        | Target::Bridged(_)
+        | Target::Encapsulated(_) => None,
     })
 }
 

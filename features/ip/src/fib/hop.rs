@@ -37,6 +37,8 @@ pub enum Again {
     Received(u16),
     /// Not at all: its frame goes on in layer 2, by this interface.
     Bridged(u16),
+    /// When this encapsulation has put it into a packet of ours, which has its own way.
+    Encapsulated(u16),
 }
 
 impl Again {
@@ -47,6 +49,7 @@ impl Again {
             Again::Source(slot) => (1, slot),
             Again::Received(interface) => (2, interface),
             Again::Bridged(interface) => (3, interface),
+            Again::Encapsulated(number) => (4, number),
         };
         AGAIN | kind << 16 | number as u32
     }
@@ -57,11 +60,12 @@ impl Again {
             return None;
         }
         let number = hop as u16;
-        Some(match hop >> 16 & 3 {
+        Some(match hop >> 16 & 7 {
             0 => Again::Destination(number),
             1 => Again::Source(number),
             2 => Again::Received(number),
-            _ => Again::Bridged(number),
+            3 => Again::Bridged(number),
+            _ => Again::Encapsulated(number),
         })
     }
 }
@@ -87,7 +91,13 @@ mod tests {
 
     #[test]
     fn where_to_look_again_fits_a_bucket() {
-        let all = [Again::Destination(0), Again::Source(4095), Again::Received(u16::MAX), Again::Bridged(7)];
+        let all = [
+            Again::Destination(0),
+            Again::Source(4095),
+            Again::Received(u16::MAX),
+            Again::Bridged(7),
+            Again::Encapsulated(u16::MAX),
+        ];
         for again in all {
             assert_eq!(Again::of(again.hop()), Some(again));
         }

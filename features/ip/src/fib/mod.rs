@@ -363,6 +363,7 @@ impl<F: Forwarding> Fib<F> {
             Target::SourceLookup(table) => Some([Again::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
             Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
             Target::Bridged(interface) => Some([Again::Bridged(interface.0).hop(); BUCKETS]),
+            Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;
                 if self.groups.reaches(through, id) {

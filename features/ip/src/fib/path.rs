@@ -170,6 +170,8 @@ pub enum Target<F: IpFamily> {
     Received(InterfaceId),
     /// Out by this interface of a bridge, in the frames in which they came from there.
     Bridged(InterfaceId),
+    /// Into packets of an encapsulation, by its number.
+    Encapsulated(u16),
 }
 
 /// One of the paths of a route.

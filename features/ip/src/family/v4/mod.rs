@@ -37,6 +37,7 @@ impl Family for V4 {
         input: "ip4-input",
         lookup: "ip4-lookup",
         again: "ip4-lookup-again",
+        encapsulate: "udp-encap-ip4",
         rewrite: "ip4-rewrite",
         resolve: "ip4-resolve",
         error: "icmp4-error",

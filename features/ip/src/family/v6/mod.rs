@@ -46,6 +46,7 @@ impl Family for V6 {
         input: "ip6-input",
         lookup: "ip6-lookup",
         again: "ip6-lookup-again",
+        encapsulate: "udp-encap-ip6",
         rewrite: "ip6-rewrite",
         resolve: "ip6-resolve",
         error: "icmp6-error",
