@@ -30,7 +30,7 @@ const fn except(
     Exception { node, reason, why, file, test }
 }
 
-const EXCEPTIONS: [Exception; 23] = [
+const EXCEPTIONS: [Exception; 25] = [
     except(
         ("dispatch", "interface-gone"),
         "the workers of a scenario leave nothing in their rings",
@@ -58,6 +58,8 @@ const EXCEPTIONS: [Exception; 23] = [
         "what_each_fragment_of_ours_would_need_is_not_cut",
     ),
     except(("ip6-rewrite-mcast", "cannot-be-fragmented"), UNCUT, "features/mfib/tests/uncut.rs", TOLD),
+    except(("ip6-via-ip4", "cannot-be-fragmented"), UNCUT, "features/ip/tests/crossing.rs", CROSSING),
+    except(("ip6-via-ip4", "no-buffers"), UNCUT, "features/ip/tests/crossing.rs", CROSSING),
     except(("ip6-rewrite-mcast", "no-buffers"), UNCUT, "features/mfib/tests/uncut.rs", TOLD),
     except(("af-packet-input", "no-buffer"), OF_LINUX, "drivers/af-packet/tests/namespaces.rs", UNBUFFERED),
     except(
@@ -108,6 +110,7 @@ const NO_OFFLOADS: &str = "the generator makes no offloads to be completed";
 const INSIDE: &str = "what_cannot_be_completed_is_dropped_by_name";
 const UNSENT: &str = "what_cannot_be_sent_is_dropped_by_name";
 const UNCUT: &str = "a router cuts no packet of IPv6; the node has what cuts in common with that of IPv4";
+const CROSSING: &str = "no_packet_of_ip6_is_cut_on_a_way_by_ip4";
 const TOLD: &str = "no_packet_for_a_group_of_ip6_is_cut";
 const OF_LINUX: &str = "its packets come from Linux";
 const UNBUFFERED: &str = "what_finds_no_buffer_is_dropped_by_name";

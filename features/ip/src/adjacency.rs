@@ -62,6 +62,10 @@ impl AdjacencyRow {
     pub fn set_destination(&mut self, mac: MacAddress) {
         self.0[..6].copy_from_slice(&mac.0);
     }
+    /// Has the header say what frames carry.
+    pub fn set_ethertype(&mut self, ethertype: EtherType) {
+        self.0[12..14].copy_from_slice(ethertype.as_bytes());
+    }
     /// The interface that sends.
     pub fn tx(&self) -> u16 {
         u16::from_be_bytes([self.0[16], self.0[17]])

@@ -3,6 +3,7 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
+//! - [`crossing`]: next hops of the other family.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - `groups`: what is shown of the groups that interfaces are in.
@@ -18,6 +19,7 @@ pub mod adjacency;
 pub mod api;
 pub mod broadcast;
 pub mod command;
+pub mod crossing;
 pub mod deciding;
 pub mod family;
 pub mod fault;

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems, Scalar};
 use quiver_control::{Object, ObjectError, Record};
 use quiver_interface::InterfaceName;
-use quiver_wire::{InterfaceAddress as Address, Prefix};
+use quiver_wire::{InterfaceAddress as Address, IpFamily, Prefix};
 
 use crate::family::Family;
 use crate::fib::TableId;
@@ -238,6 +239,9 @@ pub struct RoutePath<F: Family> {
     pub action: Option<RouteAction>,
     /// The encapsulation that puts packets into others, in place of all these.
     pub encap: Option<EncapNumber>,
+    /// The next hop, where it is of the other family (RFC 8950), in place of via. Without an interface it is looked up in that
+    /// family's table 0.
+    pub other_via: Option<IpAddr>,
 }
 
 impl<F: Family> Default for RoutePath<F> {
@@ -251,6 +255,7 @@ impl<F: Family> Default for RoutePath<F> {
             preference: 0,
             action: None,
             encap: None,
+            other_via: None,
         }
     }
 }
@@ -300,6 +305,23 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
             (None, None, None) if path.encap.is_some() && path.table == TableNumber::DEFAULT => {}
             _ if path.encap.is_some() => {
                 return wrong(".encap", "packets of an encapsulation have a way of their own", "leave the rest out");
+            }
+            _ if path.other_via.is_some() => {
+                let via = path.other_via.and_then(F::Other::from_ip);
+                let is_alone = path.via.is_none() && path.action.is_none() && path.table == TableNumber::DEFAULT;
+                match via {
+                    Some(via) if F::Other::is_host(via) && is_alone => {}
+                    Some(_) if is_alone => {
+                        return wrong(".other-via", "this is no address of a single router", "give one");
+                    }
+                    None => return wrong(".other-via", "it is not of the other family", "set via"),
+                    Some(_) => {
+                        return wrong(".other-via", "it has a way of its own", "leave via, table and action out");
+                    }
+                }
+                if path.interface.is_none() && via.is_some_and(F::Other::is_link_local) {
+                    return wrong(".interface", "the next hop means something on one link only", "give it");
+                }
             }
             (None, None, None) => return wrong("", "it leads nowhere", "give via, interface, action or encap"),
             (None, None, Some(RouteAction::Receive)) => {

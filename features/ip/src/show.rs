@@ -13,7 +13,7 @@ use crate::adjacency::State;
 use crate::family::Family;
 use crate::fib::group::Group;
 use crate::fib::rows::Buckets;
-use crate::fib::{Entry, Fib, Path, Table, TableId, Target, hop};
+use crate::fib::{Entry, Fib, Path, Table, TableId, Target, Way, hop};
 use crate::objects::IpTable;
 use crate::room::Ip;
 
@@ -187,6 +187,10 @@ fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
         Target::Received(interface) => format!("receive: by {}", names.of(interface)),
         Target::Bridged(interface) => format!("dvr: {}", names.of(interface)),
         Target::Encapsulated(number) => format!("udp-encap: {number}"),
+        Target::Crossing(_, Way { interface: Some(on), via }) => {
+            format!("attached-nexthop: via {via} {}", names.of(on))
+        }
+        Target::Crossing(_, Way { interface: None, via }) => format!("recursive: via {via} in table 0"),
     }
 }
 
@@ -219,6 +223,7 @@ fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> Stri
         hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
         hop::Again::Bridged(interface) => format!("dvr: {}", names.of(InterfaceId(interface))),
         hop::Again::Encapsulated(number) => format!("udp-encap: {number}"),
+        hop::Again::Crossing(number) => format!("{}: way {number}", F::NAMES.crossing),
     }
 }
 

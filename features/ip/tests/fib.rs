@@ -294,7 +294,8 @@ impl<F: Forwarding> Naive<F> {
                 | Target::SourceLookup(_)
                 | Target::Received(_)
                 | Target::Bridged(_)
-                | Target::Encapsulated(_) => {
+                | Target::Encapsulated(_)
+                | Target::Crossing(..) => {
                     unreachable!("none is made")
                 }
                 Target::Recursive(table, to) => {

@@ -11,6 +11,7 @@ use quiver_compat::{Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_control::object::ObjectRef;
 use quiver_interface::api::name;
+use quiver_wire::IpFamily;
 
 use super::index_of;
 use crate::family::Family;
@@ -72,8 +73,16 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
     }
     // Without a next hop it does not matter of which family it is said to be.
     if said.proto != proto::<F>() && said.nh.address != AddressUnion::default() {
-        let what = format!("paths: the next hop is no {} address", F::TITLE);
-        return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
+        if said.proto != proto::<F::Other>() {
+            let what = format!("paths: the next hop is an address neither of {} nor of {}", F::TITLE, F::Other::TITLE);
+            return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
+        }
+        path.other_via = Some(said.nh.address.get(family::<F::Other>()));
+        return match sw_if_index {
+            NONE if table_id != 0 => cannot("next hops of the other family are looked up in table 0"),
+            NONE => Ok(path),
+            index => Ok(RoutePath { interface: Some(name(control, InterfaceIndex(index))?), ..path }),
+        };
     }
     let via = F::from_ip(said.nh.address.get(family::<F>()));
     path.via = via.filter(|via| *via != F::UNSPECIFIED);
@@ -121,11 +130,16 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
         Target::SourceLookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::SourceLookup),
         Target::Received(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::InterfaceRx),
         Target::Bridged(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Dvr),
+        Target::Crossing(_, way) => {
+            let nh = FibPathNh { address: AddressUnion::new(way.via), ..FibPathNh::default() };
+            (index_of(way.interface), 0, nh, FibPathType::Normal)
+        }
         Target::Encapsulated(number) => {
             (NONE, 0, FibPathNh { obj_id: number.into(), ..FibPathNh::default() }, FibPathType::UdpEncap)
         }
     };
-    let (weight, preference, proto) = (path.weight.max(1), path.preference, proto::<F>());
+    let (weight, preference) = (path.weight.max(1), path.preference);
+    let proto = if matches!(path.target, Target::Crossing(..)) { proto::<F::Other>() } else { proto::<F>() };
     FibPath { sw_if_index, table_id, weight, preference, r#type, proto, nh, ..FibPath::default() }
 }
 

@@ -172,6 +172,11 @@ impl<F: IpFamily> Groups<F> {
         }
         false
     }
+    /// Whether a path leads over a way to a next hop of the other family.
+    pub(crate) fn crosses(&self, number: u16) -> bool {
+        let is = |path: &Path<F>| matches!(path.target, Target::Crossing(of, _) if of == number);
+        self.by_paths.keys().any(|paths| paths.iter().any(is))
+    }
     /// The groups with a path that stays on a link of this interface.
     pub(super) fn on_interface(&self, interface: InterfaceId) -> Vec<u32> {
         // A group that leads through a link's own route has the link's adjacency in its buckets and follows that group.
@@ -183,6 +188,7 @@ impl<F: IpFamily> Groups<F> {
 fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + '_ {
     paths.iter().filter(|path| !path.gone).filter_map(|path| match path.target {
         Target::NextHop(on, _) | Target::Link(on) => Some(on),
+        Target::Crossing(_, way) => way.interface,
         Target::Recursive(..)
         | Target::Special(_)
         | Target::Lookup(_)

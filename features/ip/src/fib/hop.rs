@@ -39,6 +39,8 @@ pub enum Again {
     Bridged(u16),
     /// When this encapsulation has put it into a packet of ours, which has its own way.
     Encapsulated(u16),
+    /// By the way to a next hop of the other family.
+    Crossing(u16),
 }
 
 impl Again {
@@ -50,6 +52,7 @@ impl Again {
             Again::Received(interface) => (2, interface),
             Again::Bridged(interface) => (3, interface),
             Again::Encapsulated(number) => (4, number),
+            Again::Crossing(number) => (5, number),
         };
         AGAIN | kind << 16 | number as u32
     }
@@ -65,7 +68,8 @@ impl Again {
             1 => Again::Source(number),
             2 => Again::Received(number),
             3 => Again::Bridged(number),
-            _ => Again::Encapsulated(number),
+            4 => Again::Encapsulated(number),
+            _ => Again::Crossing(number),
         })
     }
 }
@@ -97,6 +101,7 @@ mod tests {
             Again::Received(u16::MAX),
             Again::Bridged(7),
             Again::Encapsulated(u16::MAX),
+            Again::Crossing(3),
         ];
         for again in all {
             assert_eq!(Again::of(again.hop()), Some(again));

@@ -29,7 +29,7 @@ use crate::adjacency::{Adjacencies, Link, Numbers, State};
 use attached::Attached;
 use group::{Groups, Share, spread};
 use hop::Again;
-pub use path::{Path, Source, Special, TableId, Target};
+pub use path::{Path, Source, Special, TableId, Target, Way};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
@@ -364,6 +364,10 @@ impl<F: Forwarding> Fib<F> {
             Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
             Target::Bridged(interface) => Some([Again::Bridged(interface.0).hop(); BUCKETS]),
             Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
+            Target::Crossing(number, way) => {
+                let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
+                way.interface.is_none_or(is_up).then(|| [Again::Crossing(number).hop(); BUCKETS])
+            }
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;
                 if self.groups.reaches(through, id) {

@@ -1,6 +1,7 @@
 //! Paths: where a route may send packets, as it was configured.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
@@ -151,6 +152,15 @@ impl fmt::Display for Special {
     }
 }
 
+/// A next hop of the other family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    /// The interface that leads to it; without one it is looked up in that family's table 0.
+    pub interface: Option<InterfaceId>,
+    /// Its address.
+    pub via: IpAddr,
+}
+
 /// Where a path leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target<F: IpFamily> {
@@ -172,6 +182,8 @@ pub enum Target<F: IpFamily> {
     Bridged(InterfaceId),
     /// Into packets of an encapsulation, by its number.
     Encapsulated(u16),
+    /// To a router known by an address of the other family (RFC 8950), by the number of the way to it.
+    Crossing(u16, Way),
 }
 
 /// One of the paths of a route.

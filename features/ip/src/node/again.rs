@@ -37,6 +37,7 @@ arcs! {
         Loop => drop "lookup-loop",
         Bridged => node (BRIDGED),
         Encapsulate => node (F::NAMES.encapsulate),
+        Crossing => node (F::NAMES.crossing),
     }
 }
 
@@ -85,6 +86,7 @@ fn fate(hop: u32) -> Next {
     match Again::of(hop) {
         Some(Again::Bridged(_)) => return Next::Bridged,
         Some(Again::Encapsulated(_)) => return Next::Encapsulate,
+        Some(Again::Crossing(_)) => return Next::Crossing,
         Some(_) => return Next::Loop,
         None => {}
     }
@@ -120,7 +122,7 @@ impl<F: Family> Tables<'_, F> {
     ) -> (u32, u16) {
         for _ in 0..LOOKUPS_MAX {
             let (slot, address) = match Again::of(hop) {
-                None | Some(Again::Bridged(_) | Again::Encapsulated(_)) => break,
+                None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
                 Some(Again::Destination(slot)) => (slot.into(), to),
                 Some(Again::Source(slot)) => (slot.into(), from),
                 Some(Again::Received(interface)) => {
