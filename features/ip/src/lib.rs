@@ -5,7 +5,7 @@
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`crossing`]: next hops of the other family.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
-//! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
+//! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -29,6 +29,7 @@ pub mod flows;
 mod groups;
 pub mod ingress;
 pub mod link_local;
+pub mod near;
 pub mod node;
 pub mod objects;
 pub mod path_mtu;

@@ -20,6 +20,7 @@ use crate::family::Family;
 use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target, Way};
 use crate::flows::{FlowField, Flows};
 use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
+use crate::near::Near;
 use crate::node::again::{self, LookupAgain};
 use crate::node::describe;
 use crate::node::input::{Input, InputNode};
@@ -59,6 +60,9 @@ pub enum IpError {
     /// The default table cannot be made.
     #[error("IP table 0: {0}")]
     Fib(#[from] FibError),
+    /// The table of neighbours without routes cannot be made.
+    #[error("neighbours on links: {0}")]
+    Near(#[from] quiver_table::ExactError),
 }
 
 /// What is configured of an interface.
@@ -123,6 +127,8 @@ const NUMBERS_MAX: u32 = 1 << 21;
 pub struct Ip<F: Family> {
     /// Routes, groups and adjacencies.
     pub fib: Fib<F>,
+    /// Neighbours without routes.
+    pub near: Near<F>,
     /// The family's packets by receiving interface.
     pub received: Counters<Counter>,
     interfaces: BTreeMap<InterfaceId, Configured<F>>,
@@ -197,6 +203,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         let domain = dataplane.domain().clone();
         let mut ip = Ip {
             fib: Fib::<F>::sharing(&domain, shared),
+            near: Near::new(&domain)?,
             received: dataplane.add_simple_interface_counters(F::NAME),
             interfaces: BTreeMap::new(),
             defaults: TableDefaults::default(),

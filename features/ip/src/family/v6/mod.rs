@@ -234,7 +234,12 @@ impl Family for V6 {
         let hop_by_hop = |_| hop_by_hop::Ip6HopByHop;
         graph.node(NodeSpec::new("ip6-hop-by-hop", hop_by_hop::Next::ARCS, hop_by_hop).describe(describe::<V6>))?;
         let ingress = ip.ingress();
-        let link_local = move |_| link_local::Ip6LinkLocal { ingress: ingress.clone() };
+        let (near, adjacencies) = (ip.near.reader(), ip.fib.adjacencies.snapshot());
+        let link_local = move |_| link_local::Ip6LinkLocal {
+            ingress: ingress.clone(),
+            near: near.clone(),
+            adjacencies: adjacencies.clone(),
+        };
         graph.node(NodeSpec::new("ip6-link-local", link_local::Next::ARCS, link_local).describe(describe::<V6>))?;
         Ok(())
     }
