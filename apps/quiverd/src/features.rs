@@ -19,6 +19,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_acl::register(control)?;
     quiver_abf::register(control)?;
     quiver_l3xc::register(control)?;
+    quiver_udp_encap::register(control)?;
     quiver_why::register(control);
     quiver_mfib::register(control)?;
     quiver_neighbor::register(control)?;

@@ -62,6 +62,10 @@ impl AdjacencyRow {
     pub fn set_destination(&mut self, mac: MacAddress) {
         self.0[..6].copy_from_slice(&mac.0);
     }
+    /// Has the header say what frames carry.
+    pub fn set_ethertype(&mut self, ethertype: EtherType) {
+        self.0[12..14].copy_from_slice(ethertype.as_bytes());
+    }
     /// The interface that sends.
     pub fn tx(&self) -> u16 {
         u16::from_be_bytes([self.0[16], self.0[17]])
@@ -331,6 +335,20 @@ impl<F: IpFamily> Adjacencies<F> {
             self.publish(&self.on_link(interface));
         }
     }
+    /// The table of an interface.
+    pub fn table_of(&self, interface: InterfaceId) -> TableId {
+        self.tables.get(&interface).copied().unwrap_or_default()
+    }
+    /// The neighbours of an interface from one address to another whose MAC addresses are known.
+    pub(crate) fn known(
+        &self,
+        interface: InterfaceId,
+        (first, last): (F::Address, F::Address),
+    ) -> impl Iterator<Item = F::Address> + '_ {
+        let all = self.numbers.range((interface, Some(first))..=(interface, Some(last)));
+        let known = |hop: u32| self.get(hop).is_some_and(|adjacency| adjacency.mac.is_some());
+        all.filter(move |(_, hop)| known(**hop)).filter_map(|((_, address), _)| *address)
+    }
     /// Notes how many bytes of a packet a neighbour gets at most; None leaves that to its link.
     pub fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
         match mtu {
@@ -353,7 +371,7 @@ impl<F: IpFamily> Adjacencies<F> {
     }
     /// Bytes of a packet at most that go to a neighbour.
     fn mtu(&self, adjacency: &Adjacency<F>, link: &Link) -> u16 {
-        let table = self.tables.get(&adjacency.interface).copied().unwrap_or_default();
+        let table = self.table_of(adjacency.interface);
         let of_path = adjacency.next_hop.and_then(|peer| self.path_mtus.get(&(table, peer)));
         of_path.map_or(link.mtu, |mtu| link.mtu.min(*mtu))
     }

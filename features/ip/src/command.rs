@@ -1,15 +1,17 @@
 //! The commands that change addresses, tables and routes.
 
+use std::net::IpAddr;
+
 use quiver_control::cli::{ArgumentKind, Command, CommandError, Matches, Output, Reply};
 use quiver_control::{Control, ObjectError, Pace};
 use quiver_interface::InterfaceName;
-use quiver_wire::{InterfaceAddress as Address, Prefix, V4, V6};
+use quiver_wire::{InterfaceAddress as Address, IpFamily, Prefix, V4, V6};
 
 use crate::api::Leaving;
 use crate::family::Family;
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath, TableNumber,
-    TableSize,
+    EncapNumber, InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
+    TableNumber, TableSize,
 };
 
 pub(crate) fn register(control: &Control) {
@@ -31,16 +33,19 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let paths = format!(
-        "(via (<next-hop:{name}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
+        "(via (<next-hop:{name}> [<interface>] | <other-next-hop:{}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
          | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface> \
-         | dvr <member:interface>) \
-         {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})..."
+         | dvr <member:interface> | udp-encap <encap:u16>) \
+         {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})...",
+        F::Other::NAME
     );
     let route = |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:u32>]");
     let (add, del) = (format!("{} {paths}", route("add")), format!("{} [{paths}]", route("del")));
     // Many routes are some seconds' work.
     let add = Command::waiting(add, "Add a route, or a path to a route.", add_route::<F>);
     let add = add.argument("member", "leave by this interface of the bridge that they came from, in the same frames");
+    let add = add.argument("other-next-hop", "a next hop of the other family");
+    let add = add.argument("encap", "go on in packets of this encapsulation");
     commands.add(add.arguments_of::<Route<F>>());
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
@@ -88,6 +93,8 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
         weight: given.find("weight")?.unwrap_or(1),
         preference: given.find("preference")?.unwrap_or(0),
         action,
+        encap: given.find("encap")?.map(EncapNumber),
+        other_via: given.find::<IpAddr>("other-next-hop")?,
     })
 }
 

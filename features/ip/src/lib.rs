@@ -3,8 +3,9 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
+//! - [`crossing`]: next hops of the other family.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
-//! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
+//! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -18,6 +19,7 @@ pub mod adjacency;
 pub mod api;
 pub mod broadcast;
 pub mod command;
+pub mod crossing;
 pub mod deciding;
 pub mod family;
 pub mod fault;
@@ -27,6 +29,7 @@ pub mod flows;
 mod groups;
 pub mod ingress;
 pub mod link_local;
+pub mod near;
 pub mod node;
 pub mod objects;
 pub mod path_mtu;

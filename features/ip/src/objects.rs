@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems, Scalar};
 use quiver_control::{Object, ObjectError, Record};
 use quiver_interface::InterfaceName;
-use quiver_wire::{InterfaceAddress as Address, Prefix};
+use quiver_wire::{InterfaceAddress as Address, IpFamily, Prefix};
 
 use crate::family::Family;
 use crate::fib::TableId;
@@ -56,6 +57,37 @@ impl<F: Family> Field for TableNumber<F> {
     }
     fn schema() -> quiver_control::serde_json::Value {
         <u32 as Scalar>::schema()
+    }
+}
+
+/// The number of an encapsulation that a route leads into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncapNumber(pub u16);
+
+impl EncapNumber {
+    /// The kind of the objects that have these numbers.
+    pub const KIND: &str = "udp-encaps";
+}
+impl fmt::Display for EncapNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+impl Field for EncapNumber {
+    fn read(value: &quiver_control::serde_json::Value, problems: &mut Problems) -> Option<Self> {
+        <u16 as Field>::read(value, problems).map(EncapNumber)
+    }
+    fn write(&self) -> quiver_control::serde_json::Value {
+        Scalar::to_value(&self.0)
+    }
+    fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
+        found(at, ObjectRef::new(EncapNumber::KIND, self.0.to_string()));
+    }
+    fn expected() -> String {
+        "the number of an encapsulation".into()
+    }
+    fn schema() -> quiver_control::serde_json::Value {
+        <u16 as Scalar>::schema()
     }
 }
 
@@ -205,12 +237,26 @@ pub struct RoutePath<F: Family> {
     pub preference: u8,
     /// What becomes of packets, in place of a way to a next hop.
     pub action: Option<RouteAction>,
+    /// The encapsulation that puts packets into others, in place of all these.
+    pub encap: Option<EncapNumber>,
+    /// The next hop, where it is of the other family (RFC 8950), in place of via. Without an interface it is looked up in that
+    /// family's table 0.
+    pub other_via: Option<IpAddr>,
 }
 
 impl<F: Family> Default for RoutePath<F> {
     /// One that leads nowhere yet.
     fn default() -> RoutePath<F> {
-        RoutePath { via: None, interface: None, table: TableNumber::DEFAULT, weight: 1, preference: 0, action: None }
+        RoutePath {
+            via: None,
+            interface: None,
+            table: TableNumber::DEFAULT,
+            weight: 1,
+            preference: 0,
+            action: None,
+            encap: None,
+            other_via: None,
+        }
     }
 }
 
@@ -256,7 +302,28 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
             Err(ObjectError::field(format!("paths[{index}]{field}"), what).remedy(remedy))
         };
         match (path.via, &path.interface, path.action) {
-            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface or action"),
+            (None, None, None) if path.encap.is_some() && path.table == TableNumber::DEFAULT => {}
+            _ if path.encap.is_some() => {
+                return wrong(".encap", "packets of an encapsulation have a way of their own", "leave the rest out");
+            }
+            _ if path.other_via.is_some() => {
+                let via = path.other_via.and_then(F::Other::from_ip);
+                let is_alone = path.via.is_none() && path.action.is_none() && path.table == TableNumber::DEFAULT;
+                match via {
+                    Some(via) if F::Other::is_host(via) && is_alone => {}
+                    Some(_) if is_alone => {
+                        return wrong(".other-via", "this is no address of a single router", "give one");
+                    }
+                    None => return wrong(".other-via", "it is not of the other family", "set via"),
+                    Some(_) => {
+                        return wrong(".other-via", "it has a way of its own", "leave via, table and action out");
+                    }
+                }
+                if path.interface.is_none() && via.is_some_and(F::Other::is_link_local) {
+                    return wrong(".interface", "the next hop means something on one link only", "give it");
+                }
+            }
+            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface, action or encap"),
             (None, None, Some(RouteAction::Receive)) => {
                 return wrong(".interface", "nobody receives the packets", "give an interface");
             }

@@ -15,10 +15,12 @@ use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V
 
 use crate::adjacency::Link;
 use crate::api::Leaving;
+use crate::crossing;
 use crate::family::Family;
-use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target};
+use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target, Way};
 use crate::flows::{FlowField, Flows};
 use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
+use crate::near::Near;
 use crate::node::again::{self, LookupAgain};
 use crate::node::describe;
 use crate::node::input::{Input, InputNode};
@@ -58,6 +60,9 @@ pub enum IpError {
     /// The default table cannot be made.
     #[error("IP table 0: {0}")]
     Fib(#[from] FibError),
+    /// The table of neighbours without routes cannot be made.
+    #[error("neighbours on links: {0}")]
+    Near(#[from] quiver_table::ExactError),
 }
 
 /// What is configured of an interface.
@@ -122,6 +127,8 @@ const NUMBERS_MAX: u32 = 1 << 21;
 pub struct Ip<F: Family> {
     /// Routes, groups and adjacencies.
     pub fib: Fib<F>,
+    /// Neighbours without routes.
+    pub near: Near<F>,
     /// The family's packets by receiving interface.
     pub received: Counters<Counter>,
     interfaces: BTreeMap<InterfaceId, Configured<F>>,
@@ -157,6 +164,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     };
     register_family::<V4>(control, &shared)?;
     register_family::<V6>(control, &shared)?;
+    crossing::register(control)?;
     let ethernet = EthernetInput::of(&control.room::<quiver_ethernet::Ports>());
     let stages = (control.room::<Ip4>().stages(), control.room::<Ip6>().stages());
     let applies = (applies::<V4>(control), applies::<V6>(control));
@@ -195,6 +203,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         let domain = dataplane.domain().clone();
         let mut ip = Ip {
             fib: Fib::<F>::sharing(&domain, shared),
+            near: Near::new(&domain)?,
             received: dataplane.add_simple_interface_counters(F::NAME),
             interfaces: BTreeMap::new(),
             defaults: TableDefaults::default(),
@@ -763,18 +772,24 @@ pub fn change_address<F: Family>(
 }
 
 fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Result<(), ObjectError> {
+    let crosses = |route: &Route<F>| route.paths.iter().any(|path| path.other_via.is_some());
     match change {
         Change::Create(route) | Change::Update { new: route, .. } => {
             let paths = paths(control, &route.paths)?;
             let mut ip = control.room_mut::<Ip<F>>();
-            ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)
+            ip.fib.insert(route.table.into(), route.prefix, Source::Static, paths).map_err(refused)?;
         }
         Change::Delete(route) => {
-            let mut ip = control.room_mut::<Ip<F>>();
-            ip.fib.remove(route.table.into(), route.prefix, Source::Static);
-            Ok(())
+            control.room_mut::<Ip<F>>().fib.remove(route.table.into(), route.prefix, Source::Static);
         }
     }
+    // What it led to before, perhaps nothing leads to now.
+    if let Change::Update { old, .. } | Change::Delete(old) = change
+        && crosses(old)
+    {
+        crossing::sweep::<F>(control);
+    }
+    Ok(())
 }
 
 /// Configured paths, as the FIB has them.
@@ -782,14 +797,25 @@ fn apply_route<F: Family>(control: &Control, change: Change<'_, Route<F>>) -> Re
 /// # Errors
 /// If the interface of one is not there.
 pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Result<Vec<Path<F>>, ObjectError> {
+    if configured.iter().any(|path| path.other_via.is_some()) {
+        crossing::sweep::<F>(control);
+    }
     let path = |path: &RoutePath<F>| {
-        Ok(Path { target: target(control, path)?, weight: path.weight, preference: path.preference })
+        let target = target(control, path)?;
+        Ok(Path { weight: path.weight, preference: path.preference, ..Path::to(target) })
     };
     configured.iter().map(path).collect()
 }
 
 fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
+    if let Some(encap) = path.encap {
+        return Ok(Target::Encapsulated(encap.0));
+    }
+    if let Some(via) = path.other_via {
+        let interface = path.interface.as_ref().map(|name| id(&name.0)).transpose()?;
+        return crossing::target(control, Way { interface, via });
+    }
     Ok(match (path.action, path.via, &path.interface) {
         (Some(RouteAction::Drop), ..) => Target::Special(Special::Drop),
         (Some(RouteAction::Unreachable), ..) => Target::Special(Special::Unreachable),

@@ -13,7 +13,7 @@ use crate::adjacency::State;
 use crate::family::Family;
 use crate::fib::group::Group;
 use crate::fib::rows::Buckets;
-use crate::fib::{Entry, Fib, Path, Table, TableId, Target, hop};
+use crate::fib::{Entry, Fib, Path, Table, TableId, Target, Way, hop};
 use crate::objects::IpTable;
 use crate::room::Ip;
 
@@ -144,7 +144,7 @@ fn route<F: Family>(
         let Some(group) = fib.groups.get(group) else { continue };
         if detail {
             let _ = writeln!(text, "  {source}{}", if rank == 0 { ", active" } else { "" });
-            for path in group.paths.iter() {
+            for path in group.ways() {
                 let _ = writeln!(text, "    path: weight {} {}", path.weight.max(1), path_text(fib, names, path));
             }
         }
@@ -186,6 +186,11 @@ fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
         Target::SourceLookup(table) => format!("lookup: source in table {table}"),
         Target::Received(interface) => format!("receive: by {}", names.of(interface)),
         Target::Bridged(interface) => format!("dvr: {}", names.of(interface)),
+        Target::Encapsulated(number) => format!("udp-encap: {number}"),
+        Target::Crossing(_, Way { interface: Some(on), via }) => {
+            format!("attached-nexthop: via {via} {}", names.of(on))
+        }
+        Target::Crossing(_, Way { interface: None, via }) => format!("recursive: via {via} in table 0"),
     }
 }
 
@@ -217,6 +222,8 @@ fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> Stri
         hop::Again::Source(slot) => format!("lookup: source in {}", table(slot)),
         hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
         hop::Again::Bridged(interface) => format!("dvr: {}", names.of(InterfaceId(interface))),
+        hop::Again::Encapsulated(number) => format!("udp-encap: {number}"),
+        hop::Again::Crossing(number) => format!("{}: way {number}", F::NAMES.crossing),
     }
 }
 
@@ -253,7 +260,7 @@ fn route_json<F: Family>(fib: &Fib<F>, names: &Names, table: &Table<F>, prefix: 
         "prefix": prefix.to_string(),
         "source": entry.source.to_string(),
         "group": entry.group,
-        "paths": group.map(|group| group.paths.iter().map(|path| path_text(fib, names, path)).collect::<Vec<_>>()),
+        "paths": group.map(|group| group.ways().map(|path| path_text(fib, names, path)).collect::<Vec<_>>()),
         "buckets": group.map_or(json!([]), |group| forwarding_json(fib, names.0, group)),
         "counters": counts,
     })

@@ -120,12 +120,44 @@ fn removal_succeeds_in_a_table_that_is_full() {
         assert_eq!(fib.table(table).expect("there").len(), before, "what was refused left nothing behind");
 
         assert!(fib.remove(table, prefix("192.0.2.1/32"), Source::Interface));
-        assert_eq!(ends(&fib, table, address("192.0.2.1")), ["1 glean".to_string()].into());
+        assert_eq!(ends(&fib, table, address("192.0.2.1")), ["1 192.0.2.1".to_string()].into());
         assert!(fib.remove(table, prefix("192.0.2.1/32"), Source::Static));
         assert!(!fib.remove(table, prefix("192.0.2.1/32"), Source::Static), "it is gone");
         assert!(!fib.remove(TableId(2), prefix("192.0.2.1/32"), Source::Static), "there is no such table");
         assert_eq!(ends(&fib, table, address("192.0.2.1")), ["no-route".to_string()].into());
     }
+}
+
+#[test]
+fn who_takes_a_path_from_a_route_keeps_the_others_flows_in_place() {
+    let (mut fib, table, to) = (fib(), TableId::DEFAULT, address("20.0.0.1"));
+    let path = |n: u8| Path::to(Target::NextHop(InterfaceId(1), Ipv4Addr::new(192, 0, 2, n)));
+    let mut set = |paths: &[u8]| {
+        let paths: Paths = paths.iter().map(|n| path(*n)).collect();
+        fib.insert(table, prefix("20.0.0.0/8"), Source::Static, paths).expect("fits");
+        let (_, group) = fib.table(table).expect("there").find(to).expect("a route");
+        let ways = fib.groups.get(group).expect("there").ways().count();
+        (row(&fib, table, to), ways)
+    };
+    let whole = set(&[1, 2, 3, 4]);
+    for lost in 1..=4u8 {
+        let rest: Vec<u8> = (1..=4).filter(|n| *n != lost).collect();
+        let (now, ways) = set(&rest);
+        assert_eq!(ways, 3);
+        for (bucket, (was, is)) in whole.0.iter().zip(&now).enumerate() {
+            assert_eq!(was == is, *was != format!("1 192.0.2.{lost}"), "without {lost}, bucket {bucket}: {was}, {is}");
+        }
+        // A second one goes, and both come back: as it was.
+        let twice: Vec<u8> = rest[1..].to_vec();
+        let (later, _) = set(&twice);
+        assert!(now.iter().zip(&later).all(|(was, is)| was == is || *was == format!("1 192.0.2.{}", rest[0])));
+        assert_eq!(set(&[1, 2, 3, 4]), whole);
+    }
+    // The last one has all buckets, and what it was once among is forgotten.
+    assert_eq!(set(&[2]), (vec!["1 192.0.2.2".to_string(); 16], 1));
+    assert_eq!(set(&[2, 9]).0.iter().filter(|end| *end == "1 192.0.2.9").count(), 8);
+    // Nothing is left of a path that a route does not have any more.
+    assert_eq!(fib.adjacencies.iter().count(), 2);
 }
 
 #[test]
@@ -234,7 +266,7 @@ impl<F: Forwarding> Naive<F> {
             Target::Recursive(table, to) => self.find(table, to),
             _ => None,
         };
-        paths.iter().filter_map(cover).collect()
+        paths.iter().filter(|path| !path.gone).filter_map(cover).collect()
     }
     fn reaches(&self, from: &Paths<F>, to: &Paths<F>) -> bool {
         let (mut seen, mut ahead) = (BTreeSet::new(), vec![from]);
@@ -253,11 +285,17 @@ impl<F: Forwarding> Naive<F> {
         let mut shares = vec![];
         for path in paths {
             match path.target {
+                _ if path.gone => shares.push(None),
                 Target::Special(special) => shares.push(Some(vec![special.to_string(); 16])),
                 Target::Link(on) | Target::NextHop(on, _) if self.down.contains(&on.0) => shares.push(None),
                 Target::Link(on) => shares.push(Some(vec![text::<F>(on, None); 16])),
                 Target::NextHop(on, to) => shares.push(Some(vec![text::<F>(on, Some(to)); 16])),
-                Target::Lookup(_) | Target::SourceLookup(_) | Target::Received(_) | Target::Bridged(_) => {
+                Target::Lookup(_)
+                | Target::SourceLookup(_)
+                | Target::Received(_)
+                | Target::Bridged(_)
+                | Target::Encapsulated(_)
+                | Target::Crossing(..) => {
                     unreachable!("none is made")
                 }
                 Target::Recursive(table, to) => {
@@ -275,21 +313,29 @@ impl<F: Forwarding> Naive<F> {
         }
         // Equal weights: the first ones get what the division leaves over.
         let (n, mut row) = (shares.len(), vec![]);
-        for (i, share) in shares.iter().enumerate() {
-            let count = 16 / n + usize::from(i < 16 % n);
-            row.extend(
-                (0..count).map(|k| share.as_ref().map(|share: &Vec<String>| (i, share[k * 16 / count].clone()))),
-            );
+        let counts: Vec<usize> = (0..n).map(|i| 16 / n + usize::from(i < 16 % n)).collect();
+        for (i, count) in counts.iter().enumerate() {
+            for k in 0..*count {
+                // What a path leaves that leads nowhere goes one by one to whoever has least, as if all others led somewhere;
+                // and so on with what one of those leaves.
+                let (mut at, mut left, mut has) = (i, vec![], counts.clone());
+                let mut alike: Vec<usize> = (0..*count).collect();
+                while shares[at].is_none() {
+                    left.push(at);
+                    let mut gets = BTreeMap::<usize, Vec<usize>>::new();
+                    for bucket in &alike {
+                        let least = (0..n).filter(|i| !left.contains(i)).min_by_key(|i| (has[*i], *i));
+                        let Some(least) = least else { break };
+                        has[least] += 1;
+                        gets.entry(least).or_default().push(*bucket);
+                    }
+                    let Some((next, with)) = gets.into_iter().find(|(_, gets)| gets.contains(&k)) else { break };
+                    (at, alike) = (next, with);
+                }
+                row.push(shares[at].as_ref().map_or("unresolved".into(), |share| share[k * 16 / count].clone()));
+            }
         }
-        // What a path that leads nowhere leaves goes one by one to whoever has least.
-        for lost in 0..row.iter().filter(|bucket| bucket.is_none()).count() {
-            let has = |i: usize| row.iter().flatten().filter(|(of, _)| *of == i).count();
-            let Some(least) = (0..n).filter(|i| shares[*i].is_some()).min_by_key(|i| (has(*i), *i)) else { break };
-            let (place, share) = (row.iter().position(Option::is_none), shares[least].as_ref());
-            let (Some(place), Some(share)) = (place, share) else { break };
-            row[place] = Some((least, share[lost % 16].clone()));
-        }
-        row.into_iter().map(|bucket| bucket.map_or("unresolved".into(), |(_, end)| end)).collect()
+        row
     }
 }
 
@@ -316,9 +362,23 @@ fn a_path<F: Forwarding>() -> impl Strategy<Value = Path<F>> {
     .prop_map(Path::to)
 }
 
+/// The paths of a route that had others before, with those that only went.
+fn kept<F: Forwarding>(before: Option<&Paths<F>>, now: Paths<F>) -> Paths<F> {
+    let known = |path: &Path<F>| before.is_some_and(|before| before.iter().any(|old| old.target == path.target));
+    let mut all = now.clone();
+    if now.len() > 1 && now.iter().all(known) {
+        let gone = before.into_iter().flatten().filter(|old| now.iter().all(|path| path.target != old.target));
+        all.extend(gone.map(|old| Path { gone: true, ..*old }));
+    }
+    all.sort();
+    all
+}
+
 #[derive(Clone, Debug)]
 enum Step<F: Forwarding> {
     Insert(TableId, Prefix<F>, Source, Paths<F>),
+    /// Of the paths of a route, this one is gone, if there are others.
+    Lose(TableId, Prefix<F>, Source, usize),
     Remove(TableId, Prefix<F>, Source),
     Link(u16, bool),
 }
@@ -326,13 +386,15 @@ fn a_step<F: Forwarding>() -> impl Strategy<Value = Step<F>> {
     let table = (0u32..2).prop_map(TableId);
     let source = prop::sample::select(vec![Source::Interface, Source::Static, Source::Neighbor]);
     prop_oneof![
-        6 => (table.clone(), a_prefix(), source.clone(), prop::collection::vec(a_path(), 1..4))
+        6 => (table.clone(), a_prefix(), source.clone(), prop::collection::vec(a_path(), 1..6))
             .prop_map(|(table, prefix, source, mut paths)| {
                 // What is the same path twice is a matter of weights, which the naive FIB does not know.
                 paths.sort();
                 paths.dedup();
                 Step::Insert(table, prefix, source, paths)
             }),
+        3 => (table.clone(), a_prefix(), source.clone(), 0usize..5)
+            .prop_map(|(table, prefix, source, lost)| Step::Lose(table, prefix, source, lost)),
         3 => (table, a_prefix(), source).prop_map(|(table, prefix, source)| Step::Remove(table, prefix, source)),
         1 => (1u16..5, any::<bool>()).prop_map(|(interface, up)| Step::Link(interface, up)),
     ]
@@ -343,12 +405,35 @@ fn agrees_with_the_naive<F: Forwarding>(steps: &[Step<F>], counted: bool) -> Res
     fib.add_table(TableId(1), Size::Small, counted).expect("new");
     let (mut naive, mut inserted) = (Naive { routes: BTreeMap::new(), down: BTreeSet::new() }, BTreeSet::new());
     for step in steps {
-        match step {
+        let lost = match step {
+            Step::Lose(table, prefix, source, lost) => {
+                let Some(paths) = naive.routes.get(&(*table, prefix.length(), prefix.address(), *source)) else {
+                    continue;
+                };
+                let mut paths: Paths<F> = paths.iter().filter(|path| !path.gone).copied().collect();
+                if paths.len() > 1 {
+                    paths.remove(lost % paths.len());
+                }
+                Some(Step::Insert(*table, *prefix, *source, paths))
+            }
+            _ => None,
+        };
+        match lost.as_ref().unwrap_or(step) {
             Step::Insert(table, prefix, source, paths) => {
                 fib.insert(*table, *prefix, *source, paths.clone()).expect("fits");
-                naive.routes.insert((*table, prefix.length(), prefix.address(), *source), paths.clone());
+                // To one host on a link goes what goes to that host.
+                let host = |path: &Path<F>| match path.target {
+                    Target::Link(on) if prefix.length() == F::ADDRESS_BITS && *source != Source::Interface => {
+                        Path::to(Target::NextHop(on, prefix.address()))
+                    }
+                    _ => *path,
+                };
+                let key = (*table, prefix.length(), prefix.address(), *source);
+                let paths = kept(naive.routes.get(&key), paths.iter().map(host).collect());
+                naive.routes.insert(key, paths);
                 inserted.insert((*table, *prefix, *source));
             }
+            Step::Lose(..) => unreachable!("it is an insertion by now"),
             Step::Remove(table, prefix, source) => {
                 let gone = naive.routes.remove(&(*table, prefix.length(), prefix.address(), *source));
                 prop_assert_eq!(fib.remove(*table, *prefix, *source), gone.is_some());

@@ -2,6 +2,8 @@
 //!
 //! - `sweep`: what clients do with all routes of a table.
 
+use std::collections::BTreeMap;
+
 use quiver_compat::types::{AddressFamily, AddressUnion, FibPath, FibPathNh, FibPathNhProto, FibPathType};
 use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Wire, flags};
@@ -235,7 +237,8 @@ fn mprefix<F: Multicast>(group: &Prefix<F>, source: F::Address) -> Mprefix {
     }
 }
 
-/// The routes of a table, and the groups that its interfaces are in.
+/// The routes of a table; the groups of every router, and those that its interfaces are in; and what becomes of the packets
+/// that none of these takes.
 fn routes<F: Multicast>(control: &Control, table: TableId) -> Vec<IpMrouteDetails> {
     let (mfib, interfaces) = (control.room::<Mfib<F>>(), control.room::<Interfaces>());
     let route = |(route, entry): (&MulticastRoute<F>, &crate::view::Entry)| {
@@ -254,16 +257,31 @@ fn routes<F: Multicast>(control: &Control, table: TableId) -> Vec<IpMrouteDetail
         }
     };
     let configured: Vec<IpMroute> = mfib.routes(table).map(route).collect();
-    let standing = standing::<F>(control, table).into_iter().map(|(group, ids)| IpMroute {
+    let always =
+        F::STANDING.iter().filter_map(|(group, length)| Some((Prefix::<F>::new(*group, *length).ok()?, vec![])));
+    let mut groups: BTreeMap<Prefix<F>, Vec<InterfaceId>> = always.collect();
+    groups.extend(standing::<F>(control, table).into_iter().map(|(group, ids)| (Prefix::host(group), ids)));
+    let is_configured =
+        |group: &Prefix<F>| mfib.routes(table).any(|(of, _)| of.source == F::UNSPECIFIED && of.group == *group);
+    groups.retain(|group, _| !is_configured(group));
+    let none = IpMroute {
+        table_id: table.0,
+        entry_flags: MfibEntryFlags::DROP,
+        rpf_id: 0,
+        prefix: mprefix(&Prefix::<F>::ALL, F::UNSPECIFIED),
+        paths: vec![],
+    };
+    let rest = Some(none).filter(|_| !is_configured(&Prefix::ALL));
+    let standing = groups.into_iter().map(|(group, ids)| IpMroute {
         table_id: table.0,
         entry_flags: MfibEntryFlags::NONE,
         rpf_id: 0,
-        prefix: mprefix(&Prefix::<F>::host(group), F::UNSPECIFIED),
+        prefix: mprefix(&group, F::UNSPECIFIED),
         paths: std::iter::once(known::<F>(None, None, port::FORWARD))
             .chain(ids.into_iter().map(|id| known::<F>(Some(id), None, port::ACCEPT)))
             .collect(),
     });
-    configured.into_iter().chain(standing).map(|route| IpMrouteDetails { route }).collect()
+    configured.into_iter().chain(standing).chain(rest).map(|route| IpMrouteDetails { route }).collect()
 }
 
 fn known<F: Multicast>(interface: Option<InterfaceId>, via: Option<F::Address>, bits: u8) -> MfibPath {

@@ -17,6 +17,8 @@ pub trait Multicast: Family {
     const REFUSED: &'static str;
     /// A group, to be shown where an error says what would be right.
     const EXAMPLE_GROUP: &'static str;
+    /// The groups of every router, which clients find in each table, and the lengths of their prefixes.
+    const STANDING: &'static [(Self::Address, u8)];
 
     /// Whether an address is a group's.
     fn is_group(address: Self::Address) -> bool;
@@ -30,6 +32,7 @@ impl Multicast for V4 {
     const REWRITE: &'static str = "ip4-rewrite-mcast";
     const REFUSED: &'static str = "/err/ip4-input/rpf_failure";
     const EXAMPLE_GROUP: &'static str = "232.1.1.1";
+    const STANDING: &'static [(Ipv4Addr, u8)] = &[(Ipv4Addr::new(224, 0, 0, 1), 32), (Ipv4Addr::new(224, 0, 0, 2), 32)];
 
     fn is_group(address: Ipv4Addr) -> bool {
         address.is_multicast()
@@ -45,6 +48,13 @@ impl Multicast for V6 {
     const REWRITE: &'static str = "ip6-rewrite-mcast";
     const REFUSED: &'static str = "/err/ip6-input/rpf_failure";
     const EXAMPLE_GROUP: &'static str = "ff3e::1";
+    /// All nodes, all routers, all that speak MLDv2, and the groups by which neighbours ask for each other.
+    const STANDING: &'static [(Ipv6Addr, u8)] = &[
+        (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1), 128),
+        (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2), 128),
+        (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16), 128),
+        (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0), 104),
+    ];
 
     fn is_group(address: Ipv6Addr) -> bool {
         address.is_multicast()

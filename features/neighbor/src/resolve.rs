@@ -23,6 +23,10 @@ arcs! {
         Rewrite => node (F::NAMES.rewrite),
         Lookup => node (F::NAMES.lookup),
         Unreachable => node (F::NAMES.error),
+        /// Packets of the other family, whose next hop is of this one, go back to where they came from.
+        OtherRewrite => node (F::Other::NAMES.crossing),
+        OtherLookup => node (F::Other::NAMES.lookup),
+        OtherUnreachable => node (F::Other::NAMES.error),
         NoAdjacency => drop "no-adjacency",
         BadHeader => drop "bad-header",
         QueueFull => drop "queue-full",
@@ -215,6 +219,17 @@ impl<F: Family> Resolve<F> {
     }
 }
 
+/// The arc of a packet, which may be of the other family.
+fn of_family<F: Family>(arc: Next, packet: &[u8]) -> Next {
+    let is_other = packet.first().is_some_and(|first| first >> 4 == F::Other::VERSION);
+    match arc {
+        Next::Rewrite if is_other => Next::OtherRewrite,
+        Next::Lookup if is_other => Next::OtherLookup,
+        Next::Unreachable if is_other => Next::OtherUnreachable,
+        arc => arc,
+    }
+}
+
 impl<F: Family> Node for Resolve<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
@@ -227,6 +242,7 @@ impl<F: Family> Node for Resolve<F> {
                 Outcome::Gone => (Next::Gone, 0),
             };
             packet.hop = hop;
+            let arc = of_family::<F>(arc, cx.pool.bytes(&packet));
             cx.emit(arc, packet);
         }
         for i in 0..frame.len() {
@@ -239,7 +255,7 @@ impl<F: Family> Node for Resolve<F> {
                 F::Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination())
             } else if row.is_complete() {
                 // It became known just now.
-                frame.next[i] = Next::Rewrite.into();
+                frame.next[i] = of_family::<F>(Next::Rewrite, frame.bytes(cx.pool, i)).into();
                 continue;
             } else {
                 frame.next[i] = Next::NoAdjacency.into();

@@ -193,7 +193,10 @@ impl<F: Protocol> Neighbors<F> {
         if news {
             neighbor.mac = Some(mac);
             let hop = neighbor.hop;
-            control.room_mut::<Ip<F>>().fib.adjacencies.set_mac(hop, Some(mac));
+            let mut ip = control.room_mut::<Ip<F>>();
+            ip.fib.adjacencies.set_mac(hop, Some(mac));
+            ip.near.set(wanted, Some(hop));
+            drop(ip);
             self.route(control, wanted);
             self.let_through(control, wanted);
             self.listeners.iter().for_each(|listeners| listeners.added((wanted.0, wanted.1.into()), mac, state));
@@ -225,6 +228,7 @@ impl<F: Protocol> Neighbors<F> {
         {
             let mut ip = control.room_mut::<Ip<F>>();
             if neighbor.mac.is_some() {
+                ip.near.set(wanted, None);
                 ip.fib.adjacencies.set_mac(neighbor.hop, None);
             }
             if let Some(table) = neighbor.routed {

@@ -9,12 +9,14 @@ use quiver_compat::types::{
 use quiver_compat::wire::{Input, Malformed};
 use quiver_compat::{Refusal, Retval, Text, Wire};
 use quiver_control::Control;
+use quiver_control::object::ObjectRef;
 use quiver_interface::api::name;
+use quiver_wire::IpFamily;
 
 use super::index_of;
 use crate::family::Family;
 use crate::fib::{Path, Special, TableId, Target};
-use crate::objects::{RouteAction, RoutePath, TableNumber};
+use crate::objects::{EncapNumber, RouteAction, RoutePath, TableNumber};
 use crate::room::Ip;
 
 pub(super) fn add_types(file: &mut Adding<'_>) {
@@ -42,6 +44,7 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         FibPathType::SourceLookup => Some(RouteAction::SourceLookup),
         FibPathType::InterfaceRx => Some(RouteAction::Receive),
         FibPathType::Dvr => Some(RouteAction::Bridge),
+        FibPathType::UdpEncap => None,
         other => return cannot(&format!("type {other:?} is not there")),
     };
     match () {
@@ -49,6 +52,16 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         () if flags != FibPathFlags::NONE => return cannot("next hops are resolved by any route; give no flags"),
         () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
         () => {}
+    }
+    if said.r#type == FibPathType::UdpEncap {
+        let number = u16::try_from(said.nh.obj_id).ok().map(EncapNumber);
+        let is_there =
+            |number: &EncapNumber| control.objects().exists(&ObjectRef::new(EncapNumber::KIND, number.to_string()));
+        let missing = || {
+            let what = format!("paths: there is no encapsulation {}", said.nh.obj_id);
+            Refusal::new(Retval::NO_SUCH_ENTRY, what)
+        };
+        return Ok(RoutePath { encap: Some(number.filter(is_there).ok_or_else(missing)?), ..path });
     }
     match path.action {
         Some(RouteAction::SourceLookup) => return Ok(RoutePath { table: known_table()?, ..path }),
@@ -58,12 +71,18 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         Some(_) => return Ok(path),
         None => {}
     }
-    match () {
-        () if said.proto != proto::<F>() => {
-            let what = format!("paths: the next hop is no {} address", F::TITLE);
+    // Without a next hop it does not matter of which family it is said to be.
+    if said.proto != proto::<F>() && said.nh.address != AddressUnion::default() {
+        if said.proto != proto::<F::Other>() {
+            let what = format!("paths: the next hop is an address neither of {} nor of {}", F::TITLE, F::Other::TITLE);
             return Err(Refusal::new(Retval::INVALID_ADDRESS_FAMILY, what));
         }
-        () => {}
+        path.other_via = Some(said.nh.address.get(family::<F::Other>()));
+        return match sw_if_index {
+            NONE if table_id != 0 => cannot("next hops of the other family are looked up in table 0"),
+            NONE => Ok(path),
+            index => Ok(RoutePath { interface: Some(name(control, InterfaceIndex(index))?), ..path }),
+        };
     }
     let via = F::from_ip(said.nh.address.get(family::<F>()));
     path.via = via.filter(|via| *via != F::UNSPECIFIED);
@@ -111,8 +130,16 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
         Target::SourceLookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::SourceLookup),
         Target::Received(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::InterfaceRx),
         Target::Bridged(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Dvr),
+        Target::Crossing(_, way) => {
+            let nh = FibPathNh { address: AddressUnion::new(way.via), ..FibPathNh::default() };
+            (index_of(way.interface), 0, nh, FibPathType::Normal)
+        }
+        Target::Encapsulated(number) => {
+            (NONE, 0, FibPathNh { obj_id: number.into(), ..FibPathNh::default() }, FibPathType::UdpEncap)
+        }
     };
-    let (weight, preference, proto) = (path.weight.max(1), path.preference, proto::<F>());
+    let (weight, preference) = (path.weight.max(1), path.preference);
+    let proto = if matches!(path.target, Target::Crossing(..)) { proto::<F::Other>() } else { proto::<F>() };
     FibPath { sw_if_index, table_id, weight, preference, r#type, proto, nh, ..FibPath::default() }
 }
 

@@ -205,7 +205,7 @@ fn route<F: Family>(ip: &Ip<F>, id: TableId, prefix: WirePrefix<F>) -> Option<(I
         }
         _ => known(path),
     };
-    let paths = group.paths.iter().map(path).collect();
+    let paths = group.ways().map(path).collect();
     let route = IpRoute { table_id: id.0, stats_index: stats_index(ip, id, &prefix), prefix: prefix.into(), paths };
     Some((route, entry.source.number()))
 }

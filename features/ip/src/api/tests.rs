@@ -1,6 +1,6 @@
 //! The messages, by a client, against what is configured and what routes there are.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::fields::*;
 use super::routes::*;
 use super::tables::*;
 use super::*;
-use crate::fib::TableId;
+use crate::fib::{TableId, Target};
 use crate::link_local::*;
 use crate::objects::{self, InterfaceAddress, NoRoute, Route, TableDefaults, TableNumber};
 use crate::room::Ip4;
@@ -45,7 +45,7 @@ fn prefix(text: &str) -> Prefix {
 }
 
 fn via(sw_if_index: u32, next_hop: &str) -> FibPath {
-    let address = AddressUnion::new(next_hop.parse::<Ipv4Addr>().expect(next_hop).into());
+    let address = AddressUnion::new(next_hop.parse::<IpAddr>().expect(next_hop));
     FibPath { sw_if_index, weight: 1, nh: FibPathNh { address, ..FibPathNh::default() }, ..FibPath::default() }
 }
 
@@ -137,7 +137,8 @@ fn what_routes_cannot_do_is_refused() {
         (FibPath { n_labels: 1, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { flags, ..good.clone() }, Retval::UNIMPLEMENTED),
         (FibPath { rpf_id: 7, ..good.clone() }, Retval::UNIMPLEMENTED),
-        (FibPath { proto: FibPathNhProto::Ip6, ..good.clone() }, Retval::INVALID_ADDRESS_FAMILY),
+        (FibPath { proto: FibPathNhProto::Mpls, ..good.clone() }, Retval::INVALID_ADDRESS_FAMILY),
+        (FibPath { table_id: 5, proto: FibPathNhProto::Ip6, ..via(NONE, "2001:db8::2") }, Retval::UNIMPLEMENTED),
         (special(FibPathType::Classify), Retval::UNIMPLEMENTED),
         (FibPath { table_id: 5, ..via(NONE, "0.0.0.0") }, Retval::NO_SUCH_FIB),
         (via(99, "10.0.0.2"), Retval::INVALID_SW_IF_INDEX),
@@ -151,6 +152,33 @@ fn what_routes_cannot_do_is_refused() {
     let sourced = IpRouteAddDelV2 { is_add: true, is_multipath: false, route: IpRouteV2 { route, src: 3 } };
     assert_eq!(caller.request(&sourced).err(), Some(Retval::INVALID_VALUE));
     assert_eq!(dumped(&mut caller, 0, "10.9.0.0/16"), None);
+}
+
+#[test]
+fn next_hops_of_the_other_family_are_told_as_such() {
+    let (daemon, mut caller) = house();
+    let one = index(&daemon, "pg1");
+    let by = |interface, address| FibPath { proto: FibPathNhProto::Ip6, ..via(interface, address) };
+    for (interface, address) in [(one, "fe80::2"), (NONE, "2001:db8::2")] {
+        let path = by(interface, address);
+        assert_eq!(set(&mut caller, true, false, 0, "10.9.0.0/16", std::slice::from_ref(&path)), Ok(()));
+        let lookup = IpRouteLookup { table_id: 0, exact: 1, prefix: prefix("10.9.0.0/16") };
+        let found = caller.request(&lookup).expect("it is there").route.paths;
+        let [found] = &found[..] else { panic!("one path") };
+        assert_eq!(
+            (found.sw_if_index, found.proto, found.nh.address),
+            (interface, FibPathNhProto::Ip6, path.nh.address)
+        );
+    }
+    assert_eq!(set(&mut caller, false, false, 0, "10.9.0.0/16", &[]), Ok(()));
+    let ip = daemon.control().room::<crate::Ip6>();
+    assert!(
+        ip.fib.groups.iter().all(|(_, group)| group
+            .paths
+            .iter()
+            .all(|path| { !matches!(path.target, Target::Recursive(..) | Target::NextHop(..)) })),
+        "nothing is held that no route leads to"
+    );
 }
 
 #[test]
@@ -523,7 +551,7 @@ fn routes_and_tables_of_ip6_are_others_than_those_of_ip4() {
     let to: Prefix = "2001:db8:9::/48".parse::<quiver_wire::Prefix<quiver_wire::V6>>().expect("a prefix").into();
     let route = IpRoute { table_id: 0, stats_index: 0, prefix: to, paths: vec![path.clone()] };
     caller.request(&IpRouteAddDel { is_add: true, is_multipath: false, route: route.clone() }).expect("done");
-    let wrong = IpRoute { paths: vec![FibPath { proto: FibPathNhProto::Ip4, ..path }], ..route };
+    let wrong = IpRoute { paths: vec![FibPath { proto: FibPathNhProto::Mpls, ..path }], ..route };
     let refused = caller.request(&IpRouteAddDel { is_add: true, is_multipath: false, route: wrong });
     assert_eq!(refused.err(), Some(Retval::INVALID_ADDRESS_FAMILY));
     let found = caller.request(&IpRouteLookup { table_id: 0, exact: 1, prefix: to }).expect("it is there");

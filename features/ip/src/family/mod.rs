@@ -21,6 +21,8 @@ pub const BACK: u32 = 14;
 
 /// IPv4 or IPv6, as the nodes of forwarding need it.
 pub trait Family: Forwarding<Address: Scalar> {
+    /// The other family.
+    type Other: Family<Other = Self>;
     /// What nodes and objects are called.
     const NAMES: &'static Names;
     /// Where packets go from the first node. The first arc is the way on, feature arc [`Names::unicast`].
@@ -134,6 +136,10 @@ pub struct Names {
     pub input: &'static str,
     pub lookup: &'static str,
     pub again: &'static str,
+    /// The node that puts packets into others, by the number of an encapsulation in their hop.
+    pub encapsulate: &'static str,
+    /// The node of packets whose next hop is of the other family.
+    pub crossing: &'static str,
     pub rewrite: &'static str,
     pub resolve: &'static str,
     pub error: &'static str,

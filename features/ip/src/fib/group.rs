@@ -18,7 +18,7 @@ use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
 /// A group.
 #[derive(Clone, Debug)]
 pub struct Group<F: IpFamily> {
-    /// The paths, in order of their content.
+    /// The paths, in order of their content, and among them those that were taken away and keep their places.
     pub paths: Rc<[Path<F>]>,
     /// Routes that lead to it.
     pub routes: u32,
@@ -39,6 +39,13 @@ pub struct Groups<F: IpFamily> {
     /// Interfaces, and the groups with a path that stays on one of their links.
     links: BTreeSet<(InterfaceId, u32)>,
     rows: Rows,
+}
+
+impl<F: IpFamily> Group<F> {
+    /// The paths of its routes.
+    pub fn ways(&self) -> impl Iterator<Item = &Path<F>> {
+        self.paths.iter().filter(|path| !path.gone)
+    }
 }
 
 impl<F: IpFamily> Groups<F> {
@@ -165,6 +172,11 @@ impl<F: IpFamily> Groups<F> {
         }
         false
     }
+    /// Whether a path leads over a way to a next hop of the other family.
+    pub(crate) fn crosses(&self, number: u16) -> bool {
+        let is = |path: &Path<F>| matches!(path.target, Target::Crossing(of, _) if of == number);
+        self.by_paths.keys().any(|paths| paths.iter().any(is))
+    }
     /// The groups with a path that stays on a link of this interface.
     pub(super) fn on_interface(&self, interface: InterfaceId) -> Vec<u32> {
         // A group that leads through a link's own route has the link's adjacency in its buckets and follows that group.
@@ -174,14 +186,16 @@ impl<F: IpFamily> Groups<F> {
 
 /// The interfaces on whose links paths stay.
 fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + '_ {
-    paths.iter().filter_map(|path| match path.target {
+    paths.iter().filter(|path| !path.gone).filter_map(|path| match path.target {
         Target::NextHop(on, _) | Target::Link(on) => Some(on),
+        Target::Crossing(_, way) => way.interface,
         Target::Recursive(..)
         | Target::Special(_)
         | Target::Lookup(_)
         | Target::SourceLookup(_)
         | Target::Received(_)
-        | Target::Bridged(_) => None,
+        | Target::Bridged(_)
+        | Target::Encapsulated(_) => None,
     })
 }
 
@@ -197,33 +211,54 @@ pub(super) type Share = (u8, Option<Buckets>);
 pub(super) fn spread(shares: &[Share]) -> Buckets {
     let shares = &shares[..shares.len().min(BUCKETS)];
     let weights: Vec<usize> = shares.iter().map(|share| usize::from(share.0.max(1))).collect();
-    let (mut buckets, mut free) = ([hop::UNRESOLVED; BUCKETS], vec![]);
-    let mut taken = vec![0; shares.len()];
-    let mut place = 0;
-    for ((path, (_, hops)), count) in shares.iter().enumerate().zip(counts(&weights)) {
-        for k in 0..count {
-            match hops {
-                Some(hops) => {
-                    buckets[place] = hops[k * BUCKETS / count];
-                    taken[path] += 1;
-                }
-                None => free.push(place),
+    let counts = counts(&weights);
+    let lending = Lending { weights: &weights, is_there: &|path| shares[path].1.is_some() };
+    let (mut buckets, mut place) = ([hop::UNRESOLVED; BUCKETS], 0);
+    for (path, count) in counts.iter().copied().enumerate() {
+        let mut taker = vec![Some(path); count];
+        if shares[path].1.is_none() {
+            lending.lend(&(0..count).collect::<Vec<_>>(), &mut vec![path], &counts, &mut taker);
+        }
+        for (k, taker) in taker.into_iter().enumerate() {
+            if let Some(hops) = taker.and_then(|taker| shares[taker].1) {
+                buckets[place] = hops[k * BUCKETS / count];
             }
             place += 1;
         }
     }
-    let alive: usize = (0..shares.len()).filter(|path| shares[*path].1.is_some()).map(|path| weights[path]).sum();
-    for (k, place) in free.into_iter().enumerate() {
-        // Who has least of what its weight gives it is next.
-        let lacks = |path: usize| (weights[path] * BUCKETS) as isize - (taken[path] * alive) as isize;
-        let next = (0..shares.len()).filter(|path| shares[*path].1.is_some());
-        let Some(path) = next.max_by_key(|path| (lacks(*path), std::cmp::Reverse(*path))) else { break };
-        if let Some(hops) = &shares[path].1 {
-            buckets[place] = hops[k % BUCKETS];
-            taken[path] += 1;
+    buckets
+}
+
+/// Who takes the buckets of paths that lead nowhere.
+struct Lending<'a> {
+    weights: &'a [usize],
+    is_there: &'a dyn Fn(usize) -> bool,
+}
+
+impl Lending<'_> {
+    /// Spreads buckets of a path over the others as if all but those that are `out` were there, and what falls to one that is
+    /// not there over the rest in turn. So each bucket has an order of those that would take it, whoever is there: when one of
+    /// them goes, no bucket moves but those that it has.
+    fn lend(&self, buckets: &[usize], out: &mut Vec<usize>, taken: &[usize], taker: &mut [Option<usize>]) {
+        let paths = || (0..self.weights.len()).filter(|path| !out.contains(path));
+        let total: usize = paths().map(|path| self.weights[path]).sum();
+        let (mut taken, mut of) = (taken.to_vec(), vec![vec![]; self.weights.len()]);
+        for bucket in buckets {
+            // Who has least of what its weight gives it is next.
+            let lacks = |path: usize| (self.weights[path] * BUCKETS) as isize - (taken[path] * total) as isize;
+            let next = paths().max_by_key(|path| (lacks(*path), std::cmp::Reverse(*path)));
+            taker[*bucket] = next;
+            if let Some(next) = next {
+                taken[next] += 1;
+                of[next].push(*bucket);
+            }
+        }
+        for (path, buckets) in of.iter().enumerate().filter(|(path, of)| !of.is_empty() && !(self.is_there)(*path)) {
+            out.push(path);
+            self.lend(buckets, out, &taken, taker);
+            out.pop();
         }
     }
-    buckets
 }
 
 /// How many of the buckets each weight gets.

@@ -37,6 +37,10 @@ pub enum Again {
     Received(u16),
     /// Not at all: its frame goes on in layer 2, by this interface.
     Bridged(u16),
+    /// When this encapsulation has put it into a packet of ours, which has its own way.
+    Encapsulated(u16),
+    /// By the way to a next hop of the other family.
+    Crossing(u16),
 }
 
 impl Again {
@@ -47,6 +51,8 @@ impl Again {
             Again::Source(slot) => (1, slot),
             Again::Received(interface) => (2, interface),
             Again::Bridged(interface) => (3, interface),
+            Again::Encapsulated(number) => (4, number),
+            Again::Crossing(number) => (5, number),
         };
         AGAIN | kind << 16 | number as u32
     }
@@ -57,11 +63,13 @@ impl Again {
             return None;
         }
         let number = hop as u16;
-        Some(match hop >> 16 & 3 {
+        Some(match hop >> 16 & 7 {
             0 => Again::Destination(number),
             1 => Again::Source(number),
             2 => Again::Received(number),
-            _ => Again::Bridged(number),
+            3 => Again::Bridged(number),
+            4 => Again::Encapsulated(number),
+            _ => Again::Crossing(number),
         })
     }
 }
@@ -87,7 +95,14 @@ mod tests {
 
     #[test]
     fn where_to_look_again_fits_a_bucket() {
-        let all = [Again::Destination(0), Again::Source(4095), Again::Received(u16::MAX), Again::Bridged(7)];
+        let all = [
+            Again::Destination(0),
+            Again::Source(4095),
+            Again::Received(u16::MAX),
+            Again::Bridged(7),
+            Again::Encapsulated(u16::MAX),
+            Again::Crossing(3),
+        ];
         for again in all {
             assert_eq!(Again::of(again.hop()), Some(again));
         }

@@ -2,11 +2,13 @@
 //!
 //! - [`path`]: what is configured; [`group`]: what routes share; [`table`]: routes by prefix and source.
 //! - [`rows`], [`trie`]: what workers read. [`hop`]: the numbers that lookups give.
+//! - `attached`: routes by links of other tables, and the neighbours there.
 //! - this module: [`Fib`], which keeps all of them in step.
 //!
 //! A leaf of a table is the id of a group (in a table that counts by route, of a route, which has the group's). A change
 //! of routes stores leaves; a change of what groups come to rewrites rows, one for each group that it concerns.
 
+mod attached;
 pub mod group;
 pub mod hop;
 pub mod path;
@@ -24,9 +26,10 @@ use quiver_table::LpmError;
 use quiver_wire::Prefix;
 
 use crate::adjacency::{Adjacencies, Link, Numbers, State};
+use attached::Attached;
 use group::{Groups, Share, spread};
 use hop::Again;
-pub use path::{Path, Source, Special, TableId, Target};
+pub use path::{Path, Source, Special, TableId, Target, Way};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
@@ -87,6 +90,7 @@ pub struct Fib<F: Forwarding> {
     counted: Rc<RefCell<Counted>>,
     tables: BTreeMap<TableId, Table<F>>,
     slots: BTreeSet<u16>,
+    attached: Attached<F>,
     /// The groups.
     pub groups: Groups<F>,
     /// The adjacencies that groups hold, and neighbours complete.
@@ -105,6 +109,7 @@ impl<F: Forwarding> Fib<F> {
             counted: shared.routes.clone(),
             tables: BTreeMap::new(),
             slots: BTreeSet::new(),
+            attached: Attached::default(),
             groups: Groups::new(domain),
             adjacencies: Adjacencies::new(domain, shared.adjacencies.clone()),
         }
@@ -131,6 +136,7 @@ impl<F: Forwarding> Fib<F> {
     pub fn discard(&mut self, mut table: Table<F>) {
         let users: BTreeSet<u32> = table.tracked.values().flatten().copied().collect();
         table.release_routes();
+        self.attached.forget(table.id);
         let entries = std::mem::take(&mut table.entries);
         for group in entries.iter().flat_map(|(_, _, entry)| entry.groups()) {
             self.release(group);
@@ -159,16 +165,15 @@ impl<F: Forwarding> Fib<F> {
             1..=BUCKETS => {}
             given => return Err(FibError::TooManyPaths { route: prefix.to_string(), given }),
         }
-        if !self.tables.contains_key(&table) {
-            return Err(FibError::NoTable(table));
-        }
+        let (address, length) = (prefix.address(), prefix.length());
+        let entry = self.tables.get(&table).ok_or(FibError::NoTable(table))?.entries.get(address, length);
+        let old = entry.and_then(|entry| entry.of(source));
+        let counts = entry.is_none_or(|entry| source <= entry.source);
+        let paths = self.place(prefix, source, old, paths);
+        let is_attached = paths.iter().any(|path| matches!(path.target, Target::Link(_)));
         // The row comes before the leaf that leads to it.
         let group = self.hold(paths);
         let Some(found) = self.tables.get_mut(&table) else { return Err(FibError::NoTable(table)) };
-        let (address, length) = (prefix.address(), prefix.length());
-        let entry = found.entries.get(address, length);
-        let old = entry.and_then(|entry| entry.of(source));
-        let counts = entry.is_none_or(|entry| source <= entry.source);
         if counts && let Err(error) = found.store(prefix, group) {
             self.release(group);
             return Err(error.into());
@@ -181,7 +186,25 @@ impl<F: Forwarding> Fib<F> {
             self.changed(table, prefix);
         }
         old.into_iter().for_each(|old| self.release(old));
+        if is_attached || !self.attached.is_empty() {
+            self.attach(table, prefix, source);
+        }
         Ok(())
+    }
+    /// The paths of a source's route, which may have had those of an `old` group.
+    fn place(&self, prefix: Prefix<F>, source: Source, old: Option<u32>, mut paths: Vec<Path<F>>) -> Vec<Path<F>> {
+        if prefix.length() == F::ADDRESS_BITS && source != Source::Interface {
+            // One host on a link is a neighbour there.
+            for path in &mut paths {
+                if let Target::Link(interface) = path.target {
+                    path.target = Target::NextHop(interface, prefix.address());
+                }
+            }
+        }
+        match old.and_then(|group| self.groups.get(group)) {
+            Some(before) => path::in_place(&before.paths, paths),
+            None => paths,
+        }
     }
     /// Keeps paths, 1 to [`BUCKETS`] of them, for whoever sends by them without a route: the group whose row says what they
     /// come to, until [`Fib::let_go`].
@@ -203,7 +226,8 @@ impl<F: Forwarding> Fib<F> {
         let Some(entry) = found.entries.get_mut(prefix.address(), prefix.length()) else { return false };
         let Some(group) = entry.of(source) else { return false };
         let counted = entry.source == source;
-        match entry.unset(source) {
+        let others = entry.unset(source);
+        match others {
             true if counted => {
                 let next = entry.group;
                 found.divert(prefix, next);
@@ -218,6 +242,10 @@ impl<F: Forwarding> Fib<F> {
             self.changed(table, prefix);
         }
         self.release(group);
+        // What counts now may lead to a link.
+        if others || !self.attached.is_empty() {
+            self.attach(table, prefix, source);
+        }
         true
     }
     /// Notes what an interface has become; None when it is gone.
@@ -252,7 +280,7 @@ impl<F: Forwarding> Fib<F> {
     fn recursive(&self, id: u32) -> Vec<(TableId, F::Address)> {
         let targets = self.groups.get(id).into_iter().flat_map(|group| group.paths.iter());
         let recursive = |path: &Path<F>| match path.target {
-            Target::Recursive(table, address) => Some((table, address)),
+            Target::Recursive(table, address) if !path.gone => Some((table, address)),
             _ => None,
         };
         targets.filter_map(recursive).collect()
@@ -294,6 +322,9 @@ impl<F: Forwarding> Fib<F> {
     /// The group of the route that covers a recursive path's next hop.
     fn leads_through(&self, path: &Path<F>) -> Option<u32> {
         let Target::Recursive(table, address) = path.target else { return None };
+        if path.gone {
+            return None;
+        }
         self.tables.get(&table)?.way_to(address).map(|(_, group)| group)
     }
     /// Computes what a group's paths come to, and publishes it. True if that is something new.
@@ -313,6 +344,9 @@ impl<F: Forwarding> Fib<F> {
     }
     /// What a path comes to; None if it leads nowhere at present.
     fn resolve_path(&mut self, id: u32, path: &Path<F>, held: &mut Vec<u32>) -> Option<Buckets> {
+        if path.gone {
+            return None;
+        }
         let mut adjacency = |fib: &mut Self, interface, next_hop| {
             let is_up = fib.adjacencies.link(interface).is_some_and(|link| link.up);
             is_up.then(|| {
@@ -329,6 +363,11 @@ impl<F: Forwarding> Fib<F> {
             Target::SourceLookup(table) => Some([Again::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
             Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
             Target::Bridged(interface) => Some([Again::Bridged(interface.0).hop(); BUCKETS]),
+            Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
+            Target::Crossing(number, way) => {
+                let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
+                way.interface.is_none_or(is_up).then(|| [Again::Crossing(number).hop(); BUCKETS])
+            }
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;
                 if self.groups.reaches(through, id) {

@@ -1,6 +1,7 @@
 //! Paths: where a route may send packets, as it was configured.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
@@ -35,6 +36,8 @@ pub enum Source {
     Router,
     /// A neighbour that was resolved or configured.
     Neighbor,
+    /// A neighbour on a link to which a route of another table leads.
+    Attached,
     /// The table itself: what becomes of packets that no other route takes. It is no way to a next hop.
     Default,
     /// A source that a client has added.
@@ -48,13 +51,14 @@ pub enum Source {
 
 impl Source {
     /// Those that are always there.
-    pub const OURS: [Source; 7] = [
+    pub const OURS: [Source; 8] = [
         Source::Special,
         Source::Interface,
         Source::Static,
         Source::Proxy,
         Source::Router,
         Source::Neighbor,
+        Source::Attached,
         Source::Default,
     ];
 
@@ -67,6 +71,7 @@ impl Source {
             Source::Proxy => 0xc0,
             Source::Router => 0xc1,
             Source::Neighbor => 0xd0,
+            Source::Attached => 0xf0,
             Source::Default => 0xfd,
             Source::Client { priority, .. } => priority,
         }
@@ -80,6 +85,7 @@ impl Source {
             Source::Proxy => 13,
             Source::Router => 14,
             Source::Neighbor => 15,
+            Source::Attached => 17,
             Source::Default => 20,
             Source::Client { id, .. } => id,
         }
@@ -109,6 +115,7 @@ impl fmt::Display for Source {
             Source::Proxy => f.write_str("IPv6-proxy-nd"),
             Source::Router => f.write_str("IPv6-nd"),
             Source::Neighbor => f.write_str("adjacency"),
+            Source::Attached => f.write_str("attached_export"),
             Source::Default => f.write_str("default-route"),
             Source::Client { id, .. } => write!(f, "source {id}"),
         }
@@ -145,6 +152,15 @@ impl fmt::Display for Special {
     }
 }
 
+/// A next hop of the other family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Way {
+    /// The interface that leads to it; without one it is looked up in that family's table 0.
+    pub interface: Option<InterfaceId>,
+    /// Its address.
+    pub via: IpAddr,
+}
+
 /// Where a path leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target<F: IpFamily> {
@@ -164,6 +180,10 @@ pub enum Target<F: IpFamily> {
     Received(InterfaceId),
     /// Out by this interface of a bridge, in the frames in which they came from there.
     Bridged(InterfaceId),
+    /// Into packets of an encapsulation, by its number.
+    Encapsulated(u16),
+    /// To a router known by an address of the other family (RFC 8950), by the number of the way to it.
+    Crossing(u16, Way),
 }
 
 /// One of the paths of a route.
@@ -175,11 +195,26 @@ pub struct Path<F: IpFamily> {
     pub weight: u8,
     /// Of the paths that lead somewhere, those with the least of these numbers are used.
     pub preference: u8,
+    /// Whether it was taken from the route. It keeps its place, so that the flows of the others keep theirs, and leads nowhere.
+    pub gone: bool,
 }
 
 impl<F: IpFamily> Path<F> {
     /// The only path of a route, or one of equal weight.
     pub fn to(target: Target<F>) -> Path<F> {
-        Path { target, weight: 1, preference: 0 }
+        Path { target, weight: 1, preference: 0, gone: false }
     }
+}
+
+/// The paths of a route that had others before. Where paths were only taken away, or come back, what goes keeps its place
+/// beside the rest as long as there is a choice among these: the flows on paths that stay do not move.
+pub(super) fn in_place<F: IpFamily>(before: &[Path<F>], mut paths: Vec<Path<F>>) -> Vec<Path<F>> {
+    let is = |path: &Path<F>, other: &Path<F>| Path { gone: false, ..*path } == *other;
+    let all_known = paths.iter().all(|path| before.iter().any(|old| is(old, path)));
+    if all_known && paths.len() > 1 {
+        let gone = before.iter().filter(|old| !paths.iter().any(|path| is(old, path)));
+        let gone: Vec<_> = gone.map(|old| Path { gone: true, ..*old }).collect();
+        paths.extend(gone);
+    }
+    paths
 }

@@ -1,5 +1,6 @@
 //! `ip4-lookup-again`, `ip6-lookup-again`: packets whose route says to look them up in another table, by destination or
-//! sender, or as if another interface had received them; and those whose route says that they go on in layer 2.
+//! sender, or as if another interface had received them; and those whose route says that they go on in layer 2, or in packets
+//! of ours.
 //!
 //! They come from `ip4-rewrite`, which has no neighbour for them, so that no other packet pays for the question. What is found
 //! is dealt with as `ip4-lookup` does, and counted by route where the table counts. Tables that send packets to each other in
@@ -35,6 +36,8 @@ arcs! {
         Unresolved => drop "unresolved-route",
         Loop => drop "lookup-loop",
         Bridged => node (BRIDGED),
+        Encapsulate => node (F::NAMES.encapsulate),
+        Crossing => node (F::NAMES.crossing),
     }
 }
 
@@ -82,6 +85,8 @@ impl<F: Family> Node for LookupAgain<F> {
 fn fate(hop: u32) -> Next {
     match Again::of(hop) {
         Some(Again::Bridged(_)) => return Next::Bridged,
+        Some(Again::Encapsulated(_)) => return Next::Encapsulate,
+        Some(Again::Crossing(_)) => return Next::Crossing,
         Some(_) => return Next::Loop,
         None => {}
     }
@@ -117,7 +122,7 @@ impl<F: Family> Tables<'_, F> {
     ) -> (u32, u16) {
         for _ in 0..LOOKUPS_MAX {
             let (slot, address) = match Again::of(hop) {
-                None | Some(Again::Bridged(_)) => break,
+                None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
                 Some(Again::Destination(slot)) => (slot.into(), to),
                 Some(Again::Source(slot)) => (slot.into(), from),
                 Some(Again::Received(interface)) => {

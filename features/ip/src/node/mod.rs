@@ -1,6 +1,7 @@
 //! The nodes of forwarding, for both families. Those that only one of them has lie beside it, in [`crate::family`].
 
 pub mod again;
+pub mod crossing;
 pub mod input;
 pub mod local;
 pub mod lookup;

@@ -52,6 +52,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         "ip6-resolve",
         "icmp6-error",
         "icmp6-input",
+        "udp-encap-ip4",
+        "udp-encap-ip6",
     ];
     for name in ["arp-input", "vlan-input", "l2-end", "l2-dvr"].into_iter().chain(of_ip) {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;

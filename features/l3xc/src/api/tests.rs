@@ -55,7 +55,7 @@ fn cross_connects_come_change_and_go() {
         (caller.request(&del(1, false)).map(drop), Retval::NO_SUCH_ENTRY),
         (caller.request(&del(9, false)).map(drop), Retval::INVALID_SW_IF_INDEX),
         (caller.request(&del(1, true)).map(drop), Retval::NO_SUCH_ENTRY),
-        (caller.request(&update(1, true, &[("10.0.1.2", 2)])).map(drop), Retval::INVALID_ADDRESS_FAMILY),
+        (caller.request(&update(1, true, &[("224.0.0.1", 2)])).map(drop), Retval::INVALID_VALUE),
         (caller.request(&update(9, false, &[("10.0.1.2", 2)])).map(drop), Retval::INVALID_SW_IF_INDEX),
         (caller.request(&update(1, false, &[])).map(drop), Retval::NO_PATHS_IN_ROUTE),
     ] {

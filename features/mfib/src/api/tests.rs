@@ -58,8 +58,29 @@ fn configured(caller: &mut Caller) -> Vec<Told> {
         let paths = route.paths.iter().map(|path| (path.path.sw_if_index, path.itf_flags.0)).collect();
         (route.prefix, route.entry_flags.0, paths)
     };
-    let is_standing = |prefix: &Mprefix| [union("224.0.0.1"), union("224.0.0.2")].contains(&prefix.grp_address);
+    let always = [union("0.0.0.0"), union("224.0.0.1"), union("224.0.0.2")];
+    let is_standing = |prefix: &Mprefix| always.contains(&prefix.grp_address);
     all.into_iter().map(of).filter(|(prefix, ..)| !is_standing(prefix)).collect()
+}
+
+#[test]
+fn every_table_has_the_groups_of_a_router_from_the_start() {
+    let (mut daemon, _, mut caller) = house();
+    daemon.configure("ip table add 9\nip6 table add 9");
+    let mut groups = |is_ip6: bool| {
+        let all = caller.dump(&IpMrouteDump { table: IpTable { table_id: 9, is_ip6, ..IpTable::default() } });
+        let of = |IpMrouteDetails { route }: IpMrouteDetails| {
+            let family = if is_ip6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
+            let group = route.prefix.grp_address.get(family);
+            format!("{group}/{} {}", route.prefix.grp_address_length, route.entry_flags.0)
+        };
+        all.into_iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(groups(false), ["224.0.0.1/32 0", "224.0.0.2/32 0", "0.0.0.0/0 2"]);
+    assert_eq!(groups(true), ["ff02::1/128 0", "ff02::2/128 0", "ff02::16/128 0", "ff02::1:ff00:0/104 0", "::/0 2"]);
+    // What is configured is not told twice.
+    daemon.configure("ip mroute add 224.0.0.1 table 9 accept-all via local forward");
+    assert_eq!(groups(false).len(), 3);
 }
 
 #[test]

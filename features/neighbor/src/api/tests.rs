@@ -17,6 +17,7 @@ fn house() -> (Daemon, u32, Caller) {
         quiver_bridge,
         quiver_vlan,
         quiver_ip,
+        quiver_udp_encap,
         quiver_icmp,
         quiver_reassembly,
         quiver_neighbor,

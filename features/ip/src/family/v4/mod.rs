@@ -7,7 +7,7 @@ mod options;
 
 use quiver_control::ObjectError;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
-use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4};
+use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4, V6};
 use std::net::Ipv4Addr;
 
 use super::{Family, Names, Payload, Refusal};
@@ -33,10 +33,13 @@ arcs! {
 }
 
 impl Family for V4 {
+    type Other = V6;
     const NAMES: &'static Names = &Names {
         input: "ip4-input",
         lookup: "ip4-lookup",
         again: "ip4-lookup-again",
+        encapsulate: "udp-encap-ip4",
+        crossing: "ip4-via-ip6",
         rewrite: "ip4-rewrite",
         resolve: "ip4-resolve",
         error: "icmp4-error",

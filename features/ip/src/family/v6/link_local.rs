@@ -2,10 +2,13 @@
 //! others' are not forwarded.
 
 use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_interface::InterfaceId;
 use quiver_wire::{Header, Ip6Header, V6};
 
+use crate::adjacency::AdjacencyTable;
 use crate::fib::hop;
 use crate::ingress::Ingress;
+use crate::near::NearReader;
 
 arcs! {
     /// Where packets go from `ip6-link-local`.
@@ -21,11 +24,15 @@ arcs! {
 pub struct Ip6LinkLocal {
     /// The interfaces' addresses, and adjacencies that stand for all on their links.
     pub ingress: Snapshot<Ingress<V6>>,
+    /// Who is known on links.
+    pub near: NearReader<V6>,
+    /// The neighbours.
+    pub adjacencies: Snapshot<AdjacencyTable<V6>>,
 }
 
 impl Node for Ip6LinkLocal {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let ingress = self.ingress.read(cx.guard);
+        let (ingress, adjacencies) = (self.ingress.read(cx.guard), self.adjacencies.read(cx.guard));
         for i in 0..frame.len() {
             let Some(interface) = ingress.interfaces.get(frame.rx[i].into()) else { continue };
             let to = Ip6Header::parse(frame.bytes(cx.pool, i)).map(|(header, _)| header.destination());
@@ -34,7 +41,9 @@ impl Node for Ip6LinkLocal {
                 () if !frame.flags(i).has(Flags::LOCAL) => Next::NotForUs,
                 () if interface.link_hop < hop::FIRST_ADJACENCY => Next::NoLink,
                 () => {
-                    frame.hop[i] = interface.link_hop;
+                    let neighbor = to.map(|to| (InterfaceId(frame.rx[i]), to));
+                    let known = neighbor.and_then(|neighbor| self.near.find(cx.guard, adjacencies, neighbor));
+                    frame.hop[i] = known.unwrap_or(interface.link_hop);
                     Next::Rewrite
                 }
             };

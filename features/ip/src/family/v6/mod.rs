@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use quiver_control::ObjectError;
 use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
 use quiver_wire::ip6::{extension, upper};
-use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V6, nd};
+use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V4, V6, nd};
 
 use super::{Family, Names, Payload, Refusal};
 use crate::fault::Fault;
@@ -42,10 +42,13 @@ const LINK_LOCAL_MASK: u32 = 0xffc0_0000;
 const ABOUT_NEIGHBORS: RangeInclusive<u8> = Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0;
 
 impl Family for V6 {
+    type Other = V4;
     const NAMES: &'static Names = &Names {
         input: "ip6-input",
         lookup: "ip6-lookup",
         again: "ip6-lookup-again",
+        encapsulate: "udp-encap-ip6",
+        crossing: "ip6-via-ip4",
         rewrite: "ip6-rewrite",
         resolve: "ip6-resolve",
         error: "icmp6-error",
@@ -231,7 +234,12 @@ impl Family for V6 {
         let hop_by_hop = |_| hop_by_hop::Ip6HopByHop;
         graph.node(NodeSpec::new("ip6-hop-by-hop", hop_by_hop::Next::ARCS, hop_by_hop).describe(describe::<V6>))?;
         let ingress = ip.ingress();
-        let link_local = move |_| link_local::Ip6LinkLocal { ingress: ingress.clone() };
+        let (near, adjacencies) = (ip.near.reader(), ip.fib.adjacencies.snapshot());
+        let link_local = move |_| link_local::Ip6LinkLocal {
+            ingress: ingress.clone(),
+            near: near.clone(),
+            adjacencies: adjacencies.clone(),
+        };
         graph.node(NodeSpec::new("ip6-link-local", link_local::Next::ARCS, link_local).describe(describe::<V6>))?;
         Ok(())
     }

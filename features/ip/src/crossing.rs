@@ -1,0 +1,108 @@
+//! Next hops of the other family (RFC 8950): routes of IPv4 by routers that are known by addresses of IPv6, and the reverse. Who is
+//! at such an address, and by which way, is the other family's to know: each such next hop is a group there, which is held as
+//! long as a route here leads to it, and which workers look into.
+
+use std::collections::BTreeMap;
+
+use quiver_control::{Control, ObjectError};
+use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Paged, Publisher, Seed, Snapshot};
+use quiver_wire::{IpFamily, V4, V6};
+
+use crate::family::Family;
+use crate::fib::{Path, TableId, Target, Way};
+use crate::node::crossing::{Crossing, Next};
+use crate::node::describe;
+use crate::room::Ip;
+
+/// The next hops of the other family that routes of a family have.
+struct Crossings<F: Family> {
+    /// Their numbers, and their groups in the other family.
+    ways: BTreeMap<Way, (u16, u32)>,
+    /// Where to look for a number that is free: those that were given back last come last.
+    next: u16,
+    /// Groups by number; 0 is none.
+    published: Publisher<Paged<u32>>,
+    family: std::marker::PhantomData<F>,
+}
+
+pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
+    insert::<V4>(control);
+    insert::<V6>(control);
+    register_family::<V4>(control)?;
+    register_family::<V6>(control)
+}
+
+fn insert<F: Family>(control: &Control) {
+    let published = Publisher::new(control.room::<Dataplane>().domain(), Paged::default());
+    let (ways, family) = (BTreeMap::new(), std::marker::PhantomData);
+    control.insert_room(Crossings::<F> { ways, next: 0, published, family });
+}
+
+fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
+    let ways = (groups::<F>(control), groups::<F::Other>(control));
+    let (own, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
+    let rows = (own.fib.groups.snapshot(), other.fib.groups.snapshot());
+    let (adjacencies, sent) = (other.fib.adjacencies.snapshot(), other.fib.adjacencies.counters().clone());
+    drop((own, other));
+    let make = move |Seed { worker, .. }: Seed| Crossing::<F> {
+        ways: ways.clone(),
+        rows: rows.clone(),
+        adjacencies: adjacencies.clone(),
+        sent: sent.row(worker),
+    };
+    let spec = NodeSpec::new(F::NAMES.crossing, Next::arcs::<F>(), make).describe(describe::<F>);
+    control.room_mut::<Dataplane>().blueprint().node(spec)?;
+    quiver_interface::decides(control, F::NAMES.crossing, crate::deciding::neighbor::<F::Other>);
+    Ok(())
+}
+
+fn groups<F: Family>(control: &Control) -> Snapshot<Paged<u32>> {
+    control.room::<Crossings<F>>().published.snapshot()
+}
+
+/// The target of a path by a next hop of the other family. Whoever has it makes a route or a group of it at once.
+pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>, ObjectError> {
+    let wrong = |what: &str| ObjectError::field("other-via", what);
+    let via = F::Other::from_ip(way.via).ok_or_else(|| wrong("it is not of the other family"))?;
+    let mut crossings = control.room_mut::<Crossings<F>>();
+    if let Some((number, _)) = crossings.ways.get(&way) {
+        return Ok(Target::Crossing(*number, way));
+    }
+    let next = crossings.next;
+    let mut numbers = (0..=u16::MAX).map(|n| next.wrapping_add(n));
+    let number =
+        numbers.find(|number| crossings.published.current().get((*number).into()).is_none_or(|group| *group == 0));
+    let number = number.ok_or_else(|| wrong("there are 65,536 such next hops already").remedy("use fewer"))?;
+    let target = match way.interface {
+        Some(interface) => Target::NextHop(interface, via),
+        None => Target::Recursive(TableId::DEFAULT, via),
+    };
+    let group = control.room_mut::<Ip<F::Other>>().fib.hold(vec![Path::to(target)]);
+    crossings.ways.insert(way, (number, group));
+    crossings.next = number.wrapping_add(1);
+    crossings.publish(number, group);
+    Ok(Target::Crossing(number, way))
+}
+
+/// Lets go of next hops that no route leads to any more.
+pub(crate) fn sweep<F: Family>(control: &Control) {
+    let mut crossings = control.room_mut::<Crossings<F>>();
+    let unused: Vec<(Way, u16, u32)> = {
+        let ip = control.room::<Ip<F>>();
+        let all = crossings.ways.iter().map(|(way, (number, group))| (*way, *number, *group));
+        all.filter(|(_, number, _)| !ip.fib.groups.crosses(*number)).collect()
+    };
+    for (way, number, group) in unused {
+        crossings.ways.remove(&way);
+        crossings.publish(number, 0);
+        control.room_mut::<Ip<F::Other>>().fib.let_go(group);
+    }
+}
+
+impl<F: Family> Crossings<F> {
+    fn publish(&mut self, number: u16, group: u32) {
+        let mut groups = self.published.current().clone();
+        *groups.get_mut(number.into()) = group;
+        self.published.publish(groups);
+    }
+}

@@ -1,0 +1,122 @@
+//! `ip4-via-ip6`, `ip6-via-ip4`: packets whose next hop is known by an address of the other family (RFC 8950). They come from
+//! `ip4-lookup-again` and `ip6-lookup-again`, and go by what the way to that address comes to in the other family, in frames
+//! that say which family they carry; or wait there for the neighbour, at `ip6-resolve` or `ip4-resolve`, and come back.
+
+use std::sync::Arc;
+
+use quiver_engine::{Context, Frame, Node, Paged, Row, Snapshot, arcs};
+
+use super::again::LOOKUPS_MAX;
+use super::too_big;
+use crate::adjacency::{AdjacencyRow, AdjacencyTable};
+use crate::family::Family;
+use crate::fib::hop::{self, Again};
+use crate::fib::rows::{GroupRow, GroupRows};
+use crate::node::rewrite;
+
+arcs! {
+    /// Where packets go from here: the arcs of `ip4-rewrite`, and others.
+    pub enum Next of F: Family {
+        Output => features (F::NAMES.output),
+        Resolve => node (F::Other::NAMES.resolve),
+        TooBig => node (F::NAMES.error),
+        Expired => node (F::NAMES.error),
+        CannotFragment => drop "cannot-be-fragmented",
+        NoBuffers => drop "no-buffers",
+        Again => node (F::NAMES.again),
+        /// Back in their own family.
+        Rewrite => node (F::NAMES.rewrite),
+        Drop => drop "route-drop",
+        Unresolved => drop "unresolved-route",
+    }
+}
+
+const _: () = {
+    assert!(Next::Output as u16 == rewrite::Next::Output as u16);
+    assert!(Next::Resolve as u16 == rewrite::Next::Resolve as u16);
+    assert!(Next::TooBig as u16 == rewrite::Next::TooBig as u16);
+    assert!(Next::Expired as u16 == rewrite::Next::Expired as u16);
+    assert!(Next::CannotFragment as u16 == rewrite::Next::CannotFragment as u16);
+    assert!(Next::NoBuffers as u16 == rewrite::Next::NoBuffers as u16);
+};
+
+/// The node; of each pair, the first is of the packets' family, and the second of the other.
+pub struct Crossing<F: Family> {
+    /// The groups of next hops, by number.
+    pub ways: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
+    /// What groups come to.
+    pub rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
+    /// The neighbours of the other family.
+    pub adjacencies: Snapshot<AdjacencyTable<F::Other>>,
+    /// This worker's counters of packets by neighbour.
+    pub sent: Arc<Row>,
+}
+
+impl<F: Family> Node for Crossing<F> {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        // In this order: a group's row was there before the group was published.
+        let ways = (self.ways.0.read(cx.guard), self.ways.1.read(cx.guard));
+        let rows = (self.rows.0.read(cx.guard), self.rows.1.read(cx.guard));
+        let table = self.adjacencies.read(cx.guard);
+        for i in 0..frame.len() {
+            let hash = F::flow_hash_of(frame.bytes(cx.pool, i));
+            let end = follow(frame.hop[i], hash, (ways.0, ways.1), (&rows.0[..], &rows.1[..]));
+            let next = match end {
+                End::Own(hop) => {
+                    frame.hop[i] = hop;
+                    if hop >= hop::FIRST_ADJACENCY { Next::Rewrite } else { fate(hop) }
+                }
+                End::Other(hop) if hop >= hop::FIRST_ADJACENCY => {
+                    frame.hop[i] = hop;
+                    // Whatever its length, it is rewritten as those are that may be too long.
+                    if table.row(hop).is_complete() { Next::TooBig } else { Next::Resolve }
+                }
+                End::Other(hop) => fate(hop),
+            };
+            frame.next[i] = next.into();
+        }
+        too_big::process::<F>(cx, frame, |_, frame, i| carrying::<F>(*table.row(frame.hop[i])), &self.sent);
+    }
+}
+
+/// A neighbour's row with a header that says that the frame carries a packet of the family.
+fn carrying<F: Family>(mut row: AdjacencyRow) -> AdjacencyRow {
+    row.set_ethertype(F::ETHERTYPE);
+    row
+}
+
+fn fate(hop: u32) -> Next {
+    if hop == hop::DROP { Next::Drop } else { Next::Unresolved }
+}
+
+/// What a packet's ways come to: a hop of its own family, or of the other.
+enum End {
+    Own(u32),
+    Other(u32),
+}
+
+/// Follows ways from family to family, as many as there may be one after the other. A packet that waited for a neighbour of the
+/// other family has its hop already.
+fn follow(hop: u32, hash: u32, ways: (&Paged<u32>, &Paged<u32>), rows: (&[GroupRow], &[GroupRow])) -> End {
+    // Where the hop at hand is of.
+    let (mut hop, mut is_own) = (hop, true);
+    if Again::of(hop).is_none() {
+        return End::Other(hop);
+    }
+    for _ in 0..LOOKUPS_MAX {
+        let Some(Again::Crossing(number)) = Again::of(hop) else { break };
+        let (ways, rows) = if is_own { (ways.0, rows.1) } else { (ways.1, rows.0) };
+        let group = ways.get(number.into()).copied().filter(|group| *group != 0);
+        hop = group.and_then(|group| rows.get(group as usize)).map_or(hop::UNRESOLVED, |row| row.hop(hash));
+        is_own = !is_own;
+    }
+    match Again::of(hop) {
+        // A number means the same in both families.
+        Some(Again::Encapsulated(_)) => End::Own(hop),
+        // Ways in a circle; or tables and interfaces of the other family, which mean nothing to the packet.
+        Some(Again::Crossing(_)) => End::Own(hop::UNRESOLVED),
+        Some(_) if !is_own => End::Other(hop::UNRESOLVED),
+        _ if is_own => End::Own(hop),
+        _ => End::Other(hop),
+    }
+}

@@ -1,0 +1,108 @@
+//! `udp encap`, `show udp encap`.
+
+use std::fmt::Write;
+
+use quiver_control::Control;
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_interface::Interfaces;
+use quiver_ip::objects::TableNumber;
+use quiver_ip::show::{forwarding, forwarding_json};
+use quiver_ip::{Family, Ip};
+use quiver_wire::{V4, V6};
+use serde_json::{Value, json};
+
+use crate::config::{Encaps, UdpEncap};
+use crate::outer::Ends;
+
+pub(crate) fn register(control: &Control) {
+    register_family::<V4>(control);
+    register_family::<V6>(control);
+    let del = Command::new("udp encap del index <id:u16>", "Delete an encapsulation.", |control, given| {
+        control.delete::<UdpEncap>(&given.get("id")?)?;
+        Ok(Reply::done())
+    });
+    control.commands().add(del.arguments_of::<UdpEncap>());
+    let show =
+        Command::new("show udp encap [<id:u16>]", "Show encapsulations in UDP, and what has gone into them.", show);
+    control.commands().add(show.arguments_of::<UdpEncap>());
+}
+
+fn register_family<F: Family>(control: &Control) {
+    let name = F::NAME;
+    let add = format!(
+        "udp encap add <source:{name}> <destination:{name}> <port:u16> [<destination-port:u16>] \
+         {{src-port-is-entropy | table-id <table:u32> | index <id:u16>}}"
+    );
+    let help = format!("Add an encapsulation in UDP over {}, into which routes lead by its number.", F::TITLE);
+    let add =
+        Command::new(add, help, self::add).argument("port", "the port that datagrams come from, or, alone, go to");
+    let add = add.argument("src-port-is-entropy", "datagrams come from a port that tells which flow is inside");
+    control.commands().add(add.arguments_of::<UdpEncap>());
+}
+
+fn add(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let (port, second) = (given.get("port")?, given.find("destination-port")?);
+    let (source_port, destination_port) = second.map_or((0, port), |second| (port, second));
+    let id = given.find("id")?.or_else(|| control.room::<Encaps>().free());
+    let id: u16 = id.ok_or_else(|| CommandError::new("all numbers of encapsulations are taken; delete one first"))?;
+    let (source, destination) = (given.get("source")?, given.get::<std::net::IpAddr>("destination")?);
+    let table: u32 = given.find("table")?.unwrap_or(0);
+    let (of4, of6) = if destination.is_ipv4() { (table, 0) } else { (0, table) };
+    let source_port = if given.has("src-port-is-entropy") { 0 } else { source_port };
+    control.put(UdpEncap {
+        id,
+        source,
+        destination,
+        source_port,
+        destination_port,
+        table: TableNumber::new(of4),
+        ip6_table: TableNumber::new(of6),
+    })?;
+    Ok(Reply::new(format!("udp-encap: {id}\n"), json!({"id": id})))
+}
+
+fn show(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let wanted = given.find::<u16>("id")?;
+    let (mut text, mut list) = (String::new(), vec![]);
+    let all = control.objects().all::<UdpEncap>();
+    for encap in all.iter().filter(|encap| wanted.is_none_or(|wanted| wanted == encap.id)) {
+        let room = control.room::<Encaps>();
+        let (Some(held), to) = (room.get(encap.id), room.counters().sum(encap.id.into())) else { continue };
+        let source = if encap.source_port == 0 { "by-flow".into() } else { encap.source_port.to_string() };
+        // A text that is a String takes everything, so the results of `write` say nothing.
+        let _ = writeln!(
+            text,
+            "udp-encap:[{}]: table:{} ip:[src:{}, dst:{}] udp:[src:{source}, dst:{}] to:[{}:{}]",
+            encap.id,
+            encap.table_id(),
+            encap.source,
+            encap.destination,
+            encap.destination_port,
+            to.packets,
+            to.bytes
+        );
+        let buckets = match held.ends {
+            Ends::V4(..) => way::<V4>(control, held.group, wanted.is_some(), &mut text),
+            Ends::V6(..) => way::<V6>(control, held.group, wanted.is_some(), &mut text),
+        };
+        list.push(json!({
+            "id": encap.id, "table": encap.table_id().0, "source": encap.source, "destination": encap.destination,
+            "source-port": encap.source_port, "destination-port": encap.destination_port,
+            "packets": to.packets, "bytes": to.bytes, "buckets": buckets,
+        }));
+    }
+    if let Some(wanted) = wanted.filter(|_| list.is_empty()) {
+        return Err(CommandError::new(format!("there is no encapsulation {wanted}")).at(given.place("id")));
+    }
+    Ok(Reply::new(text, json!(list)))
+}
+
+/// Where datagrams go.
+fn way<F: Family>(control: &Control, group: u32, detail: bool, text: &mut String) -> Value {
+    let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
+    let Some(group) = ip.fib.groups.get(group) else { return Value::Null };
+    if detail {
+        text.push_str(&forwarding(&ip.fib, &interfaces, group));
+    }
+    forwarding_json(&ip.fib, &interfaces, group)
+}
