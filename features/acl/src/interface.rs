@@ -72,6 +72,10 @@ impl AttachedLists {
     pub fn of(&self, direction: Direction) -> Snapshot<Attached> {
         self.0[direction as usize].snapshot()
     }
+    /// The lists of an interface, as they were published last.
+    pub fn at(&self, direction: Direction, interface: InterfaceId) -> &[u32] {
+        self.0[direction as usize].current().get(interface.index()).map_or(&[], |lists| lists)
+    }
     fn set(&mut self, direction: Direction, interface: InterfaceId, lists: &[AclNumber]) {
         self.0[direction as usize].update(|attached| {
             let mut attached = attached.clone();

@@ -25,7 +25,7 @@ mod show;
 mod speed;
 mod statistics;
 
-pub use deciding::{decided_by, decides, receiver, sender};
+pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
@@ -35,6 +35,7 @@ pub use queues::RxQueueSettings;
 pub use settings::{InterfaceName, InterfaceSettings};
 
 use quiver_control::{Control, Kind};
+use quiver_engine::DISPATCH;
 use quiver_engine::DataplaneError;
 use quiver_engine::tx::OUTPUT;
 
@@ -44,6 +45,9 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Events::default());
     control.insert_room(deciding::Deciders::default());
     decides(control, OUTPUT, sender);
+    undecided(control, OUTPUT, Undecided::Packet, &["bad-offload"]);
+    undecided(control, OUTPUT, Undecided::Load, &["no-buffer"]);
+    decides(control, DISPATCH, receiver);
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
     control.objects().add(Kind::new(settings::apply).check(settings::check));
     control.objects().add(Kind::new(queues::apply));

@@ -484,7 +484,11 @@ impl Pool {
             }
             Raw { buffer: id, ..raw }
         };
-        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL)));
+        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED)));
+        if raw.flags.has(Flags::TRACED) {
+            // Its records belong to those of the packet.
+            self.header_mut(copy.buffer).trace = self.header(raw.buffer).trace;
+        }
         if raw.flags.has(Flags::OFFLOAD) {
             let mut offload = self.header(raw.buffer).offload;
             // The copy may begin at another place of its buffer, from which the checksum's place is counted.
