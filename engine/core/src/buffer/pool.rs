@@ -498,6 +498,10 @@ impl Pool {
         }
         Some(copy)
     }
+    /// Buffers that nobody uses but are kept here: the worker's list, and the null buffer.
+    pub(crate) fn cached(&self) -> usize {
+        self.free.len() + 1
+    }
     /// Which pool this is a worker's part of.
     pub(crate) fn home(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
