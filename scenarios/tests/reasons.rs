@@ -1,4 +1,5 @@
-//! Every reason for which a node of the daemon may drop a packet is reached by some golden scenario.
+//! Every reason for which a node of the daemon may drop a packet is reached by some golden scenario, and its room says which
+//! object decides it, or why none does.
 //!
 //! Scenarios state all drops that they cause and fail if one is missing, so their `drop` lines are the proof. What none can
 //! reach is listed, with the test that does.
@@ -8,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use quiver_engine::{Dataplane, To};
+use quiver_interface::{has_decider, why_undecided};
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::golden;
@@ -153,6 +155,37 @@ fn catalogue() -> BTreeSet<(String, String)> {
         dropped.map(move |arc| (graph.name(node).to_owned(), arc.name.to_owned()))
     };
     graph.nodes().flat_map(drops).collect()
+}
+
+#[test]
+fn every_reason_has_somebody_who_answers_for_it() {
+    let daemon = Daemon::new(ROOMS, Setup::default()).expect("the daemon's rooms fit together");
+    let control = daemon.control();
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    let mut unanswered = vec![];
+    for node in graph.nodes() {
+        let answers = has_decider(control, node);
+        for (arc, spec) in (0..).zip(graph.arcs(node)).filter(|(_, spec)| spec.is_drop()) {
+            if !answers && why_undecided(control, node, arc).is_none() {
+                unanswered.push(format!("{} drops for `{}`", graph.name(node), spec.name));
+            }
+        }
+    }
+    // A feature is there because it is configured, so it has an object.
+    for (_, features) in graph.feature_arcs() {
+        for (name, _) in features {
+            let node = graph.find(name).expect("it is a node");
+            if graph.arcs(node).len() > 1 && !has_decider(control, node) {
+                unanswered.push(format!("the feature {name} chooses"));
+            }
+        }
+    }
+    assert!(
+        unanswered.is_empty(),
+        "nobody says what decides; see quiver_interface::deciding:\n{}",
+        unanswered.join("\n")
+    );
 }
 
 #[test]

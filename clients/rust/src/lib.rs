@@ -26,7 +26,11 @@
 //! println!("{}", client.request(&ShowVersion)?.version.as_str());
 //! # Ok::<(), quiver_client::ClientError>(())
 //! ```
+//!
+//! Messages about routes, which many programs send by the million, are declared in [`routes`].
 #![forbid(unsafe_code)]
+
+pub mod routes;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};

@@ -19,11 +19,14 @@ pub use config::{HostInterface, HostQueues};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
+use quiver_interface::{Undecided, undecided};
 
 /// Gives the control side its host interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("af-packet-input", queue::Next::ARCS)?;
     control.insert_room(config::HostInterfaces::new(input));
+    undecided(control, "af-packet-input", Undecided::Load, &["no-buffer", "ring-full"]);
+    undecided(control, "af-packet-input", Undecided::Packet, &["truncated"]);
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);
     commands::register(control);

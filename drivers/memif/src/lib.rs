@@ -25,12 +25,15 @@ pub use config::{Memif, MemifQueues, MemifSocket};
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
+use quiver_interface::{Undecided, undecided};
 
 /// Gives the control side its memif interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("memif-input", rx::Next::ARCS)?;
     let memifs = room::Memifs::new(input, control.room::<Dataplane>().buffers())?;
     control.insert_room(memifs);
+    undecided(control, "memif-input", Undecided::Load, &["no-buffer"]);
+    undecided(control, "memif-input", Undecided::Packet, &["truncated"]);
     control.commands().add_kind(ArgumentKind::of::<config::MemifSocketId>());
     control.commands().add_kind(ArgumentKind::of::<config::MemifMode>());
     control.objects().add(Kind::new(config::apply_socket).check(config::check_socket));

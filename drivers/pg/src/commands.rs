@@ -10,11 +10,11 @@ use quiver_interface::InterfaceName;
 use serde_json::json;
 
 use crate::capture::{Capture, PcapFile, Store};
-use crate::interface::PacketGenerators;
+use crate::interface::{PacketGenerators, PgMode};
 use crate::running::switch;
 use crate::show;
 use crate::stream::{PgStream, recorded};
-use crate::text;
+use crate::text::{self, Entry, Told};
 
 /// Packets of a capture in memory that does not say how many, and of any at most.
 const CAPTURED: u32 = 1000;
@@ -54,7 +54,19 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let mut stream = text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
+    let Told { mut stream, entry } = text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
+    let wanted = match entry {
+        Entry::Ethernet => None,
+        Entry::Ip4 => Some((PgMode::Ip4, "ip4")),
+        Entry::Ip6 => Some((PgMode::Ip6, "ip6")),
+    };
+    let mode = control.room::<PacketGenerators>().ports.get(&stream.interface.0).map(|port| port.mode);
+    if let (Some((wanted, family)), Some(mode)) = (wanted, mode)
+        && wanted != mode
+    {
+        let what = format!("node {family}-input: what {} receives does not begin with that header", stream.interface);
+        return Err(CommandError::new(format!("{what}; use an interface of mode {family}, or ethernet-input")));
+    }
     if control.objects().get::<PgStream>(&stream.name).is_some() {
         let what = format!("there is a stream {} already; `packet-generator delete` it first", stream.name);
         return Err(CommandError::new(what));

@@ -48,7 +48,7 @@ pub(crate) struct Generator {
 
 /// What a stream's packets are made of.
 pub(crate) enum Packets {
-    Made(Template),
+    Made(Box<Template>),
     Recorded(Arc<[Recorded]>),
 }
 
@@ -66,10 +66,8 @@ impl Recorded {
         if !frame.push_bytes(cx.pool, &self.bytes, cx.interface) {
             return false;
         }
-        let row = frame.len() - 1;
-        let left = self.left.map(|left| Offload::from_virtio(&left, frame.offset[row]));
-        if let Some(Ok(Some(left))) = left {
-            frame.set_offload(cx.pool, row, left);
+        if let Some(left) = &self.left {
+            leave(left, cx, frame);
         }
         true
     }
@@ -187,13 +185,25 @@ impl Generator {
 #[inline]
 fn make(template: &mut Template, number: u64, tag: [u8; Tag::LENGTH], cx: &mut RxContext, frame: &mut Frame) -> bool {
     let length = template.size(number);
-    if length <= SEGMENT_MAX {
-        return frame.push_filled(cx.pool, length, cx.interface, |packet| {
+    let is_made = match length <= SEGMENT_MAX {
+        true => frame.push_filled(cx.pool, length, cx.interface, |packet| {
             template.fill(number, tag, packet);
             true
-        });
+        }),
+        false => frame.push_bytes(cx.pool, template.long(number, tag), cx.interface),
+    };
+    if is_made && let Some(left) = template.left() {
+        leave(&left, cx, frame);
     }
-    frame.push_bytes(cx.pool, template.long(number, tag), cx.interface)
+    is_made
+}
+
+/// Leaves something of the packet that was added last to whoever sends it on.
+fn leave(left: &VirtioNetHeader, cx: &mut RxContext, frame: &mut Frame) {
+    let row = frame.len() - 1;
+    if let Ok(Some(left)) = Offload::from_virtio(left, frame.offset[row]) {
+        frame.set_offload(cx.pool, row, left);
+    }
 }
 
 /// Nanoseconds between two looks at a window that is full.

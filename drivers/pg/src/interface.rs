@@ -156,6 +156,7 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
             if let Some(port) = port {
                 control.room_mut::<PacketGenerators>().captures.end(&generator.name);
                 quiver_interface::remove(control, port.id);
+                quiver_interface::forget_remarks(control, &remarks_of(&generator.name));
             }
             Ok(())
         }
@@ -165,6 +166,7 @@ fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), O
 fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
     let (mac, mode) = (generator.hw_addr.unwrap_or_else(|| address_of(&generator.name)), generator.mode);
     let offloads = Offloads { checksums: generator.checksum_offload, segment: generator.gso_size };
+    let uncut = quiver_interface::remark(control, &remarks_of(&generator.name), UNCUT);
     let (queues, capturing) = {
         let (room, dataplane) = (control.room::<PacketGenerators>(), control.room::<Dataplane>());
         let capturing = Arc::new(AtomicBool::new(room.captures.all()));
@@ -173,8 +175,9 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
         let workers = dataplane.workers();
         let sink = |worker| -> Box<dyn TxQueue> {
             let to_control = room.to_control.clone();
-            let what = (mode, offloads.segment.is_some());
-            Box::new(Sink::new(name.clone(), what, capturing.clone(), to_control, board.clone(), (worker, workers)))
+            let (what, uncut) = ((mode, offloads), uncut(worker));
+            let of = (worker, workers);
+            Box::new(Sink::new(name.clone(), what, uncut, capturing.clone(), to_control, board.clone(), of))
         };
         let rx: Vec<Box<dyn RxQueue>> = vec![Box::new(Source::new(dataplane.buffers(), header(mode, mac)))];
         let tx = (0..workers).map(sink).collect();
@@ -200,6 +203,14 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
     let port = Port { id, mode, mac, offloads, queue, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
     Ok(())
+}
+
+/// What VPP's clients know packets by that an interface sent uncut though it was not told to. None is dropped.
+const UNCUT: &str = "gso disabled on itf  -- gso packet drop";
+
+/// The name under which an interface remarks on what it sent.
+fn remarks_of(interface: &str) -> String {
+    format!("{interface}-tx")
 }
 
 /// What is put before each packet that comes in without a header of its own, and taken off again where it leaves: inside,

@@ -21,6 +21,8 @@ pub(crate) struct Layout {
     pub ip: usize,
     /// Whether that is IPv6.
     pub is_ip6: bool,
+    /// The header of UDP behind it, if there is one.
+    pub udp: Option<usize>,
     /// Behind all headers.
     pub end: usize,
 }
@@ -35,8 +37,10 @@ impl Layout {
             None => (0, first),
         };
         let is_ip6 = stream.ip6_source.is_some();
-        // IPv6 packets have no next header: all of them fit into the 78 bytes that suites send.
-        let end = ip + if is_ip6 { IP6 } else { IP4 + UDP };
-        Layout { tunnel, ethernet, ip, is_ip6, end }
+        // IPv6 packets have no next header, if none is asked for: all of them fit into the 78 bytes that suites send.
+        let behind = ip + if is_ip6 { IP6 } else { IP4 };
+        let udp = (!is_ip6 || stream.ip6_udp).then_some(behind);
+        let end = udp.map_or(behind, |udp| udp + UDP);
+        Layout { tunnel, ethernet, ip, is_ip6, udp, end }
     }
 }

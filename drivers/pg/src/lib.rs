@@ -38,7 +38,7 @@ pub use wire::{send, sent};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
-use quiver_interface::Events;
+use quiver_interface::{Events, Undecided, undecided};
 
 /// Gives the control side the packet generator. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -48,6 +48,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         PacketGenerators::new(input, dataplane.bell())
     };
     control.insert_room(generators);
+    undecided(control, "pg-input", Undecided::Load, &["no-buffer"]);
     interface::register(control);
     control.objects().add(Kind::new(running::apply).check(stream::check));
     commands::register(control);

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Batch, Buffers, Flags, Frame, PacketRing, Pool, RxContext, RxQueue, TxContext, TxQueue, arcs};
-
+use quiver_interface::Remarked;
 use quiver_wire::MacAddress;
 
 use crate::generator::Generator;
 use crate::interface::{PgMode, header};
+use crate::offload::Offloads;
 use crate::sequence::{Receipt, STREAMS_MAX, Score, Scoreboard, Tracker};
 use crate::tag::{StampedTag, Tag, last_of_parts};
 
@@ -100,8 +101,10 @@ pub struct Sink {
     name: Arc<str>,
     /// Bytes before each packet that do not go over the wire, and what they say of it.
     header: Vec<u8>,
-    /// Whether long packets are sent as they are.
-    takes_long: bool,
+    /// What is left to whoever receives its packets.
+    takes: Offloads,
+    /// Long packets that were sent though it does not take any.
+    uncut: Remarked,
     capturing: Arc<AtomicBool>,
     to_control: Outbox<Sent>,
     board: Arc<Scoreboard>,
@@ -116,7 +119,8 @@ pub struct Sink {
 impl Sink {
     pub(crate) fn new(
         name: Arc<str>,
-        (mode, takes_long): (PgMode, bool),
+        (mode, takes): (PgMode, Offloads),
+        uncut: Remarked,
         capturing: Arc<AtomicBool>,
         to_control: Outbox<Sent>,
         board: Arc<Scoreboard>,
@@ -124,7 +128,7 @@ impl Sink {
     ) -> Sink {
         let header = header(mode, MacAddress::ZERO);
         let trackers = vec![Tracker::new(workers == 1); STREAMS_MAX];
-        Sink { name, header, takes_long, capturing, to_control, board, worker, trackers, untold: 0, kept: None }
+        Sink { name, header, takes, uncut, capturing, to_control, board, worker, trackers, untold: 0, kept: None }
     }
     /// Keeps what is sent from now on in a ring, unseen; its owner empties it. None ends that.
     pub fn keep(&mut self, ring: Option<PacketRing>) {
@@ -175,8 +179,10 @@ fn carried(frame: &[u8]) -> Option<&[u8]> {
 }
 
 impl TxQueue for Sink {
+    /// What it is given it shows as it is: VPP's users see by that what an interface was told to send, not what a device would
+    /// have made of it. Packets that somebody else takes on come whole.
     fn carries_offload(&self) -> bool {
-        self.takes_long
+        self.takes.segment.is_some() || self.kept.is_none()
     }
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
         if let Some(ring) = &mut self.kept {
@@ -192,8 +198,17 @@ impl TxQueue for Sink {
                 false => self.note(batch.bytes(cx.pool, i), cx.now),
                 true => self.note(&last_of_parts(batch.segments(cx.pool, i)), cx.now),
             }
+            let left = batch.offload(cx.pool, i).and_then(|left| left.to_virtio(batch.offset(i)));
+            if left.is_some_and(|left| left.gso_type.is_segmented()) && self.takes.segment.is_none() {
+                self.uncut.add(1);
+            }
             if capturing {
-                let bytes = batch.segments(cx.pool, i).flatten().copied().skip(self.header.len()).collect();
+                let mut bytes: Vec<u8> = batch.segments(cx.pool, i).flatten().copied().collect();
+                if let Some(left) = left.filter(|_| self.takes == Offloads::default()) {
+                    // A packet whose checksum lies outside of it stays as it is.
+                    let _ = left.complete_checksum(&mut bytes);
+                }
+                bytes.drain(..self.header.len().min(bytes.len()));
                 // A full queue loses the copy, and counts it.
                 self.to_control.send(Sent { interface: self.name.clone(), time: cx.now, bytes });
             }

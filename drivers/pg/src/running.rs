@@ -169,11 +169,11 @@ fn start(control: &Control, stream: &PgStream) {
         }
         let packets = match (&kept.recorded, port.mode) {
             (Some(recorded), _) => Packets::Recorded(recorded.clone()),
-            (None, PgMode::Ethernet) => Packets::Made(Template::new(stream)),
+            (None, PgMode::Ethernet) => Packets::Made(Template::new(stream).into()),
             (None, PgMode::Ip4 | PgMode::Ip6) => {
                 let destination_mac = Values::One(port.mac);
                 let untagged = PgStream { destination_mac, vlan: None, inner_vlan: None, ..stream.clone() };
-                Packets::Made(Template::new(&untagged))
+                Packets::Made(Template::new(&untagged).into())
             }
         };
         let slot = kept.slot;

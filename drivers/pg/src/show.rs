@@ -37,8 +37,8 @@ pub(crate) fn streams(control: &Control, matches: &Matches) -> Result<Reply, Com
         let (mut latency, mut between) = (Value::Null, Value::Null);
         if let Some(score) = room.streams.score(&stream.name) {
             row.push(Cell::from(score.sent.load(Relaxed)));
-            // Packets of a file carry no numbers: what became of them is not known.
-            let numbered = |count: u64| if stream.pcap.is_none() { Cell::from(count) } else { Cell::empty() };
+            // What became of packets without numbers is not known.
+            let numbered = |count: u64| if stream.is_numbered() { Cell::from(count) } else { Cell::empty() };
             let [received, duplicated, reordered] =
                 [&score.received, &score.duplicated, &score.reordered].map(|count| count.load(Relaxed));
             row.extend([received, score.lost(), duplicated, reordered].map(numbered));

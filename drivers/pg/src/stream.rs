@@ -59,6 +59,13 @@ pub struct PgStream {
     pub ip6_source: Option<Values<Ipv6Addr>>,
     /// Destination addresses of IPv6, beside its source addresses.
     pub ip6_destination: Option<Values<Ipv6Addr>>,
+    /// Whether packets of IPv6 carry UDP with the ports below.
+    #[default(false)]
+    pub ip6_udp: bool,
+    /// Whether the checksum of UDP is left to whoever sends packets on, as devices leave it. Without that, packets of IPv4
+    /// have none (RFC 768), and those of IPv6, which must have one (RFC 8200, section 8.1), come with it.
+    #[default(false)]
+    pub checksum_offload: bool,
     /// The time to live of IPv4, and the hop limit of IPv6.
     #[default(64)]
     pub ttl: u8,
@@ -92,6 +99,9 @@ pub struct PgStream {
     /// Bytes of a frame, Ethernet header included, checksum not. `imix` is 28x64,16x570,4x1518.
     #[default(Values::One(SIZE))]
     pub size: Values<FrameSize>,
+    /// Whether packets are without the numbers by which they are told again, so that those without room for one are possible.
+    #[default(false)]
+    pub unnumbered: bool,
     /// Packets in a second; 0 for as many as possible.
     #[default(0)]
     pub rate: u64,
@@ -129,6 +139,14 @@ impl PgStream {
         let nowhere = json!({"name": "", "interface": ""}).as_object().cloned().unwrap_or_default();
         PgStream::read_record(&nowhere, &mut Problems::default()).expect("all other fields have defaults")
     }
+    /// Whether its packets have numbers, by which they are told again: those of files have none.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.pcap.is_none() && !self.unnumbered
+    }
+    /// Bytes that the smallest packet has at least: headers, and a number if it has one.
+    pub(crate) fn least(&self) -> u64 {
+        (Layout::of(self).end + if self.unnumbered { 0 } else { Tag::LENGTH }) as u64
+    }
 }
 
 quiver_control::choice! {
@@ -143,7 +161,7 @@ quiver_control::choice! {
 
 /// What holds of a stream by itself.
 pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
-    let least = (Layout::of(stream).end + Tag::LENGTH) as u64;
+    let least = stream.least();
     if stream.pcap.is_none() && stream.size.smallest() < least {
         let what = format!("{} is not possible", stream.size);
         return Err(
@@ -159,6 +177,19 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
             None => ("ip6-source", "ip6-destination"),
         };
         return Err(ObjectError::field(field, format!("there is none beside {other}")).remedy("give both, or neither"));
+    }
+    if stream.unnumbered && (stream.window > 0 || stream.latency) {
+        let field = if stream.latency { "latency" } else { "window" };
+        let what = "packets without numbers are not told again";
+        return Err(ObjectError::field(field, what).remedy(format!("leave out {field} or unnumbered")));
+    }
+    if stream.ip6_udp && stream.ip6_source.is_none() {
+        return Err(ObjectError::field("ip6-udp", "packets are none of IPv6").remedy("give ip6-source, too"));
+    }
+    if stream.checksum_offload && stream.vxlan.is_some() {
+        return Err(
+            ObjectError::field("checksum-offload", "a tunnel's packets have two of UDP").remedy("leave out vxlan")
+        );
     }
     if stream.repeat == 0 {
         return Err(ObjectError::field("repeat", "0 packets never come").remedy("at least 1"));

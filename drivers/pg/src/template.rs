@@ -2,7 +2,8 @@
 
 use quiver_engine::buffer::SEGMENT_MAX;
 use quiver_wire::checksum::{self, Sum};
-use quiver_wire::{EtherType, IpProtocol};
+use quiver_wire::offload::NEEDS_CHECKSUM;
+use quiver_wire::{EtherType, Header as _, Ip4Header, Ip6Header, IpProtocol, VirtioNetHeader};
 
 use crate::layout::{IP4, IP6, Layout, UDP};
 use crate::stream::{PgStream, VlanTag};
@@ -15,6 +16,8 @@ const VXLAN_PORT: u16 = 4789;
 const VXLAN_HAS_NUMBER: u8 = 0x08;
 /// What stands in an IPv6 header if nothing that IPv6 knows is behind it (RFC 8200, section 4.7).
 const NO_NEXT_HEADER: u8 = 59;
+/// Where the checksum stands in a header of UDP.
+const UDP_CHECKSUM: usize = 6;
 
 /// A packet made once, of which only fields that vary are written into each copy.
 pub(crate) struct Template {
@@ -26,6 +29,10 @@ pub(crate) struct Template {
     header: Header,
     /// The header of the tunnel, if there is one.
     tunnel: Option<Header>,
+    /// Where UDP's checksum is made, or is left to others.
+    checksum: Option<Checksum>,
+    /// Whether packets end with a tag.
+    is_tagged: bool,
     /// The size of the last packet; zero before the first.
     size: usize,
     /// Room for a packet, if the longest one needs several buffers.
@@ -36,10 +43,40 @@ pub(crate) struct Template {
 struct Header {
     at: usize,
     is_ip6: bool,
+    /// Where UDP begins behind it, if it does.
+    udp: Option<usize>,
     /// Whether its addresses vary.
     varies: bool,
     /// The sum of an IPv4 header up to the addresses.
     sum: Sum,
+}
+
+/// The checksum of UDP behind the innermost header.
+#[derive(Clone, Copy, Debug)]
+struct Checksum {
+    ip: usize,
+    is_ip6: bool,
+    udp: usize,
+    /// Whether it is left to others: the field holds what is not part of UDP (virtio 1.2, 5.1.6.2).
+    is_left: bool,
+}
+
+impl Checksum {
+    fn write(self, packet: &mut [u8]) {
+        let Some((headers, behind)) = packet.split_at_mut_checked(self.udp) else { return };
+        let length = behind.len() as u32;
+        let Some(ip) = headers.get(self.ip..) else { return };
+        let sum = match self.is_ip6 {
+            false => Ip4Header::parse(ip)
+                .map(|(ip, _)| checksum::pseudo_header4(ip.source(), ip.destination(), IpProtocol::UDP, length)),
+            true => Ip6Header::parse(ip)
+                .map(|(ip, _)| checksum::pseudo_header6(ip.source(), ip.destination(), IpProtocol::UDP, length)),
+        };
+        let Some(sum) = sum.filter(|_| behind.len() >= UDP) else { return };
+        behind[UDP_CHECKSUM..UDP].fill(0);
+        let field = if self.is_left { sum.folded() } else { sum.add_bytes(behind).checksum_not_zero() };
+        behind[UDP_CHECKSUM..UDP].copy_from_slice(&field.to_be_bytes());
+    }
 }
 
 /// A field: place, length, values.
@@ -137,7 +174,8 @@ impl Template {
             (Some(source), Some(destination)) => {
                 bytes[ip - 2..ip].copy_from_slice(&EtherType::IP6.get().to_be_bytes());
                 bytes[ip] = 0x60;
-                bytes[ip + 6..ip + 8].copy_from_slice(&[NO_NEXT_HEADER, stream.ttl]);
+                let next = if stream.ip6_udp { IpProtocol::UDP.0 } else { NO_NEXT_HEADER };
+                bytes[ip + 6..ip + 8].copy_from_slice(&[next, stream.ttl]);
                 for (at, addresses) in [(ip + 8, source), (ip + 24, destination)] {
                     let [above, number] = addresses.first().map(u64::to_be_bytes);
                     bytes[at..at + 16].copy_from_slice(&[above, number].concat());
@@ -148,18 +186,24 @@ impl Template {
                 ip4(&mut bytes, ip, stream.ttl);
                 fields.add(ip + 12, 4, &stream.source);
                 fields.add(ip + 16, 4, &stream.destination);
-                fields.add(ip + IP4, 2, &stream.source_port);
-                fields.add(ip + IP4 + 2, 2, &stream.destination_port);
             }
         }
-        let header = |at, is_ip6| Header { at, is_ip6, varies: false, sum: Sum::default() };
+        if let Some(udp) = layout.udp {
+            fields.add(udp, 2, &stream.source_port);
+            fields.add(udp + 2, 2, &stream.destination_port);
+        }
+        let header = |at, is_ip6, udp| Header { at, is_ip6, udp, varies: false, sum: Sum::default() };
+        let is_made = stream.checksum_offload || layout.is_ip6;
+        let checksum = layout.udp.filter(|_| is_made);
         let mut template = Template {
             bytes,
             fields: fields.list,
             sizes: stream.size.sequence(stream.seed),
             repeat: stream.repeat.max(1).into(),
-            header: header(ip, layout.is_ip6),
-            tunnel: layout.tunnel.map(|at| header(at, false)),
+            header: header(ip, layout.is_ip6, layout.udp),
+            tunnel: layout.tunnel.map(|at| header(at, false, Some(at + IP4))),
+            checksum: checksum.map(|udp| Checksum { ip, is_ip6: layout.is_ip6, udp, is_left: stream.checksum_offload }),
+            is_tagged: stream.is_numbered(),
             size: 0,
             room: if longest > SEGMENT_MAX { vec![0; longest] } else { vec![] },
         };
@@ -182,8 +226,18 @@ impl Template {
         }
         self.size
     }
-    /// Fills in packet `number`, with this tag at its end. Its UDP checksums are zero, which says that there is none (RFC
-    /// 768; of VXLAN, RFC 7348, section 4.1).
+    /// What is left to do of packets.
+    pub fn left(&self) -> Option<VirtioNetHeader> {
+        let Checksum { udp, .. } = self.checksum.filter(|checksum| checksum.is_left)?;
+        Some(VirtioNetHeader {
+            flags: NEEDS_CHECKSUM,
+            checksum_start: (udp as u16).into(),
+            checksum_offset: (UDP_CHECKSUM as u16).into(),
+            ..VirtioNetHeader::NONE
+        })
+    }
+    /// Fills in packet `number`, with this tag at its end if there is room for one. UDP checksums that are neither made nor left to
+    /// others are zero, which says that there is none (RFC 768; of VXLAN, RFC 7348, section 4.1).
     ///
     /// PERF: what varies is written into the copy: a copy of what has just been written in pieces would wait for the stores.
     #[inline]
@@ -197,8 +251,11 @@ impl Template {
         for header in [Some(&self.header), self.tunnel.as_ref()].into_iter().flatten().filter(|header| header.varies) {
             header.sum_up(packet);
         }
-        if let Some(end) = packet.last_chunk_mut() {
+        if let Some(end) = packet.last_chunk_mut().filter(|_| self.is_tagged) {
             *end = tag;
+        }
+        if let Some(checksum) = self.checksum {
+            checksum.write(packet);
         }
     }
     /// Packet `number`, which does not fit into one buffer.
@@ -224,13 +281,14 @@ impl Header {
     /// Fills in the lengths for a packet of this size.
     fn resize(&mut self, bytes: &mut [u8], size: usize) {
         let (ip, length) = (self.at, (size - self.at) as u16);
+        if let Some(udp) = self.udp {
+            bytes[udp + 4..udp + 6].copy_from_slice(&((size - udp) as u16).to_be_bytes());
+        }
         if self.is_ip6 {
             bytes[ip + 4..ip + 6].copy_from_slice(&(length - IP6 as u16).to_be_bytes());
             return;
         }
-        let udp = ip + IP4;
         bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
-        bytes[udp + 4..udp + 6].copy_from_slice(&(length - IP4 as u16).to_be_bytes());
         bytes[ip + 10..ip + 12].fill(0);
         self.sum = checksum::of(&bytes[ip..ip + 12]);
     }

@@ -6,7 +6,7 @@
 //!   data { IP4: 1.2.3 -> 4.5.6  UDP: 10.0.0.1 - 10.0.0.9 -> 10.0.1.1  UDP: 1024 -> 53  incrementing 30 } }
 //! ```
 //!
-//! Beside VPP's words: `burst N`, `window N`, `seed N`, `latency`, `gaps`, `vlan VALUES`, `vlan-tag dot1ad`,
+//! Beside VPP's words: `burst N`, `window N`, `seed N`, `latency`, `gaps`, `unnumbered`, `vlan VALUES`, `vlan-tag dot1ad`,
 //! `inner-vlan VALUES`, `ttl N`, `ip6-source VALUES` and `ip6-destination VALUES`, `vxlan VALUES` with `tunnel-source`,
 //! `tunnel-destination`, `tunnel-port`, `inner-source-mac` and `inner-destination-mac`, `repeat N`, and `profile NAME [reverse]`, which sets the fields that a [profile](profiles) names; words behind it change them again.
 //! Wherever VPP has a value or a range, all forms of [`Values`] fit.
@@ -19,14 +19,39 @@ use crate::profiles;
 use crate::stream::PgStream;
 use crate::values::{FrameSize, Value, Values};
 
+/// What words of a stream say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// The stream.
+    pub stream: PgStream,
+    /// Where its packets enter.
+    pub entry: Entry,
+}
+
+/// Where packets enter, and so what they begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entry {
+    /// At `ethernet-input`, with its header.
+    #[default]
+    Ethernet,
+    /// At `ip4-input`, with the header of IPv4.
+    Ip4,
+    /// At `ip6-input`, with that of IPv6.
+    Ip6,
+}
+
+/// What VPP's words of a buffer's flags say that matters here. What a packet is, nodes find out themselves.
+const FLAGS: [&str; 6] = ["ip4", "ip6", "offload", "offload-ip-cksum", "offload-tcp-cksum", CHECKSUM];
+const CHECKSUM: &str = "offload-udp-cksum";
+
 /// The stream that these words describe; the error says what is wrong with them.
-pub fn stream(words: &[String]) -> Result<PgStream, String> {
+pub fn stream(words: &[String]) -> Result<Told, String> {
     // Braces may touch what they hold.
     let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
     let mut words = Words(spaced.split_whitespace().peekable());
     let in_braces = words.0.next_if_eq(&"{").is_some();
     let (mut name, mut interface) = (None, None);
-    let mut stream = PgStream::unnamed();
+    let (mut stream, mut entry, mut is_vpps) = (PgStream::unnamed(), Entry::default(), false);
     loop {
         if !in_braces && words.0.peek().is_none() {
             break;
@@ -42,6 +67,7 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             "worker" => stream.worker = Some(words.small("worker")?),
             "window" => stream.window = words.small("window")?,
             "latency" => stream.latency = true,
+            "unnumbered" => stream.unnumbered = true,
             "gaps" => stream.gaps = true,
             "seed" => stream.seed = words.number("seed")?,
             "ttl" => stream.ttl = words.small("ttl")?,
@@ -65,18 +91,32 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
             }
             "pcap" => stream.pcap = Some(words.next("a file")?.to_owned()),
             "node" => {
-                let node = words.next("a node")?;
-                if node != "ethernet-input" && node != "device-input" {
-                    return Err(format!("node {node}: streams enter at ethernet-input only"));
+                entry = match words.next("a node")? {
+                    "ethernet-input" | "device-input" => Entry::Ethernet,
+                    "ip4-input" => Entry::Ip4,
+                    "ip6-input" => Entry::Ip6,
+                    node => {
+                        return Err(format!(
+                            "node {node}: streams enter at ethernet-input, or without its header at ip4-input or ip6-input"
+                        ));
+                    }
+                };
+            }
+            "buffer-flags" | "buffer-offload-flags" => {
+                while let Some(flag) = words.0.next_if(|word| FLAGS.contains(word)) {
+                    stream.checksum_offload |= flag == CHECKSUM;
                 }
             }
-            "data" => data(&mut words, &mut stream)?,
+            "data" => {
+                data(&mut words, &mut stream, entry)?;
+                is_vpps = true;
+            }
             other => {
                 return Err(format!(
                     "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
-                     burst, maxframe, worker, window, seed, latency, gaps, ttl, vlan, vlan-tag, inner-vlan, ip6-source, ip6-destination, \
+                     burst, maxframe, worker, window, seed, latency, gaps, unnumbered, ttl, vlan, vlan-tag, inner-vlan, ip6-source, ip6-destination, \
                      vxlan, tunnel-source, tunnel-destination, tunnel-port, inner-source-mac, inner-destination-mac, \
-                     repeat, profile, pcap, node, data"
+                     repeat, profile, pcap, node, buffer-flags, buffer-offload-flags, data"
                 ));
             }
         }
@@ -86,21 +126,31 @@ pub fn stream(words: &[String]) -> Result<PgStream, String> {
     }
     stream.name = name.ok_or("the stream has no name: add `name NAME`")?;
     stream.interface = interface.ok_or("the stream has no interface: add `source pg0`")?;
-    Ok(stream)
+    // VPP's packets have no numbers, so whoever describes packets as VPP does asks for none where there is no room for them.
+    stream.unnumbered |= is_vpps && !stream.latency && stream.window == 0 && stream.size.smallest() < stream.least();
+    Ok(Told { stream, entry })
 }
 
-/// `{ IP4: mac -> mac UDP: address -> address UDP: port -> port length N checksum N incrementing N }`.
-fn data(words: &mut Words<'_>, stream: &mut PgStream) -> Result<(), String> {
+/// `{ IP4: mac -> mac UDP: address -> address UDP: port -> port length N checksum N incrementing N }`, or the same with IP6:;
+/// or from the addresses of IP on.
+fn data(words: &mut Words<'_>, stream: &mut PgStream, entry: Entry) -> Result<(), String> {
     words.expect("{")?;
-    let mut layers = 0;
+    let (mut layers, mut is_ip6) = (usize::from(entry != Entry::Ethernet), entry == Entry::Ip6);
     loop {
-        match (words.next("IP4:, UDP:, incrementing or `}`")?, layers) {
+        match (words.next("IP4:, IP6:, UDP:, incrementing or `}`")?, layers) {
             ("}", _) => return Ok(()),
-            ("IP4:", 0) => {
+            (family @ ("IP4:" | "IP6:"), 0) => {
+                is_ip6 = family == "IP6:";
                 stream.source_mac = words.macs()?;
                 words.expect("->")?;
                 stream.destination_mac = words.macs()?;
                 layers = 1;
+            }
+            ("UDP:", 1) if is_ip6 => {
+                stream.ip6_source = Some(words.values()?);
+                words.expect("->")?;
+                stream.ip6_destination = Some(words.values()?);
+                layers = 2;
             }
             ("UDP:", 1) => {
                 stream.source = words.values()?;
@@ -112,16 +162,18 @@ fn data(words: &mut Words<'_>, stream: &mut PgStream) -> Result<(), String> {
                 stream.source_port = words.values()?;
                 words.expect("->")?;
                 stream.destination_port = words.values()?;
+                stream.ip6_udp = is_ip6;
                 layers = 3;
             }
-            // Lengths follow from the size, there is no checksum, and the payload ends with a number of ours.
+            // Lengths and checksums follow from the rest, and the payload ends with a number of ours.
             ("length" | "checksum" | "incrementing", _) => {
                 words.number("a number")?;
             }
             ("ttl", _) => stream.ttl = words.small("ttl")?,
             (other, _) => {
                 return Err(format!(
-                    "`{other}` cannot stand here; expected IP4: mac -> mac, UDP: address -> address, UDP: port -> port"
+                    "`{other}` cannot stand here; expected IP4: mac -> mac or IP6: mac -> mac, UDP: address -> address, \
+                     UDP: port -> port"
                 ));
             }
         }
@@ -205,7 +257,23 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<PgStream, String> {
+        told(text).map(|told| told.stream)
+    }
+    fn told(text: &str) -> Result<Told, String> {
         stream(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn packets_may_be_of_ip6_without_a_header_before_and_with_a_checksum_to_be_made() {
+        let data = "data { IP6: 1.2.3 -> 4.5.6 UDP: 2001:db8::1 -> 2001:db8::2 UDP: 1 -> 2 incrementing 9 }";
+        let flags = "buffer-flags ip6 offload buffer-offload-flags offload-udp-cksum";
+        let found = told(&format!("{{ name x source pg0 node ethernet-input {flags} {data} }}")).expect("a stream");
+        assert_eq!((found.entry, found.stream.ip6_udp, found.stream.checksum_offload), (Entry::Ethernet, true, true));
+        let found = told("{ name x source pg0 node ip4-input data { UDP: 10.0.0.1 -> 10.0.1.1 UDP: 1 -> 2 } }");
+        let found = found.expect("a stream");
+        assert_eq!((found.entry, found.stream.ip6_udp, found.stream.checksum_offload), (Entry::Ip4, false, false));
+        let found = told("{ name x source pg0 node ip6-input data { UDP: 2001:db8::1 -> 2001:db8::2 } }").expect("one");
+        assert_eq!((found.entry, found.stream.ip6_udp), (Entry::Ip6, false));
     }
 
     #[test]
@@ -259,7 +327,7 @@ mod tests {
             ("{name x interface pg0 size 0x64}", "0x64: '0' is no weight"),
             ("{name x interface pg0 size 9-3}", "9-3: 9 comes after 3"),
             ("{name x interface pg0} more", "`more` stands behind"),
-            ("{name x interface pg0 node ip4-lookup}", "node ip4-lookup: streams enter at ethernet-input only"),
+            ("{name x interface pg0 node ip4-lookup}", "node ip4-lookup: streams enter at ethernet-input"),
         ] {
             let found = read(text).unwrap_err();
             assert!(found.starts_with(error), "{text}: {found}");

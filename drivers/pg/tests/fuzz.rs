@@ -3,7 +3,7 @@
 use quiver_control::Record;
 use quiver_control::object::Problems;
 use quiver_pg::PgStream;
-use quiver_pg::text::stream;
+use quiver_pg::text::{Told, stream};
 
 /// Any words are a stream or an error.
 #[test]
@@ -21,6 +21,7 @@ fn stream_sentences() {
     // A stream that is whole but for its end, to which most words can be added.
     const BEGIN: &str = "{ name x interface pg0";
     const WORDS: &str = "{ } data IP4: UDP: -> - name interface pg1 limit rate burst maxframe window seed ttl size \
+        IP6: ip4-input ip6-input buffer-flags buffer-offload-flags ip4 offload offload-udp-cksum unnumbered latency \
         vlan pcap node ethernet-input length checksum incrementing 0 1 64 255 65535 65536 1e6 1e300 -1 64-128 \
         128-64 64,65,66 imix 3x64,9000 0x 4294967295x9 profile reverse ethip4-ip4dst1k ethip4-macsrc1dst1 vlan-tag dot1ad \
         inner-vlan , random:1-9 random: 1.2.3 ffff.ffff.10000 02:00:00:00:00:01-02:00:00:00:00:09 10.0.0.1 \
@@ -57,7 +58,7 @@ fn stream_sentences() {
 fn read<'w>(words: impl Iterator<Item = &'w str>) {
     let words: Vec<_> = words.map(str::to_owned).collect();
     match stream(&words) {
-        Ok(stream) => {
+        Ok(Told { stream, .. }) => {
             let mut problems = Problems::default();
             let again = PgStream::read_record(&stream.write_record(), &mut problems);
             assert_eq!((again.as_ref(), problems.found), (Some(&stream), vec![]), "{words:?}");

@@ -15,11 +15,15 @@ pub use config::{Tap, TapMtu, TapQueues};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError};
+use quiver_interface::{Undecided, decides, receiver, undecided};
 
 /// Gives the control side its TAP interfaces. Interfaces are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let input = control.room_mut::<Dataplane>().blueprint().input("tap-input", queue::Next::ARCS)?;
     control.insert_room(config::Taps::new(input));
+    undecided(control, "tap-input", Undecided::Load, &["no-buffer"]);
+    undecided(control, "tap-input", Undecided::Packet, &["truncated"]);
+    decides(control, "tap-input", receiver);
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::watch(control);
     commands::register(control);

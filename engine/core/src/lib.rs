@@ -43,8 +43,8 @@ pub use dataplane::{
 };
 pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{
-    ArcSpec, Blueprint, Context, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec, Punted,
-    Reason, Seed, Side, To,
+    ArcSpec, Blueprint, Context, DISPATCH, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec,
+    Punted, Reason, Seed, Side, To,
 };
 pub use handoff::Generations;
 pub use intake::QueueId;

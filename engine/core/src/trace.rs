@@ -27,6 +27,8 @@ pub struct Record {
     pub tx: u16,
     /// What a lookup chose, behind the node.
     pub hop: u32,
+    /// What an earlier lookup had chosen, before the node.
+    pub chosen: u32,
     /// Bytes from the current header on, before the node.
     pub length: u32,
     /// The packet's flags.
@@ -114,6 +116,7 @@ impl Tracer {
                     rx: frame.rx[i],
                     tx: 0,
                     hop: 0,
+                    chosen: frame.hop[i],
                     length: frame.length[i],
                     flags: frame.flags(i),
                     bytes: bytes[..bytes.len().min(BYTES)].to_vec(),

@@ -19,11 +19,12 @@ pub use policy::{AbfPolicy, PolicyNumber};
 use quiver_acl::Acls;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
-use crate::node::{AbfInput, Next};
+use crate::node::{AbfInput, Next, permitted};
 use crate::state::Policies;
 
 /// A family whose packets can be forwarded by lists.
@@ -69,6 +70,14 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
         graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::NODE, before: &[], after: &[] })?;
         room
     };
+    decides(control, F::NODE, |control, record| {
+        let (policies, lists) = (control.room::<Policies<F>>(), control.room::<Acls>());
+        let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes);
+        Some(permitted.map_or_else(
+            || format!("no {} of interface {}", F::POLICIES, control.room::<Interfaces>().name(InterfaceId(record.rx))),
+            |policy| format!("{} {}", F::POLICIES, policy.policy),
+        ))
+    });
     control.insert_room(room);
     control.objects().add(Kind::new(policy::apply::<F>).check(policy::check::<F>));
     control.objects().add(Kind::new(attachment::apply::<F>));

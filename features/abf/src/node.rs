@@ -44,8 +44,12 @@ impl<F: Forwarded> AbfInput<F> {
     }
 }
 
-/// The group of the policy that permits a packet.
-fn permitted<F: Forwarded>(attached: &[Attached], lists: &Lists, packet: &[u8]) -> Option<u32> {
+/// The policy that permits a packet.
+pub(crate) fn permitted<'a, F: Forwarded>(
+    attached: &'a [Attached],
+    lists: &Lists,
+    packet: &[u8],
+) -> Option<&'a Attached> {
     let (header, _) = F::Header::parse(packet)?;
     if F::is_link_local(header.source()) || F::is_link_local(header.destination()) || F::is_discovery(packet) {
         return None;
@@ -53,9 +57,9 @@ fn permitted<F: Forwarded>(attached: &[Attached], lists: &Lists, packet: &[u8]) 
     let fields = Fields::of::<F>(packet)?;
     let decided = attached.iter().find_map(|policy| {
         let rules = lists.get(policy.acl as usize)?.as_ref()?;
-        decide(rules, &fields).map(|action| (action, policy.group))
+        decide(rules, &fields).map(|action| (action, policy))
     });
-    decided.filter(|(action, _)| *action == Action::Permit).map(|(_, group)| group)
+    decided.filter(|(action, _)| *action == Action::Permit).map(|(_, policy)| policy)
 }
 
 impl<F: Forwarded> Node for AbfInput<F> {
@@ -70,8 +74,8 @@ impl<F: Forwarded> Node for AbfInput<F> {
             if frame.flags(i).has(Flags::LINK_GROUP) {
                 continue;
             }
-            let Some(group) = permitted::<F>(attached, lists, packet) else { continue };
-            let hop = rows.get(group as usize).map_or(hop::UNRESOLVED, |row| row.hop(F::flow_hash_of(packet)));
+            let Some(policy) = permitted::<F>(attached, lists, packet) else { continue };
+            let hop = rows.get(policy.group as usize).map_or(hop::UNRESOLVED, |row| row.hop(F::flow_hash_of(packet)));
             let (next, hop) = match hop {
                 hop::FIRST_ADJACENCY.. => (Next::Rewrite, hop),
                 hop::LOCAL => (Next::Local, hop),

@@ -12,6 +12,8 @@ use crate::Forwarded;
 /// A policy as workers meet it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
+    /// Its number.
+    pub policy: u32,
     /// The number of its list.
     pub acl: u32,
     /// The group of its paths.
@@ -39,6 +41,10 @@ impl<F: Forwarded> Policies<F> {
     pub fn attached(&self) -> Snapshot<AttachedTo> {
         self.published.snapshot()
     }
+    /// The policies of an interface, in their order.
+    pub fn of(&self, interface: InterfaceId) -> &[Attached] {
+        self.published.current().get(interface.index()).map_or(&[], |attached| attached)
+    }
     /// The group of a policy's paths.
     pub fn group(&self, policy: u32) -> Option<u32> {
         self.known.get(&policy).map(|known| known.group)
@@ -46,7 +52,7 @@ impl<F: Forwarded> Policies<F> {
     /// Gives a policy its list and group, or takes it away; the group that it had.
     pub fn set(&mut self, policy: u32, known: Option<(u32, u32)>) -> Option<u32> {
         let old = match known {
-            Some((acl, group)) => self.known.insert(policy, Attached { acl, group }),
+            Some((acl, group)) => self.known.insert(policy, Attached { policy, acl, group }),
             None => self.known.remove(&policy),
         };
         self.publish();

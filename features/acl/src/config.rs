@@ -43,6 +43,10 @@ impl Acls {
     pub fn lists(&self) -> Snapshot<Lists> {
         self.0.snapshot()
     }
+    /// The same, as it was published last.
+    pub fn current(&self) -> &Lists {
+        self.0.current()
+    }
     fn set(&mut self, id: u32, rules: Option<Arc<[Rule]>>) {
         self.0.update(|lists| {
             let mut lists = lists.clone();

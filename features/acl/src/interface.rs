@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_interface::{ByInterface, InterfaceId, InterfaceName, Interfaces};
 
 use crate::config::AclNumber;
 use crate::node::NODES;
@@ -62,23 +62,22 @@ const LISTS_MAX: usize = 255;
 pub type Attached = Vec<Arc<[u32]>>;
 
 /// Those of both directions.
-pub(crate) struct AttachedLists([Publisher<Attached>; 2]);
+pub(crate) struct AttachedLists([ByInterface<Arc<[u32]>>; 2]);
 
 impl AttachedLists {
     pub fn new(domain: &Domain) -> AttachedLists {
-        AttachedLists([Publisher::new(domain, vec![]), Publisher::new(domain, vec![])])
+        AttachedLists([(); 2].map(|()| ByInterface::new(domain, Arc::default())))
     }
     /// What workers read.
     pub fn of(&self, direction: Direction) -> Snapshot<Attached> {
         self.0[direction as usize].snapshot()
     }
+    /// The lists of an interface.
+    pub fn at(&self, direction: Direction, interface: InterfaceId) -> &[u32] {
+        self.0[direction as usize].at(interface)
+    }
     fn set(&mut self, direction: Direction, interface: InterfaceId, lists: &[AclNumber]) {
-        self.0[direction as usize].update(|attached| {
-            let mut attached = attached.clone();
-            attached.resize(attached.len().max(interface.index() + 1), Arc::default());
-            attached[interface.index()] = lists.iter().map(|list| list.0).collect();
-            attached
-        });
+        self.0[direction as usize].set(interface, lists.iter().map(|list| list.0).collect());
     }
 }
 

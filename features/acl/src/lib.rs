@@ -22,7 +22,9 @@ pub use rule::{Action, Fields, Rule, decide};
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
+use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, Node, NodeSpec};
+use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_wire::{V4, V6};
 
@@ -42,11 +44,12 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         }
         (room, attached)
     };
-    for (_, node) in node::NODES[Direction::Input as usize] {
-        decides(control, node, |control, record| Some(lists_of(control, record.rx)));
-    }
-    for (_, node) in node::NODES[Direction::Output as usize] {
-        decides(control, node, |control, record| Some(lists_of(control, record.tx)));
+    for direction in Direction::ALL {
+        let deciders =
+            [decider::<Routed<V4>>(direction), decider::<Routed<V6>>(direction), decider::<Bridged>(direction)];
+        for ((_, node), decider) in node::NODES[direction as usize].into_iter().zip(deciders) {
+            decides(control, node, decider);
+        }
     }
     control.insert_room(room);
     control.insert_room(attached);
@@ -58,9 +61,26 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-/// The object that has the lists of an interface.
-fn lists_of(control: &Control, interface: u16) -> String {
-    format!("acl-interfaces {}", control.room::<Interfaces>().name(InterfaceId(interface)))
+/// Who says what decided at the node of a direction that looks so.
+fn decider<L: Look>(direction: Direction) -> Decider {
+    match direction {
+        Direction::Input => |control, record| Some(rule_of::<L>(control, record, Direction::Input, record.rx)),
+        Direction::Output => |control, record| Some(rule_of::<L>(control, record, Direction::Output, record.tx)),
+    }
+}
+
+/// The rule that a packet meets first, of the lists of an interface; or that interface, if it meets none.
+fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, interface: u16) -> String {
+    let (lists, attached) = (control.room::<Acls>(), control.room::<AttachedLists>());
+    let fields = L::fields(&record.bytes, direction).ok().flatten();
+    let first = attached.at(direction, InterfaceId(interface)).iter().find_map(|list| {
+        let rules = lists.current().get(*list as usize)?.as_ref()?;
+        let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;
+        Some(format!("acls {list}, rules[{rule}]"))
+    });
+    let none =
+        || format!("acl-interfaces {}, none of its rules", control.room::<Interfaces>().name(InterfaceId(interface)));
+    first.unwrap_or_else(none)
 }
 
 /// Adds the node of a direction and a place among [`node::NODES`].

@@ -2,10 +2,10 @@
 
 use quiver_control::Control;
 use quiver_engine::trace::Record;
-use quiver_interface::{InterfaceId, Interfaces, decides, receiver, sender};
+use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, receiver, sender, undecided};
 use quiver_wire::{EthernetHeader, Header, MacAddress};
 
-use crate::bridges::{Bridges, Mode};
+use crate::bridges::{BVI_OUTPUT, Bridges, Mode};
 use crate::station::{Place, Station};
 
 pub(crate) fn register(control: &Control) {
@@ -15,6 +15,13 @@ pub(crate) fn register(control: &Control) {
     decides(control, "l2-flood", domain);
     decides(control, "l2-uu-fwd", domain);
     decides(control, "l2-output", sender);
+    decides(control, "l2-dvr", sender);
+    // What a domain knows of its hosts.
+    decides(control, "arp-term-l2bd", domain);
+    decides(control, "bvi-input", sender);
+    decides(control, BVI_OUTPUT, sender);
+    undecided(control, "arp-term-l2bd", Undecided::Packet, &["bad-sender"]);
+    undecided(control, "l2-flood", Undecided::Load, &["no-buffer"]);
 }
 
 /// The domain of the interface that received a frame, or the interface itself.

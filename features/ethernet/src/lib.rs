@@ -19,6 +19,7 @@ pub use ports::{Port, Ports, is_layer2, set_layer2, set_tags};
 use quiver_control::Control;
 use quiver_engine::stats::{Counter, Segment};
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Side};
+use quiver_interface::{Undecided, decides, receiver, undecided};
 
 /// The feature arc between the receive queues and `ethernet-input`.
 pub const DEVICE_INPUT: &str = "device-input";
@@ -45,7 +46,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         control.insert_room(ports);
         show_no_error(dataplane.statistics());
     }
-    quiver_interface::decides(control, "ethernet-input", quiver_interface::receiver);
+    decides(control, "ethernet-input", receiver);
+    undecided(control, "ethernet-input", Undecided::Packet, &["too-short", "unknown-ethertype"]);
     ports::follow_interfaces(control);
     casts::register(control)?;
     api::register(control);

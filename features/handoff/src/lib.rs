@@ -15,6 +15,7 @@ pub use config::Handoff;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeHandle, NodeSpec};
 use quiver_ethernet::DEVICE_INPUT;
+use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
 
 use crate::node::{NAME, Next, WorkerHandoff};
 
@@ -30,6 +31,10 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
         node
     };
+    decides(control, NAME, |control, record| {
+        Some(format!("handoffs {}", control.room::<Interfaces>().name(InterfaceId(record.rx))))
+    });
+    undecided(control, NAME, Undecided::Load, &["handoff-full"]);
     control.insert_room(Handoffs(node));
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::register(control);

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use quiver_control::Control;
 use quiver_engine::channel::Outbox;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher};
+use quiver_interface::{Undecided, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -60,5 +61,12 @@ fn register_family<F: Icmp>(
     ] {
         dataplane.also_called((F::NAMES.error, reason), &known)?;
     }
+    drop(dataplane);
+    let input = F::NAMES.icmp;
+    undecided(control, input, Undecided::Packet, &["too-short", "bad-checksum", "unsupported-type"]);
+    undecided(control, input, Undecided::Load, &["control-queue-full"]);
+    // Whether its sender is told or not, the packet goes no further because of what the node before found.
+    let reasons: Vec<&str> = error::arcs_of::<F>().iter().filter(|arc| arc.is_drop()).map(|arc| arc.name).collect();
+    undecided(control, F::NAMES.error, Undecided::NodeBefore, &reasons);
     Ok(())
 }

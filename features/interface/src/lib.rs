@@ -4,6 +4,8 @@
 //! - [`settings`]: what is configured of every interface, the objects of kind `interfaces`.
 //! - [`queues`]: which worker serves a receive queue, and when; the objects of kind `rx-queues`.
 //! - [`events`]: how control's tasks learn that workers have something for them.
+//! - [`remarks`]: packets with which something was odd, counted by interfaces.
+//! - [`by_interface`]: what rooms keep of each interface for workers.
 //! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
 //! - `set` and `show`: the commands; `speed`: those about the speed of a link.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
@@ -15,26 +17,31 @@
 extern crate self as quiver_interface;
 
 pub mod api;
+pub mod by_interface;
 pub mod deciding;
 pub mod events;
 pub mod interfaces;
 pub mod queues;
+pub mod remarks;
 mod set;
 pub mod settings;
 mod show;
 mod speed;
 mod statistics;
 
-pub use deciding::{decided_by, decides, receiver, sender};
+pub use by_interface::ByInterface;
+pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
     set_point_to_point, tell, watch,
 };
 pub use queues::RxQueueSettings;
+pub use remarks::{Remarked, Remarks, forget_remarks, remark};
 pub use settings::{InterfaceName, InterfaceSettings};
 
 use quiver_control::{Control, Kind};
+use quiver_engine::DISPATCH;
 use quiver_engine::DataplaneError;
 use quiver_engine::tx::OUTPUT;
 
@@ -43,7 +50,12 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Interfaces::default());
     control.insert_room(Events::default());
     control.insert_room(deciding::Deciders::default());
+    let remarks = Remarks::new(&control.room());
+    control.insert_room(remarks);
     decides(control, OUTPUT, sender);
+    undecided(control, OUTPUT, Undecided::Packet, &["bad-offload"]);
+    undecided(control, OUTPUT, Undecided::Load, &["no-buffer"]);
+    decides(control, DISPATCH, receiver);
     control.commands().add_kind(quiver_control::cli::ArgumentKind::of::<InterfaceName>());
     control.objects().add(Kind::new(settings::apply).check(settings::check));
     control.objects().add(Kind::new(queues::apply));

@@ -13,7 +13,7 @@ pub use config::L3CrossConnect;
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Stage};
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -42,11 +42,12 @@ fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError
         graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: L3Xc::<F>::NAME, before: &[], after: &[] })?;
         room
     };
-    quiver_interface::decides(control, L3Xc::<F>::NAME, |control, record| {
+    decides(control, L3Xc::<F>::NAME, |control, record| {
         let interface = InterfaceId(record.rx);
         control.room::<CrossConnects<F>>().group(interface)?;
         Some(format!("{} {}", F::KIND, control.room::<Interfaces>().name(interface)))
     });
+    undecided(control, L3Xc::<F>::NAME, Undecided::Packet, &["link-layer-broadcast"]);
     control.insert_room(room);
     control.objects().add(Kind::new(config::apply::<F>).check(config::check::<F>));
     Ok(())

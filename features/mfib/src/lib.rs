@@ -26,9 +26,12 @@ pub use objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::{Outbox, channel};
 use quiver_engine::{Counter, Counters, Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::{InterfaceId, Undecided, decides, undecided};
 use quiver_ip::Ip;
+use quiver_ip::deciding::way_out;
+use quiver_ip::fib::TableId;
 use quiver_ip::node::{describe, rewrite as ip_rewrite};
-use quiver_wire::{V4, V6};
+use quiver_wire::{Header, IpHeader, V4, V6};
 
 use numbers::Counted;
 use signal::{SIGNALS, Signal, Signals};
@@ -83,6 +86,18 @@ fn register_family<F: Multicast>(
         graph.feature(FeatureSpec { arc: F::NAMES.multicast, node: F::FORWARD, before: &[], after: &[] })?;
         mfib
     };
+    decides(control, F::FORWARD, |control, record| {
+        let (header, _) = F::Header::parse(&record.bytes)?;
+        let (source, group) = (header.source(), header.destination());
+        let table = control.room::<Ip<F>>().table_of(InterfaceId(record.rx));
+        let mfib = control.room::<Mfib<F>>();
+        let found = mfib.find(table, source, group).map(|route| format!("{} {}", F::ROUTES, route.whose()));
+        let found = found.unwrap_or_else(|| format!("no {}", F::ROUTES));
+        Some(if table == TableId::DEFAULT { found } else { format!("{found} of table {}", table.0) })
+    });
+    undecided(control, F::FORWARD, Undecided::Packet, &["hop-limit-expired", "beyond-scope"]);
+    undecided(control, F::FORWARD, Undecided::Load, &["no-buffer"]);
+    way_out::<F>(control, F::REWRITE);
     control.insert_room(mfib);
     control.objects().add(Kind::new(table::apply::<F>).check(objects::check::<F>));
     table::follow::<F>(control);

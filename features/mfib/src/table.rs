@@ -68,6 +68,16 @@ impl<F: Multicast> Mfib<F> {
         let of_table = self.routes.iter().filter(move |((id, ..), _)| *id == table);
         of_table.map(|(_, route)| (&route.configured, &*route.entry))
     }
+    /// The route that packets of a sender for a group take: of the longest prefix that has any, the sender's own or, if it has
+    /// none, everybody's; of a shorter one only if the longest has none for everybody.
+    pub(crate) fn find(&self, table: TableId, source: F::Address, group: F::Address) -> Option<&MulticastRoute<F>> {
+        let fitting = self.routes.iter().filter(|((id, prefix, _), _)| *id == table && prefix.contains(group));
+        let longest = fitting.clone().map(|((_, prefix, _), _)| prefix.length()).max()?;
+        let own = fitting.clone().find(|((_, prefix, of), _)| prefix.length() == longest && *of == source);
+        let any =
+            fitting.filter(|((.., of), _)| *of == F::UNSPECIFIED).max_by_key(|((_, prefix, _), _)| prefix.length());
+        own.or(any).map(|(_, route)| &route.configured)
+    }
     /// A route.
     pub(crate) fn get(&self, key: &Key<F>) -> Option<&Entry> {
         self.routes.get(key).map(|route| &*route.entry)

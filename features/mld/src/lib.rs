@@ -19,6 +19,7 @@ pub use objects::ListenerDiscovery;
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_interface::{Undecided, undecided};
 use quiver_ip::node::describe;
 use quiver_wire::V6;
 
@@ -35,6 +36,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let node = NodeSpec::new("mld-input", input::Next::ARCS, input).describe(describe::<V6>);
         (dataplane.blueprint().node(node)?, heard)
     };
+    undecided(control, "mld-input", Undecided::Packet, &["too-short", "not-of-link", "no-router-alert"]);
+    undecided(control, "mld-input", Undecided::Load, &["control-busy"]);
     control.objects().add(Kind::new(objects::apply).check(objects::check));
     keeper::register(control, node, heard);
     command::register(control);

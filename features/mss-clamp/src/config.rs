@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_interface::{ByInterface, InterfaceName, Interfaces};
 use quiver_ip::Family;
 use quiver_wire::{V4, V6};
 
@@ -73,24 +73,16 @@ pub struct MssClamp<F: Clamped> {
 
 /// The largest sizes by interface, as workers read them: 0 where there is no limit.
 pub(crate) struct Clamps<F: Clamped> {
-    largest: Publisher<Vec<u16>>,
+    largest: ByInterface<u16>,
     family: PhantomData<F>,
 }
 
 impl<F: Clamped> Clamps<F> {
     pub fn new(domain: &Domain) -> Clamps<F> {
-        Clamps { largest: Publisher::new(domain, vec![]), family: PhantomData }
+        Clamps { largest: ByInterface::new(domain, 0), family: PhantomData }
     }
     pub fn largest(&self) -> Snapshot<Vec<u16>> {
         self.largest.snapshot()
-    }
-    fn set(&mut self, interface: InterfaceId, mss: u16) {
-        self.largest.update(|largest| {
-            let mut largest = largest.clone();
-            largest.resize(largest.len().max(interface.index() + 1), 0);
-            largest[interface.index()] = mss;
-            largest
-        });
     }
 }
 
@@ -100,7 +92,7 @@ pub(crate) fn apply<F: Clamped>(control: &Control, change: Change<'_, MssClamp<F
         Change::Delete(old) => (old, false),
     };
     let id = control.room::<Interfaces>().id_of(&clamp.interface.0)?;
-    control.room_mut::<Clamps<F>>().set(id, if on { clamp.mss.get() } else { 0 });
+    control.room_mut::<Clamps<F>>().largest.set(id, if on { clamp.mss.get() } else { 0 });
     let mut dataplane = control.room_mut::<Dataplane>();
     let [rx, tx] = clamp.side.sides();
     for (arc, node, wanted) in [(F::NAMES.unicast, F::IN, rx), (F::NAMES.output, F::OUT, tx)] {

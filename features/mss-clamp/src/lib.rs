@@ -16,6 +16,7 @@ pub use config::{Mss, MssClamp, Side};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
@@ -49,7 +50,14 @@ fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> 
         }
         room
     };
+    decides(control, F::IN, |control, record| clamp_of::<F>(control, record.rx));
+    decides(control, F::OUT, |control, record| clamp_of::<F>(control, record.tx));
     control.insert_room(room);
     control.objects().add(Kind::new(config::apply::<F>));
     Ok(())
+}
+
+/// The object that has the largest size of an interface.
+fn clamp_of<F: Clamped>(control: &Control, interface: u16) -> Option<String> {
+    Some(format!("{} {}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface))))
 }

@@ -7,13 +7,13 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, arcs};
-use quiver_interface::InterfaceId;
+use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
 use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{Question, seek};
 use quiver_wire::{Icmp6Type, IpProtocol, V6};
 
-use crate::interface::is_here;
+use crate::interface::{Proxied, is_here};
 
 arcs! {
     /// Where packets go from here.
@@ -56,6 +56,13 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
         // Whoever forwards groups does not know those by which neighbours are asked for.
         let before: &[&str] = if arc == "ip6-multicast" { &["ip6-mfib-forward"] } else { &[] };
         graph.feature(FeatureSpec { arc, node, before, after: &[] })?;
+    }
+    drop(dataplane);
+    for (_, node) in NODES {
+        decides(control, node, |control, record| {
+            let interface = control.room::<Interfaces>().name(InterfaceId(record.rx));
+            Some(format!("{} {interface}", V6::PROXIES))
+        });
     }
     Ok(())
 }

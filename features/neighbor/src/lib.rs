@@ -37,6 +37,7 @@ pub use table::{Guests, Neighbor, Neighbors, State};
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher, Seed};
+use quiver_interface::{Undecided, decides, receiver, undecided};
 use quiver_ip::Ip;
 use quiver_wire::{V4, V6};
 use std::rc::Rc;
@@ -98,7 +99,13 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     };
     let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
-    quiver_interface::decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
+    decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
+    undecided(control, F::NAMES.resolve, Undecided::Packet, &["bad-header"]);
+    undecided(control, F::NAMES.resolve, Undecided::Load, &["too-many-wait", "control-busy"]);
+    // Whether an interface speaks, and which subnets it has.
+    decides(control, F::NODE, receiver);
+    undecided(control, F::NODE, Undecided::Packet, F::MALFORMED);
+    undecided(control, F::NODE, Undecided::Load, &["control-busy"]);
     control.insert_room(Neighbors::<F>::new(resolve, input, unresolved, guests));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
     control.objects().add(Kind::new(settings::apply::<F>).check(settings::check::<F>));

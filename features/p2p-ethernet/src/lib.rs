@@ -14,6 +14,8 @@ pub use config::P2pEthernet;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed};
 use quiver_ethernet::DEVICE_INPUT;
+use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_wire::{EthernetHeader, Header};
 
 use crate::config::Stations;
 use crate::node::{NAME, Next, P2pInput};
@@ -32,6 +34,12 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         dataplane.also_called((NAME, Next::ARCS[Next::Found as usize].name), &format!("{NAME}/hits"))?;
         stations
     };
+    decides(control, NAME, |control, record| {
+        let (ethernet, _) = EthernetHeader::parse(&record.bytes)?;
+        let part = control.room::<Stations>().part(InterfaceId(record.rx), ethernet.source);
+        let part = part.map(|part| control.room::<Interfaces>().name(part));
+        Some(part.map_or_else(|| "no p2p-ethernets".to_owned(), |part| format!("p2p-ethernets {part}")))
+    });
     control.insert_room(stations);
     control.objects().add(Kind::new(config::apply).check(config::check));
     config::register(control);

@@ -4,11 +4,12 @@
 //!   find their packets among those that nobody took; [`sockets`]: how packets come to programs.
 //! - [`redirect`]: where punted packets go, objects of kinds `punt-redirects` and `ip6-punt-redirects`; [`node`]: the nodes
 //!   that send them there. [`police`]: how many of them, objects of kinds `punt-policers` and `ip6-punt-policers`.
-//! - `command`: the command line; `api`: VPP's messages.
+//! - `deciding`: which of these decides; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
 mod command;
+mod deciding;
 pub mod listener;
 pub mod node;
 pub mod police;
@@ -108,6 +109,7 @@ fn register_family<F: Punted>(control: &Control, held: &sockets::Outbox) -> Resu
         graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::REDIRECT, before: &[], after: &[] })?;
         (punts, redirects, policed)
     };
+    deciding::register::<F>(control);
     control.insert_room(policed);
     control.insert_room(punts);
     control.insert_room(redirects);

@@ -39,7 +39,7 @@ impl<F: Punted> Listener<F> {
 }
 
 /// Who takes a packet, and by which protocol and port they are registered.
-fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (u8, u16))> {
+pub(crate) fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (u8, u16))> {
     let payload = F::payload(packet)?;
     let port = match payload.protocol {
         IpProtocol::UDP | IpProtocol::TCP => {

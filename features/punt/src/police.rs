@@ -49,6 +49,10 @@ impl<F: Punted> Policed<F> {
     pub fn number(&self) -> Snapshot<Option<u32>> {
         self.number.snapshot()
     }
+    /// The same, as it was published last.
+    pub fn current(&self) -> Option<u32> {
+        *self.number.current()
+    }
 }
 
 /// A node.

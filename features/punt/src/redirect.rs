@@ -26,7 +26,7 @@ pub enum Receiver {
 }
 
 /// What stands for all interfaces.
-const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 impl Receiver {
     /// Its number; that of [`LOCAL`], which receives nothing, stands for all.
@@ -111,8 +111,12 @@ impl<F: Punted> Redirects<F> {
         self.groups.publish(groups);
         old
     }
+    /// The receiver whose redirect is an interface's; [`LOCAL`] stands for all.
+    pub fn receiver(&self, interface: InterfaceId) -> Option<InterfaceId> {
+        [interface, LOCAL].into_iter().find(|receiver| self.held.contains_key(receiver))
+    }
     fn is_for(&self, interface: InterfaceId) -> bool {
-        self.held.contains_key(&interface) || self.held.contains_key(&LOCAL)
+        self.receiver(interface).is_some()
     }
 }
 

@@ -76,6 +76,10 @@ impl<F: Punted> Punts<F> {
     pub fn taken(&self) -> Snapshot<Taken> {
         self.taken.snapshot()
     }
+    /// The same, as it was published last.
+    pub fn current(&self) -> &Taken {
+        self.taken.current()
+    }
 }
 
 /// Bytes of a path of a socket (unix(7)), with the zero behind it.

@@ -13,6 +13,7 @@ mod patience;
 use quiver_control::Control;
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
+use quiver_interface::{Undecided, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -36,6 +37,14 @@ fn register_family<F: Reassembled>(control: &Control) -> Result<(), DataplaneErr
         let node = NodeSpec::new(F::NAMES.reassembly, node::arcs_of::<F>(), make).describe(describe::<F>);
         (graph.node_of::<Reassembly<F>>(node)?, waiting)
     };
+    let packet = ["overlapping-fragments", "too-many-fragments", "reassembly-timeout"];
+    undecided(control, F::NAMES.reassembly, Undecided::Packet, &packet);
+    if F::VERSION == 4 {
+        // Senders of IPv6 are told of these.
+        let packet = ["bad-fragment-length", "reassembled-too-long"];
+        undecided(control, F::NAMES.reassembly, Undecided::Packet, &packet);
+    }
+    undecided(control, F::NAMES.reassembly, Undecided::Load, &["reassembly-full", "no-buffers"]);
     control.spawn("reassembly", patience::end::<F>(control.clone(), node.id, waiting));
     Ok(())
 }

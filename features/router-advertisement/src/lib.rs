@@ -26,6 +26,7 @@ pub use config::{AdvertisedPrefix, RouterAdvertisements};
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher};
+use quiver_interface::{Undecided, decides, receiver, undecided};
 use quiver_ip::Ip6;
 use quiver_ip::node::describe;
 use quiver_wire::V6;
@@ -34,6 +35,8 @@ use advertiser::Advertisers;
 use discovery::Routers;
 use input::{Listening, Next, RouterInput};
 
+/// The node that checks what is heard.
+const NODE: &str = "router-input";
 /// Messages that may wait for control; more are lost, by name.
 const MESSAGES: usize = 256;
 
@@ -54,9 +57,14 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
             generations: generations.clone(),
             heard: outbox.of(seed),
         };
-        let node = NodeSpec::new("router-input", Next::ARCS, input).describe(describe::<V6>);
+        let node = NodeSpec::new(NODE, Next::ARCS, input).describe(describe::<V6>);
         (Advertisers::new(dataplane.blueprint().node(node)?, published), routers, heard)
     };
+    // Whether an interface advertises, listens, or has the sender's subnet.
+    decides(control, NODE, receiver);
+    let packet = ["bad-hop-limit", "bad-code", "too-short", "bad-option", "no-source", "sender-not-link-local"];
+    undecided(control, NODE, Undecided::Packet, &packet);
+    undecided(control, NODE, Undecided::Load, &["control-busy"]);
     control.insert_room(advertisers);
     control.insert_room(routers);
     control.objects().add(Kind::new(config::apply).check(config::check));

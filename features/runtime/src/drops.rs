@@ -6,6 +6,7 @@ use std::fmt::Write;
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_engine::{Dataplane, NodeId, OtherName};
+use quiver_interface::Remarks;
 
 use crate::Runtime;
 
@@ -71,14 +72,38 @@ fn counted(control: &Control) -> Vec<(&'static str, Counted)> {
     counts(&dataplane).into_iter().map(since).collect()
 }
 
+/// Clients read its lines by their columns' widths, which are VPP's: a word is in the middle, and what is too long is cut.
 fn show_errors(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let mut table = Table::new(["Count", "Node", "Reason", "Severity"]);
-    for (node, Counted { packets, reason, severity, .. }) in counted(control) {
+    let columns = |count: String, node: &str, reason: &str, severity: &str| {
+        let [node, reason, severity] =
+            [(node, 35), (reason, 35), (severity, 10)].map(|(word, width)| middle(word, width));
+        format!("{count}{node}{reason}{severity}").trim_end().to_owned() + "\n"
+    };
+    let mut text = columns(middle("Count", 10), "Node", "Reason", "Severity");
+    let mut row = |packets: u64, node: &str, reason: &str, severity: &str| {
         if packets > 0 || matches.has("verbose") {
-            table.row([Cell::from(packets), Cell::from(node), Cell::from(reason), Cell::from(severity)]);
+            text.push_str(&columns(format!("{packets:>10}"), node, reason, severity));
+            table.row([packets.into(), node.into(), reason.into(), Cell::from(severity)]);
         }
+    };
+    for (node, Counted { packets, reason, severity, .. }) in counted(control) {
+        row(packets, node, &reason, severity);
     }
-    Ok(table.into())
+    let runtime = control.room::<Runtime>();
+    for (remark, count) in control.room::<Remarks>().iter() {
+        let before = runtime.remarks_cleared.get(&(remark.by.clone(), remark.what)).copied().unwrap_or(0);
+        row(count.saturating_sub(before), &remark.by, remark.what, "error");
+    }
+    let json = table.to_json();
+    Ok(Reply::new(text, json))
+}
+
+/// A word in the middle of a column, or as much of it as fits.
+fn middle(word: &str, width: usize) -> String {
+    let word: String = word.chars().take(width).collect();
+    let room = width - word.chars().count();
+    format!("{0:1$}{word}{0:2$}", "", room.div_ceil(2), room / 2)
 }
 
 /// Clients read its lines by expressions, which know three columns, the first of them indented.
@@ -96,6 +121,8 @@ fn show_counters(control: &Control, _: &Matches) -> Result<Reply, CommandError> 
 
 fn clear_errors(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let (dataplane, mut runtime) = (control.room::<Dataplane>(), control.room_mut::<Runtime>());
+    let remarks = control.room::<Remarks>();
+    runtime.remarks_cleared = remarks.iter().map(|(remark, count)| ((remark.by.clone(), remark.what), count)).collect();
     let now = counts(&dataplane).into_iter().map(|counted| ((counted.node, counted.arc), counted.packets));
     runtime.errors_cleared.extend(now);
     Ok(Reply::done())

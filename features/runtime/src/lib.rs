@@ -35,6 +35,8 @@ pub struct Runtime {
     cleared_at: Time,
     /// (node, arc) to packets.
     errors_cleared: HashMap<(NodeId, usize), u64>,
+    /// The same of what interfaces remarked on.
+    remarks_cleared: HashMap<(String, &'static str), u64>,
     capture: Option<capture::Running>,
     log: log::Log,
     /// Where captures are written.
@@ -50,6 +52,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         workers: vec![],
         cleared_at: control.now(),
         errors_cleared: HashMap::new(),
+        remarks_cleared: HashMap::new(),
         capture: None,
         log: log::Log::default(),
         files: Rc::new(MemoryFiles::default()),

@@ -1,13 +1,13 @@
 //! `show threads`, `show buffers`, `show cpu`.
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
 use quiver_engine::{Backing, Dataplane, Level, buffer};
 
 pub(crate) fn register(control: &Control) {
     let show = "Show the workers' threads: what they did, and their receive queues.";
     control.commands().add(Command::new("show threads", show, show_threads));
-    let show = Command::new("show buffers [verbose]", "Show the packet buffers.", show_buffers);
+    let show = Command::waiting("show buffers [verbose]", "Show the packet buffers.", show_buffers);
     control.commands().add(show.argument("verbose", "also their limit, and when none was left"));
     control.commands().add(Command::new("show cpu", "Show the instruction sets, and which one is used.", show_cpu));
 }
@@ -56,7 +56,9 @@ fn show_threads(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
 
 /// Clients of VPP read the lines of its pool by an expression. It counts buffers in its threads' caches for themselves; ours
 /// count as used.
-fn show_buffers(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn show_buffers(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let cached = control.room::<Dataplane>().cached_buffers();
+    let cached = cached.await;
     let dataplane = control.room::<Dataplane>();
     let buffers = dataplane.buffers();
     let (made, stored) = (buffers.count() as usize, buffers.stored());
@@ -80,7 +82,9 @@ fn show_buffers(control: &Control, matches: &Matches) -> Result<Reply, CommandEr
         return Ok(table.into());
     }
     let mut table = Table::new(["Pool Name", "Index", "NUMA", "Size", "Data Size", "Total", "Avail", "Cached", "Used"]);
-    let numbers = [0, 0, buffer::STRIDE, buffer::SEGMENT_MAX, made, stored, 0, made.saturating_sub(stored)];
+    // Workers go on meanwhile, so the sum may be off by a list.
+    let used = made.saturating_sub(stored + cached);
+    let numbers = [0, 0, buffer::STRIDE, buffer::SEGMENT_MAX, made, stored, cached, used];
     table.row([Cell::from("default-numa-0")].into_iter().chain(numbers.map(Cell::from)));
     Ok(table.into())
 }

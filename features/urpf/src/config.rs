@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_engine::{Dataplane, Domain, Snapshot};
+use quiver_interface::{ByInterface, InterfaceName, Interfaces};
 use quiver_ip::objects::TableNumber;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
@@ -82,25 +82,17 @@ pub const OWN: u32 = u32::MAX;
 
 /// The tables in which ways are looked for, by direction and interface.
 pub(crate) struct Checks<F: Checked> {
-    tables: [Publisher<Vec<u32>>; 2],
+    tables: [ByInterface<u32>; 2],
     family: PhantomData<F>,
 }
 
 impl<F: Checked> Checks<F> {
     pub fn new(domain: &Domain) -> Checks<F> {
-        Checks { tables: [Publisher::new(domain, vec![]), Publisher::new(domain, vec![])], family: PhantomData }
+        Checks { tables: [(); 2].map(|()| ByInterface::new(domain, OWN)), family: PhantomData }
     }
     /// What workers read.
     pub fn tables(&self, direction: Direction) -> Snapshot<Vec<u32>> {
         self.tables[direction as usize].snapshot()
-    }
-    fn set(&mut self, direction: Direction, interface: InterfaceId, slot: u32) {
-        self.tables[direction as usize].update(|tables| {
-            let mut tables = tables.clone();
-            tables.resize(tables.len().max(interface.index() + 1), OWN);
-            tables[interface.index()] = slot;
-            tables
-        });
     }
 }
 
@@ -133,7 +125,7 @@ pub(crate) fn apply<F: Checked>(control: &Control, change: Change<'_, ReversePat
         }
         None => OWN,
     };
-    control.room_mut::<Checks<F>>().set(*direction, id, slot);
+    control.room_mut::<Checks<F>>().tables[*direction as usize].set(id, slot);
     let (old, new) = (old.map(|check| check.mode), new.map(|check| check.mode));
     let mut dataplane = control.room_mut::<Dataplane>();
     // What begins comes first, so that no packet passes unchecked meanwhile.

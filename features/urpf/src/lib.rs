@@ -13,7 +13,10 @@ pub mod node;
 pub use config::{Direction, Mode, ReversePathCheck};
 
 use quiver_control::{Control, Kind};
+use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::deciding::Decider;
+use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -59,7 +62,25 @@ fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> 
         }
         room
     };
+    for (direction, decider) in
+        [(Direction::Rx, check_of_received::<F> as Decider), (Direction::Tx, check_of_sent::<F>)]
+    {
+        Mode::ALL.iter().for_each(|mode| decides(control, config::node::<F>(direction, *mode), decider));
+    }
     control.insert_room(room);
     control.objects().add(Kind::new(config::apply::<F>));
     Ok(())
+}
+
+fn check_of_received<F: Checked>(control: &Control, record: &Record) -> Option<String> {
+    Some(check_of::<F>(control, Direction::Rx, record.rx))
+}
+
+fn check_of_sent<F: Checked>(control: &Control, record: &Record) -> Option<String> {
+    Some(check_of::<F>(control, Direction::Tx, record.tx))
+}
+
+/// The object that has an interface checked.
+fn check_of<F: Checked>(control: &Control, direction: Direction, interface: u16) -> String {
+    format!("{} {} {direction}", F::KIND, control.room::<Interfaces>().name(InterfaceId(interface)))
 }

@@ -23,7 +23,7 @@ use quiver_control::Control;
 use std::rc::Rc;
 
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, Stage, StageNode};
-use quiver_interface::{decides, receiver, sender};
+use quiver_interface::{Undecided, decides, receiver, sender, undecided};
 
 use edit::{Rewriter, Rewrites};
 use input::{VlanInput, VlanInputNode};
@@ -80,6 +80,7 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         control.insert_room(rewrites);
     }
     decides(control, VlanInput::NAME, receiver);
+    undecided(control, VlanInput::NAME, Undecided::Packet, &["too-short"]);
     decides(control, edit::INPUT, receiver);
     decides(control, edit::OUTPUT, sender);
     decides(control, output::NAME, sender);

@@ -8,7 +8,7 @@ use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_engine::capture::{Capture, CaptureId, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::{Dataplane, Reason};
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{InterfaceId, Interfaces, Undecided, why_undecided};
 use serde_json::json;
 
 use crate::way::Way;
@@ -113,14 +113,21 @@ fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Ite
     for sample in samples {
         let interface = InterfaceId(sample.interface);
         let from = control.room::<Interfaces>().name(interface);
-        // It is asked again, now: what has been changed since decides, too.
+        // It is asked again, now, when something else may be configured, or room again for what was too much.
         let way = Way::of(control, interface, &sample.bytes).ok();
-        let decided_by = way.as_ref().and_then(Way::decisive).and_then(|step| step.decided_by.clone());
+        let step = way.as_ref().and_then(|way| way.loss(node, name));
+        let decided_by = step.and_then(|step| step.decided_by.clone());
+        let undecided = why_undecided(control, reason.node(), reason.arc() as u16);
+        let because = match (step, undecided, &way) {
+            (Some(step), ..) => step.because(),
+            (None, Some(undecided @ (Undecided::Packet | Undecided::Load)), _) => undecided.to_string(),
+            (None, _, Some(way)) => format!("what is no more: it would be {} now", way.summary()),
+            (None, _, None) => "what is no more".to_owned(),
+        };
         let hex: String = sample.bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
-        let because = decided_by.as_ref().map_or("the packet itself", String::as_str);
         text.push_str(&format!("  from {from}, because of {because}\n    {} bytes: {hex}\n", sample.length));
         told.push(json!({
-            "interface": from, "decided-by": decided_by, "length": sample.length, "bytes": hex,
+            "interface": from, "decided-by": decided_by, "because": because, "length": sample.length, "bytes": hex,
         }));
     }
     Reply::new(text, json!({"packets": lost, "node": node, "reason": name, "samples": told}))

@@ -4,7 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell, Table};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, RehearsalError, To};
-use quiver_interface::{InterfaceId, Interfaces, decided_by};
+use quiver_interface::{InterfaceId, Interfaces, Undecided, decided_by, why_undecided};
 use serde_json::{Value, json};
 
 /// What a node did.
@@ -16,10 +16,22 @@ pub struct Step {
     pub arc: Option<&'static str>,
     /// What decided that, if it was not the packet itself.
     pub decided_by: Option<String>,
+    /// Why nothing did, if its room says so.
+    pub undecided: Option<Undecided>,
     /// What the packet was when it came, in the words of the node's room.
     pub detail: String,
+    /// The node that it leads to, if it is always the same.
+    pub to: Option<&'static str>,
     /// Where that leads, if it leads out of the graph.
     pub end: Option<End>,
+}
+
+impl Step {
+    /// What decided it, or why nothing did.
+    pub fn because(&self) -> String {
+        let undecided = self.undecided.unwrap_or(Undecided::Packet);
+        self.decided_by.clone().unwrap_or_else(|| undecided.to_string())
+    }
 }
 
 /// What becomes of a packet, or of a copy of it.
@@ -67,15 +79,27 @@ impl Way {
     }
     /// What records of a packet tell.
     pub fn told(control: &Control, records: &[Record]) -> Way {
-        Way(records.iter().filter_map(|record| step(control, record)).collect())
+        let mut steps: Vec<Step> = vec![];
+        for record in records {
+            let Some(mut step) = step(control, record) else { continue };
+            if step.undecided == Some(Undecided::NodeBefore) {
+                let before = steps.iter().rev().find(|before| before.to == Some(step.node));
+                step.decided_by = before.and_then(|before| before.decided_by.clone());
+                // What the node before did without an object it did because of the packet.
+                step.undecided = before.and_then(|before| before.undecided).or(Some(Undecided::Packet));
+            }
+            steps.push(step);
+        }
+        Way(steps)
     }
     /// What became of the packet and of copies of it; none where the records do not say.
     pub fn ends(&self) -> impl Iterator<Item = &End> {
         self.0.iter().filter_map(|step| step.end.as_ref())
     }
-    /// The last step at which something decided.
-    pub fn decisive(&self) -> Option<&Step> {
-        self.0.iter().rev().find(|step| step.decided_by.is_some())
+    /// Where the packet, or a copy of it, is lost at this node for this reason.
+    pub fn loss(&self, node: &str, reason: &str) -> Option<&Step> {
+        let is_it = |end: &End| matches!(end, End::Dropped { node: at, reason: why } if *at == node && *why == reason);
+        self.0.iter().find(|step| step.end.as_ref().is_some_and(is_it))
     }
     /// For people.
     pub fn table(&self) -> Table {
@@ -84,7 +108,10 @@ impl Way {
             table.row([
                 Cell::from(step.node),
                 Cell::from(step.arc.unwrap_or("stays")),
-                Cell::from(step.decided_by.clone()),
+                Cell::from(match step.end {
+                    Some(End::Dropped { .. }) => Some(step.because()),
+                    _ => step.decided_by.clone(),
+                }),
                 Cell::from(step.detail.lines().next().unwrap_or_default().to_string()),
             ]);
         }
@@ -132,6 +159,12 @@ fn step(control: &Control, record: &Record) -> Option<Step> {
         Some((_, To::Done)) => Some(End::Done(node)),
         None => Some(End::Kept(node)),
     };
+    let to = match arc.map(|arc| arc.to) {
+        Some(To::Node(node)) => Some(node),
+        _ => None,
+    };
+    let undecided = record.arc.and_then(|arc| why_undecided(control, record.node, arc));
     let detail = describe.map(|describe| describe(record)).unwrap_or_default();
-    Some(Step { node, arc: arc.map(|arc| arc.name), decided_by: decided_by(control, record), detail, end })
+    let (arc, decided_by) = (arc.map(|arc| arc.name), decided_by(control, record));
+    Some(Step { node, arc, decided_by, undecided, detail, to, end })
 }

@@ -1,4 +1,4 @@
-//! What `why` says of a packet is what becomes of it, and asking changes nothing.
+//! What `why` says of a packet, and that asking changes nothing. That it is what becomes of the packet is in `rehearsal.rs`.
 
 use fastrand::Rng;
 use quiver_engine::Dataplane;
@@ -95,38 +95,6 @@ fn random(r: &mut Rng) -> (&'static str, Vec<u8>) {
         bytes.truncate(r.usize(15..bytes.len()));
     }
     (interface, bytes)
-}
-
-/// Nodes and arcs of the packet that was traced last.
-fn traced(daemon: &mut Daemon) -> Vec<(String, Option<String>)> {
-    let reply = daemon.run("show trace").expect("there is a trace");
-    daemon.run("clear trace").expect("it can be cleared");
-    let nodes = reply.json[0]["nodes"].as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let steps = nodes.iter().map(|node| (text(&node["node"]).unwrap_or_default(), text(&node["arc"])));
-    steps.filter(|(node, _)| !["drop", "punt", "done"].contains(&node.as_str())).collect()
-}
-
-#[test]
-fn it_agrees_with_the_trace_of_ten_thousand_packets() {
-    let (mut daemon, mut r) = (daemon(), Rng::with_seed(7));
-    let mut ends = std::collections::BTreeMap::<String, usize>::new();
-    for n in 0..10_000 {
-        let (interface, frame) = random(&mut r);
-        let said = way(&daemon, interface, &frame);
-        daemon.run("trace add pg-input 1").expect("there is such a node");
-        daemon.send(interface, &frame).expect("it has room");
-        daemon.settle().expect("nothing circles");
-        let said_steps: Vec<_> =
-            said.0.iter().map(|step| (step.node.to_owned(), step.arc.map(str::to_owned))).collect();
-        assert_eq!(said_steps, traced(&mut daemon), "packet {n}, on {interface}: {}", Packet::dissect(&frame));
-        said.ends().for_each(|end| *ends.entry(end.to_string()).or_default() += 1);
-        // What waits for neighbours ends its wait, and limits of rates fill up again.
-        if n % 16 == 0 {
-            daemon.advance(std::time::Duration::from_secs(1)).expect("time passes");
-        }
-    }
-    assert!(ends.len() > 12, "the packets are of many kinds: {ends:#?}");
 }
 
 #[test]

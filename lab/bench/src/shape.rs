@@ -3,6 +3,8 @@
 
 use std::net::Ipv4Addr;
 
+use quiver_suite::bgp6;
+
 /// How many of a thousand routes have a length, roughly as in the Internet's table of 2025, with the host routes of a
 /// provider's own.
 const BGP: [(u8, u32); 12] = [
@@ -20,23 +22,6 @@ const BGP: [(u8, u32); 12] = [
     (14, 6),
 ];
 
-/// The same for IPv6.
-const BGP6: [(u8, u32); 14] = [
-    (48, 480),
-    (32, 115),
-    (44, 95),
-    (40, 90),
-    (36, 45),
-    (29, 35),
-    (46, 35),
-    (47, 30),
-    (42, 20),
-    (45, 20),
-    (33, 15),
-    (38, 10),
-    (64, 7),
-    (30, 3),
-];
 /// The first 12 bits of what the five registries give to providers.
 const REGISTRIES: [u128; 5] = [0x240, 0x260, 0x280, 0x2a0, 0x2c0];
 /// Providers whose /32 has longer routes inside.
@@ -81,7 +66,7 @@ pub fn hosts6(n: u32) -> (u128, u8) {
 /// come twice.
 pub fn bgp6(n: u32) -> (u128, u8) {
     let random = mix(n.into());
-    let length = length_of(&BGP6, random);
+    let length = length_of(&bgp6::LENGTHS, random);
     let network = if length <= 32 { network6(random) } else { network6(mix(random) % PROVIDERS) };
     let address = network | u128::from(mix(random ^ 1)) << 32;
     (address & (u128::MAX << (128 - length)), length)
@@ -131,7 +116,7 @@ mod tests {
     fn routes_of_ipv6_have_the_shares_of_lengths_that_are_said() {
         let mut counts = [0_u32; 129];
         (0..100_000).for_each(|n| counts[usize::from(bgp6(n).1)] += 1);
-        for (length, share) in BGP6 {
+        for (length, share) in bgp6::LENGTHS {
             let found = counts[usize::from(length)] / 100;
             assert!(found.abs_diff(share) <= share / 4 + 1, "/{length}: {found} of a thousand, not {share}");
         }

@@ -1,10 +1,7 @@
-//! Routes by `ip_route_add_del` of VPP's binary API, which Quiver serves, too: many that have nothing in common but their table.
-//!
-//! The message is declared as VPP has it; its checksum goes with its name, so that a program that has another is told.
+//! Routes by VPP's binary API, which Quiver serves, too: many that have nothing in common but their table.
 
+use quiver_client::routes::{Via, set};
 use quiver_client::{Client, ClientError};
-use quiver_compat::Message;
-use quiver_compat::types::{AddressUnion, FibPath, FibPathNh, FibPathNhProto, IpRoute, Prefix};
 use quiver_suite::Routes;
 
 /// So many parts of a side's routes are commands; more are messages.
@@ -25,38 +22,7 @@ pub fn told(routes: &[Routes], table: u32, interface: &str) -> String {
 pub fn add(client: &mut Client, routes: &[Routes], table_id: u32, sw_if_index: u32) -> Result<(), ClientError> {
     let each = routes.iter().flat_map(|routes| (0..routes.count).map(move |number| (routes.prefix(number), routes)));
     client.requests(each.map(|(address, routes)| {
-        let prefix = Prefix { address: address.into(), len: routes.length };
-        let proto = if address.is_ipv4() { FibPathNhProto::Ip4 } else { FibPathNhProto::Ip6 };
-        let nh = FibPathNh { address: AddressUnion::new(routes.next_hop), ..FibPathNh::default() };
-        let paths = vec![FibPath { sw_if_index, weight: 1, proto, nh, ..FibPath::default() }];
-        let route = IpRoute { table_id, prefix, paths, ..IpRoute::default() };
-        IpRouteAddDel { is_add: true, is_multipath: false, route }
+        let via = Via { address: routes.next_hop, interface: Some(sw_if_index) };
+        set((address, routes.length), table_id, Some(via))
     }))
-}
-
-/// Add a route.
-#[derive(Message)]
-#[message(request, reply = IpRouteAddDelReply)]
-struct IpRouteAddDel {
-    is_add: bool,
-    is_multipath: bool,
-    route: IpRoute,
-}
-
-/// It is there.
-#[derive(Message, Default)]
-#[message(reply)]
-struct IpRouteAddDelReply {
-    stats_index: u32,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_message_is_the_one_that_vpp_has() {
-        // VPP 26.10's ip.api.json.
-        assert_eq!(IpRouteAddDel::definition().name_crc(), "ip_route_add_del_b8ecfe0d");
-    }
 }

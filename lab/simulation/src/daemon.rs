@@ -33,6 +33,8 @@ const ROOMS: Rooms = Rooms {
     sent: |_| vec![],
 };
 
+/// Bytes kept of dropped packets: as many as their number is within, behind the headers of a fragment of IPv6.
+const SNAP: usize = 128;
 /// Copies of dropped packets that wait at most; they are taken after every step.
 const DROPS_MAX: usize = 65_536;
 
@@ -88,7 +90,7 @@ impl Simulated {
         };
         let mut dataplane = control.room_mut::<Dataplane>();
         let (to, drops) = channel(DROPS_MAX, dataplane.bell());
-        dataplane.capture(Capture::new(Capture::bit(Point::Drop), 64, to));
+        dataplane.capture(Capture::new(Capture::bit(Point::Drop), SNAP, to));
         let graph = dataplane.graph();
         let names = graph.nodes().map(|node| (graph.name(node), graph.arcs(node).iter().map(|arc| arc.name).collect()));
         let names = names.collect();

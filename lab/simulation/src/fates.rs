@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::network::{Network, may_leave};
 use crate::port;
-use crate::traffic::{self, Kind, PORTS};
+use crate::traffic::{self, Kind, PORTS, Part};
 
 /// What became of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +26,8 @@ struct Sent {
     step: u64,
     taken: bool,
     fates: Vec<Fate>,
+    /// The fragments of it that have left, by where they belong: which bytes, and by which port.
+    parts: BTreeMap<usize, (usize, usize)>,
 }
 
 /// A packet that left. Whether it should have can be told only when it is known what was configured meanwhile.
@@ -58,6 +60,10 @@ pub struct Fates {
     pub drops: BTreeMap<(&'static str, &'static str), u64>,
     /// Packets of peers that left.
     pub left: u64,
+    /// Those of IPv6 among them, and those that left in fragments.
+    pub left6: u64,
+    /// See there.
+    pub cut: u64,
     /// Packets taken off the rings, with buffer and without.
     pub taken: [u64; 2],
     /// Packets that the daemon put onto rings, its own ones included.
@@ -74,7 +80,7 @@ impl Fates {
     }
     /// Notes a packet that is about to be put onto a ring.
     pub fn sent(&mut self, kind: Kind, port: usize, bytes: Vec<u8>, step: u64) {
-        self.sent.push(Sent { kind, port, bytes, step, taken: false, fates: vec![] });
+        self.sent.push(Sent { kind, port, bytes, step, taken: false, fates: vec![], parts: BTreeMap::new() });
     }
     /// A worker took a packet; without a buffer for it, that was the end of it.
     pub fn taken(&mut self, bytes: &[u8], buffer: bool) {
@@ -90,15 +96,29 @@ impl Fates {
     pub fn dropped(&mut self, bytes: &[u8], node: &'static str, reason: &'static str) {
         *self.drops.entry((node, reason)).or_default() += 1;
         // A message about a packet is not the packet.
-        if !traffic::is_icmp(bytes)
-            && let Some(sent) = self.find(bytes)
-        {
+        if traffic::is_icmp(bytes) {
+            return;
+        }
+        // Of a packet that was cut every part has a fate of its own.
+        let cut = || traffic::part_of(bytes).and_then(|part| usize::try_from(part.number).ok());
+        let number = traffic::number_of(bytes).and_then(|number| usize::try_from(number).ok()).or_else(cut);
+        if let Some(sent) = number.and_then(|number| self.sent.get_mut(number)) {
             sent.fates.push(Fate::Dropped(node, reason));
         }
     }
     /// A packet left by a port. The error says why it should not have.
     pub fn left(&mut self, name: &str, bytes: &[u8], step: u64) -> Result<(), String> {
         self.transmitted += 1;
+        if let (Some(part), Some(out)) = (traffic::part_of(bytes), port::number(name).filter(|out| *out < PORTS))
+            && let Some(sent) = self.sent.get_mut(part.number as usize)
+            && traffic::part_of(&sent.bytes).is_none()
+        {
+            return match part_left(sent, &part, out) {
+                Err(wrong) => Err(format!("{} left by {name}: {wrong}", describe(part.number, sent))),
+                Ok(false) => Ok(()),
+                Ok(true) => self.departed(part.number, out, step),
+            };
+        }
         let (Some(number), Some(out)) = (traffic::number_of(bytes), port::number(name)) else { return Ok(()) };
         if traffic::is_icmp(bytes) || out >= PORTS {
             return Ok(());
@@ -120,8 +140,15 @@ impl Fates {
         if let Some(wrong) = wrong {
             return Err(format!("{} left by {name}: {wrong}", describe(number, sent)));
         }
+        self.departed(number, out, step)
+    }
+    /// A packet has left whole.
+    fn departed(&mut self, number: u64, out: usize, step: u64) -> Result<(), String> {
+        let Some(sent) = self.sent.get_mut(number as usize) else { return Ok(()) };
         sent.fates.push(Fate::Left(out));
         self.left += 1;
+        self.left6 += u64::from(matches!(sent.kind, Kind::Routed(to) if to.is_ipv6()));
+        self.cut += u64::from(!sent.parts.is_empty());
         self.departures.push(Departure { number, out, step });
         if self.changing.is_none() { self.judge() } else { Ok(()) }
     }
@@ -177,8 +204,7 @@ impl Fates {
             return Ok(());
         }
         // Addresses, protocol and ports; lengths and checksums differ.
-        let flow = [&sent.bytes[..14], &sent.bytes[23..24], &sent.bytes[26..38]].concat();
-        let (flow, overtaken) = ((sent.port, flow, out), (number, step));
+        let (flow, overtaken) = ((sent.port, traffic::flow(&sent.bytes), out), (number, step));
         let Some((other, other_left)) = self.last.insert(flow, overtaken) else { return Ok(()) };
         let [network] = versions[..] else { return Ok(()) };
         if was_changing {
@@ -204,6 +230,25 @@ impl Fates {
             None => Ok(()),
         }
     }
+}
+
+/// A fragment of a packet left. Whether it was the last that was missing; the error says what is wrong with it.
+fn part_left(sent: &mut Sent, part: &Part, out: usize) -> Result<bool, String> {
+    let (begin, end, whole) = (part.offset, part.offset + part.bytes.len(), traffic::carried(&sent.bytes));
+    if !sent.taken {
+        return Err("it had not come in yet".into());
+    }
+    if whole.get(begin..end) != Some(&part.bytes[..]) {
+        return Err(format!("the bytes {begin} to {end} of its fragment are others"));
+    }
+    if sent.parts.values().any(|(_, by)| *by != out) || sent.fates.iter().any(|fate| matches!(fate, Fate::Left(_))) {
+        return Err(format!("parts of it left elsewhere: {:?}, {:?}", sent.parts, sent.fates));
+    }
+    if sent.parts.range(..end).next_back().is_some_and(|(_, (other, _))| *other > begin) {
+        return Err(format!("the bytes {begin} to {end} of it left twice: {:?}", sent.parts));
+    }
+    sent.parts.insert(begin, (end, out));
+    Ok(sent.parts.iter().map(|(begin, (end, _))| end - begin).sum::<usize>() == whole.len())
 }
 
 fn describe(number: u64, sent: &Sent) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use serde_json::Value;
 
@@ -20,20 +20,52 @@ pub struct Network {
     routes: Vec<Route>,
 }
 
-/// A prefix, and where it leads.
+/// A prefix of a table, and where it leads.
 #[derive(Clone, PartialEq)]
 struct Route {
-    at: u32,
-    mask: u32,
+    table: u64,
+    prefix: Prefix,
     ways: Vec<Way>,
 }
+
+/// The first bits of addresses of a family.
+#[derive(Clone, Copy, PartialEq)]
+struct Prefix {
+    address: IpAddr,
+    length: u32,
+}
+
+impl Prefix {
+    fn read(text: &Value) -> Option<Prefix> {
+        let (address, length) = text.as_str()?.split_once('/')?;
+        Some(Prefix { address: address.parse().ok()?, length: length.parse().ok()? })
+    }
+    fn contains(&self, other: IpAddr) -> bool {
+        let mask = if self.length == 0 { 0 } else { u128::MAX << (128 - self.length.min(128)) };
+        self.address.is_ipv4() == other.is_ipv4() && bits(self.address) & mask == bits(other) & mask
+    }
+}
+
+/// An address, its first bit first.
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// The sections of each family: tables of interfaces, addresses, neighbours, routes.
+const SECTIONS: [[&str; 4]; 2] = [
+    ["interface-tables", "interface-addresses", "neighbors", "routes"],
+    ["interface-ip6-tables", "interface-ip6-addresses", "ip6-neighbors", "ip6-routes"],
+];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// Out by a port.
     Port(usize),
     /// To wherever another address is.
-    Through(Ipv4Addr),
+    Through(IpAddr),
 }
 
 #[derive(Clone, Default, PartialEq)]
@@ -41,6 +73,8 @@ struct Port {
     up: bool,
     domain: Option<u64>,
     connect: Option<usize>,
+    /// The tables of IPv4 and IPv6.
+    tables: [u64; 2],
 }
 
 impl Network {
@@ -59,34 +93,48 @@ impl Network {
                 network.ports[port].connect = number(&layer2["connect"]);
             }
         }
-        let leads = |address: &Value, ways: Vec<Way>| {
-            let (at, mask) = prefix(address)?;
-            Some(Route { at: at & mask, mask, ways })
-        };
-        let by = |settings: &Value| number(&settings["interface"]).map(Way::Port);
-        for address in section("interface-addresses") {
-            network.routes.extend(leads(&address["address"], by(&address).into_iter().collect()));
-        }
-        for neighbor in section("neighbors") {
-            // A neighbour has a route of its own.
-            let host = Value::from(format!("{}/32", neighbor["address"].as_str().unwrap_or_default()));
-            network.routes.extend(leads(&host, by(&neighbor).into_iter().collect()));
-        }
-        for route in section("routes") {
-            let paths = route["paths"].as_array().cloned().unwrap_or_default();
-            let through = |path: &Value| Some(Way::Through(path["via"].as_str()?.parse().ok()?));
-            let ways = paths.iter().filter_map(|path| by(path).or_else(|| through(path))).collect();
-            network.routes.extend(leads(&route["prefix"], ways));
+        for (family, [tables, addresses, neighbors, routes]) in SECTIONS.into_iter().enumerate() {
+            for settings in section(tables) {
+                if let Some(port) = number(&settings["interface"]) {
+                    network.ports[port].tables[family] = settings["table"].as_u64().unwrap_or(0);
+                }
+            }
+            let by = |settings: &Value| number(&settings["interface"]);
+            // What an interface is connected to is in its table.
+            let mut connected = |prefix: Option<Prefix>, port: Option<usize>| {
+                let table = port.map_or(0, |port| network.ports[port].tables[family]);
+                let ways = port.map(Way::Port).into_iter().collect();
+                network.routes.extend(prefix.map(|prefix| Route { table, prefix, ways }));
+            };
+            for address in section(addresses) {
+                connected(Prefix::read(&address["address"]), by(&address));
+            }
+            for neighbor in section(neighbors) {
+                // A neighbour has a route of its own.
+                let address = neighbor["address"].as_str().and_then(|address| address.parse().ok());
+                let host =
+                    address.map(|address: IpAddr| Prefix { address, length: if address.is_ipv4() { 32 } else { 128 } });
+                connected(host, by(&neighbor));
+            }
+            for route in section(routes) {
+                let paths = route["paths"].as_array().cloned().unwrap_or_default();
+                let through = |path: &Value| Some(Way::Through(path["via"].as_str()?.parse().ok()?));
+                let ways = paths.iter().filter_map(|path| by(path).map(Way::Port).or_else(|| through(path))).collect();
+                let table = route["table"].as_u64().unwrap_or(0);
+                let prefix = Prefix::read(&route["prefix"]);
+                network.routes.extend(prefix.map(|prefix| Route { table, prefix, ways }));
+            }
         }
         network
     }
 
-    /// The ports to which the longest matching prefix leads; or any matching one, while routes come and go.
-    fn routed(&self, to: Ipv4Addr, any: bool) -> BTreeSet<usize> {
+    /// The ports to which the longest matching prefix of a port's table leads; or any matching one, while routes come and go.
+    fn routed(&self, from: usize, to: IpAddr, any: bool) -> BTreeSet<usize> {
+        let table = self.ports[from].tables[usize::from(to.is_ipv6())];
         let (mut ports, mut addresses) = (BTreeSet::new(), BTreeSet::from([to]));
         for _ in 0..DEPTH {
             for address in std::mem::take(&mut addresses) {
-                for way in self.ways(address, any) {
+                for way in self.ways(table, address, any) {
                     match way {
                         Way::Port(port) => drop(ports.insert(*port)),
                         Way::Through(next) => drop(addresses.insert(*next)),
@@ -96,10 +144,11 @@ impl Network {
         }
         ports
     }
-    fn ways(&self, to: Ipv4Addr, any: bool) -> impl Iterator<Item = &Way> {
-        let matching = self.routes.iter().filter(move |route| u32::from(to) & route.mask == route.at);
-        let longest = matching.clone().map(|route| route.mask).max();
-        matching.filter(move |route| any || Some(route.mask) == longest).flat_map(|route| &route.ways)
+    fn ways(&self, table: u64, to: IpAddr, any: bool) -> impl Iterator<Item = &Way> {
+        let matching = self.routes.iter();
+        let matching = matching.filter(move |route| (any || route.table == table) && route.prefix.contains(to));
+        let longest = matching.clone().map(|route| route.prefix.length).max();
+        matching.filter(move |route| any || Some(route.prefix.length) == longest).flat_map(|route| &route.ways)
     }
     /// Whether all that one port receives leaves by the other.
     pub fn connects(&self, from: usize, out: usize) -> bool {
@@ -113,10 +162,13 @@ impl fmt::Debug for Network {
             write!(f, "p{number} {}", if port.up { "up" } else { "down" })?;
             port.domain.map_or(Ok(()), |domain| write!(f, " in domain {domain}"))?;
             port.connect.map_or(Ok(()), |other| write!(f, " connected to p{other}"))?;
+            if port.tables != [0, 0] {
+                write!(f, " of tables {:?}", port.tables)?;
+            }
             f.write_str("; ")?;
         }
-        for Route { at, mask, ways } in &self.routes {
-            write!(f, "{}/{} to", Ipv4Addr::from(*at), mask.count_ones())?;
+        for Route { table, prefix, ways } in &self.routes {
+            write!(f, "{}/{} of table {table} to", prefix.address, prefix.length)?;
             for way in ways {
                 match way {
                     Way::Port(port) => write!(f, " p{port}")?,
@@ -133,13 +185,6 @@ fn number(name: &Value) -> Option<usize> {
     port::number(name.as_str()?).filter(|port| *port < PORTS)
 }
 
-fn prefix(text: &Value) -> Option<(u32, u32)> {
-    let (address, length) = text.as_str()?.split_once('/')?;
-    let length: u32 = length.parse().ok()?;
-    let mask = if length == 0 { 0 } else { u32::MAX << (32 - length) };
-    Some((address.parse::<Ipv4Addr>().ok()?.into(), mask))
-}
-
 /// Whether a packet that came in by one port may leave by another, if these versions held while it was under way. Of
 /// a change from one to another, or back to the same, it may have seen parts.
 pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: usize, out: usize) -> bool {
@@ -147,7 +192,7 @@ pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: us
         |port: usize| versions.iter().filter_map(|network| network.ports[port].domain).collect::<BTreeSet<_>>();
     let bridged = from != out && !domains(from).is_disjoint(&domains(out));
     let routed = match kind {
-        Kind::Routed(to) => versions.iter().any(|network| network.routed(to, was_changing).contains(&out)),
+        Kind::Routed(to) => versions.iter().any(|network| network.routed(from, to, was_changing).contains(&out)),
         _ => false,
     };
     bridged || routed || versions.iter().any(|network| network.connects(from, out))
@@ -157,6 +202,25 @@ pub fn may_leave(versions: &[&Network], was_changing: bool, kind: Kind, from: us
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn routed(to: [u8; 4]) -> Kind {
+        Kind::Routed(to.into())
+    }
+
+    #[test]
+    fn tables_and_families_are_apart() {
+        let network = Network::read(&json!({
+            "interface-tables": [{"interface": "p1", "table": 7}],
+            "routes": [{"prefix": "20.0.0.0/8", "paths": [{"via": "10.2.0.2", "interface": "p2"}]},
+                {"table": 7, "prefix": "20.0.0.0/8", "paths": [{"via": "10.3.0.2", "interface": "p3"}]}],
+            "interface-ip6-addresses": [{"interface": "p0", "address": "2001:db8::1/64"}],
+            "ip6-routes": [{"prefix": "::/0", "paths": [{"via": "2001:db8::2", "interface": "p0"}]}],
+        }));
+        let ports = |from, to: &str| network.routed(from, to.parse().expect("an address"), false);
+        assert_eq!((ports(0, "20.0.0.1"), ports(1, "20.0.0.1")), ([2].into(), [3].into()));
+        assert_eq!((ports(1, "2001:db8::7"), ports(1, "1414::")), ([0].into(), [0].into()));
+        assert_eq!(ports(1, "30.0.0.1"), [].into());
+    }
 
     #[test]
     fn packets_leave_where_the_configuration_says() {
@@ -172,16 +236,16 @@ mod tests {
         let may = |kind, from, out| may_leave(&[&network], false, kind, from, out);
         assert!(may(Kind::Switched, 0, 1) && !may(Kind::Switched, 0, 2) && !may(Kind::Switched, 0, 0));
         assert!(may(Kind::Switched, 2, 3) && !may(Kind::Switched, 3, 2));
-        assert!(may(Kind::Routed([10, 3, 0, 9].into()), 3, 3) && !may(Kind::Routed([10, 3, 0, 9].into()), 3, 2));
-        assert!(may(Kind::Routed([10, 9, 0, 9].into()), 3, 2) && !may(Kind::Broken, 3, 2));
-        assert!(!may(Kind::Routed([11, 0, 0, 1].into()), 3, 2));
-        assert!(may(Kind::Routed([20, 0, 0, 1].into()), 1, 3) && !may(Kind::Routed([20, 0, 0, 1].into()), 1, 2));
-        assert!((0..PORTS).all(|out| !may(Kind::Routed([30, 0, 0, 1].into()), 3, out)), "a loop leads nowhere");
+        assert!(may(routed([10, 3, 0, 9]), 3, 3) && !may(routed([10, 3, 0, 9]), 3, 2));
+        assert!(may(routed([10, 9, 0, 9]), 3, 2) && !may(Kind::Broken, 3, 2));
+        assert!(!may(routed([11, 0, 0, 1]), 3, 2));
+        assert!(may(routed([20, 0, 0, 1]), 1, 3) && !may(routed([20, 0, 0, 1]), 1, 2));
+        assert!((0..PORTS).all(|out| !may(routed([30, 0, 0, 1]), 3, out)), "a loop leads nowhere");
         let later = Network::default();
         assert!(may_leave(&[&network, &later], true, Kind::Switched, 0, 1));
         assert!(!may_leave(&[&later], false, Kind::Switched, 0, 1));
         // While the route to 10.3.0.0/24 is replaced, the one to 10.0.0.0/8 holds.
-        let replaced = |was_changing| may_leave(&[&network], was_changing, Kind::Routed([10, 3, 0, 9].into()), 3, 2);
+        let replaced = |was_changing| may_leave(&[&network], was_changing, routed([10, 3, 0, 9]), 3, 2);
         assert!(replaced(true) && !replaced(false));
     }
 }

@@ -14,12 +14,18 @@ pub enum Habit {
     Anything,
     /// To take ports away and make them anew, while packets are routed by them.
     Churn,
+    /// To change routes and neighbours, again and again.
+    Routes,
 }
 
 impl Habit {
     /// Draws one.
     pub fn draw(random: &mut Rng) -> Habit {
-        if random.u8(0..3) == 0 { Habit::Churn } else { Habit::Anything }
+        match random.u8(0..6) {
+            0 | 1 => Habit::Churn,
+            2 | 3 => Habit::Routes,
+            _ => Habit::Anything,
+        }
     }
 }
 
@@ -28,21 +34,76 @@ pub fn beginning(random: &mut Rng, workers: usize) -> Vec<String> {
     let mut lines: Vec<_> = (0..PORTS).map(|port| create(random, port)).collect();
     lines.extend((0..PORTS).map(|port| format!("set interface state p{port} up")));
     lines.extend(["create bridge-domain 1", "create bridge-domain 2"].map(str::to_owned));
+    lines.extend(["ip table add 7", "ip6 table add 7"].map(str::to_owned));
     for port in 0..PORTS {
-        lines.push(match random.u8(0..4) {
-            0 => format!("set interface l2 bridge p{port} 1"),
-            _ => format!("set interface ip address p{port} 10.{port}.0.1/24"),
-        });
+        if random.u8(0..4) == 0 {
+            lines.push(format!("set interface l2 bridge p{port} 1"));
+            continue;
+        }
+        if random.u8(0..3) == 0 {
+            lines.extend(["ip", "ip6"].map(|ip| format!("set interface {ip} table p{port} 7")));
+        }
+        lines.extend([address(port), address6(port)]);
+        if random.u8(0..3) == 0 {
+            lines.push(format!("set interface mtu {} p{port}", random.u16(1280..3000)));
+        }
     }
-    lines.extend((0..NETWORKS).map(|network| {
-        let port = random.usize(0..PORTS);
-        format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2 p{port}")
-    }));
+    for network in 0..NETWORKS {
+        lines.extend([route(random, network, "add"), route6(random, network, "add")]);
+    }
     if workers > 1 {
         let spread = (0..PORTS).filter(|_| random.bool());
         lines.extend(spread.map(|port| format!("set interface handoff p{port} workers 0-{}", workers - 1)));
     }
     lines
+}
+
+fn address(port: usize) -> String {
+    format!("set interface ip address p{port} 10.{port}.0.1/24")
+}
+
+fn address6(port: usize) -> String {
+    format!("set interface ip address p{port} 2001:db8:{port}::1/64")
+}
+
+/// Words of one of two tables.
+fn table(random: &mut Rng) -> &'static str {
+    if random.bool() { "table 7" } else { "" }
+}
+
+fn route(random: &mut Rng, network: u8, verb: &str) -> String {
+    let (port, table) = (random.usize(0..PORTS), table(random));
+    format!("ip route {verb} 20.{network}.0.0/16 {table} via 10.{port}.0.2 p{port}")
+}
+
+fn route6(random: &mut Rng, network: u8, verb: &str) -> String {
+    let (port, table) = (random.usize(0..PORTS), table(random));
+    format!("ip route {verb} 2001:db8:f0{network}::/48 {table} via 2001:db8:{port}::2 p{port}")
+}
+
+/// A route comes, goes, or is of another length, in one of two tables and families; or a neighbour.
+fn routes(random: &mut Rng) -> String {
+    let (port, network, table) = (random.usize(0..PORTS), random.u8(0..NETWORKS), table(random));
+    let verb = if random.u8(0..3) == 0 { "del" } else { "add" };
+    match random.u8(0..16) {
+        0..4 => route(random, network, verb),
+        4..8 => route6(random, network, verb),
+        8 => format!("ip route {verb} 20.{network}.{}.0/24 {table} via 10.{port}.0.2", random.u8(..)),
+        9 => format!("ip route {verb} 2001:db8:f0{network}::{:x}/128 {table} via 2001:db8:{port}::2", random.u16(..)),
+        10 => format!("ip route {verb} 20.{network}.128.0/17 {table} via drop"),
+        11 => format!("ip neighbor {} p{port} 10.{port}.0.2 02:aa:00:00:00:0{port}", del(verb)),
+        12 => format!("ip neighbor {} p{port} 2001:db8:{port}::2 02:aa:00:00:00:0{port}", del(verb)),
+        13 => format!("ip route {verb} 20.{network}.0.0/16 {table} via 10.{port}.0.2 p{port} via 10.0.0.2 p0"),
+        14 => random
+            .choice(["clear ip neighbors", "show ip fib", "show ip6 fib", "show ip6 neighbors"])
+            .unwrap_or("?")
+            .into(),
+        _ => format!("ip route del 20.{network}.0.0/16 {table}"),
+    }
+}
+
+fn del(verb: &str) -> &str {
+    if verb == "del" { verb } else { "" }
 }
 
 fn create(random: &mut Rng, port: usize) -> String {
@@ -67,6 +128,7 @@ pub fn request(random: &mut Rng, habit: Habit, saved: &[String]) -> Request {
     }
     let line = match habit {
         Habit::Churn if random.u8(0..4) > 0 => churn(random),
+        Habit::Routes if random.u8(0..8) > 0 => routes(random),
         _ => line(random),
     };
     Request::Command { line, json: random.bool() }
@@ -118,7 +180,8 @@ fn churn(random: &mut Rng) -> String {
         0..3 => format!("delete simulated-port p{port}"),
         3..6 => create(random, port),
         6..9 => format!("set interface state p{port} up"),
-        9..12 => format!("set interface ip address p{port} 10.{port}.0.1/24"),
+        9..11 => address(port),
+        11 => address6(port),
         12 => format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2"),
         13 => format!("ip route del 20.{network}.0.0/16"),
         _ => format!("ip route add 20.{network}.0.0/16 via 10.{port}.0.2 p{port}"),
@@ -129,7 +192,7 @@ fn line(random: &mut Rng) -> String {
     let (port, other) = (random.usize(0..PORTS), random.usize(0..PORTS));
     let (network, domain) = (random.u8(0..NETWORKS), random.u8(1..4));
     let sometimes = |random: &mut Rng, word: &str| if random.u8(0..3) == 0 { word.to_owned() } else { String::new() };
-    match random.u8(0..38) {
+    match random.u8(0..42) {
         0 => format!("delete simulated-port p{port}"),
         1..4 => create(random, port),
         4 => format!("set interface state p{port} down"),
@@ -169,7 +232,18 @@ fn line(random: &mut Rng) -> String {
             let workers = random.choice(["workers 0-1", "workers 1", "workers 0-2", "off"]).unwrap_or("?");
             format!("set interface handoff p{port} {workers}")
         }
-        36 => random.choice(["rollback 1", "confirm"]).unwrap_or("?").into(),
+        36 => match random.u8(0..3) {
+            0 => address(port),
+            1 => address6(port),
+            _ => format!(
+                "set interface {} table p{port} {}",
+                random.choice(["ip", "ip6"]).unwrap_or("?"),
+                random.u8(0..2) * 7
+            ),
+        },
+        37 => format!("set interface mtu {} p{port}", random.u16(1280..3000)),
+        38..41 => routes(random),
+        41 => random.choice(["rollback 1", "confirm"]).unwrap_or("?").into(),
         _ => {
             let words =
                 ["set", "interface", "p9", "show", "10.0.0.300", "ip", "route", "add", "l2", "-1", "\u{1f980}", "del"];

@@ -47,6 +47,10 @@ pub struct Report {
     pub taken: u64,
     /// Packets of peers that left.
     pub left: u64,
+    /// Packets of IPv6 that left, and packets that left in fragments.
+    pub left6: u64,
+    /// See there.
+    pub cut: u64,
     /// Requests answered.
     pub answered: u64,
     /// Requests refused.

@@ -253,6 +253,8 @@ impl World<'_> {
             handed_over,
             taken,
             left: fates.left,
+            left6: fates.left6,
+            cut: fates.cut,
             drops: fates.drops,
             digest: log.digest(),
             ..report

@@ -11,10 +11,13 @@ const SEEDS_TO_FIND: u64 = 20;
 
 #[test]
 fn seeds_pass() {
-    let (mut naps, mut handed_over) = (0, 0);
+    let (mut naps, mut handed_over, mut left6, mut cut) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         match run(seed, Settings::default()) {
-            Ok(report) => (naps, handed_over) = (naps + report.naps, handed_over + report.handed_over),
+            Ok(report) => {
+                (naps, handed_over) = (naps + report.naps, handed_over + report.handed_over);
+                (left6, cut) = (left6 + report.left6, cut + report.cut);
+            }
             Err(failure) => panic!("{failure}"),
         }
     }
@@ -22,6 +25,7 @@ fn seeds_pass() {
         naps > SEEDS / 10 && handed_over > 100 * SEEDS,
         "{naps} naps, {handed_over} packets handed from worker to worker"
     );
+    assert!(left6 > 100 * SEEDS && cut > SEEDS, "{left6} packets of IPv6 left, {cut} packets in fragments");
 }
 
 #[test]

@@ -12,14 +12,14 @@ use quiver_pg::values::drawn;
 
 use crate::bgp::length;
 
-/// How many of a thousand routes have a length, roughly as in the Internet's table of 2025, but that those shorter than /32 are
-/// fewer: of these a range has too few.
-const LENGTHS: [(u8, u32); 13] = [
+/// How many of a thousand routes of IPv6 have a length, roughly as in the Internet's table of 2025.
+pub const LENGTHS: [(u8, u32); 14] = [
     (48, 480),
-    (32, 150),
+    (32, 115),
     (44, 95),
     (40, 90),
     (36, 45),
+    (29, 35),
     (46, 35),
     (47, 30),
     (42, 20),
@@ -29,6 +29,17 @@ const LENGTHS: [(u8, u32); 13] = [
     (64, 7),
     (30, 3),
 ];
+/// A length of which a range has too few networks, and the one that its routes have in their stead.
+const TOO_SHORT: u8 = 29;
+const INSTEAD: u8 = 32;
+
+/// The lengths of the routes of a range.
+fn in_a_range() -> Vec<(u8, u32)> {
+    let moved: u32 = LENGTHS.iter().filter(|(length, _)| *length == TOO_SHORT).map(|(_, share)| share).sum();
+    let kept = LENGTHS.iter().filter(|(length, _)| *length != TOO_SHORT);
+    kept.map(|(length, share)| (*length, share + if *length == INSTEAD { moved } else { 0 })).collect()
+}
+
 /// Bits of the ranges.
 const RANGE: u8 = 13;
 /// The host in each network.
@@ -40,10 +51,10 @@ pub type Route = (Ipv6Addr, u8, u8);
 
 /// So many different routes of the side of a number, 1 or 2, over so many next hops; and what is sent to, in the generator's words.
 pub fn routes(side: u8, count: u32, hops: u8) -> (Vec<Route>, String) {
-    let (ends, mut random) = (range(side), Rng::with_seed(SEED + u64::from(side)));
+    let (ends, lengths, mut random) = (range(side), in_a_range(), Rng::with_seed(SEED + u64::from(side)));
     let (mut routes, mut there, mut drawn_so_far) = (Vec::new(), HashSet::new(), 0_u32);
     while routes.len() < count as usize {
-        let length = length(&LENGTHS, random.u32(..1000));
+        let length = length(&lengths, random.u32(..1000));
         let network = drawn(ends, drawn_so_far.into()) & (u64::MAX << (64 - length));
         drawn_so_far += 1;
         // What is there already is a route of this address, too.

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bgp;
-mod bgp6;
+pub mod bgp6;
 mod builtin;
 mod case;
 pub mod field;

@@ -12,34 +12,17 @@ mod bgp;
 
 use std::collections::HashSet;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bgp::{Change, Neighbour, Network};
+use quiver_client::routes::{IpRouteAddDel, Via, set};
 use quiver_client::{Client, ClientError};
-use quiver_compat::Message;
-use quiver_compat::types::{Address, AddressUnion, FibPath, FibPathNh, FibPathNhProto, IpRoute, Prefix};
 
 const SYSTEM: u16 = 65002;
 const NAME: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-const NO_INTERFACE: u32 = u32::MAX;
-
-/// Add a route, or replace it, or delete it.
-#[derive(Message)]
-#[message(request, reply = IpRouteAddDelReply)]
-struct IpRouteAddDel {
-    is_add: bool,
-    is_multipath: bool,
-    route: IpRoute,
-}
-
-/// Where it is counted.
-#[derive(Message, Default)]
-#[message(reply)]
-struct IpRouteAddDelReply {
-    stats_index: u32,
-}
+const DEFAULT_TABLE: u32 = 0;
 
 /// Why nothing is learned any more.
 #[derive(Debug, thiserror::Error)]
@@ -77,17 +60,8 @@ pub fn run(listener: &TcpListener, socket: &Path, learned: &AtomicU64) -> Result
     Ok(())
 }
 
-fn request(((address, len), hop): Change) -> IpRouteAddDel {
-    let path = |hop: IpAddr| FibPath {
-        sw_if_index: NO_INTERFACE,
-        weight: 1,
-        proto: if hop.is_ipv6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 },
-        nh: FibPathNh { address: AddressUnion::new(hop), ..FibPathNh::default() },
-        ..FibPath::default()
-    };
-    let prefix = Prefix { address: Address::from(address), len };
-    let route = IpRoute { prefix, paths: hop.map(path).into_iter().collect(), ..IpRoute::default() };
-    IpRouteAddDel { is_add: hop.is_some(), is_multipath: false, route }
+fn request((network, hop): Change) -> IpRouteAddDel {
+    set(network, DEFAULT_TABLE, hop.map(|address| Via { address, interface: None }))
 }
 
 #[allow(dead_code, reason = "a test runs the program as a part of itself")]

@@ -273,5 +273,5 @@ fn what_an_interface_leaves_to_others_is_done_where_packets_leave() {
     let tcp = of(
         "eth 02:00:00:00:00:01 > 02:00:00:00:00:02 / ip4 10.0.0.1 > 10.0.1.1 ttl 64 / tcp 1 > 2 ack seq 1 ack 2 window 9 / payload 2500",
     );
-    assert_eq!(sent_of(&mut bench, "tcp", &tcp), [1054, 1054, 554]);
+    assert_eq!(sent_of(&mut bench, "tcp", &tcp), [tcp.len()], "shown uncut");
 }

@@ -484,7 +484,11 @@ impl Pool {
             }
             Raw { buffer: id, ..raw }
         };
-        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL)));
+        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED)));
+        if raw.flags.has(Flags::TRACED) {
+            // Its records belong to those of the packet.
+            self.header_mut(copy.buffer).trace = self.header(raw.buffer).trace;
+        }
         if raw.flags.has(Flags::OFFLOAD) {
             let mut offload = self.header(raw.buffer).offload;
             // The copy may begin at another place of its buffer, from which the checksum's place is counted.
@@ -493,6 +497,10 @@ impl Pool {
             self.header_mut(copy.buffer).offload = offload;
         }
         Some(copy)
+    }
+    /// Buffers that nobody uses but are kept here: the worker's list, and the null buffer.
+    pub(crate) fn cached(&self) -> usize {
+        self.free.len() + 1
     }
     /// Which pool this is a worker's part of.
     pub(crate) fn home(&self) -> usize {

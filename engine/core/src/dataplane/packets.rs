@@ -30,6 +30,17 @@ impl Dataplane {
             records
         }
     }
+    /// Free buffers on the workers' own lists.
+    pub fn cached_buffers(&self) -> impl Future<Output = usize> + 'static {
+        let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.pool().cached())).collect();
+        async move {
+            let mut cached = 0;
+            for answer in answers {
+                cached += answer.await.unwrap_or_default();
+            }
+            cached
+        }
+    }
     /// Starts to copy packets, beside whatever else is copied.
     pub fn capture(&mut self, capture: Capture) -> CaptureId {
         let id = CaptureId(self.next_capture);

@@ -15,7 +15,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// The name of the node in whose name dispatch itself drops packets.
-pub(crate) const DISPATCH: &str = "dispatch";
+pub const DISPATCH: &str = "dispatch";
 
 arcs! {
     /// Why dispatch drops packets.

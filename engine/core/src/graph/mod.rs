@@ -9,8 +9,8 @@ mod wiring;
 
 pub use arc::{ArcSpec, To};
 pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
-pub(crate) use dispatch::{DISPATCH, DispatchNext};
-pub use dispatch::{Graph, NodeCounters};
+pub(crate) use dispatch::DispatchNext;
+pub use dispatch::{DISPATCH, Graph, NodeCounters};
 pub use wiring::{NodeId, Reason, Side, Wiring};
 
 use crate::buffer::{Packet, Pool};

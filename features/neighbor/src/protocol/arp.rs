@@ -43,6 +43,7 @@ impl Protocol for V4 {
     const SETTINGS: &'static str = "neighbor-settings";
     const NODE: &'static str = "arp-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;
+    const MALFORMED: &'static [&'static str] = &["too-short", "not-ip4-over-ethernet", "bad-operation", "bad-sender"];
     const COUNTED: &'static str = "arp";
     const CARRIED: EtherType = EtherType::ARP;
     const ALL: MacAddress = MacAddress::BROADCAST;

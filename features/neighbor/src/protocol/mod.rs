@@ -27,6 +27,8 @@ pub trait Protocol: Family {
     const NODE: &'static str;
     /// See [`Protocol::NODE`].
     const ARCS: &'static [ArcSpec];
+    /// Those by which messages are dropped that are no good, whatever is configured.
+    const MALFORMED: &'static [&'static str];
     /// The part of names of counters that says which protocol it is.
     const COUNTED: &'static str;
     /// What frames with messages say that they carry.

@@ -67,6 +67,7 @@ impl Protocol for V6 {
     const SETTINGS: &'static str = "ip6-neighbor-settings";
     const NODE: &'static str = "nd-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;
+    const MALFORMED: &'static [&'static str] = &["bad-hop-limit", "bad-message", "unsupported-type"];
     const COUNTED: &'static str = "ip6-nd";
     const CARRIED: EtherType = EtherType::IP6;
     const ALL: MacAddress = MacAddress([0x33, 0x33, 0, 0, 0, 1]);

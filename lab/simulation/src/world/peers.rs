@@ -11,7 +11,7 @@ use crate::wire::{Wire, lock};
 pub(super) struct Peer {
     /// Packets that it takes off its ring at once.
     pub pace: usize,
-    /// Whether it answers ARP.
+    /// Whether it answers who asks for it.
     pub answers: bool,
     /// Whether its interrupts arrive.
     pub interrupts: bool,
@@ -65,7 +65,7 @@ impl World<'_> {
         let Some(wire) = self.wire(port) else { return };
         for _ in 0..self.peers[port].pace {
             let Some(packet) = wire.receive() else { break };
-            if let Some(reply) = traffic::arp_reply(port, &packet).filter(|_| self.peers[port].answers) {
+            if let Some(reply) = traffic::answer(port, &packet).filter(|_| self.peers[port].answers) {
                 self.offer(&wire, port, reply);
             }
         }

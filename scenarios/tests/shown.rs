@@ -1,0 +1,159 @@
+//! What other programs make of what Quiver shows of packets: Wireshark of a capture's comments, a reader of XML and a renderer of
+//! the picture of the graph.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use quiver_control::cli::Output;
+use quiver_runtime::files::MemoryFiles;
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
+
+const CONFIGURATION: &str = "
+    create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+    set interface state pg0 up
+    set interface state pg1 up
+    set interface ip address pg0 10.0.0.1/24
+    set interface ip address pg1 10.0.1.1/24
+    ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
+    ip route add 20.0.0.0/8 via 10.0.1.2 pg1
+    ip route add 30.0.0.0/8 via drop
+    packet-generator new { name there source pg0 rate 2000 data { IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:a0 \
+     UDP: 10.0.0.2 -> 20.0.0.1 UDP: 1 -> 2 } }
+    packet-generator new { name lost source pg0 rate 30 data { IP4: 02:00:00:00:00:02 -> 02:00:00:00:00:a0 \
+     UDP: 10.0.0.2 -> 30.0.0.1 UDP: 1 -> 2 } }
+";
+
+fn daemon(files: &MemoryFiles) -> Daemon {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit together");
+    quiver_runtime::capture_to(daemon.control(), Rc::new(files.clone()));
+    daemon.configure(CONFIGURATION);
+    daemon
+}
+
+/// The columns of each packet that tshark shows of a file.
+fn shown_by_tshark(bytes: &[u8], fields: &[&str]) -> Vec<Vec<String>> {
+    let mut file = tempfile::NamedTempFile::with_suffix(".pcapng").expect("there is room for a file");
+    file.write_all(bytes).expect("there is room in it");
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file.path()).args(["-T", "fields"]);
+    command.args(fields.iter().flat_map(|field| ["-e", field]));
+    let output = command.output().expect("install it: apt-get install --no-install-recommends tshark");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("tshark writes text");
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn tshark_shows_where_packets_were_seen_and_why_they_were_dropped() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(&files);
+    daemon.configure("pcap trace rx tx drop intfc any file seen.pcapng");
+    for to in ["20.0.0.9", "30.0.0.9"] {
+        let packet =
+            format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
+        let packet: quiver_testkit::packet::Packet = packet.parse().expect("a packet");
+        daemon.send("pg0", &packet.to_bytes()).expect("pg0 is up");
+        daemon.settle().expect("nothing circles");
+    }
+    daemon.run("pcap trace off").expect("it runs");
+    let bytes = files.read("/tmp/seen.pcapng").expect("packets were seen");
+    let columns = ["frame.comment", "frame.interface_name", "ip.dst", "ip.ttl"];
+    let mut shown = shown_by_tshark(&bytes, &columns);
+    shown.sort();
+    let expected = [
+        ["dropped by ip4-lookup: route-drop", "pg0", "30.0.0.9", "64"],
+        ["received", "pg0", "20.0.0.9", "64"],
+        ["received", "pg0", "30.0.0.9", "64"],
+        ["sent", "pg1", "20.0.0.9", "63"],
+    ];
+    assert_eq!(shown, expected.map(|row| row.map(str::to_owned).to_vec()));
+}
+
+/// An element's name, and its attributes.
+type Element = (String, Vec<(String, String)>);
+
+/// The elements of a picture, with their attributes, and its words. An error if it is no XML.
+fn elements(svg: &str) -> Result<(Vec<Element>, Vec<String>), quick_xml::Error> {
+    let (mut reader, mut found, mut words) = (Reader::from_str(svg), vec![], vec![]);
+    reader.config_mut().trim_text(true);
+    loop {
+        match reader.read_event()? {
+            Event::Start(element) | Event::Empty(element) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let mut attributes = vec![];
+                for attribute in element.attributes() {
+                    let attribute = attribute?;
+                    attributes.push((text(attribute.key.as_ref()), text(&attribute.value)));
+                }
+                found.push((text(element.name().as_ref()), attributes));
+            }
+            Event::Text(text) => words.push(String::from_utf8_lossy(&text).into_owned()),
+            Event::Eof => return Ok((found, words)),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_picture_of_the_graph_is_svg_with_the_rates_of_now() {
+    let mut daemon = daemon(&MemoryFiles::default());
+    for stream in ["there", "lost"] {
+        daemon.run(&format!("packet-generator enable {stream}")).expect("there is such a stream");
+    }
+    daemon.advance(Duration::from_secs(1)).expect("time passes");
+    let (control, output, reply) = (daemon.control().clone(), Output::default(), Rc::new(RefCell::new(None)));
+    let told = reply.clone();
+    daemon.control().spawn("picture", async move {
+        *told.borrow_mut() = Some(control.commands().run(&control, "show graph svg seconds 2", &output).await);
+    });
+    daemon.advance(Duration::from_millis(2500)).expect("time passes");
+    let svg = reply.borrow_mut().take().expect("it is drawn by now").expect("it can be drawn").text;
+    let (elements, words) = elements(&svg).unwrap_or_else(|error| panic!("no XML: {error}: {svg}"));
+    let (root, attributes) = elements.first().expect("there is a root");
+    let namespace = ("xmlns".to_owned(), "http://www.w3.org/2000/svg".to_owned());
+    assert!(root == "svg" && attributes.contains(&namespace), "{svg}");
+    // Whatever is drawn lies within the picture.
+    let number = |attributes: &[(String, String)], name: &str| {
+        attributes.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.parse::<f64>().ok())
+    };
+    let (width, height) = (number(attributes, "width"), number(attributes, "height"));
+    let (width, height) = (width.expect("it has a width"), height.expect("it has a height"));
+    for (name, attributes) in &elements {
+        let (x, y) = (number(attributes, "x").unwrap_or(0.0), number(attributes, "y").unwrap_or(0.0));
+        assert!((0.0..width).contains(&x) && (0.0..height).contains(&y), "{name} at {x}, {y}: {svg}");
+    }
+    let has = |word: &str| words.iter().any(|found| found == word);
+    for node in
+        ["pg-input", "ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "sent", "ip4-lookup: route-drop"]
+    {
+        assert!(has(node), "{node}: {words:?}");
+    }
+    assert!(has("2.0 k/s") && has("30/s"), "the rates of both streams: {words:?}");
+    let paths = elements.iter().filter(|(name, _)| name == "path").count();
+    let rates = words.iter().filter(|word| word.ends_with("/s")).count();
+    assert!(paths >= rates && rates > 6, "{paths} lines, {rates} rates");
+    assert_eq!(rendered(&svg), (width as u32, height as u32), "as large as it says");
+}
+
+/// Width and height of the picture that a renderer makes of SVG; to be looked at in the folder `QUIVER_PICTURES`, if there is one.
+fn rendered(svg: &str) -> (u32, u32) {
+    let made = tempfile::tempdir().expect("there is room");
+    let folder = std::env::var_os("QUIVER_PICTURES").map_or(made.path().to_path_buf(), std::path::PathBuf::from);
+    let (svg_file, png_file) = (folder.join("graph.svg"), folder.join("graph.png"));
+    std::fs::write(&svg_file, svg).expect("the folder is there");
+    let done = Command::new("rsvg-convert").arg(&svg_file).arg("--output").arg(&png_file).output();
+    let done = done.expect("install it: apt-get install --no-install-recommends librsvg2-bin");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    // Its header comes first (PNG, 11.2.2).
+    let png = std::fs::read(png_file).expect("it was written");
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(&png[12..16], b"IHDR");
+    (number(16), number(20))
+}
