@@ -87,7 +87,7 @@ fn route_again<F: Family>(control: &Control, record: &Record) -> Option<String> 
     for _ in 0..LOOKUPS_MAX {
         let slot_of = |id| ip.fib.table(id).map(|table| table.slot);
         let (slot, address) = match Again::of(hop) {
-            None | Some(Again::Bridged(_)) => break,
+            None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
             Some(Again::Destination(slot)) => (slot, header.destination()),
             Some(Again::Source(slot)) => (slot, header.source()),
             Some(Again::Received(interface)) => (slot_of(ip.table_of(InterfaceId(interface)))?, header.destination()),
