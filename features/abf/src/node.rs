@@ -10,6 +10,7 @@ use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_ip::Fault;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::GroupRows;
+use quiver_ip::upper::Upper;
 use quiver_wire::{Header, IpHeader};
 
 use crate::Forwarded;
@@ -45,12 +46,12 @@ impl<F: Forwarded> AbfInput<F> {
 }
 
 /// The group of the policy that permits a packet.
-fn permitted<F: Forwarded>(attached: &[Attached], lists: &Lists, packet: &[u8]) -> Option<u32> {
+fn permitted<F: Forwarded>(attached: &[Attached], lists: &Lists, packet: &[u8], noted: Option<Upper>) -> Option<u32> {
     let (header, _) = F::Header::parse(packet)?;
     if F::is_link_local(header.source()) || F::is_link_local(header.destination()) || F::is_discovery(packet) {
         return None;
     }
-    let fields = Fields::of::<F>(packet)?;
+    let fields = Fields::of::<F>(packet)?.or(noted);
     let decided = attached.iter().find_map(|policy| {
         let rules = lists.get(policy.acl as usize)?.as_ref()?;
         decide(rules, &fields).map(|action| (action, policy.group))
@@ -70,7 +71,9 @@ impl<F: Forwarded> Node for AbfInput<F> {
             if frame.flags(i).has(Flags::LINK_GROUP) {
                 continue;
             }
-            let Some(group) = permitted::<F>(attached, lists, packet) else { continue };
+            let Some(group) = permitted::<F>(attached, lists, packet, Upper::of_row(cx.pool, frame, i)) else {
+                continue;
+            };
             let hop = rows.get(group as usize).map_or(hop::UNRESOLVED, |row| row.hop(F::flow_hash_of(packet)));
             let (next, hop) = match hop {
                 hop::FIRST_ADJACENCY.. => (Next::Rewrite, hop),

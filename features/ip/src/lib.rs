@@ -5,6 +5,7 @@
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
+//! - [`upper`]: ports, of fragments, too.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -36,6 +37,7 @@ pub mod show;
 pub mod sources;
 pub mod special;
 pub mod unnumbered;
+pub mod upper;
 
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};

@@ -484,7 +484,10 @@ impl Pool {
             }
             Raw { buffer: id, ..raw }
         };
-        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL)));
+        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::NOTED)));
+        if raw.flags.has(Flags::NOTED) {
+            self.header_mut(copy.buffer).note = self.header(raw.buffer).note;
+        }
         if raw.flags.has(Flags::OFFLOAD) {
             let mut offload = self.header(raw.buffer).offload;
             // The copy may begin at another place of its buffer, from which the checksum's place is counted.
