@@ -28,7 +28,7 @@ mod statistics;
 pub use deciding::{decided_by, decides, receiver, sender};
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, create, remove, set_link, set_peer,
     set_point_to_point, tell, watch,
 };
 pub use queues::RxQueueSettings;

@@ -227,7 +227,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         | InterfaceEvent::AddressAdded(id, _)
         | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
-        let link = if gone { None } else { link_of(control, id) };
+        let link = if gone { None } else { link_of::<F>(control, id) };
         let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
         let mut ip = control.room_mut::<Ip<F>>();
         ip.fib.set_link(id, link);
@@ -252,14 +252,14 @@ fn check_address<F: Family>(address: &InterfaceAddress<F>) -> Result<(), ObjectE
 }
 
 /// What adjacencies take from an interface.
-fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
+fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;
     let up = interfaces.is_usable(id);
     Some(Link {
         up,
         mac: interface.mac.0,
-        mtu: interface.mtu,
+        mtu: interface.mtu_of(F::VERSION),
         point_to_point: interface.point_to_point,
         peer: interface.peer,
     })
