@@ -14,6 +14,8 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_p2p_ethernet::register(control)?;
     quiver_ip::register(control)?;
     quiver_vlan::product::register(control);
+    // Before whatever looks at ports.
+    quiver_reassembly::register(control)?;
     quiver_urpf::register(control)?;
     quiver_mss_clamp::register(control)?;
     quiver_acl::register(control)?;
@@ -26,7 +28,6 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_arping::register(control);
     quiver_dad::register(control);
     quiver_icmp::register(control)?;
-    quiver_reassembly::register(control)?;
     quiver_policer::register(control);
     quiver_punt::register(control)?;
     quiver_mld::register(control)?;

@@ -311,6 +311,15 @@ impl Frame {
         self.set_flag(i, Flags::OFFLOAD);
         pool.header_mut(self.buffer[i]).offload = offload;
     }
+    /// What a room noted of row `i`.
+    pub fn note(&self, pool: &Pool, i: usize) -> Option<u64> {
+        self.flags(i).has(Flags::NOTED).then(|| pool.header(self.buffer[i]).note)
+    }
+    /// Notes something of row `i`, for rooms that know what it means.
+    pub fn set_note(&mut self, pool: &mut Pool, i: usize, note: u64) {
+        self.set_flag(i, Flags::NOTED);
+        pool.header_mut(self.buffer[i]).note = note;
+    }
     /// Moves the start of row `i` by `by` bytes: forward over a header, or back into the headroom. False, and nothing
     /// changed, if the packet or the headroom is too short.
     #[inline(always)]

@@ -72,7 +72,8 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
     };
     decides(control, F::NODE, |control, record| {
         let (policies, lists) = (control.room::<Policies<F>>(), control.room::<Acls>());
-        let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes);
+        // What reassembly noted of a later fragment is not in its record.
+        let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes, None);
         Some(permitted.map_or_else(
             || format!("no {} of interface {}", F::POLICIES, control.room::<Interfaces>().name(InterfaceId(record.rx))),
             |policy| format!("{} {}", F::POLICIES, policy.policy),

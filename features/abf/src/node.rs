@@ -10,6 +10,7 @@ use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_ip::Fault;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::GroupRows;
+use quiver_ip::upper::Upper;
 use quiver_wire::{Header, IpHeader};
 
 use crate::Forwarded;
@@ -49,12 +50,13 @@ pub(crate) fn permitted<'a, F: Forwarded>(
     attached: &'a [Attached],
     lists: &Lists,
     packet: &[u8],
+    noted: Option<Upper>,
 ) -> Option<&'a Attached> {
     let (header, _) = F::Header::parse(packet)?;
     if F::is_link_local(header.source()) || F::is_link_local(header.destination()) || F::is_discovery(packet) {
         return None;
     }
-    let fields = Fields::of::<F>(packet)?;
+    let fields = Fields::of::<F>(packet)?.or(noted);
     let decided = attached.iter().find_map(|policy| {
         let rules = lists.get(policy.acl as usize)?.as_ref()?;
         decide(rules, &fields).map(|action| (action, policy))
@@ -74,7 +76,8 @@ impl<F: Forwarded> Node for AbfInput<F> {
             if frame.flags(i).has(Flags::LINK_GROUP) {
                 continue;
             }
-            let Some(policy) = permitted::<F>(attached, lists, packet) else { continue };
+            let noted = Upper::of_row(cx.pool, frame, i);
+            let Some(policy) = permitted::<F>(attached, lists, packet, noted) else { continue };
             let hop = rows.get(policy.group as usize).map_or(hop::UNRESOLVED, |row| row.hop(F::flow_hash_of(packet)));
             let (next, hop) = match hop {
                 hop::FIRST_ADJACENCY.. => (Next::Rewrite, hop),

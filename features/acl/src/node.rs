@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
 use quiver_ip::Family;
 use quiver_ip::family::BACK;
+use quiver_ip::upper::Upper;
 use quiver_wire::{EtherType, EthernetHeader, Header, V4, V6};
 
 use crate::config::Lists;
@@ -114,7 +115,7 @@ impl<L: Look> Node for Check<L> {
                 continue;
             }
             let passes = match L::fields(frame.bytes(cx.pool, i), self.direction) {
-                Ok(Some(fields)) => pass(of_interface, lists, &fields),
+                Ok(Some(fields)) => pass(of_interface, lists, &fields.or(Upper::of_row(cx.pool, frame, i))),
                 Ok(None) => true,
                 Err(Unreadable) => false,
             };

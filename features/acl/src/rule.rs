@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use quiver_control::{ObjectError, Record};
 use quiver_ip::Family;
+use quiver_ip::upper::Upper;
 use quiver_wire::{Header, IpHeader, IpProtocol};
 
 use crate::prefix::AnyPrefix;
@@ -51,21 +52,9 @@ pub struct Fields {
     source: IpAddr,
     destination: IpAddr,
     protocol: u8,
-    /// Not of later fragments, which do not have it.
+    /// Not of later fragments, unless shallow reassembly knows it.
     upper: Option<Upper>,
 }
-
-/// What stands behind the IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Upper {
-    /// Ports, or ICMP's type and code.
-    source: u16,
-    destination: u16,
-    tcp_flags: u8,
-}
-
-/// Where TCP has its flags.
-const TCP_FLAGS: usize = 13;
 
 fn is_icmp(protocol: IpProtocol) -> bool {
     protocol == IpProtocol::ICMP4 || protocol == IpProtocol::ICMP6
@@ -76,29 +65,21 @@ impl Fields {
     pub fn of<F: Family>(packet: &[u8]) -> Option<Fields> {
         let (header, _) = F::Header::parse(packet)?;
         let payload = F::payload(packet)?;
-        let bytes = packet.get(payload.offset..)?;
-        let upper = match payload.protocol {
-            _ if payload.fragment.is_some_and(|place| place > 0) => None,
-            IpProtocol::TCP | IpProtocol::UDP => {
-                let &[a, b, c, d] = bytes.first_chunk()?;
-                let has_flags = payload.protocol == IpProtocol::TCP;
-                let tcp_flags = if has_flags { *bytes.get(TCP_FLAGS)? } else { 0 };
-                let (source, destination) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-                Some(Upper { source, destination, tcp_flags })
-            }
-            protocol if is_icmp(protocol) => {
-                let &[kind, code] = bytes.first_chunk()?;
-                Some(Upper { source: kind.into(), destination: code.into(), tcp_flags: 0 })
-            }
-            _ => Some(Upper::default()),
-        };
+        let is_later = payload.fragment.is_some_and(|place| place > 0);
+        let upper = if is_later { None } else { Some(Upper::read(packet, &payload)?) };
         let (source, destination) = (header.source().into(), header.destination().into());
         Some(Fields { source, destination, protocol: payload.protocol.0, upper })
+    }
+    /// The same with what was noted of a fragment that does not say it itself (shallow reassembly).
+    #[must_use]
+    pub fn or(self, noted: Option<Upper>) -> Fields {
+        Fields { upper: self.upper.or(noted), ..self }
     }
 }
 
 impl Rule {
-    /// Whether it meets a packet. Of later fragments ports are not asked, so that they go where the first one goes.
+    /// Whether it meets a packet. Of later fragments ports are not asked where they are not known, so that they go where the first
+    /// one goes.
     pub fn meets(&self, fields: &Fields) -> bool {
         let within = |prefix: &Option<AnyPrefix>, address| prefix.is_none_or(|prefix| prefix.contains(address));
         if !within(&self.source, fields.source) || !within(&self.destination, fields.destination) {

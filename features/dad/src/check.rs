@@ -1,5 +1,5 @@
-//! The addresses that are looked at. Each is tentative until nobody has answered to all questions about it; it is used
-//! meanwhile, and whoever wants to know is told.
+//! The addresses that are looked at. Each is tentative until nobody has answered to all questions about it, and is not used
+//! until then (RFC 4862, 5.4); whoever wants to know is told.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,9 +54,10 @@ pub struct Checks {
 
 impl Checks {
     /// Has addresses looked at from now on, or none any more. Those that are there have been used already.
-    pub(crate) fn set(&mut self, settings: Option<DuplicateAddressDetection>) {
+    pub(crate) fn set(&mut self, control: &Control, settings: Option<DuplicateAddressDetection>) {
         if settings.is_none() {
-            self.all.clear();
+            let mut ip = control.room_mut::<Ip6>();
+            std::mem::take(&mut self.all).into_keys().for_each(|(id, address)| ip.set_usable(id, address, true));
         }
         self.settings = settings;
         self.more.notify();
@@ -65,7 +66,9 @@ impl Checks {
     pub fn iter(&self) -> impl Iterator<Item = (&Address, &Check)> {
         self.all.iter()
     }
-    fn tell(&mut self, address: Address, state: State, asked: u8, due: Time) {
+    fn tell(&mut self, control: &Control, address: Address, state: State, asked: u8, due: Time) {
+        // RFC 4862, 5.4: until nobody has answered, and where somebody has, the address is not used.
+        control.room_mut::<Ip6>().set_usable(address.0, address.1, state == State::Preferred);
         self.all.insert(address, Check { state, asked, due, told: true });
         if let (Some(listeners), Some(settings)) = (&self.listeners, &self.settings) {
             listeners.tell(address, state, asked, settings.transmits);
@@ -102,7 +105,7 @@ pub(crate) fn register(control: &Control) {
         InterfaceEvent::AddressRemoved(id) | InterfaceEvent::Removed(id) => forget(control, id),
         // RFC 4862, 5.4: when an interface comes up, its addresses are looked at anew.
         InterfaceEvent::AdminState(id) | InterfaceEvent::Link(id) => {
-            control.room_mut::<Checks>().all.retain(|(on, _), _| *on != id);
+            keep(control, |(on, _)| *on != id);
             let own = |ip: &Ip6| Some(ip.current().interfaces.get(id.index())?.own().collect::<Vec<_>>());
             let addresses = own(&control.room::<Ip6>()).unwrap_or_default();
             addresses.into_iter().for_each(|address| begin(control, (id, address)));
@@ -141,16 +144,32 @@ fn begin(control: &Control, address: Address) {
         return;
     }
     match checks.waits(&address) {
-        true => _ = checks.all.insert(address, Check { state: State::Tentative, asked: 0, due: now, told: false }),
-        false => checks.tell(address, State::Tentative, 0, now),
+        true => {
+            control.room_mut::<Ip6>().set_usable(address.0, address.1, false);
+            checks.all.insert(address, Check { state: State::Tentative, asked: 0, due: now, told: false });
+        }
+        false => checks.tell(control, address, State::Tentative, 0, now),
     }
 }
 
 /// Forgets the addresses that an interface has no more.
 fn forget(control: &Control, id: InterfaceId) {
-    let ip = control.room::<Ip6>();
-    let is_own = |address| ip.current().is_own(id, address);
-    control.room_mut::<Checks>().all.retain(|(on, address), _| *on != id || is_own(*address));
+    let own = |ip: &Ip6| -> Vec<Ipv6Addr> {
+        ip.current().interfaces.get(id.index()).map_or(vec![], |interface| interface.own().collect())
+    };
+    let own = own(&control.room::<Ip6>());
+    keep(control, |(on, address)| *on != id || own.contains(address));
+}
+
+/// Forgets the addresses that are not to be kept.
+fn keep(control: &Control, wanted: impl Fn(&Address) -> bool) {
+    let (mut checks, mut ip) = (control.room_mut::<Checks>(), control.room_mut::<Ip6>());
+    checks.all.retain(|address, _| {
+        wanted(address) || {
+            ip.set_usable(address.0, address.1, true);
+            false
+        }
+    });
 }
 
 /// Somebody else has an address, or wants it.
@@ -158,7 +177,7 @@ fn conflict(control: &Control, address: Address) {
     let (now, mut checks) = (control.now(), control.room_mut::<Checks>());
     let tentative = checks.all.get(&address).filter(|check| check.state == State::Tentative).copied();
     let Some(check) = tentative else { return };
-    checks.tell(address, State::Duplicate, check.asked, now);
+    checks.tell(control, address, State::Duplicate, check.asked, now);
     drop(checks);
     let name = control.room::<Interfaces>().name(address.0);
     tracing::warn!("{name}: somebody else has our address {}; configure another one", address.1);
@@ -185,11 +204,16 @@ fn step(control: &Control, address: Address, check: Check) {
     let Some(settings) = settings else { return };
     let now = control.now();
     if !check.told {
-        return control.room_mut::<Checks>().tell(address, State::Tentative, 0, now);
+        return control.room_mut::<Checks>().tell(control, address, State::Tentative, 0, now);
     }
     if check.asked >= settings.transmits {
-        return control.room_mut::<Checks>().tell(address, State::Preferred, check.asked, now);
+        control.room_mut::<Checks>().tell(control, address, State::Preferred, check.asked, now);
+        if quiver_neighbor::are_announced::<V6>(control) {
+            // RFC 4861, 7.2.6: who knew another one there is told.
+            quiver_neighbor::claim::<V6>(control, address);
+        }
+        return;
     }
     probe::<V6>(control, address);
-    control.room_mut::<Checks>().tell(address, State::Tentative, check.asked + 1, now + settings.delay.0);
+    control.room_mut::<Checks>().tell(control, address, State::Tentative, check.asked + 1, now + settings.delay.0);
 }

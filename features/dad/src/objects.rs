@@ -52,6 +52,6 @@ pub(crate) fn apply(control: &Control, change: Change<'_, DuplicateAddressDetect
         Change::Create(new) | Change::Update { new, .. } => Some(new.clone()),
         Change::Delete(_) => None,
     };
-    control.room_mut::<Checks>().set(wanted);
+    control.room_mut::<Checks>().set(control, wanted);
     Ok(())
 }

@@ -9,6 +9,7 @@ use quiver_ip::{Family, Fault, FaultKind, Ingress};
 use quiver_wire::{Header, IcmpHeader, InterfaceAddress as Address, IpHeader};
 
 use crate::family::{self, ERROR_HOP_LIMIT, Icmp};
+use crate::limits::{Bucket, Limits};
 
 arcs! {
     /// Where packets go from here: messages to the lookup, and what they are about out of the world.
@@ -37,38 +38,17 @@ pub(crate) const fn arcs_of<F: Icmp>() -> &'static [ArcSpec] {
     Next::arcs::<F>().split_at(F::ERROR_ARCS).0
 }
 
-/// Messages per second that a worker sends in the long run (RFC 1812, 4.3.2.8; RFC 4443, 2.4 (f)), and at once.
-const RATE: u64 = 1000;
-const BURST: u64 = 100;
-
 /// The node.
 pub struct IcmpError<F: Family> {
     ingress: Snapshot<Ingress<F>>,
+    limits: Snapshot<Limits>,
     bucket: Bucket,
 }
 
-/// A token bucket over the engine's clock, in nanoseconds' worth of messages.
-struct Bucket {
-    credit: u64,
-    seen: u64,
-}
-impl Bucket {
-    const COST: u64 = 1_000_000_000 / RATE;
-
-    fn take(&mut self, now: u64) -> bool {
-        let earned = now.saturating_sub(self.seen);
-        self.seen = now;
-        self.credit = self.credit.saturating_add(earned).min(BURST * Bucket::COST);
-        let pays = self.credit >= Bucket::COST;
-        self.credit -= if pays { Bucket::COST } else { 0 };
-        pays
-    }
-}
-
 impl<F: Icmp> IcmpError<F> {
-    /// A node that knows the interfaces' addresses.
-    pub fn new(ingress: Snapshot<Ingress<F>>) -> IcmpError<F> {
-        IcmpError { ingress, bucket: Bucket { credit: BURST * Bucket::COST, seen: 0 } }
+    /// A node that knows the interfaces' addresses, and how much it may send.
+    pub fn new(ingress: Snapshot<Ingress<F>>, limits: Snapshot<Limits>) -> IcmpError<F> {
+        IcmpError { ingress, limits, bucket: Bucket::default() }
     }
 }
 
@@ -115,7 +95,7 @@ impl<F: Icmp> IcmpError<F> {
         let own = ingress.source_beyond(rx, to);
         let is_ours = || ingress.interfaces.iter().any(|interface| interface.own().any(|own| own == to));
         let from = own.or_else(|| is_ours().then_some(to)).ok_or(Next::NobodyToTell)?;
-        if !self.bucket.take(cx.now) {
+        if !self.bucket.take(cx.now, *self.limits.read(cx.guard)) {
             return Err(Next::RateLimited);
         }
         let bytes = message::<F>(from, to, fault, about).ok_or(Next::NobodyToTell)?;
@@ -137,11 +117,12 @@ fn silence<F: Icmp>(flags: Flags, about: &[u8], fault: Fault) -> Option<Next> {
     let (from, to) = (header.source(), header.destination());
     // Where the headers cannot be walked to their end, nobody can say that it is no error.
     let Some(payload) = F::payload(about) else { return Some(Next::NobodyToTell) };
-    if payload.fragment.is_some_and(|offset| offset > 0) {
+    let is_later = payload.fragment.is_some_and(|offset| offset > 0);
+    if is_later && !F::may_be_later(fault, payload.protocol) {
         return Some(Next::AboutFragment);
     }
     let is_error = || IcmpHeader::<u8>::parse_at(about, payload.offset).is_none_or(|(icmp, _)| F::is_error(icmp.kind));
-    if payload.protocol == F::ICMP && is_error() {
+    if !is_later && payload.protocol == F::ICMP && is_error() {
         return Some(Next::AboutError);
     }
     // RFC 8200, 4.7: where nothing follows, there is nothing that we might not know.
@@ -181,15 +162,6 @@ mod tests {
     use super::*;
     use quiver_wire::{Icmp6Type, Ip4Header, Ip6Header, V4, V6, checksum, icmp6};
     use zerocopy::IntoBytes;
-
-    #[test]
-    fn the_rate_is_kept_and_bursts_end() {
-        let mut bucket = Bucket { credit: BURST * Bucket::COST, seen: 0 };
-        assert_eq!((0..200).filter(|_| bucket.take(0)).count(), 100);
-        assert_eq!((0..2000).filter(|i| bucket.take(i * 500_000)).count(), 999);
-        // A long rest earns no more than a burst.
-        assert_eq!((0..200).filter(|_| bucket.take(60_000_000_000)).count(), 100);
-    }
 
     #[test]
     fn nobody_is_told_about_frames_for_many() {

@@ -26,6 +26,8 @@ pub trait Icmp: Family {
     const TOO_BIG: &'static str;
     /// See [`Icmp::TOO_BIG`].
     const EXPIRED: &'static str;
+    /// The kind of how many errors are sent.
+    const LIMITS: &'static str;
     /// How many of the arcs of `icmp6-error` the family has.
     const ERROR_ARCS: usize;
     /// How many of the arcs of `icmp6-input` the family has.
@@ -43,6 +45,8 @@ pub trait Icmp: Family {
     fn message(fault: Fault) -> IcmpHeader<u8>;
     /// Whether a packet for many may be reported.
     fn may_be_for_many(fault: Fault) -> bool;
+    /// Whether a later fragment of what carries this may be reported.
+    fn may_be_later(fault: Fault, protocol: IpProtocol) -> bool;
     /// Whether an address is that of many.
     fn is_group(address: Self::Address) -> bool;
     /// Whether somebody can be told there.
@@ -70,6 +74,7 @@ impl Icmp for V4 {
     const ECHO_MAX: u32 = 65_535 - 28;
     const TOO_BIG: &'static str = "fragmentation-needed";
     const EXPIRED: &'static str = "ttl-expired";
+    const LIMITS: &'static str = "icmp4-error-limits";
     const ERROR_ARCS: usize = 14;
     const INPUT_ARCS: usize = 7;
 
@@ -105,6 +110,10 @@ impl Icmp for V4 {
         }
     }
     fn may_be_for_many(_: Fault) -> bool {
+        false
+    }
+    fn may_be_later(_: Fault, _: IpProtocol) -> bool {
+        // RFC 1812, 4.3.2.7.
         false
     }
     fn is_group(address: Ipv4Addr) -> bool {
@@ -157,6 +166,7 @@ impl Icmp for V6 {
     const ECHO_MAX: u32 = 65_535 - 8;
     const TOO_BIG: &'static str = "packet-too-big";
     const EXPIRED: &'static str = "hop-limit-expired";
+    const LIMITS: &'static str = "icmp6-error-limits";
     const ERROR_ARCS: usize = 16;
     const INPUT_ARCS: usize = 10;
 
@@ -195,6 +205,10 @@ impl Icmp for V6 {
         // RFC 4443, 2.4 (e.3).
         let is_option = fault.kind() == FaultKind::Parameter && fault.code() == parameter_problem::OPTION;
         is_option || fault.kind() == FaultKind::TooBig
+    }
+    fn may_be_later(fault: Fault, protocol: IpProtocol) -> bool {
+        // RFC 8200, 4.5, has senders told of parts that cannot be. Whether one of ICMP is an error it does not say itself.
+        fault.kind() == FaultKind::Parameter && protocol != IpProtocol::ICMP6
     }
     fn is_group(address: Ipv6Addr) -> bool {
         address.is_multicast()

@@ -1,13 +1,14 @@
 //! ICMP for IPv4 and IPv6: answers to echo requests, errors, and `ping`.
 //!
 //! - [`input`]: the nodes `icmp4-input` and `icmp6-input`; [`error`]: `icmp4-error` and `icmp6-error`.
-//! - [`family`]: what differs between the two.
+//! - [`limits`]: how many errors are sent. [`family`]: what differs between the two.
 //! - [`ping`]: echo requests of our own, and the command.
 #![forbid(unsafe_code)]
 
 pub mod error;
 pub mod family;
 pub mod input;
+pub mod limits;
 pub mod ping;
 
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     };
     register_family::<V4>(control, &outbox, &awaited)?;
     register_family::<V6>(control, &outbox, &awaited)?;
+    limits::register(control);
     ping::register(control, heard, awaited);
     Ok(())
 }
@@ -42,11 +44,11 @@ fn register_family<F: Icmp>(
     outbox: &Outbox<Heard>,
     awaited: &Publisher<BTreeSet<u16>>,
 ) -> Result<(), DataplaneError> {
-    let ingress = control.room::<Ip<F>>().ingress();
+    let (ingress, limits) = (control.room::<Ip<F>>().ingress(), limits::publish::<F>(control));
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     let of_error = ingress.clone();
-    let error = move |_| IcmpError::<F>::new(of_error.clone());
+    let error = move |_| IcmpError::<F>::new(of_error.clone(), limits.clone());
     graph.node(NodeSpec::new(F::NAMES.error, error::arcs_of::<F>(), error).describe(describe::<F>))?;
     let (outbox, awaited) = (outbox.clone(), awaited.snapshot());
     let input =

@@ -38,6 +38,8 @@ pub struct Interface {
     pub mac: MacAddress,
     /// Bytes of a packet at most, from the layer 3 header on.
     pub mtu: u16,
+    /// The same of protocols that have their own.
+    pub mtus: Mtus,
     /// Whether it was set up: only then it receives and sends.
     pub up: bool,
     /// Whether there is a connection, as far as the driver knows.
@@ -50,6 +52,24 @@ pub struct Interface {
     pub peer: MacAddress,
     /// Address and MTU that it was made with: they hold while nothing else is configured.
     made: (MacAddress, u16),
+}
+
+/// MTUs of protocols; where there is none, the interface's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mtus {
+    /// Of IPv4.
+    pub ip4: Option<u16>,
+    /// Of IPv6.
+    pub ip6: Option<u16>,
+    /// Of MPLS.
+    pub mpls: Option<u16>,
+}
+
+impl Mtus {
+    /// In VPP's order; 0 where there is none.
+    pub fn in_order(self) -> [u16; 3] {
+        [self.ip4, self.ip6, self.mpls].map(Option::unwrap_or_default)
+    }
 }
 
 /// What a room says of an interface that it creates.
@@ -126,6 +146,7 @@ impl Default for Interfaces {
             kind: "local",
             mac: MacAddress::ZERO,
             mtu: 0,
+            mtus: Mtus::default(),
             up: false,
             link: false,
             parent: None,
@@ -188,6 +209,11 @@ impl Interfaces {
 }
 
 impl Interface {
+    /// Bytes of a packet of IPv4 or IPv6 at most.
+    pub fn mtu_of(&self, version: u8) -> u16 {
+        let own = if version == 6 { self.mtus.ip6 } else { self.mtus.ip4 };
+        own.unwrap_or(self.mtu)
+    }
     /// Address and MTU while none are configured.
     pub(crate) fn made(&self) -> (MacAddress, u16) {
         self.made
@@ -246,7 +272,8 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
     let NewInterface { name, kind, mac, mtu, parent, .. } = new;
     let (up, link, point_to_point, peer) = (false, true, false, MacAddress::ZERO);
     let made = (mac, mtu);
-    interfaces.insert(Interface { id, name, kind, mac, mtu, up, link, parent, point_to_point, peer, made });
+    let mtus = Mtus::default();
+    interfaces.insert(Interface { id, name, kind, mac, mtu, mtus, up, link, parent, point_to_point, peer, made });
     drop(interfaces);
     let dataplane = control.room::<Dataplane>();
     // The number may have had another owner, whose counts are not ours.

@@ -33,7 +33,7 @@ pub use by_interface::ByInterface;
 pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender, undecided, why_undecided};
 pub use events::Events;
 pub use interfaces::{
-    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, NewInterface, create, remove, set_link, set_peer,
+    Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, create, remove, set_link, set_peer,
     set_point_to_point, tell, watch,
 };
 pub use queues::RxQueueSettings;

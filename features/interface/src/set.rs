@@ -12,7 +12,11 @@ pub(crate) fn register(control: &Control) {
         control.commands().add(Command::new(grammar, help, run).arguments_of::<InterfaceSettings>());
     };
     add("set interface state <interface> (up|down)", "Set an interface up or down.", state);
-    add("set interface mtu [packet] <mtu:u16> <interface>", "Set the MTU of an interface.", mtu);
+    let grammar = "set interface mtu [packet|ip4|ip6|mpls] <mtu:u16> <interface>";
+    let set = Command::new(grammar, "Set the MTU of an interface, or that of a protocol.", mtu);
+    let set = set.arguments_of::<InterfaceSettings>().argument("packet", "of whatever has none of its own");
+    let set = set.argument("ip4", "of IPv4; 0 leaves it to the interface's").argument("ip6", "of IPv6; the same");
+    control.commands().add(set.argument("mpls", "of MPLS; the same"));
     add("set interface mac address <interface> <mac>", "Set the address of an interface.", mac);
     add("set interface tag <interface> <tag:text>", "Give an interface a name of its owner's.", tag);
     add("clear interface tag <interface>", "Take such a name away.", clear_tag);
@@ -25,8 +29,14 @@ fn state(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 }
 
 fn mtu(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let mtu = matches.get("mtu")?;
-    edit(control, matches, |settings| settings.mtu = Some(mtu))
+    let mtu = matches.get::<u16>("mtu")?;
+    let own = (mtu > 0).then_some(mtu);
+    edit(control, matches, |settings| match () {
+        () if matches.has("ip4") => settings.mtu_ip4 = own,
+        () if matches.has("ip6") => settings.mtu_ip6 = own,
+        () if matches.has("mpls") => settings.mtu_mpls = own,
+        () => settings.mtu = Some(mtu),
+    })
 }
 
 fn mac(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {

@@ -4,7 +4,7 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_wire::UnicastMac;
 
-use crate::interfaces::{Interface, InterfaceEvent, Interfaces, tell};
+use crate::interfaces::{Interface, InterfaceEvent, Interfaces, Mtus, tell};
 
 quiver_control::reference! {
     /// The name of an interface.
@@ -33,6 +33,12 @@ pub struct InterfaceSettings {
     pub state: AdminState,
     /// Bytes of a packet at most, from the layer 3 header on; without it, as the driver says.
     pub mtu: Option<u16>,
+    /// The same of packets of IPv4, in place of that.
+    pub mtu_ip4: Option<u16>,
+    /// The same of packets of IPv6, which takes 1280 at least.
+    pub mtu_ip6: Option<u16>,
+    /// The same of packets of MPLS.
+    pub mtu_mpls: Option<u16>,
     /// Its address; without it, as the driver says.
     pub mac: Option<UnicastMac>,
     /// What its owner calls it; VPP's clients keep names of their own here.
@@ -42,13 +48,23 @@ pub struct InterfaceSettings {
 /// RFC 791, 3.2: what every link of an internet takes without further fragmentation.
 const MTU_MIN: u16 = 68;
 
+/// RFC 8200, 5: the same of IPv6.
+const MTU_MIN_IP6: u16 = 1280;
+
 /// Bytes of a tag at most: VPP's messages have room for 64, one of them a zero.
 const TAG_MAX: usize = 63;
 
 /// What holds of settings whatever the interface is.
 pub(crate) fn check(settings: &InterfaceSettings) -> Result<(), ObjectError> {
-    if let Some(mtu) = settings.mtu.filter(|mtu| *mtu < MTU_MIN) {
-        return Err(ObjectError::field("mtu", format!("{mtu} is too little")).remedy(format!("at least {MTU_MIN}")));
+    for (field, mtu, least) in [
+        ("mtu", settings.mtu, MTU_MIN),
+        ("mtu-ip4", settings.mtu_ip4, MTU_MIN),
+        ("mtu-ip6", settings.mtu_ip6, MTU_MIN_IP6),
+        ("mtu-mpls", settings.mtu_mpls, MTU_MIN),
+    ] {
+        if let Some(mtu) = mtu.filter(|mtu| *mtu < least) {
+            return Err(ObjectError::field(field, format!("{mtu} is too little")).remedy(format!("at least {least}")));
+        }
     }
     if let Some(tag) = settings.tag.as_ref().filter(|tag| tag.is_empty() || tag.len() > TAG_MAX) {
         let what = format!("a tag of {} bytes", tag.len());
@@ -107,7 +123,9 @@ fn take(interface: &mut Interface, wanted: &InterfaceSettings) -> Result<Vec<Int
     let (up, mtu) = (wanted.state == AdminState::Up, wanted.mtu.unwrap_or(made_mtu));
     let (id, mut events) = (interface.id, vec![]);
     // Up comes last, so that watchers find an interface that is ready.
-    if std::mem::replace(&mut interface.mtu, mtu) != mtu {
+    let mtus = Mtus { ip4: wanted.mtu_ip4, ip6: wanted.mtu_ip6, mpls: wanted.mtu_mpls };
+    let before = (std::mem::replace(&mut interface.mtu, mtu), std::mem::replace(&mut interface.mtus, mtus));
+    if before != (mtu, mtus) {
         events.push(InterfaceEvent::Mtu(id));
     }
     if std::mem::replace(&mut interface.mac, mac) != mac {

@@ -38,7 +38,7 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
     for interface in chosen(&interfaces, matches)? {
         let counts = counts(&dataplane, interface);
         let state = if interface.up { "up" } else { "down" };
-        let mut row = (interface.name.clone(), interface.id.0.to_string(), state, format!("{}/0/0/0", interface.mtu));
+        let mut row = (interface.name.clone(), interface.id.0.to_string(), state, mtus(interface));
         let shown = counts.iter().filter(|(_, count)| *count > 0);
         let mut shown = shown.map(|(name, count)| (*name, count.to_string())).peekable();
         if shown.peek().is_none() {
@@ -54,6 +54,11 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
         object.insert("state".into(), state.into());
         object.insert("link".into(), if interface.link { "up" } else { "down" }.into());
         object.insert("mtu".into(), interface.mtu.into());
+        for (name, mtu) in ["mtu-ip4", "mtu-ip6", "mtu-mpls"].into_iter().zip(interface.mtus.in_order()) {
+            if mtu > 0 {
+                object.insert(name.into(), mtu.into());
+            }
+        }
         object.insert("mac".into(), interface.mac.to_string().into());
         for (name, count) in counts {
             object.insert(name.replace(' ', "-"), count.into());
@@ -61,6 +66,12 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
         list.push(Value::Object(object));
     }
     Ok(Reply::new(text, Value::Array(list)))
+}
+
+/// Bytes of a packet at most: of all, IPv4, IPv6, MPLS; 0 where the first holds.
+fn mtus(interface: &Interface) -> String {
+    let [ip4, ip6, mpls] = interface.mtus.in_order();
+    format!("{}/{ip4}/{ip6}/{mpls}", interface.mtu)
 }
 
 fn counts(dataplane: &Dataplane, interface: &Interface) -> Vec<(&'static str, u64)> {

@@ -105,6 +105,11 @@ pub struct Ingress<F: Family> {
     pub ordinary: Arc<[Prefix<F>]>,
     /// See [`Ingress::ordinary`].
     pub lenient: bool,
+    /// Addresses that are not to be used, by interface: nobody knows yet whether they are ours alone, or they are not (RFC 4862,
+    /// 5.4).
+    pub unusable: Arc<[(InterfaceId, F::Address)]>,
+    /// Addresses with which nothing new is to begin if there are others (RFC 4862, 5.5.4).
+    pub deprecated: Arc<[(InterfaceId, F::Address)]>,
 }
 
 impl<F: Family> Default for Ingress<F> {
@@ -116,6 +121,8 @@ impl<F: Family> Default for Ingress<F> {
             choosing: false,
             ordinary: Arc::new([]),
             lenient: false,
+            unusable: Arc::new([]),
+            deprecated: Arc::new([]),
         }
     }
 }
@@ -147,24 +154,43 @@ impl<F: Family> Ingress<F> {
     pub fn is_own(&self, interface: InterfaceId, address: F::Address) -> bool {
         self.interfaces.get(interface.index()).is_some_and(|own| own.own().any(|own| own == address))
     }
+    /// Whether an address of an interface may be used.
+    pub fn is_usable(&self, interface: InterfaceId, address: F::Address) -> bool {
+        !self.unusable.contains(&(interface, address))
+    }
+    /// Whether an address is one that may not be used, of an interface that looks up in the same table as this one.
+    pub fn is_withheld(&self, interface: InterfaceId, address: F::Address) -> bool {
+        let word = self.word(interface.0.into());
+        self.unusable.iter().any(|(id, own)| *own == address && self.word(id.0.into()) == word)
+    }
     /// The address of an interface that is best to speak to `peer` with: one of the same scope and, if there is one, of the
-    /// same subnet (RFC 6724, 5).
+    /// same subnet (RFC 6724, 5); none that may not be used, and a deprecated one only if there is no other.
     pub fn source_for(&self, interface: InterfaceId, peer: F::Address) -> Option<F::Address> {
-        let interface = self.interfaces.get(interface.index())?;
+        let id = interface;
+        let interface = self.interfaces.get(id.index())?;
+        let link_local = interface.link_local.filter(|own| self.is_usable(id, *own));
         if F::is_link_local(peer) {
-            return interface.link_local;
+            return link_local;
         }
-        let same_link = interface.addresses.iter().find(|own| own.prefix().contains(peer));
-        let best = same_link.or(interface.addresses.first()).map(InterfaceAddress::address);
-        best.or(interface.link_local)
+        let usable = || interface.addresses.iter().filter(|own| self.is_usable(id, own.address()));
+        let is_preferred = |own: &&InterfaceAddress<F>| !self.deprecated.contains(&(id, own.address()));
+        let on_subnet = |own: &&InterfaceAddress<F>| own.prefix().contains(peer);
+        // RFC 6724, 5: rule 3 comes before rule 8.
+        let preferred = usable().filter(is_preferred).find(on_subnet).or_else(|| usable().find(is_preferred));
+        let best = preferred.or_else(|| usable().find(on_subnet)).or_else(|| usable().next());
+        best.map(InterfaceAddress::address).or(link_local)
     }
     /// The same, to a peer that may be on another link: where the interface has nothing but its address for its own link, one of
     /// another interface that looks up in the same table (RFC 6724, 4; RFC 7404, 2.2).
     pub fn source_beyond(&self, interface: InterfaceId, peer: F::Address) -> Option<F::Address> {
         let means_something = |own: &F::Address| !F::is_link_local(*own) || F::is_link_local(peer);
         let word = self.word(interface.0.into());
-        let mut others = self.interfaces.iter().filter(|other| other.word == word);
         let own = self.source_for(interface, peer).filter(means_something);
-        own.or_else(|| others.find_map(|other| other.addresses.first()).map(InterfaceAddress::address))
+        let others =
+            (0..=u16::MAX).map(InterfaceId).zip(self.interfaces.iter()).filter(|(_, other)| other.word == word);
+        let usable = |(id, other): (InterfaceId, &IpInterface<F>)| {
+            other.addresses.iter().map(InterfaceAddress::address).find(|own| self.is_usable(id, *own))
+        };
+        own.or_else(|| others.into_iter().find_map(usable))
     }
 }

@@ -6,6 +6,7 @@
 //! - [`crossing`]: next hops of the other family.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
+//! - [`upper`]: ports, of fragments, too.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -39,6 +40,7 @@ pub mod show;
 pub mod sources;
 pub mod special;
 pub mod unnumbered;
+pub mod upper;
 
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};
@@ -46,4 +48,4 @@ pub use ingress::Ingress;
 pub use objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RoutePath, TableDefaults,
 };
-pub use room::{Ip, Ip4, Ip6, IpError, register, set_local, set_table_defaults};
+pub use room::{Ip, Ip4, Ip6, IpError, register, say_mtu, set_local, set_table_defaults};

@@ -141,6 +141,11 @@ pub struct Ip<F: Family> {
     router: u32,
     /// What all tables do with special prefixes.
     specials: Specials<F>,
+    /// Addresses that are not to be used, and those with which nothing new is to begin.
+    unusable: BTreeSet<(InterfaceId, F::Address)>,
+    deprecated: BTreeSet<(InterfaceId, F::Address)>,
+    /// What routers say that their links take.
+    said_mtus: BTreeMap<InterfaceId, u16>,
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress<F>>,
@@ -211,6 +216,9 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             flow_fields: BTreeMap::new(),
             router: 0,
             specials: Specials::default(),
+            unusable: BTreeSet::new(),
+            deprecated: BTreeSet::new(),
+            said_mtus: BTreeMap::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols::<F>()),
@@ -236,7 +244,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         | InterfaceEvent::AddressAdded(id, _)
         | InterfaceEvent::AddressRemoved(id)) = event;
         let gone = matches!(event, InterfaceEvent::Removed(_));
-        let link = if gone { None } else { link_of(control, id) };
+        let link = if gone { None } else { link_of::<F>(control, id) };
         let up = control.room::<Interfaces>().get(id).is_some_and(|interface| interface.up);
         let mut ip = control.room_mut::<Ip<F>>();
         ip.fib.set_link(id, link);
@@ -260,15 +268,33 @@ fn check_address<F: Family>(address: &InterfaceAddress<F>) -> Result<(), ObjectE
     F::check_address(&address.address)
 }
 
+/// Notes how many bytes of a packet routers on a link say that it takes (RFC 4861, 6.3.4): it takes no more, whatever is
+/// configured. None forgets that.
+pub fn say_mtu<F: Family>(control: &Control, id: InterfaceId, mtu: Option<u16>) {
+    let changed = {
+        let mut ip = control.room_mut::<Ip<F>>();
+        match mtu {
+            Some(mtu) => ip.said_mtus.insert(id, mtu) != Some(mtu),
+            None => ip.said_mtus.remove(&id).is_some(),
+        }
+    };
+    let link = link_of::<F>(control, id).filter(|_| changed);
+    if let Some(link) = link {
+        let mut ip = control.room_mut::<Ip<F>>();
+        ip.fib.set_link(id, Some(link));
+        ip.publish_interface(id);
+    }
+}
+
 /// What adjacencies take from an interface.
-fn link_of(control: &Control, id: InterfaceId) -> Option<Link> {
+fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
     let interfaces = control.room::<Interfaces>();
     let interface = interfaces.get(id)?;
     let up = interfaces.is_usable(id);
     Some(Link {
         up,
         mac: interface.mac.0,
-        mtu: interface.mtu,
+        mtu: interface.mtu_of(F::VERSION).min(control.room::<Ip<F>>().said_mtu(id)),
         point_to_point: interface.point_to_point,
         peer: interface.peer,
     })
@@ -474,8 +500,35 @@ impl<F: Family> Ip<F> {
     pub fn speaks(&self, id: InterfaceId) -> bool {
         self.interfaces.get(&id).is_some_and(Configured::speaks)
     }
+    /// Notes whether an address of an interface may be used: as its source, and by those who speak to it (RFC 4862, 5.4).
+    pub fn set_usable(&mut self, id: InterfaceId, address: F::Address, usable: bool) {
+        let changed = match usable {
+            true => self.unusable.remove(&(id, address)),
+            false => self.unusable.insert((id, address)),
+        };
+        if changed {
+            let unusable = self.unusable.iter().copied().collect();
+            self.ingress.update(|ingress| Ingress { unusable, ..ingress.clone() });
+        }
+    }
+    /// Notes whether nothing new is to begin with an address of an interface (RFC 4862, 5.5.4).
+    pub fn set_deprecated(&mut self, id: InterfaceId, address: F::Address, deprecated: bool) {
+        let changed = match deprecated {
+            true => self.deprecated.insert((id, address)),
+            false => self.deprecated.remove(&(id, address)),
+        };
+        if changed {
+            let deprecated = self.deprecated.iter().copied().collect();
+            self.ingress.update(|ingress| Ingress { deprecated, ..ingress.clone() });
+        }
+    }
+    /// Bytes of a packet at most that routers on a link have said, if they have.
+    fn said_mtu(&self, id: InterfaceId) -> u16 {
+        self.said_mtus.get(&id).copied().unwrap_or(u16::MAX)
+    }
     /// Forgets an interface that is gone; whether it was known.
     fn forget(&mut self, id: InterfaceId) -> bool {
+        self.said_mtus.remove(&id);
         let Some(gone) = self.interfaces.remove(&id) else { return false };
         gone.link_hop.into_iter().for_each(|hop| self.fib.adjacencies.release(hop));
         true
@@ -550,7 +603,10 @@ impl<F: Family> Ip<F> {
         }
         let (interfaces, ordinary) = (self.ingress.current().interfaces.clone(), self.specials.ordinary());
         let lenient = !ordinary.is_empty();
-        self.ingress.publish(Ingress { interfaces, tables: tables.into(), counting, choosing, ordinary, lenient });
+        let Ingress { unusable, deprecated, .. } = self.ingress.current().clone();
+        let tables = tables.into();
+        let ingress = Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated };
+        self.ingress.publish(ingress);
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
     fn overlap(&self, table: TableId, prefix: Prefix<F>, id: InterfaceId) -> Option<(InterfaceId, Prefix<F>)> {

@@ -43,6 +43,11 @@ pub fn set_announcing(control: &Control, wanted: bool) {
     set_announcing_of::<V6>(control, wanted);
 }
 
+/// Whether addresses are announced.
+pub fn are_announced<F: Protocol>(control: &Control) -> bool {
+    control.room::<Announcements<F>>().are_wanted()
+}
+
 fn set_announcing_of<F: Protocol>(control: &Control, wanted: bool) {
     let mut room = control.room_mut::<Announcements<F>>();
     room.wanted = wanted;
@@ -109,7 +114,8 @@ async fn announce<F: Protocol>(control: Control) {
                 Err(wait) => break wait,
             };
             // Meanwhile the address or the interface may have gone.
-            let is_own = control.room::<Ip<F>>().current().is_own(id, address);
+            let may_be_said = |ip: &Ip<F>| ip.current().is_own(id, address) && ip.current().is_usable(id, address);
+            let is_own = may_be_said(&control.room::<Ip<F>>());
             match saying {
                 _ if !is_own || !hears::<F>(&control, id) => {}
                 Saying::Claim => drop(keeper::claim::<F>(&control, (id, address))),

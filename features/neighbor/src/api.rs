@@ -131,7 +131,7 @@ fn add_del<F: Protocol>(control: &Control, request: &IpNeighborAddDel) -> Result
         false => {
             crate::objects::check(&NeighborObject::<F> { interface, address, mac, route })?;
             let neighbors = &mut *control.room_mut::<Neighbors<F>>();
-            if neighbors.get(wanted).is_none() && !neighbors.has_room() {
+            if neighbors.get(wanted).is_none() && !neighbors.make_room(control, wanted.0) {
                 let what = format!("neighbor: {} are known, and no more may be", neighbors.manners.limit);
                 return Err(Refusal::new(Retval::LIMIT_EXCEEDED, what));
             }
@@ -212,7 +212,7 @@ fn remove_all<F: Protocol>(control: &Control, all: Vec<Wanted<F>>) -> Result<(),
     Ok(())
 }
 
-/// Set how many neighbours may be known, and how long they are kept.
+/// Set how many neighbours may be known, how long they are kept, and whether one makes room for another.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 struct IpNeighborConfig {
@@ -223,11 +223,9 @@ struct IpNeighborConfig {
 }
 
 fn configure<F: Protocol>(control: &Control, request: &IpNeighborConfig) -> Result<(), Refusal> {
-    if request.recycle {
-        return Err(Refusal::unimplemented("recycle: where no more may be known, none is learned"));
-    }
     Ok(control.edit(NeighborSettings::<F>::unchanged(), |settings| {
         (settings.limit, settings.age) = (request.max_number, request.max_age);
+        settings.recycle = request.recycle;
     })?)
 }
 
@@ -250,7 +248,7 @@ struct IpNeighborConfigGetReply {
 
 fn configured<F: Protocol>(control: &Control, af: AddressFamily) -> IpNeighborConfigGetReply {
     let settings = NeighborSettings::<F>::current(control);
-    IpNeighborConfigGetReply { af, max_number: settings.limit, max_age: settings.age, recycle: false }
+    IpNeighborConfigGetReply { af, max_number: settings.limit, max_age: settings.age, recycle: settings.recycle }
 }
 
 /// Mark all neighbours; those that are not added again until `ip_neighbor_replace_end` are forgotten then.

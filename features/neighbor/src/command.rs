@@ -8,10 +8,11 @@ use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_wire::{V4, V6};
 
 use crate::counted::NeighborCounters;
+use crate::interface::InterfaceNeighborSettings;
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
-use crate::settings::{NeighborSettings, Strangers, Unresolved};
+use crate::settings::{Manners, NeighborSettings, Strangers, Unresolved};
 use crate::table::{Neighbors, State};
 
 pub(crate) fn register(control: &Control) {
@@ -56,43 +57,92 @@ fn register_family<F: Protocol>(control: &Control) {
         clear::<F>,
     ));
     let grammar = format!(
-        "set ip neighbor-config {name} {{limit <limit:u32> | age <age:u32> | unresolved <unresolved:unresolved> \
-         | strangers <strangers:strangers>}}"
+        "set ip neighbor-config {name} {{limit <limit:u32> | age <age:u32> | probes <probes:u32> | interval <interval:u32> \
+         | (recycle | norecycle) | unresolved <unresolved:unresolved> | strangers <strangers:strangers>}}"
     );
     let help = format!("Set how neighbours of {} are found and kept.", F::TITLE);
-    control.commands().add(Command::new(grammar, help, configure::<F>).arguments_of::<NeighborSettings<F>>());
+    let set = Command::new(grammar, help, configure::<F>).arguments_of::<NeighborSettings<F>>();
+    let set = set.argument("recycle", "at the limit one makes room for another");
+    control.commands().add(set.argument("norecycle", "at the limit none is learned"));
+    let grammar = format!(
+        "set interface neighbor-config <interface> {name} {{default | limit <limit:u32> | age <age:u32> \
+         | probes <probes:u32> | interval <interval:u32>}}"
+    );
+    let help = format!("Set how neighbours of {} behind one interface are found and kept.", F::TITLE);
+    let set = Command::new(grammar, help, configure_interface::<F>).arguments_of::<InterfaceNeighborSettings<F>>();
+    control.commands().add(set.argument("default", "what is not said is as of all again"));
 }
 
 fn configure<F: Protocol>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (limit, age) = (given.find("limit")?, given.find("age")?);
     let (unresolved, strangers) = (given.find("unresolved")?, given.find("strangers")?);
+    let (probes, interval) = (given.find("probes")?, given.find("interval")?);
+    let recycle = (given.has("recycle") || given.has("norecycle")).then(|| given.has("recycle"));
     control.edit(NeighborSettings::<F>::unchanged(), |settings| {
         settings.limit = limit.unwrap_or(settings.limit);
         settings.age = age.unwrap_or(settings.age);
+        settings.probes = probes.unwrap_or(settings.probes);
+        settings.interval = interval.unwrap_or(settings.interval);
+        settings.recycle = recycle.unwrap_or(settings.recycle);
         settings.unresolved = unresolved.or(settings.unresolved);
         settings.strangers = strangers.or(settings.strangers);
     })?;
     Ok(Reply::done())
 }
 
+fn configure_interface<F: Protocol>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let [limit, age, probes, interval] =
+        [given.find("limit")?, given.find("age")?, given.find("probes")?, given.find("interval")?];
+    let nothing = InterfaceNeighborSettings::<F>::new(interface.clone());
+    let known = control.objects().get::<InterfaceNeighborSettings<F>>(&interface).filter(|_| !given.has("default"));
+    let mut settings = known.map_or_else(|| nothing.clone(), |known| (*known).clone());
+    settings.limit = limit.or(settings.limit);
+    settings.age = age.or(settings.age);
+    settings.probes = probes.or(settings.probes);
+    settings.interval = interval.or(settings.interval);
+    if settings != nothing {
+        control.put(settings)?;
+    } else if control.objects().get::<InterfaceNeighborSettings<F>>(&interface).is_some() {
+        control.delete::<InterfaceNeighborSettings<F>>(&interface)?;
+    }
+    Ok(Reply::done())
+}
+
 fn show_settings(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Family", "Known", "Limit", "Age", "Unresolved", "Strangers"]);
-    table.row(settings::<V4>(control));
-    table.row(settings::<V6>(control));
+    let columns =
+        ["Family", "Interface", "Known", "Limit", "Age", "Probes", "Interval", "Recycle", "Unresolved", "Strangers"];
+    let mut table = Table::new(columns);
+    settings::<V4>(control).into_iter().for_each(|row| table.row(row));
+    settings::<V6>(control).into_iter().for_each(|row| table.row(row));
     Ok(table.into())
 }
 
-fn settings<F: Protocol>(control: &Control) -> [Cell; 6] {
-    let neighbors = control.room::<Neighbors<F>>();
-    let (manners, known) = (neighbors.manners, neighbors.iter().count());
-    [
-        Cell::from(F::NAME),
-        Cell::of(known),
-        Cell::of(manners.limit),
-        Cell::of(manners.age.map_or(0, |age| age.as_secs())),
-        Cell::of(manners.unresolved),
-        Cell::of(manners.strangers),
-    ]
+/// What holds of all interfaces, and of those that have something of their own.
+fn settings<F: Protocol>(control: &Control) -> Vec<[Cell; 10]> {
+    let (neighbors, interfaces) = (control.room::<Neighbors<F>>(), control.room::<Interfaces>());
+    let row = |interface: &str, known: usize, limit: usize, manners: Manners| {
+        [
+            Cell::from(F::NAME),
+            Cell::from(interface),
+            Cell::of(known),
+            Cell::of(limit),
+            Cell::of(manners.age.map_or(0, |age| age.as_secs())),
+            Cell::of(manners.probes),
+            Cell::of(manners.interval.as_secs()),
+            Cell::of(manners.recycle),
+            Cell::of(manners.unresolved),
+            Cell::of(manners.strangers),
+        ]
+    };
+    let all = neighbors.manners;
+    let mut rows = vec![row("all", neighbors.iter().count(), all.limit, all)];
+    for interface in interfaces.iter() {
+        if let Some((limit, known)) = neighbors.own_at(interface.id) {
+            rows.push(row(&interface.name, known, limit.unwrap_or(all.limit), neighbors.manners_at(interface.id)));
+        }
+    }
+    rows
 }
 
 fn show_counters(control: &Control, given: &Matches) -> Result<Reply, CommandError> {

@@ -19,8 +19,6 @@ use crate::resolve::{Outcome, Resolve, Want, Wanted};
 use crate::settings::{Strangers, Unresolved};
 use crate::table::{Guests, INTERVAL, Neighbor, Neighbors, State};
 
-/// Questions before a neighbour counts as silent.
-const TRIES: u32 = 3;
 /// How long a flood of messages is left alone after a part of it, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
 /// Neighbours that something is done about in one go.
@@ -120,7 +118,8 @@ fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Opt
     let source = {
         let ip = control.room::<Ip<F>>();
         // Where the link has addresses of its own, the answer comes back whatever else is configured.
-        ip.link_local(id).or_else(|| ip.current().source_for(id, address))
+        let link_local = ip.link_local(id).filter(|own| ip.current().is_usable(id, *own));
+        link_local.or_else(|| ip.current().source_for(id, address))
     };
     ask_by::<F>(control, (id, address), mac, source);
 }
@@ -241,8 +240,8 @@ pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress,
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     let known = neighbors.get(wanted).map(|neighbor| neighbor.state);
-    let room = neighbors.has_room();
-    if known != Some(State::Static) && (known.is_some() || (speaks && on_link && room)) {
+    let may_come = known.is_some() || (speaks && on_link && neighbors.make_room(control, wanted.0));
+    if known != Some(State::Static) && may_come {
         neighbors.learn(control, wanted, mac, State::Reachable);
     }
 }
@@ -282,7 +281,10 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
 
 /// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
 pub fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
-    let room = control.room::<Neighbors<F>>().has_room();
+    let room = {
+        let neighbors = control.room::<Neighbors<F>>();
+        neighbors.manners.recycle || neighbors.has_room(wanted.0)
+    };
     if room && is_on_link::<F>(control, wanted) {
         want::<F>(control, wanted);
     }
@@ -315,14 +317,15 @@ fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
         // It has been asked; the ageing task asks again.
         Some(None) if neighbors.manners.unresolved == Unresolved::Queue => {}
         unknown => {
+            let manners = neighbors.manners_at(wanted.0);
             let may_ask = neighbors.may_ask(wanted.0, control.now());
-            match neighbors.manners.unresolved {
+            match manners.unresolved {
                 Unresolved::Queue => {
                     neighbors.enter(control, wanted, State::Incomplete(u32::from(may_ask)));
                 }
                 // The next packet asks again, and nobody waits for the end: what is remembered is that an answer is wanted.
                 Unresolved::Drop if may_ask && unknown.is_none() => {
-                    neighbors.enter(control, wanted, State::Incomplete(TRIES));
+                    neighbors.enter(control, wanted, State::Incomplete(manners.probes));
                 }
                 Unresolved::Drop => {}
             }
@@ -353,13 +356,14 @@ async fn age<F: Protocol>(control: Control) {
 /// Asks again, probes, forgets the neighbours on a link. How many something was done about.
 fn age_link<F: Protocol>(control: &Control, link: InterfaceId) -> usize {
     let (now, mut gone, mut asked) = (control.now(), vec![], 0);
+    let tries_max = control.room::<Neighbors<F>>().manners_at(link).probes;
     loop {
         let mut neighbors = control.room_mut::<Neighbors<F>>();
         let Some((wanted, state, mac)) = neighbors.due(link, now) else { break };
         let next = match state {
-            State::Incomplete(tries) if tries < TRIES => State::Incomplete(tries + 1),
+            State::Incomplete(tries) if tries < tries_max => State::Incomplete(tries + 1),
             State::Reachable => State::Probing(1),
-            State::Probing(tries) if tries < TRIES => State::Probing(tries + 1),
+            State::Probing(tries) if tries < tries_max => State::Probing(tries + 1),
             _ => {
                 neighbors.let_be(wanted);
                 gone.push(wanted);

@@ -5,7 +5,7 @@
 //! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
 //!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
 //! - [`counted`]: messages by interface, for clients of the statistics.
-//! - [`objects`]: configured neighbours; [`settings`]: how neighbours are found and kept; `command`: the command line; `api`: VPP's messages.
+//! - [`objects`]: configured neighbours; [`settings`]: how neighbours are found and kept, [`interface`]: behind one interface; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 // Tests put this room among others, which they call by their names.
@@ -18,6 +18,7 @@ mod command;
 pub mod counted;
 mod deadlines;
 pub mod input;
+pub mod interface;
 mod keeper;
 pub mod objects;
 pub mod protocol;
@@ -26,8 +27,9 @@ pub mod resolve;
 pub mod settings;
 pub mod table;
 
-pub use announce::set_announcing;
+pub use announce::{are_announced, set_announcing};
 pub use input::Heard;
+pub use interface::{InterfaceNeighborSettings, Timers, hear_timers};
 pub use keeper::{answer, answer_for, ask, claim, is_ours, learn, look, probe, seek, set_guests};
 pub use objects::NeighborObject;
 pub use protocol::{Protocol, Question};
@@ -109,6 +111,7 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     control.insert_room(Neighbors::<F>::new(resolve, input, unresolved, guests));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
     control.objects().add(Kind::new(settings::apply::<F>).check(settings::check::<F>));
+    control.objects().add(Kind::new(interface::apply::<F>).check(interface::check::<F>));
     keeper::register::<F>(control, heard, wanted);
     announce::register::<F>(control);
     counted::register::<F>(control, counters);

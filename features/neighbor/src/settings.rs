@@ -6,6 +6,7 @@ use std::time::Duration;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_wire::{V4, V6};
 
+use crate::interface::check_numbers;
 use crate::protocol::Protocol;
 use crate::table::Neighbors;
 
@@ -46,6 +47,15 @@ pub struct NeighborSettings<F: Protocol> {
     /// Seconds after which a neighbour that was not heard is asked whether it is still there; 0 keeps it.
     #[default(600)]
     pub age: u32,
+    /// Questions before a neighbour counts as silent: 1 to 20.
+    #[default(3)]
+    pub probes: u32,
+    /// Seconds between two of them: 1 to 60.
+    #[default(1)]
+    pub interval: u32,
+    /// Whether at the limit the neighbour makes room whose time is over first. Else no more are learned.
+    #[default(false)]
+    pub recycle: bool,
     /// The settings of two families are two.
     pub family: PhantomData<F>,
 }
@@ -80,14 +90,22 @@ impl Default for NeighborDefaults {
     }
 }
 
+/// Questions before a neighbour counts as silent that may be set.
+pub(crate) const PROBES_MAX: u32 = 20;
+/// Seconds between them.
+pub(crate) const INTERVAL_MAX: u32 = 60;
+
 /// What holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manners {
     pub unresolved: Unresolved,
     pub strangers: Strangers,
     pub limit: usize,
     /// After so long without a word from it, a neighbour is probed, if ever.
     pub age: Option<Duration>,
+    pub probes: u32,
+    pub interval: Duration,
+    pub recycle: bool,
 }
 
 impl Manners {
@@ -97,6 +115,9 @@ impl Manners {
             strangers: settings.strangers.unwrap_or(defaults.strangers),
             limit: settings.limit as usize,
             age: (settings.age > 0).then(|| Duration::from_secs(settings.age.into())),
+            probes: settings.probes,
+            interval: Duration::from_secs(settings.interval.into()),
+            recycle: settings.recycle,
         }
     }
 }
@@ -118,7 +139,7 @@ pub(crate) fn check<F: Protocol>(wanted: &NeighborSettings<F>) -> Result<(), Obj
     if wanted.name != NeighborSettings::<F>::NAME {
         return Err(ObjectError::field("name", "there is one only").remedy("call it default"));
     }
-    Ok(())
+    check_numbers(Some(wanted.probes), Some(wanted.interval))
 }
 
 pub(crate) fn apply<F: Protocol>(

@@ -15,12 +15,13 @@ use quiver_wire::{MacAddress, Prefix};
 use crate::api::Listeners;
 use crate::deadlines::Deadlines;
 use crate::input::Heard;
+use crate::interface::OwnManners;
 use crate::protocol::Protocol;
 use crate::rate::Rate;
 use crate::resolve::{Outcome, Resolve, Wanted};
 use crate::settings::{Manners, NeighborDefaults, NeighborSettings, Unresolved};
 
-/// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most.
+/// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most. How often links are looked after.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
@@ -39,12 +40,11 @@ pub enum State {
 }
 
 impl State {
-    /// After how long without a word from the neighbour something is to be done about it, if those that are heard may be
-    /// silent for as long as `age`.
-    fn patience(self, age: Option<Duration>) -> Option<Duration> {
+    /// After how long without a word from the neighbour something is to be done about it.
+    fn patience(self, manners: Manners) -> Option<Duration> {
         match self {
-            State::Incomplete(_) | State::Probing(_) => Some(INTERVAL),
-            State::Reachable => age,
+            State::Incomplete(_) | State::Probing(_) => Some(manners.interval),
+            State::Reachable => manners.age,
             State::Static => None,
         }
     }
@@ -72,11 +72,14 @@ pub struct Neighbor {
 pub(crate) struct Link<F: Family> {
     deadlines: Deadlines<F::Address>,
     asking: Rate,
+    /// What holds of this one in place of what holds of all.
+    own: OwnManners,
 }
 
 impl<F: Family> Default for Link<F> {
     fn default() -> Link<F> {
-        Link { deadlines: Deadlines::default(), asking: Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1)) }
+        let asking = Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1));
+        Link { deadlines: Deadlines::default(), asking, own: OwnManners::default() }
     }
 }
 
@@ -143,9 +146,40 @@ impl<F: Protocol> Neighbors<F> {
     pub fn get(&self, wanted: Wanted<F>) -> Option<&Neighbor> {
         self.all.get(&wanted)
     }
-    /// Whether one more may be learned.
-    pub(crate) fn has_room(&self) -> bool {
-        self.all.len() < self.manners.limit
+    /// What holds of an interface.
+    pub(crate) fn manners_at(&self, id: InterfaceId) -> Manners {
+        self.links.get(&id).map_or(self.manners, |link| link.own.over(self.manners))
+    }
+    /// How many are known behind an interface.
+    fn count_at(&self, id: InterfaceId) -> usize {
+        self.all.range(whole_link::<F>(id)).count()
+    }
+    /// What is its own limit, if an interface has anything of its own, and how many are known behind it.
+    pub(crate) fn own_at(&self, id: InterfaceId) -> Option<(Option<usize>, usize)> {
+        let own = self.links.get(&id).map(|link| link.own).filter(|own| *own != OwnManners::default())?;
+        Some((own.limit, self.count_at(id)))
+    }
+    /// Whether one more may be learned behind an interface.
+    pub(crate) fn has_room(&self, id: InterfaceId) -> bool {
+        let own = self.links.get(&id).and_then(|link| link.own.limit);
+        self.all.len() < self.manners.limit && own.is_none_or(|limit| self.count_at(id) < limit)
+    }
+    /// The same, after the neighbour has made room whose time is over first, where that is wanted: behind the interface, if its
+    /// own limit is reached, else behind any.
+    pub(crate) fn make_room(&mut self, control: &Control, id: InterfaceId) -> bool {
+        if self.has_room(id) || !self.manners.recycle {
+            return self.has_room(id);
+        }
+        let first =
+            |(id, link): (&InterfaceId, &Link<F>)| link.deadlines.first().map(|(at, address)| (at, (*id, address)));
+        let eldest = match self.all.len() < self.manners.limit {
+            true => self.links.get_key_value(&id).and_then(first),
+            false => self.links.iter().filter_map(first).min(),
+        };
+        if let Some((_, eldest)) = eldest {
+            self.forget(control, eldest, Outcome::Silent);
+        }
+        self.has_room(id)
     }
     /// All of them, by interface and address.
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted<F>, &Neighbor)> {
@@ -168,9 +202,10 @@ impl<F: Protocol> Neighbors<F> {
     }
     /// The neighbour is in a state from now on.
     pub(crate) fn turn(&mut self, wanted: Wanted<F>, state: State, now: Time) -> Option<&mut Neighbor> {
+        let manners = self.manners_at(wanted.0);
         let neighbor = self.all.get_mut(&wanted)?;
         let deadlines = &mut self.links.entry(wanted.0).or_default().deadlines;
-        match state.patience(self.manners.age) {
+        match state.patience(manners) {
             Some(patience) => deadlines.set(wanted.1, now + patience),
             None => deadlines.cancel(wanted.1),
         }
@@ -312,17 +347,24 @@ impl<F: Protocol> Neighbors<F> {
     /// From now on these manners hold.
     pub(crate) fn behave(&mut self, manners: Manners, now: Time) {
         self.unresolved.publish(manners.unresolved);
-        let old = std::mem::replace(&mut self.manners, manners);
-        if old.age == manners.age {
-            return;
-        }
-        let heard = self.all.iter().filter(|(_, neighbor)| neighbor.state == State::Reachable);
-        let heard: Vec<_> = heard.map(|(wanted, neighbor)| (*wanted, neighbor.since)).collect();
-        for ((link, address), since) in heard {
-            let deadlines = &mut self.links.entry(link).or_default().deadlines;
-            match manners.age {
-                Some(age) => deadlines.set(address, (since + age).max(now)),
-                None => deadlines.cancel(address),
+        self.manners = manners;
+        let links: Vec<InterfaceId> = self.links.keys().copied().collect();
+        links.into_iter().for_each(|link| self.wait_anew(link, now));
+    }
+    /// From now on these manners hold of an interface.
+    pub(crate) fn behave_at(&mut self, id: InterfaceId, now: Time, change: impl FnOnce(&mut OwnManners)) {
+        change(&mut self.links.entry(id).or_default().own);
+        self.wait_anew(id, now);
+    }
+    /// Neighbours that were heard are waited for as long as they are to be now.
+    fn wait_anew(&mut self, id: InterfaceId, now: Time) {
+        let age = self.manners_at(id).age;
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let all = self.all.range(whole_link::<F>(id));
+        for ((_, address), neighbor) in all.filter(|(_, neighbor)| neighbor.state == State::Reachable) {
+            match age {
+                Some(age) => link.deadlines.set(*address, (neighbor.since + age).max(now)),
+                None => link.deadlines.cancel(*address),
             }
         }
     }
@@ -331,6 +373,11 @@ impl<F: Protocol> Neighbors<F> {
         let release = |_| move |worker: &mut Worker| Resolve::<F>::release(worker, node, wanted, outcome);
         control.room::<Dataplane>().post_all(release);
     }
+}
+
+/// All that may be behind an interface.
+fn whole_link<F: Family>(id: InterfaceId) -> std::ops::RangeInclusive<Wanted<F>> {
+    (id, F::from_bits(0))..=(id, F::from_bits(F::mask(F::ADDRESS_BITS)))
 }
 
 /// A known neighbour has a route of its own, so that packets for it do not meet the link's, and routes by it resolve.

@@ -1,12 +1,13 @@
 //! What differs between fragments of IPv4 and of IPv6.
 
-use std::time::Duration;
-
 use quiver_ip::{Family, Fault};
 use quiver_wire::icmp6::parameter_problem;
 use quiver_wire::ip6::{FragmentHeader, extension, walk};
-use quiver_wire::{Header, Ip4Header, Ip6Header, IpFamily, V4, V6};
+use quiver_wire::{Header, Ip4Header, Ip6Header, IpFamily, IpProtocol, TcpHeader, UdpHeader, V4, V6};
 use zerocopy::IntoBytes;
+
+/// A parameter problem's code: the first fragment does not have all headers (RFC 7112, 5).
+const INCOMPLETE_CHAIN: u8 = 3;
 
 /// A fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +24,26 @@ pub struct Part<'a> {
     pub head: Vec<u8>,
     /// The payload's bytes.
     pub bytes: &'a [u8],
+    /// What the fragments carry, as this one says: of IPv6 an extension header in front of it, perhaps.
+    pub payload: IpProtocol,
     /// Where the packet says how long it is, and at which place it lies.
     pub pointers: (usize, usize),
 }
 
 /// A family whose packets are put together.
 pub trait Reassembled: Family {
-    /// How long parts are waited for from the first on.
-    const PATIENCE: Duration;
+    /// The node that puts together what interfaces receive, and that of shallow reassembly.
+    const FULL: &'static str;
+    /// See above.
+    const SHALLOW: &'static str;
+    /// The kind of what is enabled by interface.
+    const KIND: &'static str;
+    /// The kind of the settings.
+    const SETTINGS: &'static str;
     /// How many of the arcs of `ip4-reassembly` the family has.
     const ARCS: usize;
+    /// Whether senders of packets that are not for us are told, too, that not all parts have come.
+    const TELLS_FOR_OTHERS: bool;
 
     /// The fragment that a packet is. None if it is none.
     fn part(packet: &[u8]) -> Option<Part<'_>>;
@@ -40,12 +51,20 @@ pub trait Reassembled: Family {
     fn whole(head: &[u8], payload: &[u8]) -> Option<Vec<u8>>;
     /// Why a sender is told of what cannot be: of IPv6 alone (RFC 8200, 4.5). The field that is wrong is at `pointer`.
     fn problem(pointer: usize) -> Option<Fault>;
+    /// Why the sender of a first fragment is told that headers are missing in it: of IPv6 alone (RFC 7112, 5).
+    fn incomplete(part: &Part<'_>) -> Option<Fault>;
+    /// Whether there may be ports, or what stands for them, in what the fragments carry.
+    fn may_have_ports(payload: IpProtocol) -> bool;
 }
 
 impl Reassembled for V4 {
-    // RFC 1122, 3.3.2, says between 60 and 120 seconds; Linux 30.
-    const PATIENCE: Duration = Duration::from_secs(60);
-    const ARCS: usize = 10;
+    const FULL: &'static str = "ip4-full-reassembly-feature";
+    const SHALLOW: &'static str = "ip4-sv-reassembly-feature";
+    const KIND: &'static str = "reassemblies";
+    const SETTINGS: &'static str = "reassembly-settings";
+    const ARCS: usize = 12;
+    // RFC 792 has hosts speak.
+    const TELLS_FOR_OTHERS: bool = false;
 
     fn part(packet: &[u8]) -> Option<Part<'_>> {
         let (header, rest) = Ip4Header::parse(packet)?;
@@ -57,6 +76,7 @@ impl Reassembled for V4 {
             more: header.more_fragments(),
             head: [header.as_bytes(), options].concat(),
             bytes,
+            payload: header.protocol,
             pointers: (V4::LENGTH_OFFSET, 6),
         })
     }
@@ -73,11 +93,21 @@ impl Reassembled for V4 {
     fn problem(_: usize) -> Option<Fault> {
         None
     }
+    fn incomplete(_: &Part<'_>) -> Option<Fault> {
+        None
+    }
+    fn may_have_ports(payload: IpProtocol) -> bool {
+        has_ports(payload)
+    }
 }
 
 impl Reassembled for V6 {
-    const PATIENCE: Duration = Duration::from_secs(60);
-    const ARCS: usize = 8;
+    const FULL: &'static str = "ip6-full-reassembly-feature";
+    const SHALLOW: &'static str = "ip6-sv-reassembly-feature";
+    const KIND: &'static str = "ip6-reassemblies";
+    const SETTINGS: &'static str = "ip6-reassembly-settings";
+    const ARCS: usize = 11;
+    const TELLS_FOR_OTHERS: bool = true;
 
     fn part(packet: &[u8]) -> Option<Part<'_>> {
         let (header, rest) = Ip6Header::parse(packet)?;
@@ -100,6 +130,7 @@ impl Reassembled for V6 {
             more: place.more,
             head,
             bytes: rest.get(at + FragmentHeader::LENGTH..)?,
+            payload: fragment.next_header,
             pointers: (V6::LENGTH_OFFSET, front + 2),
         })
     }
@@ -112,6 +143,33 @@ impl Reassembled for V6 {
     fn problem(pointer: usize) -> Option<Fault> {
         Some(Fault::parameter(parameter_problem::HEADER_FIELD, pointer))
     }
+    fn incomplete(part: &Part<'_>) -> Option<Fault> {
+        if part.offset > 0 {
+            return None;
+        }
+        let packet = [&part.head, part.bytes].concat();
+        let is_complete = V6::payload(&packet).is_some_and(|payload| {
+            let least = match payload.protocol {
+                IpProtocol::TCP => TcpHeader::LENGTH,
+                IpProtocol::UDP | IpProtocol::ICMP6 => UdpHeader::LENGTH,
+                _ => 1,
+            };
+            packet.len() >= payload.offset + least
+        });
+        (!is_complete).then(|| Fault::parameter(INCOMPLETE_CHAIN, 0))
+    }
+    fn may_have_ports(payload: IpProtocol) -> bool {
+        // Headers in front of them may be in the fragments themselves.
+        let is_header = matches!(
+            payload,
+            extension::ROUTING | extension::DESTINATION | extension::AUTHENTICATION | extension::MOBILITY
+        );
+        is_header || has_ports(payload)
+    }
+}
+
+fn has_ports(protocol: IpProtocol) -> bool {
+    matches!(protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP4 | IpProtocol::ICMP6)
 }
 
 #[cfg(test)]

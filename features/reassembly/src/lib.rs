@@ -1,50 +1,155 @@
-//! Reassembly: packets for us that come in fragments are put together again (RFC 791 3.2, RFC 8200 4.5).
+//! Reassembly: packets that come in fragments are put together again (RFC 791 3.2, RFC 8200 4.5), or their fragments go on with
+//! a note of their ports.
 //!
-//! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6.
-//! - [`node`]: `ip4-reassembly` and `ip6-reassembly`, and the limits of what they keep.
-//! - `patience`: the task that ends waiting for parts that do not come.
+//! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6. `owner`: which worker has the parts.
+//! - [`node`]: the nodes that put packets together, at each [`place`]; [`shallow`]: those that know ports.
+//! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come.
+//! - `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+mod api;
 pub mod assembly;
+mod command;
+pub mod config;
 pub mod family;
 pub mod node;
+mod owner;
 mod patience;
+pub mod place;
+pub mod shallow;
 
-use quiver_control::Control;
+pub use config::{Kinds, ReassemblySettings};
+
+use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, NodeSpec};
-use quiver_interface::{Undecided, undecided};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_interface::{Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
-use quiver_wire::{V4, V6};
+use quiver_wire::{IpFamily, V4, V6};
 
+use config::Reassemblies;
 use family::Reassembled;
-use node::{Limits, Reassembly};
+use node::Reassembly;
+use place::{Local, Place, Received};
+use shallow::Shallow;
 
-/// Registers the nodes. The room of IP is registered before.
+/// Registers the room. IP is registered before; rooms that look at ports come after.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control)?;
-    register_family::<V6>(control)
+    register_family::<V6>(control)?;
+    command::register(control);
+    api::register(control);
+    Ok(())
 }
 
 fn register_family<F: Reassembled>(control: &Control) -> Result<(), DataplaneError> {
+    let room = Reassemblies::<F>::new(control.room::<Dataplane>().domain());
+    control.insert_room(room);
+    control.objects().add(Kind::new(config::apply::<F>));
+    control.objects().add(Kind::new(config::apply_settings::<F>).check(config::check_settings::<F>));
+    register_place::<Local<F>>(control)?;
+    register_place::<Received<F>>(control)?;
+    register_shallow::<F>(control)
+}
+
+/// What VPP's clients know the reasons of full reassembly by.
+const FULL_KNOWN: [(&str, &str); 7] = [
+    ("overlapping-fragments", "reass_overlapping_fragment"),
+    ("too-many-fragments", "reass_fragment_chain_too_long"),
+    ("reassembly-full", "reass_limit_reached"),
+    ("reassembly-timeout", "reass_timeout"),
+    ("no-buffers", "reass_no_buf"),
+    ("bad-fragment-length", "reass_invalid_frag_len"),
+    ("reassembled-too-long", "reass_malformed_packet"),
+];
+
+/// The same of shallow reassembly.
+const SHALLOW_KNOWN: [(&str, &str); 3] = [
+    ("too-many-fragments", "reass_fragment_chain_too_long"),
+    ("reassembly-full", "reass_limit_reached"),
+    ("reassembly-timeout", "reass_timeout"),
+];
+
+fn register_place<P: Place>(control: &Control) -> Result<(), DataplaneError> {
+    let (settings, counted) = {
+        let room = control.room::<Reassemblies<P::Family>>();
+        (room.snapshot(Kinds::Full), if P::IS_LOCAL { room.local.clone() } else { room.received.clone() })
+    };
+    let ingress = control.room::<Ip<P::Family>>().ingress();
+    let (node, waiting) = {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let workers = dataplane.settings().workers;
+        let (waits, waiting) = channel(workers, dataplane.bell());
+        let graph = dataplane.blueprint();
+        let make = move |seed| {
+            Reassembly::<P>::new((ingress.clone(), settings.clone()), workers, waits.of(seed), counted.gauge())
+        };
+        let spec = NodeSpec::new(P::NODE, node::arcs_of::<P>(), make).describe(describe::<P::Family>);
+        let node = graph.node_of::<Reassembly<P>>(spec)?;
+        if !P::IS_LOCAL {
+            let arc = <P::Family as quiver_ip::Family>::NAMES.unicast;
+            graph.feature(FeatureSpec { arc, node: P::NODE, before: &[], after: &[] })?;
+        }
+        known(&mut dataplane, P::NODE, &FULL_KNOWN)?;
+        (node, waiting)
+    };
+    decide::<P::Family>(control, P::NODE, Kinds::Full, &["overlapping-fragments"]);
+    undecided(control, P::NODE, Undecided::Load, &["no-buffers"]);
+    if P::Family::VERSION == 4 {
+        // Senders of IPv6 are told of these.
+        undecided(control, P::NODE, Undecided::Packet, &["bad-fragment-length", "reassembled-too-long"]);
+    }
+    let task = patience::end::<P::Family, Reassembly<P>>(control.clone(), node.id, Kinds::Full, waiting);
+    control.spawn("reassembly", task);
+    Ok(())
+}
+
+/// The part of the buffers that fragments may hold while they wait, in all.
+const BUFFERS_PART: usize = 4;
+
+fn register_shallow<F: Reassembled>(control: &Control) -> Result<(), DataplaneError> {
+    let (settings, counted) = {
+        let room = control.room::<Reassemblies<F>>();
+        (room.snapshot(Kinds::Shallow), room.shallow.clone())
+    };
     let ingress = control.room::<Ip<F>>().ingress();
     let (node, waiting) = {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let (waits, waiting) = channel(dataplane.settings().workers, dataplane.bell());
+        let workers = dataplane.settings().workers;
+        let most = (dataplane.settings().buffers_limit as usize / BUFFERS_PART / workers).max(1);
+        let (waits, waiting) = channel(workers, dataplane.bell());
         let graph = dataplane.blueprint();
-        let make = move |seed| Reassembly::<F>::new(ingress.clone(), waits.of(seed), Limits::default());
-        let node = NodeSpec::new(F::NAMES.reassembly, node::arcs_of::<F>(), make).describe(describe::<F>);
-        (graph.node_of::<Reassembly<F>>(node)?, waiting)
+        let make = move |seed| {
+            let reads = (ingress.clone(), settings.clone());
+            Shallow::<F>::new(reads, (workers, most), waits.of(seed), counted.gauge())
+        };
+        let spec = NodeSpec::new(F::SHALLOW, shallow::Next::arcs::<F>(), make).describe(describe::<F>);
+        let node = graph.node_of::<Shallow<F>>(spec)?;
+        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::SHALLOW, before: &[], after: &[F::FULL] })?;
+        known(&mut dataplane, F::SHALLOW, &SHALLOW_KNOWN)?;
+        (node, waiting)
     };
-    let packet = ["overlapping-fragments", "too-many-fragments", "reassembly-timeout"];
-    undecided(control, F::NAMES.reassembly, Undecided::Packet, &packet);
-    if F::VERSION == 4 {
-        // Senders of IPv6 are told of these.
-        let packet = ["bad-fragment-length", "reassembled-too-long"];
-        undecided(control, F::NAMES.reassembly, Undecided::Packet, &packet);
-    }
-    undecided(control, F::NAMES.reassembly, Undecided::Load, &["reassembly-full", "no-buffers"]);
-    control.spawn("reassembly", patience::end::<F>(control.clone(), node.id, waiting));
+    decide::<F>(control, F::SHALLOW, Kinds::Shallow, &["bad-fragment-length"]);
+    control
+        .spawn("shallow reassembly", patience::end::<F, Shallow<F>>(control.clone(), node.id, Kinds::Shallow, waiting));
     Ok(())
+}
+
+/// What is too much or too late is so by the limits; these reasons the packet gives, and others the load of the workers.
+fn decide<F: Reassembled>(control: &Control, node: &'static str, kind: Kinds, packet: &[&str]) {
+    decides(
+        control,
+        node,
+        match kind {
+            Kinds::Full => |_, _| Some(format!("{} full", F::SETTINGS)),
+            Kinds::Shallow => |_, _| Some(format!("{} shallow", F::SETTINGS)),
+        },
+    );
+    undecided(control, node, Undecided::Packet, packet);
+    undecided(control, node, Undecided::Load, &["handoff-full"]);
+}
+
+fn known(dataplane: &mut Dataplane, node: &str, names: &[(&str, &str)]) -> Result<(), DataplaneError> {
+    names.iter().try_for_each(|(arc, name)| dataplane.also_called((node, arc), &format!("{node}/{name}")))
 }

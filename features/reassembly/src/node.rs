@@ -1,60 +1,52 @@
 //! `ip4-reassembly`, `ip6-reassembly`: keep the fragments of packets for us until they are whole, and let these go to `ip4-local`
-//! again.
+//! again. `ip4-full-reassembly-feature`, `ip6-full-reassembly-feature`: the same of all that an interface receives, where that is
+//! enabled; whole packets go on there as if they had come so.
 //!
-//! Each worker keeps its own: the parts of a packet have the same hash, so one worker receives them all. What is kept is bounded
-//! in packets, parts and bytes; at a limit new packets are dropped, and those that have begun go on.
+//! The parts of a packet come together at one worker, to which the others hand them over. What it keeps is bounded in packets,
+//! parts and bytes; at a limit new packets are dropped, and those that have begun go on.
 
 use std::collections::HashMap;
 
 use quiver_engine::channel::Outbox;
-use quiver_engine::graph::NodeId;
-use quiver_engine::{ArcSpec, Context, Frame, Node, Snapshot, Worker, arcs};
-use quiver_ip::{Fault, Ingress};
-use quiver_wire::{Header, IpHeader};
+use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_ip::{Family, Fault, Ingress};
 
 use crate::assembly::{Assembly, LONGEST, Refused};
+use crate::config::Settings;
 use crate::family::{Part, Reassembled};
+use crate::owner::{Key, key, owner};
+use crate::patience::{Ahead, Ends, Gauge};
+use crate::place::Place;
 
 arcs! {
     /// Where packets go from here.
-    pub enum Next of F: Reassembled {
-        Whole => node (F::NAMES.local),
+    pub enum Next of P: Place {
+        Whole => arc (P::WHOLE),
         Kept => done "kept",
-        Error => node (F::NAMES.error),
+        Here => node (P::NODE),
+        Error => node (<P::Family as Family>::NAMES.error),
         Overlap => drop "overlapping-fragments",
         TooMany => drop "too-many-fragments",
         Full => drop "reassembly-full",
         TimedOut => drop "reassembly-timeout",
         NoBuffers => drop "no-buffers",
+        Busy => drop "handoff-full",
         BadLength => drop "bad-fragment-length",
         TooLong => drop "reassembled-too-long",
     }
 }
 
-/// The arcs of a family, which may not have the last ones.
-pub(crate) const fn arcs_of<F: Reassembled>() -> &'static [ArcSpec] {
-    Next::arcs::<F>().split_at(F::ARCS).0
+/// The arcs of a place: of IPv6 senders are told of what is too long.
+pub(crate) const fn arcs_of<P: Place>() -> &'static [ArcSpec] {
+    Next::arcs::<P>().split_at(P::Family::ARCS).0
 }
 
-/// What a worker keeps at most.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Packets.
-    pub packets: usize,
-    /// Parts of a packet.
-    pub parts: usize,
-    /// Bytes of all.
-    pub bytes: usize,
-}
+/// Bytes of all parts that a worker keeps at most.
+const BYTES_MAX: usize = 4 << 20;
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { packets: 1024, parts: 64, bytes: 4 << 20 }
-    }
-}
-
-/// What the parts of a packet have in common: the table of the interface that received them, and what they say.
-type Key<F> = (u32, <F as quiver_wire::IpFamily>::Address, <F as quiver_wire::IpFamily>::Address, u32, u8);
+/// Bytes of a packet's first part that are kept as they came, for who is told that the rest is missing: as many as the longest
+/// message quotes (RFC 4443, 2.4 (c)).
+const QUOTED_MAX: usize = 1280;
 
 /// A packet that is not whole yet.
 struct Begun {
@@ -64,101 +56,156 @@ struct Begun {
     first: Vec<u8>,
     /// The interface that received the part that came first.
     rx: u16,
-    /// When it did, in nanoseconds.
+    /// Whether a part came in a frame for many.
+    link_group: bool,
+    /// When the first came, in nanoseconds.
     since: u64,
 }
 
-/// The node.
-pub struct Reassembly<F: Reassembled> {
-    ingress: Snapshot<Ingress<F>>,
-    /// Tells control that something waits here, where nothing did.
-    waits: Outbox<()>,
-    limits: Limits,
-    begun: HashMap<Key<F>, Begun>,
-    bytes: usize,
-    /// Whether those are to be ended that have waited for too long.
-    ending: bool,
+/// A whole packet.
+struct Whole {
+    bytes: Vec<u8>,
+    rx: u16,
+    link_group: bool,
 }
 
-impl<F: Reassembled> Reassembly<F> {
+/// What a fragment is, and where it came in.
+struct Came<'a, F: Reassembled> {
+    key: Key<F>,
+    part: Part<'a>,
+    packet: &'a [u8],
+    rx: u16,
+    link_group: bool,
+    now: u64,
+}
+
+/// The node.
+pub struct Reassembly<P: Place> {
+    ingress: Snapshot<Ingress<P::Family>>,
+    settings: Snapshot<Settings>,
+    /// Workers that may have parts.
+    workers: usize,
+    /// Tells control that something waits here, where nothing did.
+    waits: Outbox<()>,
+    begun: HashMap<Key<P::Family>, Begun>,
+    bytes: usize,
+    count: Gauge,
+    ahead: Ahead,
+}
+
+impl<P: Place> Ends for Reassembly<P> {
+    fn end(&mut self, now: u64) -> bool {
+        self.ahead.say(now);
+        !self.begun.is_empty()
+    }
+}
+
+impl<P: Place> Reassembly<P> {
     /// A node that keeps nothing yet.
-    pub fn new(ingress: Snapshot<Ingress<F>>, waits: Outbox<()>, limits: Limits) -> Reassembly<F> {
-        Reassembly { ingress, waits, limits, begun: HashMap::new(), bytes: 0, ending: false }
-    }
-    /// Ends the wait of those that have waited for too long, in this turn. False if nothing waits any more.
-    pub fn end(worker: &mut Worker, node: NodeId) -> bool {
-        let Some(this) = worker.graph().node_mut::<Reassembly<F>>(node) else { return false };
-        this.ending = true;
-        let is_waiting = !this.begun.is_empty();
-        worker.wake_node(node);
-        is_waiting
-    }
-    /// Ends what has waited for too long: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5).
-    fn give_up(&mut self, cx: &mut Context) {
-        let patience = F::PATIENCE.as_nanos() as u64;
-        let is_over = |begun: &Begun| cx.now.saturating_sub(begun.since) >= patience;
-        // In an order that does not depend on the table's secret: the same packets give the same events.
-        let mut over: Vec<Key<F>> =
-            self.begun.iter().filter(|(_, begun)| is_over(begun)).map(|(key, _)| *key).collect();
-        over.sort_unstable();
-        for key in over {
-            let Some(begun) = self.begun.remove(&key) else { continue };
-            self.bytes -= begun.assembly.bytes();
-            if begun.assembly.is_given_up() {
-                continue;
-            }
-            let Some(mut packet) = cx.pool.packet(&begun.first) else { continue };
-            packet.rx = begun.rx;
-            packet.hop = Fault::REASSEMBLY.0;
-            cx.emit(if begun.head.is_some() { Next::Error } else { Next::TimedOut }, packet);
+    pub fn new(
+        (ingress, settings): (Snapshot<Ingress<P::Family>>, Snapshot<Settings>),
+        workers: usize,
+        waits: Outbox<()>,
+        count: Gauge,
+    ) -> Reassembly<P> {
+        Reassembly {
+            ingress,
+            settings,
+            workers,
+            waits,
+            begun: HashMap::new(),
+            bytes: 0,
+            count,
+            ahead: Ahead::default(),
         }
     }
+    /// Ends what has waited for too long.
+    fn give_up(&mut self, cx: &mut Context, patience: u64) {
+        let now = self.ahead.now(cx.now);
+        let is_over = |begun: &Begun| now.saturating_sub(begun.since) >= patience;
+        // In an order that does not depend on the table's secret: the same packets give the same events.
+        let mut over: Vec<Key<P::Family>> =
+            self.begun.iter().filter(|(_, begun)| is_over(begun)).map(|(key, _)| *key).collect();
+        over.sort_unstable();
+        over.into_iter().for_each(|key| self.give_one_up(cx, key));
+    }
+    /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
+    /// somebody else only the host that it is for speaks.
+    fn give_one_up(&mut self, cx: &mut Context, key: Key<P::Family>) {
+        let Some(begun) = self.begun.remove(&key) else { return };
+        self.bytes -= begun.assembly.bytes();
+        if begun.assembly.is_given_up() {
+            return;
+        }
+        let Some(mut packet) = cx.pool.packet(&begun.first) else { return };
+        packet.rx = begun.rx;
+        packet.hop = Fault::REASSEMBLY.0;
+        if begun.link_group {
+            packet.set_link_group();
+        }
+        let is_told = begun.head.is_some() && (P::IS_LOCAL || P::Family::TELLS_FOR_OTHERS);
+        cx.emit(if is_told { Next::Error } else { Next::TimedOut }, packet);
+    }
     /// Where a fragment goes, and why its sender is told; the whole packet, if it is the last that was missing.
-    fn take(&mut self, packet: &[u8], rx: u16, now: u64, table: u32) -> (Next, Fault, Option<Vec<u8>>) {
+    fn take(&mut self, settings: &Settings, came: Came<'_, P::Family>) -> (Next, Fault, Option<Whole>) {
         let nothing = Fault(0);
-        let Some((part, (ip, _))) = F::part(packet).zip(F::Header::parse(packet)) else {
-            return (Next::BadLength, nothing, None);
-        };
-        let Part { identification, protocol, offset, more, ref head, bytes, pointers } = part;
-        let wrong = |next, pointer| match F::problem(pointer) {
+        let Came { key, ref part, packet, rx, link_group, now } = came;
+        let Part { offset, more, ref head, bytes, pointers, .. } = *part;
+        let wrong = |next, pointer| match P::Family::problem(pointer) {
             Some(fault) => (Next::Error, fault, None),
             None => (next, nothing, None),
         };
+        // RFC 6946: the only fragment of a packet is the whole packet, whatever others of its number there are.
+        if offset == 0 && !more {
+            return match P::Family::whole(head, bytes) {
+                Some(bytes) => (Next::Kept, nothing, Some(Whole { bytes, rx, link_group })),
+                None => (Next::BadLength, nothing, None),
+            };
+        }
+        if bytes.is_empty() {
+            return (Next::BadLength, nothing, None);
+        }
         // RFC 8200, 4.5: all but the last are whole units of eight bytes.
-        if bytes.is_empty() || (more && bytes.len() % 8 != 0) {
+        if more && bytes.len() % 8 != 0 {
             return wrong(Next::BadLength, pointers.0);
         }
         if head.len() + offset + bytes.len() > LONGEST {
             return wrong(Next::TooLong, pointers.1);
         }
-        let key = (table, ip.source(), ip.destination(), identification, protocol);
+        if let Some(fault) = P::Family::incomplete(part) {
+            return (Next::Error, fault, None);
+        }
         let is_new = !self.begun.contains_key(&key);
-        if self.bytes + bytes.len() > self.limits.bytes || (is_new && self.begun.len() >= self.limits.packets) {
+        if self.bytes + bytes.len() > BYTES_MAX || (is_new && self.begun.len() >= settings.packets) {
             return (Next::Full, nothing, None);
         }
         if self.begun.is_empty() {
             // Where control has no room, it has been told already.
             self.waits.send(());
         }
+        let quoted = || packet[..packet.len().min(QUOTED_MAX)].to_vec();
         let begun = self.begun.entry(key).or_insert_with(|| Begun {
             assembly: Assembly::default(),
             head: None,
-            first: packet.to_vec(),
+            first: quoted(),
             rx,
+            link_group,
             since: now,
         });
         if offset == 0 {
-            (begun.head, begun.first) = (Some(part.head.clone()), packet.to_vec());
+            (begun.head, begun.first) = (Some(head.clone()), quoted());
         }
+        begun.link_group |= link_group;
         let before = begun.assembly.bytes();
-        let added = begun.assembly.add(offset, more, bytes, self.limits.parts);
+        let added = begun.assembly.add(offset, more, bytes, settings.fragments);
         self.bytes = self.bytes + begun.assembly.bytes() - before;
         match added {
             Ok(None) => (Next::Kept, nothing, None),
             Err(Refused::Overlap) => (Next::Overlap, nothing, None),
             Err(Refused::TooMany) => (Next::TooMany, nothing, None),
             Ok(Some(payload)) => {
-                let whole = begun.head.as_ref().and_then(|head| F::whole(head, &payload));
+                let whole = begun.head.as_ref().and_then(|head| P::Family::whole(head, &payload));
+                let whole = whole.map(|bytes| Whole { bytes, rx: begun.rx, link_group: begun.link_group });
                 self.bytes -= begun.assembly.bytes();
                 self.begun.remove(&key);
                 match whole {
@@ -168,29 +215,52 @@ impl<F: Reassembled> Reassembly<F> {
             }
         }
     }
+    /// Where the packet of a row goes; None if another worker has it now.
+    fn follow(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, settings: &Settings) -> Option<Next> {
+        let packet: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
+        let Some(part) = P::Family::part(&packet) else {
+            return Some(if P::IS_LOCAL { Next::BadLength } else { Next::Whole });
+        };
+        if P::IS_LOCAL && !settings.local {
+            return Some(Next::Full);
+        }
+        let (rx, link_group) = (frame.rx[i], frame.flags(i).has(Flags::LINK_GROUP));
+        let key = key(self.ingress.read(cx.guard), rx, &packet, &part)?;
+        let owner = owner::<P::Family>(&key, self.workers);
+        if owner != cx.worker && settings.connected {
+            return if cx.hand_off(frame, i, owner, Next::Here) { None } else { Some(Next::Busy) };
+        }
+        let patience = settings.patience.as_nanos() as u64;
+        let now = self.ahead.now(cx.now);
+        if self.begun.get(&key).is_some_and(|begun| now.saturating_sub(begun.since) >= patience) {
+            self.give_one_up(cx, key);
+        }
+        let came = Came { key, part, packet: &packet, rx, link_group, now };
+        let (next, fault, whole) = self.take(settings, came);
+        frame.hop[i] = fault.0;
+        let Some(whole) = whole else { return Some(next) };
+        let Some(mut packet) = cx.pool.packet(&whole.bytes) else { return Some(Next::NoBuffers) };
+        packet.rx = whole.rx;
+        if whole.link_group {
+            packet.set_link_group();
+        }
+        cx.emit(Next::Whole, packet);
+        Some(next)
+    }
 }
 
-impl<F: Reassembled> Node for Reassembly<F> {
+impl<P: Place> Node for Reassembly<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        if std::mem::take(&mut self.ending) {
-            self.give_up(cx);
+        let settings = self.settings.clone();
+        let settings = settings.read(cx.guard);
+        if self.ahead.hears(cx.now) {
+            self.give_up(cx, settings.patience.as_nanos() as u64);
         }
         for i in 0..frame.len() {
-            let rx = frame.rx[i];
-            let table = self.ingress.read(cx.guard).word(rx.into()) & 0xffff;
-            let packet: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
-            let (mut next, fault, whole) = self.take(&packet, rx, cx.now, table);
-            if let Some(whole) = whole {
-                match cx.pool.packet(&whole) {
-                    Some(mut packet) => {
-                        packet.rx = rx;
-                        cx.emit(Next::Whole, packet);
-                    }
-                    None => next = Next::NoBuffers,
-                }
+            if let Some(next) = self.follow(cx, frame, i, settings) {
+                frame.next[i] = next.into();
             }
-            frame.hop[i] = fault.0;
-            frame.next[i] = next.into();
         }
+        self.count.set(self.begun.len());
     }
 }

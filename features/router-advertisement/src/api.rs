@@ -193,7 +193,7 @@ fn details(control: &Control, id: InterfaceId) -> SwInterfaceIp6ndRaDetails {
         adv_router_lifetime: config.lifetime,
         adv_neighbor_reachable_time: 0,
         adv_retransmit_interval: 0,
-        adv_link_mtu: interfaces.get(id).map_or(0, |interface| interface.mtu.into()),
+        adv_link_mtu: interfaces.get(id).map_or(0, |interface| interface.mtu_of(6).into()),
         send_radv: own.told.is_some(),
         cease_radv: false,
         send_unicast: config.send_unicast,

@@ -1,8 +1,12 @@
 //! `ip6 nd`, `show ip6 ra`, `show ip6 routers`.
 
+use std::time::Duration;
+
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_control::{Control, Time};
 use quiver_interface::{InterfaceName, Interfaces};
+use quiver_ip::Ip6;
+use quiver_neighbor::Timers;
 
 use crate::advertiser::Advertisers;
 use crate::autoconfiguration::AddressAutoconfiguration;
@@ -59,7 +63,21 @@ fn show_routers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
             table.row([name(), Cell::from("router"), Cell::of(router), left(Some(*until))]);
         }
         for (address, until) in &own.addresses {
-            table.row([name(), Cell::from("address"), Cell::of(address), left(*until)]);
+            let is_deprecated = control.room::<Ip6>().current().deprecated.contains(&(*id, address.address()));
+            let kind = if is_deprecated { "deprecated" } else { "address" };
+            table.row([name(), Cell::from(kind), Cell::of(address), left(*until)]);
+        }
+        let ms = |time: Duration| format!("{} ms", time.as_millis());
+        let Timers { reachable, retransmission } = own.timers;
+        let said = [
+            ("mtu", own.mtu.map(|mtu| mtu.to_string())),
+            ("reachable", reachable.map(ms)),
+            ("retransmission", retransmission.map(ms)),
+        ];
+        for (what, value) in said {
+            if let Some(value) = value {
+                table.row([name(), Cell::from(what), Cell::from(value), Cell::from("")]);
+            }
         }
     }
     Ok(table.into())

@@ -10,7 +10,8 @@ use quiver_engine::{Publisher, Snapshot};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::room::change_address;
-use quiver_ip::{Family, Ip6};
+use quiver_ip::{Family, Ip6, say_mtu};
+use quiver_neighbor::{Timers, hear_timers};
 use quiver_wire::nd::PrefixOption;
 use quiver_wire::{InterfaceAddress, Prefix, V6};
 
@@ -33,6 +34,13 @@ pub struct Learned {
     pub default_route: bool,
     /// Its addresses, and until when they are valid, if not for ever.
     pub addresses: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
+    /// Until when they are preferred, if not for ever: nothing new begins with an address whose time is over while there is
+    /// another (RFC 4862, 5.5.4).
+    pub preferred: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
+    /// What routers say of neighbours, and what the link takes.
+    pub timers: Timers,
+    /// See above.
+    pub mtu: Option<u16>,
     /// Its default routers, and until when they are that.
     pub routers: BTreeMap<Ipv6Addr, Time>,
 }
@@ -74,7 +82,10 @@ impl Routers {
     /// When something is due next.
     fn next(&self) -> Option<Time> {
         let asked = self.solicitors.values().map(|solicitor| solicitor.next);
-        let ends = |of: &Learned| of.addresses.values().flatten().chain(of.routers.values()).copied().min();
+        let ends = |of: &Learned| {
+            let addresses = of.addresses.values().chain(of.preferred.values()).flatten();
+            addresses.chain(of.routers.values()).copied().min()
+        };
         asked.chain(self.all.values().filter_map(ends)).min()
     }
 }
@@ -123,12 +134,17 @@ pub(crate) fn forget(control: &Control, id: InterfaceId) {
     room.solicitors.remove(&id);
     room.publish();
     drop(room);
+    hear_timers::<V6>(control, id, Timers::default());
+    say_mtu::<V6>(control, id, None);
     gone.addresses.into_keys().for_each(|address| change(control, id, address, false));
     route(control, id);
 }
 
 /// Gives an interface an address, or takes it away.
 fn change(control: &Control, id: InterfaceId, address: InterfaceAddress<V6>, add: bool) {
+    if !add {
+        control.room_mut::<Ip6>().set_deprecated(id, address.address(), false);
+    }
     if let Err(error) = change_address::<V6>(control, id, address, add) {
         let name = control.room::<Interfaces>().name(id);
         tracing::warn!("{name}: the learned address {address}: {error}");
@@ -162,9 +178,28 @@ pub(crate) fn hear(control: &Control, id: InterfaceId, heard: &Advertisement) {
     // Clients may have left meanwhile.
     room.publish();
     drop(room);
+    learn_link(control, id, heard);
     learn_router(control, id, heard.router, lifetime);
     heard.prefixes.iter().for_each(|prefix| learn_address(control, id, prefix));
     control.room::<Routers>().sooner.notify();
+}
+
+/// RFC 4861, 6.3.4: what it does not say stays as it was said last.
+fn learn_link(control: &Control, id: InterfaceId, heard: &Advertisement) {
+    let most = control.room::<Interfaces>().get(id).map_or(0, |interface| interface.mtu_of(6));
+    let mut room = control.room_mut::<Routers>();
+    let Some(own) = room.all.get_mut(&id) else { return };
+    let said = |ms: u32| (ms > 0).then(|| Duration::from_millis(ms.into()));
+    own.timers = Timers {
+        reachable: said(heard.header.reachable_ms.get()).or(own.timers.reachable),
+        retransmission: said(heard.header.retransmission_ms.get()).or(own.timers.retransmission),
+    };
+    let mtu = heard.mtu.and_then(|mtu| u16::try_from(mtu).ok());
+    own.mtu = mtu.filter(|mtu| (V6::LINK_MTU_MIN..=most).contains(mtu)).or(own.mtu);
+    let (timers, mtu) = (own.timers, own.mtu);
+    drop(room);
+    hear_timers::<V6>(control, id, timers);
+    say_mtu::<V6>(control, id, mtu);
 }
 
 /// RFC 4861, 6.3.4.
@@ -193,20 +228,40 @@ fn learn_address(control: &Control, id: InterfaceId, prefix: &PrefixOption) {
         INFINITE => None,
         seconds => Some(Duration::from_secs(seconds.into())),
     };
+    let preferred = match prefix.preferred.get() {
+        INFINITE => None,
+        seconds => Some(now + Duration::from_secs(seconds.into())),
+    };
     let mut room = control.room_mut::<Routers>();
     let Some(own) = room.all.get_mut(&id) else { return };
     let known = own.addresses.iter_mut().find(|(known, _)| known.address() == address.address());
     if let Some((_, until)) = known {
         let left = until.map(|until| until.since(now));
         *until = renewed(left, valid).map(|valid| now + valid);
-        return;
+        // RFC 4862, 5.5.3 (e): this one is believed at once.
+        own.preferred.insert(address, preferred);
+        drop(room);
+        return deprecate(control, id, now);
     }
     if valid == Some(Duration::ZERO) || own.addresses.len() >= LEARNED_MAX {
         return;
     }
     own.addresses.insert(address, valid.map(|valid| now + valid));
+    own.preferred.insert(address, preferred);
     drop(room);
     change(control, id, address, true);
+    deprecate(control, id, now);
+}
+
+/// Says with which addresses of an interface nothing new is to begin by now.
+fn deprecate(control: &Control, id: InterfaceId, now: Time) {
+    let mut room = control.room_mut::<Routers>();
+    let Some(own) = room.all.get_mut(&id) else { return };
+    let mut ip = control.room_mut::<Ip6>();
+    let is_over = |until: Option<Time>| until.is_some_and(|until| until <= now);
+    own.preferred.iter().for_each(|(address, until)| ip.set_deprecated(id, address.address(), is_over(*until)));
+    // What is over once stays so until a router says something else.
+    own.preferred.retain(|_, until| !is_over(*until));
 }
 
 /// How long an address is valid that has so much left, after somebody said another time; none is for ever. Whoever wants to
@@ -262,10 +317,12 @@ fn do_due(control: &Control, now: Time) {
         let gone = own.addresses.iter().filter(|(_, until)| is_over(until)).map(|(address, _)| *address);
         let gone: Vec<InterfaceAddress<V6>> = gone.collect();
         own.addresses.retain(|_, until| !is_over(until));
+        own.preferred.retain(|address, _| !gone.contains(address));
         let before = own.routers.len();
         own.routers.retain(|_, until| *until > now);
         let fewer = own.routers.len() != before;
         drop(room);
+        deprecate(control, id, now);
         gone.into_iter().for_each(|address| change(control, id, address, false));
         if fewer {
             route(control, id);

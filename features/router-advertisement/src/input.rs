@@ -8,7 +8,7 @@ use quiver_engine::{Context, Frame, Generations, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
 use quiver_ip::node::station;
 use quiver_ip::{Family, Ingress};
-use quiver_wire::nd::{self, NdOptions, PrefixOption, RouterAdvertisement, option};
+use quiver_wire::nd::{self, MtuOption, NdOptions, PrefixOption, RouterAdvertisement, option};
 use quiver_wire::{Header, Icmp6Header, Icmp6Type, Ip6Header, MacAddress, V6};
 use zerocopy::FromBytes;
 
@@ -61,6 +61,8 @@ pub struct Advertisement {
     pub header: RouterAdvertisement,
     /// What it says of prefixes.
     pub prefixes: Vec<PrefixOption>,
+    /// Bytes of a packet that the link takes, if it says so.
+    pub mtu: Option<u32>,
 }
 
 /// A message that is worth telling.
@@ -181,6 +183,8 @@ impl RouterInput {
         let prefixes = NdOptions::new(options).flatten().filter(|of| of.kind == option::PREFIX);
         // Options of another length are not those that are known (RFC 4861, 4.6).
         let prefixes = prefixes.filter_map(|of| PrefixOption::read_from_bytes(of.bytes).ok()).collect();
-        Ok(Advertisement { router, header: *header, prefixes })
+        let mut mtus = NdOptions::new(options).flatten().filter(|of| of.kind == option::MTU);
+        let mtu = mtus.find_map(|of| MtuOption::read_from_bytes(of.bytes).ok()).map(|of| of.mtu.get());
+        Ok(Advertisement { router, header: *header, prefixes, mtu })
     }
 }

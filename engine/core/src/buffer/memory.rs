@@ -61,6 +61,8 @@ pub(crate) struct Header {
     pub offload: Offload,
     /// The number of a traced packet.
     pub trace: u32,
+    /// What a room noted of the packet, for others that know what it means.
+    pub note: u64,
 }
 const _: () = assert!(size_of::<Header>() == 64);
 

@@ -24,6 +24,8 @@ impl Flags {
     /// It came in a frame for a group of stations or all of them, so it is not reported, and not forwarded unless somebody wants
     /// that (RFC 1812, 4.3.2.7 and 5.3.4).
     pub const LINK_GROUP: Flags = Flags(16);
+    /// The buffer holds a room's note about the packet, for rooms that know of it.
+    pub const NOTED: Flags = Flags(32);
     /// What a fused product leaves to the nodes, with what is behind it of its flow.
     pub const ODD: Flags = Flags(1 | 4);
 
@@ -108,6 +110,16 @@ impl Packet {
     /// Marks it as made by us.
     pub fn set_local(&mut self) {
         self.raw.flags = self.raw.flags.with(Flags::LOCAL);
+    }
+    /// Marks it as received in a frame for many.
+    pub fn set_link_group(&mut self) {
+        self.raw.flags = self.raw.flags.with(Flags::LINK_GROUP);
+    }
+    /// Attaches what a room has to say of it.
+    pub fn set_note(&mut self, pool: &mut Pool, note: u64) {
+        pool.check(self);
+        self.raw.flags = self.raw.flags.with(Flags::NOTED);
+        pool.header_mut(self.raw.buffer).note = note;
     }
     /// Attaches what an offloading driver says of it.
     pub fn set_offload(&mut self, pool: &mut Pool, offload: Offload) {

@@ -484,10 +484,14 @@ impl Pool {
             }
             Raw { buffer: id, ..raw }
         };
-        copy.flags = copy.flags.with(raw.flags.only(Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED)));
+        let kept = Flags::OFFLOAD.with(Flags::LOCAL).with(Flags::TRACED).with(Flags::NOTED);
+        copy.flags = copy.flags.with(raw.flags.only(kept));
         if raw.flags.has(Flags::TRACED) {
             // Its records belong to those of the packet.
             self.header_mut(copy.buffer).trace = self.header(raw.buffer).trace;
+        }
+        if raw.flags.has(Flags::NOTED) {
+            self.header_mut(copy.buffer).note = self.header(raw.buffer).note;
         }
         if raw.flags.has(Flags::OFFLOAD) {
             let mut offload = self.header(raw.buffer).offload;

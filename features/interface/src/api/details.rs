@@ -115,6 +115,7 @@ fn details(control: &Control, id: InterfaceId) -> Option<SwInterfaceDetails> {
     };
     let settings = control.objects().get::<InterfaceSettings>(&InterfaceName(interface.name.clone()));
     let is_part = interface.parent.is_some();
+    let [ip4, ip6, mpls] = interface.mtus.in_order();
     let mut details = SwInterfaceDetails {
         sw_if_index: id.into(),
         sup_sw_if_index: whole.id.0.into(),
@@ -123,7 +124,7 @@ fn details(control: &Control, id: InterfaceId) -> Option<SwInterfaceDetails> {
         flags: flags(&interface, &whole),
         r#type: if is_part { IfType::Sub } else { IfType::Hardware },
         link_mtu: whole.mtu,
-        mtu: [interface.mtu.into(), 0, 0, 0],
+        mtu: [interface.mtu.into(), ip4.into(), ip6.into(), mpls.into()],
         interface_name: interface.name.as_str().into(),
         interface_dev_type: device(&whole).into(),
         tag: settings.and_then(|settings| settings.tag.clone()).unwrap_or_default().into(),

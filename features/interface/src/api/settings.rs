@@ -18,7 +18,7 @@ pub(super) struct SwInterfaceSetFlags {
     pub flags: IfStatusFlags,
 }
 
-/// Set the MTU of an interface: the first one; one MTU holds for all protocols.
+/// Set the MTUs of an interface: that of all protocols, IPv4, IPv6, MPLS; 0 leaves the first to the driver, others to the first.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct SwInterfaceSetMtu {
@@ -104,13 +104,14 @@ fn edit(control: &Control, name: InterfaceName, change: impl FnOnce(&mut Interfa
 
 fn set_mtu(control: &Control, request: SwInterfaceSetMtu) -> Result<(), Refusal> {
     let name = name(control, request.sw_if_index)?;
-    let [all, others @ ..] = request.mtu;
-    if others.iter().any(|mtu| *mtu != 0 && *mtu != all) {
-        let what = "mtu: one MTU holds for all protocols; give it as the first, and 0 as the others";
-        return Err(Refusal::unimplemented(what));
+    let mut mtus = [None; 4];
+    for (mtu, wanted) in mtus.iter_mut().zip(request.mtu) {
+        let wanted = u16::try_from(wanted).map_err(|_| too_much("mtu", wanted))?;
+        *mtu = (wanted != 0).then_some(wanted);
     }
-    let mtu = u16::try_from(all).map_err(|_| too_much("mtu", all))?;
-    edit(control, name, |settings| settings.mtu = (mtu != 0).then_some(mtu))
+    edit(control, name, |settings| {
+        [settings.mtu, settings.mtu_ip4, settings.mtu_ip6, settings.mtu_mpls] = mtus;
+    })
 }
 
 fn set_whole_mtu(control: &Control, request: HwInterfaceSetMtu) -> Result<(), Refusal> {

@@ -102,10 +102,11 @@ fn settings_are_those_of_the_commands() {
     assert_eq!(refused(caller.request(&flags).map(drop)), Retval::INVALID_SW_IF_INDEX);
     let group = SwInterfaceSetMacAddress { sw_if_index: first, mac_address: MacAddress([1, 0, 0, 0, 0, 1]) };
     assert_eq!(refused(caller.request(&group).map(drop)), Retval::INVALID_VALUE);
-    let by_protocol = SwInterfaceSetMtu { sw_if_index: first, mtu: [1400, 1300, 0, 0] };
-    assert_eq!(refused(caller.request(&by_protocol).map(drop)), Retval::UNIMPLEMENTED);
-    for mtu in [67, 70_000] {
-        let wrong = SwInterfaceSetMtu { sw_if_index: first, mtu: [mtu, 0, 0, 0] };
+    let by_protocol = SwInterfaceSetMtu { sw_if_index: first, mtu: [1400, 1300, 1280, 1390] };
+    caller.request(&by_protocol).expect("MTUs");
+    assert_eq!(dump(&mut caller, 1, None)[0].mtu, [1400, 1300, 1280, 1390]);
+    for mtu in [[67, 0, 0, 0], [70_000, 0, 0, 0], [0, 67, 0, 0], [0, 0, 1279, 0], [0, 0, 0, 67], [0, 0, 70_000, 0]] {
+        let wrong = SwInterfaceSetMtu { sw_if_index: first, mtu };
         assert_eq!(refused(caller.request(&wrong).map(drop)), Retval::INVALID_VALUE);
     }
     let part = HwInterfaceSetMtu { sw_if_index: part, mtu: 2000 };

@@ -24,12 +24,13 @@ arcs! {
         Punt => features (F::NAMES.punt),
         Fragment => node (F::NAMES.reassembly),
         Spoofed => drop "spoofed-local-packets",
-        /// Of IPv6 alone.
+        /// Of IPv6 alone, and what is for an address that is not to be used.
         UnknownOption => drop "unknown-option",
+        Withheld => drop "unusable-address",
     }
 }
 
-/// The arcs of a family, which may not have the last one.
+/// The arcs of a family, which may not have the last ones.
 pub(crate) const fn arcs_of<F: Family>() -> &'static [ArcSpec] {
     Next::arcs::<F>().split_at(F::LOCAL_ARCS).0
 }
@@ -77,11 +78,20 @@ impl<F: Family> Node for Local<F> {
                 {
                     Next::Spoofed
                 }
+                // RFC 4862, 5.4: what is for an address that may be another's is not for us.
+                Some(((header, _), _))
+                    if !ingress.unusable.is_empty()
+                        && ingress.is_withheld(InterfaceId(frame.rx[i]), header.destination()) =>
+                {
+                    Next::Withheld
+                }
                 // It comes here again when it is whole.
                 Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
                 Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
             };
-            let refusal = Some(F::refusal(bytes)).filter(|_| !matches!(next, Next::Spoofed | Next::Fragment)).flatten();
+            let refusal = Some(F::refusal(bytes))
+                .filter(|_| !matches!(next, Next::Spoofed | Next::Fragment | Next::Withheld))
+                .flatten();
             let next = match refusal {
                 Some(Refusal::Silent) => Next::UnknownOption,
                 Some(Refusal::Told(_)) => Next::UnknownProtocol,

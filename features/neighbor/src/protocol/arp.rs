@@ -40,6 +40,7 @@ const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
 impl Protocol for V4 {
     type Message = ArpPacket;
     const KIND: &'static str = "neighbors";
+    const INTERFACE_SETTINGS: &'static str = "interface-neighbor-settings";
     const SETTINGS: &'static str = "neighbor-settings";
     const NODE: &'static str = "arp-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;

@@ -21,6 +21,8 @@ pub trait Protocol: Family {
     type Message: Copy + Send + 'static;
     /// The kind of configured neighbours.
     const KIND: &'static str;
+    /// The kind of the settings of one interface.
+    const INTERFACE_SETTINGS: &'static str;
     /// The kind of their settings.
     const SETTINGS: &'static str;
     /// The node that hears messages, and its arcs; the first are those of [`crate::input`].

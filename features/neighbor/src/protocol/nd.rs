@@ -64,6 +64,7 @@ const RETRANSMISSION: Duration = Duration::from_secs(1);
 impl Protocol for V6 {
     type Message = NdPacket;
     const KIND: &'static str = "ip6-neighbors";
+    const INTERFACE_SETTINGS: &'static str = "ip6-interface-neighbor-settings";
     const SETTINGS: &'static str = "ip6-neighbor-settings";
     const NODE: &'static str = "nd-input";
     const ARCS: &'static [ArcSpec] = Next::ARCS;
@@ -205,10 +206,12 @@ fn check(
 fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let is_own = |address| control.room::<Ip6>().current().is_own(interface, address);
     let NdPacket { source, target, mac, .. } = *packet;
-    if is_own(source) {
+    if is_own(source) && control.room::<Ip6>().current().is_usable(interface, source) {
         return mac.into_iter().for_each(|mac| keeper::defend::<V6>(control, (interface, source), mac));
     }
-    if !keeper::is_ours::<V6>(control, (interface, target)) {
+    // RFC 4862, 5.4.3: nobody is answered about an address that is not to be used.
+    let is_withheld = !control.room::<Ip6>().current().is_usable(interface, target);
+    if is_withheld || !keeper::is_ours::<V6>(control, (interface, target)) {
         return;
     }
     // RFC 4861, 7.2.3: the option says where the neighbour is; from where its frame came does not matter.
@@ -235,6 +238,9 @@ fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
 fn advertised(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let wanted = (interface, packet.target);
     if control.room::<Ip6>().current().is_own(interface, packet.target) {
+        if !control.room::<Ip6>().current().is_usable(interface, packet.target) {
+            return;
+        }
         return packet.mac.into_iter().for_each(|mac| keeper::defend::<V6>(control, wanted, mac));
     }
     let Some(known) = control.room::<Neighbors<V6>>().get(wanted).cloned() else { return };

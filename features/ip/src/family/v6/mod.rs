@@ -83,7 +83,7 @@ impl Family for V6 {
     // RFC 4443, 3.1: an entry that rejects is as good as none.
     const UNREACHABLE: Fault = Fault::NETWORK;
     const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
-    const LOCAL_ARCS: usize = 7;
+    const LOCAL_ARCS: usize = 8;
     // RFC 4291, 2.8, and RFC 3810, 4: multicast routers hear who listens.
     const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 

@@ -1,0 +1,144 @@
+//! `set interface reassembly`, `set interface sv-reassembly`, `set ip4-full-reassembly`, `show ip4-full-reassembly` and the like.
+
+use std::fmt::Write;
+
+use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::{Control, ObjectError};
+use quiver_interface::{InterfaceName, Interfaces};
+use quiver_wire::{V4, V6};
+use serde_json::json;
+
+use crate::config::{Kinds, Reassemblies, Reassembly, ReassemblySettings};
+use crate::family::Reassembled;
+
+pub(crate) fn register(control: &Control) {
+    for (what, kind, help) in [
+        (
+            "reassembly",
+            Kinds::Full,
+            "Put packets together that an interface receives in fragments; off puts none together.",
+        ),
+        (
+            "sv-reassembly",
+            Kinds::Shallow,
+            "Know the ports of all fragments that an interface receives; off knows none.",
+        ),
+    ] {
+        let grammar = format!("set interface {what} <interface> [on|off|ip4|ip6]");
+        let set = Command::new(grammar, help, move |control: &Control, given: &Matches| enable(control, given, kind));
+        let set = set.argument("interface", "the interface").argument("on", "of both families");
+        let set = set.argument("ip4", "of IPv4 alone").argument("ip6", "of IPv6 alone");
+        control.commands().add(set.argument("off", "of neither"));
+    }
+    register_family::<V4>(control);
+    register_family::<V6>(control);
+}
+
+fn register_family<F: Reassembled>(control: &Control) {
+    for (kind, name) in [(Kinds::Full, "full"), (Kinds::Shallow, "sv")] {
+        let path = format!("{}-{name}-reassembly", F::NAME);
+        let local = if kind == Kinds::Full { " | (local | no-local)" } else { "" };
+        let grammar = format!(
+            "set {path} {{timeout-ms <timeout-ms:u32> | packets <packets:u32> | fragments <fragments:u32> \
+             | walk-ms <walk-ms:u32>{local}}}"
+        );
+        let help = format!("Set the limits of packets of {} in fragments.", F::TITLE);
+        let run = move |control: &Control, given: &Matches| set::<F>(control, given, kind);
+        let mut set = Command::new(grammar, help, run).arguments_of::<ReassemblySettings<F>>();
+        if kind == Kinds::Full {
+            set = set
+                .argument("local", "put packets for us together")
+                .argument("no-local", "drop what is for us in fragments");
+        }
+        control.commands().add(set);
+        let help = format!("Show how many packets of {} in fragments there are, and their limits.", F::TITLE);
+        let run = move |control: &Control, _: &Matches| show::<F>(control, kind);
+        let show = Command::new(format!("show {path} [details]"), help, run);
+        control.commands().add(show.argument("details", "understood; the parts are the workers' own"));
+    }
+}
+
+fn enable(control: &Control, given: &Matches, kind: Kinds) -> Result<Reply, CommandError> {
+    let interface: InterfaceName = given.get("interface")?;
+    let [ip4, ip6] = ["ip4", "ip6"].map(|family| !given.has("off") && (given.has(family) || !given.has(other(family))));
+    put::<V4>(control, &interface, kind, ip4)?;
+    put::<V6>(control, &interface, kind, ip6)?;
+    Ok(Reply::done())
+}
+
+fn other(family: &str) -> &'static str {
+    if family == "ip4" { "ip6" } else { "ip4" }
+}
+
+/// Turns a kind of reassembly on or off at an interface.
+pub(crate) fn put<F: Reassembled>(
+    control: &Control,
+    interface: &InterfaceName,
+    kind: Kinds,
+    on: bool,
+) -> Result<(), ObjectError> {
+    let known = control.objects().get::<Reassembly<F>>(interface);
+    let mut wanted = known.as_deref().cloned().unwrap_or_else(|| Reassembly::new(interface.clone()));
+    match kind {
+        Kinds::Full => wanted.full = on,
+        Kinds::Shallow => wanted.shallow = on,
+    }
+    match known {
+        None if !on => Ok(()),
+        Some(_) if !wanted.full && !wanted.shallow => control.delete::<Reassembly<F>>(interface),
+        _ => control.put(wanted),
+    }
+}
+
+fn set<F: Reassembled>(control: &Control, given: &Matches, kind: Kinds) -> Result<Reply, CommandError> {
+    let [timeout, packets, fragments, walk] =
+        [given.find("timeout-ms")?, given.find("packets")?, given.find("fragments")?, given.find("walk-ms")?];
+    let local = (given.has("local") || given.has("no-local")).then(|| given.has("local"));
+    control.edit(ReassemblySettings::<F>::new(kind), |settings| {
+        settings.timeout_ms = timeout.or(settings.timeout_ms);
+        settings.packets = packets.or(settings.packets);
+        settings.fragments = fragments.or(settings.fragments);
+        settings.walk_ms = walk.or(settings.walk_ms);
+        settings.local = local.unwrap_or(settings.local);
+    })?;
+    Ok(Reply::done())
+}
+
+fn show<F: Reassembled>(control: &Control, kind: Kinds) -> Result<Reply, CommandError> {
+    let room = control.room::<Reassemblies<F>>();
+    let settings = room.settings(kind);
+    let (what, current) = match kind {
+        Kinds::Full => ("full", room.received.get() + room.local.get()),
+        Kinds::Shallow => ("shallow", room.shallow.get()),
+    };
+    let is_on = |set: &Reassembly<F>| if kind == Kinds::Full { set.full } else { set.shallow };
+    let interfaces = control.room::<Interfaces>();
+    let on = |interface: &str| {
+        control.objects().get::<Reassembly<F>>(&InterfaceName(interface.into())).is_some_and(|set| is_on(&set))
+    };
+    let names: Vec<&str> = interfaces.iter().map(|interface| interface.name.as_str()).filter(|name| on(name)).collect();
+    let title = F::NAME.to_uppercase();
+    let (timeout, walk) = (settings.patience.as_millis(), settings.walk.as_millis());
+    let mut text = String::new();
+    // A text that is a String takes everything.
+    let _ = writeln!(text, "Current {what} {title} reassemblies count: {current}");
+    let _ = writeln!(text, "Concurrent {what} {title} reassemblies of a worker at most: {}", settings.packets);
+    let _ = writeln!(text, "Fragments of a {what} {title} reassembly at most: {}", settings.fragments);
+    let _ = writeln!(text, "Timeout of a {what} {title} reassembly: {timeout}ms, looked at each {walk}ms");
+    if kind == Kinds::Full {
+        let _ = writeln!(text, "Packets for us: {}", if settings.local { "put together" } else { "dropped" });
+    }
+    let _ = writeln!(text, "Interfaces: {}", if names.is_empty() { "none".into() } else { names.join(" ") });
+    let mut value = json!({
+        "reassemblies": current,
+        "packets": settings.packets,
+        "fragments": settings.fragments,
+        "timeout-ms": timeout as u64,
+        "walk-ms": walk as u64,
+        "interfaces": names,
+    });
+    if kind == Kinds::Full {
+        value["local"] = settings.local.into();
+    }
+    Ok(Reply::new(text, value))
+}
