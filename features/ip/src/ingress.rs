@@ -160,8 +160,8 @@ impl<F: Family> Ingress<F> {
     }
     /// Whether an address is one that may not be used, of an interface that looks up in the same table as this one.
     pub fn is_withheld(&self, interface: InterfaceId, address: F::Address) -> bool {
-        let word = self.word(interface.0.into());
-        self.unusable.iter().any(|(id, own)| *own == address && self.word(id.0.into()) == word)
+        let slot = |id: InterfaceId| self.word(id.0.into()) & !ENABLED;
+        self.unusable.iter().any(|(id, own)| *own == address && slot(*id) == slot(interface))
     }
     /// The address of an interface that is best to speak to `peer` with: one of the same scope and, if there is one, of the
     /// same subnet (RFC 6724, 5); none that may not be used, and a deprecated one only if there is no other.

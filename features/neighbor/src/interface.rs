@@ -56,7 +56,9 @@ impl OwnManners {
     pub fn over(self, all: Manners) -> Manners {
         // Questions are asked by the second (RFC 1122, 2.3.2.1).
         let seconds = |time: Duration| Duration::from_secs_f64(time.as_secs_f64().ceil().max(1.0));
-        let interval = self.interval.or(self.heard.retransmission.map(seconds));
+        // Nobody on the link may keep us from asking.
+        let most = Duration::from_secs(INTERVAL_MAX.into());
+        let interval = self.interval.or(self.heard.retransmission.map(|time| seconds(time).min(most)));
         Manners {
             age: self.age.unwrap_or(self.heard.reachable.map(seconds).or(all.age)),
             probes: self.probes.unwrap_or(all.probes),

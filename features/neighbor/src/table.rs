@@ -172,7 +172,8 @@ impl<F: Protocol> Neighbors<F> {
         }
         let first =
             |(id, link): (&InterfaceId, &Link<F>)| link.deadlines.first().map(|(at, address)| (at, (*id, address)));
-        let eldest = match self.all.len() < self.manners.limit {
+        let own = self.links.get(&id).and_then(|link| link.own.limit);
+        let eldest = match own.is_some_and(|limit| self.count_at(id) >= limit) {
             true => self.links.get_key_value(&id).and_then(first),
             false => self.links.iter().filter_map(first).min(),
         };

@@ -92,7 +92,9 @@ pub(crate) async fn end<F: Reassembled, N: Ends>(control: Control, node: NodeId,
     let waits = Arc::new(AtomicBool::new(false));
     loop {
         let changed = control.room::<Events>().signal.changed();
-        if !waits.swap(false, Ordering::Relaxed) && waiting.waiting().count() == 0 {
+        // Each letter that no worker has read yet has one of these.
+        let all_have_looked = Arc::strong_count(&waits) == 1;
+        if !waits.swap(false, Ordering::Acquire) && all_have_looked && waiting.waiting().count() == 0 {
             changed.await;
             continue;
         }
@@ -102,7 +104,7 @@ pub(crate) async fn end<F: Reassembled, N: Ends>(control: Control, node: NodeId,
             move |worker: &mut Worker| {
                 let Some(this) = worker.graph().node_mut::<N>(node) else { return };
                 if this.end(now) {
-                    waits.store(true, Ordering::Relaxed);
+                    waits.store(true, Ordering::Release);
                 }
                 worker.wake_node(node);
             }

@@ -235,11 +235,13 @@ fn learn_address(control: &Control, id: InterfaceId, prefix: &PrefixOption) {
     let mut room = control.room_mut::<Routers>();
     let Some(own) = room.all.get_mut(&id) else { return };
     let known = own.addresses.iter_mut().find(|(known, _)| known.address() == address.address());
-    if let Some((_, until)) = known {
+    if let Some((known, until)) = known {
+        // What it was learned as: whether a prefix is on the link may change.
+        let known = *known;
         let left = until.map(|until| until.since(now));
         *until = renewed(left, valid).map(|valid| now + valid);
         // RFC 4862, 5.5.3 (e): this one is believed at once.
-        own.preferred.insert(address, preferred);
+        own.preferred.insert(known, preferred);
         drop(room);
         return deprecate(control, id, now);
     }

@@ -49,8 +49,9 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
         (room.view(), room.counters().clone())
     };
     let rows = (control.room::<Ip4>().fib.groups.snapshot(), control.room::<Ip6>().fib.groups.snapshot());
-    let make =
-        move |Seed { worker, .. }: Seed| Encapsulate::<F>::new(encaps.clone(), rows.clone(), counters.row(worker));
+    let make = move |Seed { worker, .. }: Seed| {
+        Encapsulate::<F>::new(encaps.clone(), rows.clone(), counters.row(worker), worker)
+    };
     let spec = NodeSpec::new(F::NAMES.encapsulate, Next::ARCS, make).describe(describe::<F>);
     control.room_mut::<Dataplane>().blueprint().node(spec)?;
     quiver_interface::decides(control, F::NAMES.encapsulate, |_, record| match Again::of(record.hop) {

@@ -8,6 +8,7 @@
 //! Drops: `unresolved-encapsulation`, where there is no way to the other end; `too-long` for a datagram; `no-headroom` for one
 //! more header in front; `not-completed`, where an offload cannot be carried out, or buffers are missing.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct Encapsulate<F: Family> {
     encaps: Snapshot<Paged<Option<Encap>>>,
     rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
     sent: Arc<Row>,
+    /// The number of the next datagram.
+    next: Cell<u16>,
     family: PhantomData<F>,
 }
 
@@ -50,8 +53,11 @@ impl<F: Family> Encapsulate<F> {
         encaps: Snapshot<Paged<Option<Encap>>>,
         rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
         sent: Arc<Row>,
+        worker: usize,
     ) -> Encapsulate<F> {
-        Encapsulate { encaps, rows, sent, family: PhantomData }
+        // Workers begin far from each other.
+        let next = Cell::new((worker as u16).wrapping_mul(0x6180));
+        Encapsulate { encaps, rows, sent, next, family: PhantomData }
     }
 }
 
@@ -75,11 +81,14 @@ impl<F: Family> Node for Encapsulate<F> {
                 frame.next[i] = Next::Unresolved.into();
                 continue;
             };
-            self.sent.add(number as u32, 1, frame.length[i].into());
+            let length = frame.length[i];
             let done = match frame.flags(i).has(Flags::OFFLOAD) {
-                true => completed::<F>(cx, frame, i, &way, &mut has_made),
-                false => in_place(cx, frame, i, &way),
+                true => completed::<F>(cx, frame, i, (&way, &self.next), &mut has_made),
+                false => in_place(cx, frame, i, (&way, &self.next)),
             };
+            if done.is_ok() {
+                self.sent.add(number as u32, 1, length.into());
+            }
             frame.next[i] = done.map_or_else(u16::from, |()| way.next());
             // They leave behind the frame's rows, so what comes after them does, too: it may be of the same flow.
             if has_made && done.is_ok() {
@@ -119,8 +128,13 @@ impl Way<'_> {
     }
 }
 
+/// A number, and the next time another.
+fn take(next: &Cell<u16>) -> u16 {
+    next.replace(next.get().wrapping_add(1))
+}
+
 /// Puts the headers before a packet.
-fn in_place(cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Result<(), Next> {
+fn in_place(cx: &mut Context, frame: &mut Frame, i: usize, (way, next): (&Way<'_>, &Cell<u16>)) -> Result<(), Next> {
     let length = frame.length[i] as usize;
     let sum = |sum: quiver_wire::Sum| {
         let (mut sum, mut at) = (sum, 0);
@@ -131,7 +145,7 @@ fn in_place(cx: &mut Context, frame: &mut Frame, i: usize, way: &Way<'_>) -> Res
         }
         sum
     };
-    let headers = headers(way.ends, way.ports, length, sum).ok_or(Next::TooLong)?;
+    let headers = headers(way.ends, way.ports, take(next), length, sum).ok_or(Next::TooLong)?;
     if !frame.advance(cx.pool, i, -(headers.len() as isize)) {
         return Err(Next::NoHeadroom);
     }
@@ -147,7 +161,7 @@ fn completed<F: Family>(
     cx: &mut Context,
     frame: &mut Frame,
     i: usize,
-    way: &Way<'_>,
+    (way, next): (&Way<'_>, &Cell<u16>),
     has_made: &mut bool,
 ) -> Result<(), Next> {
     const BACK: usize = EthernetHeader::LENGTH;
@@ -173,7 +187,8 @@ fn completed<F: Family>(
     let mut packets = vec![];
     for part in &parts {
         let payload = part.get(BACK..).unwrap_or_default();
-        let headers = headers(way.ends, way.ports, payload.len(), |sum| sum.add_bytes(payload)).ok_or(Next::TooLong)?;
+        let summed = |sum: quiver_wire::Sum| sum.add_bytes(payload);
+        let headers = headers(way.ends, way.ports, take(next), payload.len(), summed).ok_or(Next::TooLong)?;
         packets.extend(cx.pool.packet(&[&headers[..], payload].concat()));
     }
     if packets.len() < parts.len() {

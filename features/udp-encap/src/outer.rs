@@ -41,9 +41,16 @@ const HOPS6: u8 = 255;
 /// The bytes of both headers in front of a payload, `summed` over `length` bytes. None if both together are longer than a
 /// packet can be.
 ///
+/// Datagrams of IPv4 may be cut on their way, so each has another `identification` than those before it (RFC 6864, 4.3).
 /// The class of service is not that of the payload: whoever takes it out may not know of RFC 6040, whose mode for that this
 /// is. Over IPv4 there is no checksum (RFC 768), over IPv6 there is (RFC 8200, 8.1).
-pub fn headers(ends: &Ends, ports: (u16, u16), length: usize, summed: impl FnOnce(Sum) -> Sum) -> Option<Vec<u8>> {
+pub fn headers(
+    ends: &Ends,
+    ports: (u16, u16),
+    identification: u16,
+    length: usize,
+    summed: impl FnOnce(Sum) -> Sum,
+) -> Option<Vec<u8>> {
     let whole = u16::try_from(length + UdpHeader::LENGTH).ok()?;
     let mut udp = UdpHeader {
         source_port: ports.0.into(),
@@ -55,6 +62,7 @@ pub fn headers(ends: &Ends, ports: (u16, u16), length: usize, summed: impl FnOnc
     let ip = match *ends {
         Ends::V4(source, destination) => {
             ip4 = Ip4Header::new(source, destination, IpProtocol::UDP, HOPS4, whole.into())?;
+            ip4.identification = identification.into();
             ip4.fill_checksum(&[]);
             ip4.as_bytes()
         }
@@ -77,23 +85,24 @@ mod tests {
     fn headers_are_right_for_both_families() {
         let payload = [7u8; 33];
         let ends = Ends::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).expect("of one family");
-        let bytes = headers(&ends, (1000, 2000), payload.len(), |sum| sum).expect("it fits");
+        let bytes = headers(&ends, (1000, 2000), 77, payload.len(), |sum| sum).expect("it fits");
         assert_eq!(bytes.len(), ends.length());
         let (ip, rest) = Ip4Header::parse(&bytes).expect("a header");
         assert!(ip.checksum_is_right(&[]));
         assert_eq!((ip.packet_length(), ip.ttl, ip.dont_fragment()), (20 + 8 + 33, 254, false));
+        assert_eq!(ip.identification.get(), 77);
         let (udp, _) = UdpHeader::parse(rest).expect("a header");
         assert_eq!((udp.source_port.get(), udp.length.get(), udp.checksum.get()), (1000, 41, 0));
 
         let ends =
             Ends::new("2001:db8::1".parse().expect("one"), "2001:db8::2".parse().expect("one")).expect("one family");
-        let bytes = headers(&ends, (1, 2), payload.len(), |sum| sum.add_bytes(&payload)).expect("it fits");
+        let bytes = headers(&ends, (1, 2), 77, payload.len(), |sum| sum.add_bytes(&payload)).expect("it fits");
         let (ip, rest) = Ip6Header::parse(&bytes).expect("a header");
         assert_eq!((bytes.len(), ip.hop_limit, ip.payload_length.get()), (48, 255, 41));
         let pseudo = pseudo_header6(ip.source(), ip.destination(), IpProtocol::UDP, 41);
         assert!(pseudo.add_bytes(rest).add_bytes(&payload).is_right());
 
-        assert_eq!(headers(&ends, (1, 2), 65_528, |sum| sum), None);
+        assert_eq!(headers(&ends, (1, 2), 77, 65_528, |sum| sum), None);
         assert_eq!(Ends::new([10, 0, 0, 1].into(), "2001:db8::2".parse().expect("one")), None);
     }
 }

@@ -82,6 +82,15 @@ pub(crate) trait Buffers: Copy {
     fn offset(self, i: usize, cell: &Cell) -> u32;
     /// The same of eight, from `first` on.
     fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
+    /// Shows where eight begin from `first` on, or as many as there are.
+    #[inline(always)]
+    fn show_offsets(self, first: usize, cells: &[Cell], mut show: impl FnMut(usize)) {
+        let behind = cells.get(first..).unwrap_or_default();
+        match behind.first_chunk() {
+            Some(eight) => self.offsets(first, eight).iter().for_each(|offset| show(*offset as usize)),
+            None => (0..behind.len()).for_each(|i| show(self.offset(first + i, &behind[i]) as usize)),
+        }
+    }
     /// One to write to; its length is the room that it has.
     fn room(self, i: usize, cell: &Cell) -> Place;
     /// What the peer says of the packet in it. One that is none has no length.

@@ -38,6 +38,8 @@ pub struct Groups<F: IpFamily> {
     dependents: HashMap<u32, BTreeSet<u32>>,
     /// Interfaces, and the groups with a path that stays on one of their links.
     links: BTreeSet<(InterfaceId, u32)>,
+    /// Ways to next hops of the other family, and how many paths lead over each.
+    crossings: HashMap<u16, usize>,
     rows: Rows,
 }
 
@@ -55,6 +57,7 @@ impl<F: IpFamily> Groups<F> {
             by_paths: HashMap::new(),
             dependents: HashMap::new(),
             links: BTreeSet::new(),
+            crossings: HashMap::new(),
             rows: Rows::new(domain),
         }
     }
@@ -103,6 +106,9 @@ impl<F: IpFamily> Groups<F> {
         let hops = [hop::UNRESOLVED; BUCKETS];
         self.rows.write(id, &hops);
         self.links.extend(links(&paths).map(|interface| (interface, id)));
+        for number in crossed(&paths) {
+            *self.crossings.entry(number).or_default() += 1;
+        }
         let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
         self.slots[id as usize] = Some(group);
         self.by_paths.insert(paths, id);
@@ -119,6 +125,13 @@ impl<F: IpFamily> Groups<F> {
         let group = self.slots[id as usize].take()?;
         self.by_paths.remove(&group.paths);
         links(&group.paths).for_each(|interface| _ = self.links.remove(&(interface, id)));
+        for number in crossed(&group.paths) {
+            let left = self.crossings.entry(number).or_default();
+            *left -= 1;
+            if *left == 0 {
+                self.crossings.remove(&number);
+            }
+        }
         self.rows.release(id);
         Some(group)
     }
@@ -174,14 +187,21 @@ impl<F: IpFamily> Groups<F> {
     }
     /// Whether a path leads over a way to a next hop of the other family.
     pub(crate) fn crosses(&self, number: u16) -> bool {
-        let is = |path: &Path<F>| matches!(path.target, Target::Crossing(of, _) if of == number);
-        self.by_paths.keys().any(|paths| paths.iter().any(is))
+        self.crossings.contains_key(&number)
     }
     /// The groups with a path that stays on a link of this interface.
     pub(super) fn on_interface(&self, interface: InterfaceId) -> Vec<u32> {
         // A group that leads through a link's own route has the link's adjacency in its buckets and follows that group.
         self.links.range((interface, 0)..=(interface, u32::MAX)).map(|(_, id)| *id).collect()
     }
+}
+
+/// The ways to next hops of the other family that paths lead over.
+fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = u16> + '_ {
+    paths.iter().filter_map(|path| match path.target {
+        Target::Crossing(number, _) => Some(number),
+        _ => None,
+    })
 }
 
 /// The interfaces on whose links paths stay.

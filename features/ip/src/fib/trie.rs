@@ -30,6 +30,8 @@ pub trait Forwarding: IpFamily<Address: Address> {
 pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     /// The leaf of an address; zero if there is none.
     fn lookup(&self, guard: Guard<'_>, address: Bits) -> u32;
+    /// The leaves of sixteen.
+    fn lookup_each(&self, guard: Guard<'_>, addresses: &[Bits; 16]) -> [u32; 16];
     /// Whether what lookups read is far away: whoever looks up many addresses looks ahead then.
     fn is_far(&self) -> bool;
     /// Fetches the word that a lookup begins with.
@@ -87,6 +89,10 @@ macro_rules! forwarding {
             #[inline(always)]
             fn lookup(&self, guard: Guard<'_>, address: $bits) -> u32 {
                 <$reader>::lookup(self, guard, address)
+            }
+            #[inline(always)]
+            fn lookup_each(&self, guard: Guard<'_>, addresses: &[$bits; 16]) -> [u32; 16] {
+                self.view(guard).lookup_each(addresses)
             }
             #[inline(always)]
             fn is_far(&self) -> bool {

@@ -33,6 +33,9 @@ arcs! {
     }
 }
 
+/// No interface's number: nothing was looked at ahead.
+const NOBODY: u32 = u32::MAX;
+
 /// The stage.
 #[derive(Clone)]
 pub struct Lookup<F: Family> {
@@ -64,7 +67,7 @@ pub struct LookupBody<'f, F: Family> {
     row: Cell<Option<&'f Row>>,
     walk: &'f Walk<F>,
     /// The interface that was looked at ahead last, and its table if what that reads is far away.
-    ahead: Cell<(u16, Option<&'f TableView<F>>)>,
+    ahead: Cell<(u32, Option<&'f TableView<F>>)>,
     /// Whether packets of several tables were looked at.
     is_mixed: Cell<bool>,
     worker: usize,
@@ -86,7 +89,7 @@ impl<F: Family> Stage for Lookup<F> {
             leaves: Cell::new([0; 16]),
             row: Cell::new(None),
             walk: &self.walk,
-            ahead: Cell::new((u16::MAX, None)),
+            ahead: Cell::new((NOBODY, None)),
             is_mixed: Cell::new(false),
             worker: self.worker,
         }
@@ -113,15 +116,11 @@ impl<F: Family> LookupBody<'_, F> {
         let all = words.array();
         if words.ne(all[0]) & live == Mask16(0) {
             let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
-            let mut words = [0; 16];
             // Where a leaf is behind the first word there is nothing to be saved.
-            if F::Reader::STEPS > 0 && self.walk.has_next_sixteen() && !self.is_mixed.get() {
-                words = self.walk.words(to, |to| table.lpm.first(self.guard, to));
-            } else {
-                for lane in 0..16 {
-                    words[lane] = table.lpm.first(self.guard, to[lane]);
-                }
+            if F::Reader::STEPS == 0 || !self.walk.has_next_sixteen() || self.is_mixed.get() {
+                return table.lpm.lookup_each(self.guard, to);
             }
+            let words = self.walk.words(to, |to| table.lpm.first(self.guard, to));
             table.lpm.finish_each(self.guard, words, to)
         } else {
             self.leaves_of_several(&all, to)
@@ -289,13 +288,12 @@ impl<F: Family> Body for LookupBody<'_, F> {
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
         let (interface, mut table) = self.ahead.get();
-        if interface != rx {
+        if interface != u32::from(rx) {
             table = self.look_at(rx);
         }
         // A hint only: whatever lies there is taken for a destination. What few routes need is near by as it is.
-        match table {
-            Some(table) => self.walk.look(table, self.guard, self.worker, F::destination_in(window)),
-            None => quiver_engine::isa::prefetch(window),
+        if let Some(table) = table {
+            self.walk.look(table, self.guard, self.worker, F::destination_in(window));
         }
     }
 }
@@ -305,10 +303,12 @@ impl<F: Family> LookupBody<'_, F> {
     #[inline(always)]
     fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
         let table = self.ingress.table(self.ingress.word(rx.into())).filter(|table| table.lpm.is_far());
-        let (_, before) = self.ahead.replace((rx, table));
+        let (interface, before) = self.ahead.replace((rx.into(), table));
         let is_same = match (before, table) {
             (Some(before), Some(table)) => std::ptr::eq(before, table),
-            (None, _) => self.walk.is_empty(),
+            // Packets of a near table are stepped, too, but were not looked at: the walk does not know their places.
+            (None, Some(_)) => interface == NOBODY,
+            (None, None) => true,
             (Some(_), None) => false,
         };
         self.is_mixed.set(self.is_mixed.get() || !is_same);

@@ -40,10 +40,11 @@ impl<F: Family> Walk<F> {
     pub fn begin(&self) {
         [&self.looked, &self.begun, &self.stepped].iter().for_each(|count| count.set(0));
     }
-    /// Whether the next sixteen to be stepped have been looked at.
+    /// Whether the next sixteen to be stepped have been looked at, and are remembered.
     #[inline(always)]
     pub fn has_next_sixteen(&self) -> bool {
-        self.stepped.get() + 16 <= self.begun.get()
+        let stepped = self.stepped.get();
+        stepped + 16 <= self.begun.get() && self.looked.get() <= stepped + RECENT
     }
     /// The words that they have come to. Whoever is not in the place where it was looked at has the one that `first` gives.
     #[inline(always)]
@@ -61,11 +62,6 @@ impl<F: Family> Walk<F> {
         if F::Reader::STEPS > 0 {
             self.stepped.set(self.stepped.get() + 16);
         }
-    }
-    /// Whether none was looked at in this frame.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.looked.get() == 0
     }
     /// Fetches what a lookup will read: the root's word of this packet; of others before it, the words behind.
     #[inline(always)]

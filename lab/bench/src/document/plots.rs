@@ -1,4 +1,5 @@
-//! The plots of docs/performance.md: what a packet costs over routes and stations, over the size of vectors, and of frames.
+//! The plots of docs/performance.md: what a packet costs over routes and stations, over the size of vectors, and of
+//! frames; and what workers forward together.
 
 use std::error::Error;
 use std::path::Path;
@@ -29,14 +30,15 @@ pub fn draw(root: &Path) -> Result<(), String> {
     let folder = root.join("docs/performance");
     let graph = Rows::read(&root.join("bench/graph.csv"))?.last_by(&["path", "way", "vector"]);
     let memif = Rows::read(&root.join("bench/memif.csv"))?.last_by(&["placement", "bytes", "way"]);
+    let workers = Rows::read(&root.join("bench/workers.csv"))?.last_by(&["path", "case", "way"]);
     let full = |row: &Row| row.get("vector") == "256";
     let of_many = |row: &Row| full(row).then(|| entries(row.get("path"))).flatten();
     let plots = [
-        ("entries.svg", "ticks per packet over routes or stations", curves(&graph, kind, of_many)),
+        ("entries.svg", "ticks per packet over routes or stations", curves(&graph, kind, of_many, "ticks")),
         (
             "vectors.svg",
             "ticks per packet over packets in a vector",
-            curves(&graph, of_few, |row| row.number("vector")),
+            curves(&graph, of_few, |row| row.number("vector"), "ticks"),
         ),
         (
             "frames.svg",
@@ -45,7 +47,13 @@ pub fn draw(root: &Path) -> Result<(), String> {
                 &memif,
                 |row| Some(format!("{}, {}", row.get("placement"), row.get("way"))),
                 |row| row.number("bytes"),
+                "ticks",
             ),
+        ),
+        (
+            "workers.svg",
+            "million packets a second over workers, each with a queue of its own",
+            curves(&workers, own_queues, |row| row.number("workers"), "mpps"),
         ),
     ];
     for (file, title, curves) in plots {
@@ -102,10 +110,17 @@ fn of_few(row: &Row) -> Option<String> {
     (is_one && row.get("way").starts_with("fused")).then(|| path.to_owned())
 }
 
-fn curves(rows: &Rows, name: impl Fn(&Row) -> Option<String>, x: impl Fn(&Row) -> Option<f64>) -> Vec<Curve> {
+/// The path and way of workers that share nothing.
+fn own_queues(row: &Row) -> Option<String> {
+    let is_own = ["one queue", "a queue each"].contains(&row.get("case"));
+    is_own.then(|| format!("{}, {}", row.get("path"), row.get("way")))
+}
+
+/// The curves of rows: what each belongs to, where it stands, and the column of its height.
+fn curves(rows: &Rows, name: impl Fn(&Row) -> Option<String>, x: impl Fn(&Row) -> Option<f64>, y: &str) -> Vec<Curve> {
     let mut curves: Vec<Curve> = vec![];
     for row in rows.iter() {
-        let (Some(name), Some(x), Some(y)) = (name(&row), x(&row), row.number("ticks")) else { continue };
+        let (Some(name), Some(x), Some(y)) = (name(&row), x(&row), row.number(y)) else { continue };
         match curves.iter_mut().find(|(of, _)| *of == name) {
             Some((_, points)) => points.push((x, y)),
             None => curves.push((name, vec![(x, y)])),

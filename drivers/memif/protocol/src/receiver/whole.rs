@@ -134,14 +134,7 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
         if B::ARE_OURS {
             ring.claim(next.wrapping_add(from as u16), left(cells.len(), from));
         }
-        let behind = cells.get(from..).unwrap_or_default();
-        match behind.first_chunk::<GROUP>() {
-            Some(eight) => {
-                let offsets = buffers.offsets(from, eight);
-                (0..GROUP).for_each(|i| region.prefetch(offsets[i] as usize));
-            }
-            None => (0..behind.len()).for_each(|i| region.prefetch(buffers.offset(from + i, &behind[i]) as usize)),
-        }
+        buffers.show_offsets(from, cells, |offset| region.prefetch(offset));
     };
     for from in (0..AHEAD).step_by(GROUP) {
         near(region, from);

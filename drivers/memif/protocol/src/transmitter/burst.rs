@@ -242,15 +242,9 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
         if !claims {
             return;
         }
-        let (Some(region), Some(behind)) = (region, cells.get(from..)) else { return };
-        ring.claim(next.wrapping_add(from as u16), behind.len().min(GROUP));
-        match behind.first_chunk::<GROUP>() {
-            Some(eight) => {
-                let offsets = buffers.offsets(from, eight);
-                (0..GROUP).for_each(|i| region.claim(offsets[i] as usize));
-            }
-            None => (0..behind.len()).for_each(|i| region.claim(buffers.offset(from + i, &behind[i]) as usize)),
-        }
+        let Some(region) = region else { return };
+        ring.claim(next.wrapping_add(from as u16), cells.len().saturating_sub(from).min(GROUP));
+        buffers.show_offsets(from, cells, |offset| region.claim(offset));
     };
     for from in (0..AHEAD).step_by(GROUP) {
         claim(region, from);
