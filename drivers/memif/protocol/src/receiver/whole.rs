@@ -10,6 +10,9 @@ use crate::ring::{Broken, Descriptor, Ring};
 /// PERF: a line that another core has written comes in 300 to 1,300 ticks, and a packet is done in 20 or more.
 const AHEAD: usize = 16;
 
+/// So many lines of a packet are brought near at most: of longer ones the processor sees itself that one follows the other.
+const NEAR: usize = 4;
+
 /// What a look at the ring gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
@@ -127,27 +130,30 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
     let (regions, cells) = (ring.regions(), ring.stretch(next, n));
     let Some(first) = cells.first() else { return 0 };
     // Packets lie in one region, mostly.
-    let mut number = buffers.packet(0, first).region;
+    let Descriptor { region: mut number, length, .. } = buffers.packet(0, first);
     let Some(mut region) = regions.get(number) else { return 0 };
-    let near = |region: View<'_>, from: usize| {
+    // They are as long as those before them, mostly.
+    let mut lines = (length as usize).div_ceil(LINE).clamp(1, NEAR);
+    let near = |region: View<'_>, from: usize, lines: usize| {
         // Descriptors are written only if we post them anew.
         if B::ARE_OURS {
             ring.claim(next.wrapping_add(from as u16), left(cells.len(), from));
         }
-        buffers.show_offsets(from, cells, |offset| region.prefetch(offset));
+        buffers.show_offsets(from, cells, |offset| (0..lines).for_each(|line| region.prefetch(offset + line * LINE)));
     };
     for from in (0..AHEAD).step_by(GROUP) {
-        near(region, from);
+        near(region, from, lines);
     }
     let mut at = 0;
     for group in cells.chunks(GROUP) {
-        near(region, at + AHEAD);
+        near(region, at + AHEAD, lines);
         if let Some(eight) = group.first_chunk()
             && let Some(Eight { offsets, lengths, bits }) = buffers.packets(at, eight, number)
-            && let lines = bits as usize / LINE + 1
-            && let Some(packets) = region.sources(&offsets, lines)
-            && take.group(&lengths, lines, packets)
+            && let most = bits as usize / LINE + 1
+            && let Some(packets) = region.sources(&offsets, most)
+            && take.group(&lengths, most, packets)
         {
+            lines = most.min(NEAR);
             at += GROUP;
             continue;
         }

@@ -11,6 +11,9 @@ use crate::ring::{Broken, Cell, Descriptor, Ring};
 /// processor's store buffer is full after some 50 of them (docs/decisions/0022).
 const AHEAD: usize = 16;
 
+/// So many lines of a packet are claimed at most: of longer ones the processor sees itself that one follows the other.
+const CLAIMED: usize = 4;
+
 /// A packet in whole lines.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
@@ -238,26 +241,28 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
             note(ring, index.wrapping_add(1), (at as u16 + 1).min(4), &four);
         }
     };
-    let claim = |region: Option<View<'_>>, from: usize| {
+    // Packets are as long as those before them, mostly.
+    let mut lines = packets.group().map_or(1, |first| first.lines()).clamp(1, CLAIMED);
+    let claim = |region: Option<View<'_>>, from: usize, lines: usize| {
         if !claims {
             return;
         }
         let Some(region) = region else { return };
         ring.claim(next.wrapping_add(from as u16), cells.len().saturating_sub(from).min(GROUP));
-        buffers.show_offsets(from, cells, |offset| region.claim(offset));
+        buffers.show_offsets(from, cells, |offset| (0..lines).for_each(|line| region.claim(offset + line * LINE)));
     };
     for from in (0..AHEAD).step_by(GROUP) {
-        claim(region, from);
+        claim(region, from, lines);
     }
     let mut at = 0;
     'groups: for group in cells.chunks(GROUP) {
-        claim(region, at + AHEAD);
+        claim(region, at + AHEAD, lines);
         if let Some(eight) = group.first_chunk()
             && let Some(from) = packets.group()
             && let Some((offsets, room)) = buffers.rooms(at, eight, number)
-            && let lines = from.lines().max(1)
-            && lines * LINE <= room as usize
-            && let Some(to) = region.and_then(|region| region.destinations(&offsets, lines, store))
+            && let most = from.lines().max(1)
+            && most * LINE <= room as usize
+            && let Some(to) = region.and_then(|region| region.destinations(&offsets, most, store))
         {
             for i in 0..GROUP {
                 to.write_first(i, from.first(i));
@@ -265,8 +270,9 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
                 describe(ring, at + i, &eight[i], Descriptor { has_next: false, region, length, offset });
             }
             run.lines += GROUP as u64;
+            lines = most.min(CLAIMED);
             // Most packets are one line.
-            if lines > 1 {
+            if most > 1 {
                 for i in 0..GROUP {
                     let its = from.length(i).div_ceil(LINE as u32) as usize;
                     for line in 1..its {
