@@ -139,7 +139,13 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
         if B::ARE_OURS {
             ring.claim(next.wrapping_add(from as u16), left(cells.len(), from));
         }
-        buffers.show_offsets(from, cells, |offset| (0..lines).for_each(|line| region.prefetch(offset + line * LINE)));
+        buffers.show_offsets(from, cells, |offset| region.prefetch(offset));
+        // Most packets are one line.
+        if lines > 1 {
+            buffers.show_offsets(from, cells, |offset| {
+                (1..lines).for_each(|line| region.prefetch(offset + line * LINE));
+            });
+        }
     };
     for from in (0..AHEAD).step_by(GROUP) {
         near(region, from, lines);

@@ -249,7 +249,13 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
         }
         let Some(region) = region else { return };
         ring.claim(next.wrapping_add(from as u16), cells.len().saturating_sub(from).min(GROUP));
-        buffers.show_offsets(from, cells, |offset| (0..lines).for_each(|line| region.claim(offset + line * LINE)));
+        buffers.show_offsets(from, cells, |offset| region.claim(offset));
+        // Most packets are one line.
+        if lines > 1 {
+            buffers.show_offsets(from, cells, |offset| {
+                (1..lines).for_each(|line| region.claim(offset + line * LINE));
+            });
+        }
     };
     for from in (0..AHEAD).step_by(GROUP) {
         claim(region, from, lines);
