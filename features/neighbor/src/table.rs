@@ -74,12 +74,14 @@ pub(crate) struct Link<F: Family> {
     asking: Rate,
     /// What holds of this one in place of what holds of all.
     own: OwnManners,
+    /// Neighbours that are known behind it.
+    known: usize,
 }
 
 impl<F: Family> Default for Link<F> {
     fn default() -> Link<F> {
         let asking = Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1));
-        Link { deadlines: Deadlines::default(), asking, own: OwnManners::default() }
+        Link { deadlines: Deadlines::default(), asking, own: OwnManners::default(), known: 0 }
     }
 }
 
@@ -152,7 +154,7 @@ impl<F: Protocol> Neighbors<F> {
     }
     /// How many are known behind an interface.
     fn count_at(&self, id: InterfaceId) -> usize {
-        self.all.range(whole_link::<F>(id)).count()
+        self.links.get(&id).map_or(0, |link| link.known)
     }
     /// What is its own limit, if an interface has anything of its own, and how many are known behind it.
     pub(crate) fn own_at(&self, id: InterfaceId) -> Option<(Option<usize>, usize)> {
@@ -217,6 +219,7 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted<F>, state: State) -> Option<&mut Neighbor> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
+            self.links.entry(wanted.0).or_default().known += 1;
             let hop = control.room_mut::<Ip<F>>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
             Neighbor { mac: None, state, since, hop, routed: None, routable: true }
         });
@@ -260,6 +263,9 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
         self.let_be(wanted);
+        if let Some(link) = self.links.get_mut(&wanted.0) {
+            link.known -= 1;
+        }
         self.unrouted.remove(&wanted);
         {
             let mut ip = control.room_mut::<Ip<F>>();
@@ -354,8 +360,13 @@ impl<F: Protocol> Neighbors<F> {
     }
     /// From now on these manners hold of an interface.
     pub(crate) fn behave_at(&mut self, id: InterfaceId, now: Time, change: impl FnOnce(&mut OwnManners)) {
-        change(&mut self.links.entry(id).or_default().own);
-        self.wait_anew(id, now);
+        let own = &mut self.links.entry(id).or_default().own;
+        let before = *own;
+        change(own);
+        // Routers say the same again and again.
+        if *own != before {
+            self.wait_anew(id, now);
+        }
     }
     /// Neighbours that were heard are waited for as long as they are to be now.
     fn wait_anew(&mut self, id: InterfaceId, now: Time) {
