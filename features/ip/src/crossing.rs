@@ -20,6 +20,8 @@ struct Crossings<F: Family> {
     ways: BTreeMap<Way, (u16, u32)>,
     /// Where to look for a number that is free: those that were given back last come last.
     next: u16,
+    /// Those that are new since [`sweep`] looked last: nothing leads to them if whoever wanted them was refused.
+    fresh: Vec<Way>,
     /// Groups by number; 0 is none.
     published: Publisher<Paged<u32>>,
     family: std::marker::PhantomData<F>,
@@ -35,7 +37,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
 fn insert<F: Family>(control: &Control) {
     let published = Publisher::new(control.room::<Dataplane>().domain(), Paged::default());
     let (ways, family) = (BTreeMap::new(), std::marker::PhantomData);
-    control.insert_room(Crossings::<F> { ways, next: 0, published, family });
+    control.insert_room(Crossings::<F> { ways, next: 0, fresh: vec![], published, family });
 }
 
 fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
@@ -79,6 +81,7 @@ pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>
     };
     let group = control.room_mut::<Ip<F::Other>>().fib.hold(vec![Path::to(target)]);
     crossings.ways.insert(way, (number, group));
+    crossings.fresh.push(way);
     crossings.next = number.wrapping_add(1);
     crossings.publish(number, group);
     Ok(Target::Crossing(number, way))
@@ -87,13 +90,14 @@ pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>
 /// Lets go of next hops that no route leads to any more.
 pub(crate) fn sweep<F: Family>(control: &Control) {
     let mut crossings = control.room_mut::<Crossings<F>>();
-    let unused: Vec<(Way, u16, u32)> = {
-        let ip = control.room::<Ip<F>>();
-        let all = crossings.ways.iter().map(|(way, (number, group))| (*way, *number, *group));
-        all.filter(|(_, number, _)| !ip.fib.groups.crosses(*number)).collect()
+    let fresh = std::mem::take(&mut crossings.fresh);
+    let unused: Vec<Way> = {
+        let groups = &mut control.room_mut::<Ip<F>>().fib.groups;
+        let perhaps = fresh.into_iter().chain(groups.take_uncrossed());
+        perhaps.filter(|way| !groups.crosses(*way)).collect()
     };
-    for (way, number, group) in unused {
-        crossings.ways.remove(&way);
+    for way in unused {
+        let Some((number, group)) = crossings.ways.remove(&way) else { continue };
         crossings.publish(number, 0);
         control.room_mut::<Ip<F::Other>>().fib.let_go(group);
     }

@@ -12,7 +12,7 @@ use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
 
 use super::hop;
-use super::path::{Path, Target};
+use super::path::{Path, Target, Way};
 use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
 
 /// A group.
@@ -38,8 +38,9 @@ pub struct Groups<F: IpFamily> {
     dependents: HashMap<u32, BTreeSet<u32>>,
     /// Interfaces, and the groups with a path that stays on one of their links.
     links: BTreeSet<(InterfaceId, u32)>,
-    /// Ways to next hops of the other family, and how many paths lead over each.
-    crossings: HashMap<u16, usize>,
+    /// Ways to next hops of the other family, and how many paths lead over each; and those that none does any more.
+    crossings: HashMap<Way, usize>,
+    uncrossed: Vec<Way>,
     rows: Rows,
 }
 
@@ -58,6 +59,7 @@ impl<F: IpFamily> Groups<F> {
             dependents: HashMap::new(),
             links: BTreeSet::new(),
             crossings: HashMap::new(),
+            uncrossed: vec![],
             rows: Rows::new(domain),
         }
     }
@@ -106,8 +108,8 @@ impl<F: IpFamily> Groups<F> {
         let hops = [hop::UNRESOLVED; BUCKETS];
         self.rows.write(id, &hops);
         self.links.extend(links(&paths).map(|interface| (interface, id)));
-        for number in crossed(&paths) {
-            *self.crossings.entry(number).or_default() += 1;
+        for way in crossed(&paths) {
+            *self.crossings.entry(way).or_default() += 1;
         }
         let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
         self.slots[id as usize] = Some(group);
@@ -125,11 +127,12 @@ impl<F: IpFamily> Groups<F> {
         let group = self.slots[id as usize].take()?;
         self.by_paths.remove(&group.paths);
         links(&group.paths).for_each(|interface| _ = self.links.remove(&(interface, id)));
-        for number in crossed(&group.paths) {
-            let left = self.crossings.entry(number).or_default();
+        for way in crossed(&group.paths) {
+            let left = self.crossings.entry(way).or_default();
             *left -= 1;
             if *left == 0 {
-                self.crossings.remove(&number);
+                self.crossings.remove(&way);
+                self.uncrossed.push(way);
             }
         }
         self.rows.release(id);
@@ -186,8 +189,12 @@ impl<F: IpFamily> Groups<F> {
         false
     }
     /// Whether a path leads over a way to a next hop of the other family.
-    pub(crate) fn crosses(&self, number: u16) -> bool {
-        self.crossings.contains_key(&number)
+    pub(crate) fn crosses(&self, way: Way) -> bool {
+        self.crossings.contains_key(&way)
+    }
+    /// The ways that paths led over, and at some time since this was asked last none did.
+    pub(crate) fn take_uncrossed(&mut self) -> Vec<Way> {
+        std::mem::take(&mut self.uncrossed)
     }
     /// The groups with a path that stays on a link of this interface.
     pub(super) fn on_interface(&self, interface: InterfaceId) -> Vec<u32> {
@@ -197,9 +204,9 @@ impl<F: IpFamily> Groups<F> {
 }
 
 /// The ways to next hops of the other family that paths lead over.
-fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = u16> + '_ {
+fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = Way> + '_ {
     paths.iter().filter_map(|path| match path.target {
-        Target::Crossing(number, _) => Some(number),
+        Target::Crossing(_, way) => Some(way),
         _ => None,
     })
 }
