@@ -1,7 +1,7 @@
 //! Where the buffers of a slave's ring lie.
 
 use crate::cells::Ordering;
-use crate::region::GROUP;
+use crate::region::{GROUP, LINE};
 use crate::ring::{Cell, Descriptor, Ring};
 
 /// Where a buffer lies.
@@ -74,6 +74,10 @@ impl Places {
     }
 }
 
+/// So many lines of a packet are brought near, or claimed, ahead at most: of longer ones the processor sees itself that one
+/// follows the other.
+const LINES_AHEAD: usize = 4;
+
 /// The buffers behind a stretch of descriptors, by their number in it.
 pub(crate) trait Buffers: Copy {
     /// Whether we post them, so that their descriptors are written anew after each packet that was received.
@@ -82,14 +86,20 @@ pub(crate) trait Buffers: Copy {
     fn offset(self, i: usize, cell: &Cell) -> u32;
     /// The same of eight, from `first` on.
     fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
-    /// Shows where eight begin from `first` on, or as many as there are.
+    /// Shows where eight begin from `first` on, or as many as there are, and where their lines behind that begin, of so many in
+    /// all: up to [`LINES_AHEAD`].
     #[inline(always)]
-    fn show_offsets(self, first: usize, cells: &[Cell], mut show: impl FnMut(usize)) {
+    fn show_lines(self, first: usize, cells: &[Cell], lines: usize, show: impl Fn(usize)) {
         let behind = cells.get(first..).unwrap_or_default();
-        match behind.first_chunk() {
-            Some(eight) => self.offsets(first, eight).iter().for_each(|offset| show(*offset as usize)),
-            None => (0..behind.len()).for_each(|i| show(self.offset(first + i, &behind[i]) as usize)),
-        }
+        let each = |line: usize| match behind.first_chunk() {
+            Some(eight) => {
+                self.offsets(first, eight).iter().for_each(|offset| show(*offset as usize + line * LINE));
+            }
+            None => (0..behind.len()).for_each(|i| show(self.offset(first + i, &behind[i]) as usize + line * LINE)),
+        };
+        each(0);
+        // Most packets are one line.
+        (1..lines.min(LINES_AHEAD)).for_each(each);
     }
     /// One to write to; its length is the room that it has.
     fn room(self, i: usize, cell: &Cell) -> Place;

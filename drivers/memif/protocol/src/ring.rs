@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::cells::{AtomicU64, Cells, Ordering, fence};
-use crate::region::{LINE, Regions};
+use crate::region::{GROUP, LINE, Regions};
 
 /// Bytes in front of a ring's descriptors.
 pub const HEAD_LENGTH: usize = 128;
@@ -179,10 +179,12 @@ impl Ring {
     pub fn set_descriptor(&self, index: u16, descriptor: Descriptor) {
         descriptor.store(self.cells.cell(index));
     }
-    /// Takes the lines of descriptors from the peer's core, to be written to: `n` from an index on, which wraps around.
+    /// Takes the lines of eight descriptors from the peer's core, to be written to: of a stretch of `n` from an index on, which
+    /// wraps around, those from number `from` on, or as many as there are.
     #[inline(always)]
-    pub(crate) fn claim(&self, index: u16, n: usize) {
-        for i in (0..n).step_by(LINE / size_of::<Cell>()) {
+    pub(crate) fn claim(&self, index: u16, from: usize, n: usize) {
+        let index = index.wrapping_add(from as u16);
+        for i in (0..n.saturating_sub(from).min(GROUP)).step_by(LINE / size_of::<Cell>()) {
             self.cells.claim(index.wrapping_add(i as u16));
         }
     }

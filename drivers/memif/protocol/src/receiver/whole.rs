@@ -10,9 +10,6 @@ use crate::ring::{Broken, Descriptor, Ring};
 /// PERF: a line that another core has written comes in 300 to 1,300 ticks, and a packet is done in 20 or more.
 const AHEAD: usize = 16;
 
-/// So many lines of a packet are brought near at most: of longer ones the processor sees itself that one follows the other.
-const NEAR: usize = 4;
-
 /// What a look at the ring gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
@@ -94,7 +91,7 @@ impl Receiver {
         };
         let first = self.ring.slot(self.next);
         let cells = self.ring.stretch(self.next, waiting.min(most));
-        let claim = |from: usize| self.ring.claim(self.next.wrapping_add(from as u16), left(cells.len(), from));
+        let claim = |from: usize| self.ring.claim(self.next, from, cells.len());
         claim(0);
         claim(GROUP);
         let mut taken = 0;
@@ -119,11 +116,6 @@ impl Receiver {
     }
 }
 
-/// Of `n`, how many are among those that are brought near together from `from` on.
-#[inline(always)]
-fn left(n: usize, from: usize) -> usize {
-    n.saturating_sub(from).min(GROUP)
-}
 /// Shows `take` the whole packets of a stretch, up to the first that is none; returns how many it took.
 #[inline(always)]
 fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mut impl Take) -> usize {
@@ -133,19 +125,13 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
     let Descriptor { region: mut number, length, .. } = buffers.packet(0, first);
     let Some(mut region) = regions.get(number) else { return 0 };
     // They are as long as those before them, mostly.
-    let mut lines = (length as usize).div_ceil(LINE).clamp(1, NEAR);
+    let mut lines = (length as usize).div_ceil(LINE);
     let near = |region: View<'_>, from: usize, lines: usize| {
         // Descriptors are written only if we post them anew.
         if B::ARE_OURS {
-            ring.claim(next.wrapping_add(from as u16), left(cells.len(), from));
+            ring.claim(next, from, cells.len());
         }
-        buffers.show_offsets(from, cells, |offset| region.prefetch(offset));
-        // Most packets are one line.
-        if lines > 1 {
-            buffers.show_offsets(from, cells, |offset| {
-                (1..lines).for_each(|line| region.prefetch(offset + line * LINE));
-            });
-        }
+        buffers.show_lines(from, cells, lines, |offset| region.prefetch(offset));
     };
     for from in (0..AHEAD).step_by(GROUP) {
         near(region, from, lines);
@@ -159,7 +145,7 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
             && let Some(packets) = region.sources(&offsets, most)
             && take.group(&lengths, most, packets)
         {
-            lines = most.min(NEAR);
+            lines = most;
             at += GROUP;
             continue;
         }

@@ -11,9 +11,6 @@ use crate::ring::{Broken, Cell, Descriptor, Ring};
 /// processor's store buffer is full after some 50 of them (docs/decisions/0022).
 const AHEAD: usize = 16;
 
-/// So many lines of a packet are claimed at most: of longer ones the processor sees itself that one follows the other.
-const CLAIMED: usize = 4;
-
 /// A packet in whole lines.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
@@ -242,20 +239,14 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
         }
     };
     // Packets are as long as those before them, mostly.
-    let mut lines = packets.group().map_or(1, |first| first.lines()).clamp(1, CLAIMED);
+    let mut lines = packets.group().map_or(1, |first| first.lines());
     let claim = |region: Option<View<'_>>, from: usize, lines: usize| {
         if !claims {
             return;
         }
         let Some(region) = region else { return };
-        ring.claim(next.wrapping_add(from as u16), cells.len().saturating_sub(from).min(GROUP));
-        buffers.show_offsets(from, cells, |offset| region.claim(offset));
-        // Most packets are one line.
-        if lines > 1 {
-            buffers.show_offsets(from, cells, |offset| {
-                (1..lines).for_each(|line| region.claim(offset + line * LINE));
-            });
-        }
+        ring.claim(next, from, cells.len());
+        buffers.show_lines(from, cells, lines, |offset| region.claim(offset));
     };
     for from in (0..AHEAD).step_by(GROUP) {
         claim(region, from, lines);
@@ -276,7 +267,7 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
                 describe(ring, at + i, &eight[i], Descriptor { has_next: false, region, length, offset });
             }
             run.lines += GROUP as u64;
-            lines = most.min(CLAIMED);
+            lines = most;
             // Most packets are one line.
             if most > 1 {
                 for i in 0..GROUP {
