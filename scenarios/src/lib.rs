@@ -6,6 +6,8 @@ pub mod state;
 use std::process::ExitCode;
 
 pub use quiver_testkit::daemon::Rooms;
+/// All rooms as one, for [`rooms!`] with others behind them.
+pub use quiverd::features as all;
 
 /// All rooms of the daemon.
 pub const ROOMS: Rooms = Rooms {
@@ -19,7 +21,7 @@ pub const ROOMS: Rooms = Rooms {
 pub const UNSEEN: Rooms = Rooms { sent: |_| vec![], ..ROOMS };
 
 /// Rooms of a test's choice: crates and modules with a `register` function, in the daemon's order. `quiver_interface` and
-/// `quiver_pg` are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind
+/// `quiver_pg`, or [`all`], are among them: the one hears the workers' bell, the other's interfaces are the way in and out. Behind
 /// `without wires:` the generator may be missing: interfaces end in the system.
 #[macro_export]
 macro_rules! rooms {

@@ -5,6 +5,7 @@ pub mod executor;
 pub mod golden;
 pub mod growth;
 pub mod levels;
+pub mod offloader;
 pub mod packet;
 pub mod pcap;
 pub mod traffic;

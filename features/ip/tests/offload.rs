@@ -3,66 +3,22 @@
 
 mod ends;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, Offload, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, arcs};
 use quiver_interface::Interfaces;
 use quiver_ip::Ip6;
 use quiver_testkit::daemon::Daemon;
+use quiver_testkit::offloader::{self, OFFLOADER, set_segment_size};
 use quiver_testkit::packet::Packet;
 use quiver_testkit::pcap;
-use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{EthernetHeader, Header, Ip4Header, IpFamily, MacAddress, TcpHeader, V4};
 
 arcs! {
     /// Goes on.
     enum Next {
         Next => next_feature,
-    }
-}
-
-/// Bytes of a segment's payload; 0 leaves only the checksum to be filled in.
-#[derive(Clone, Default)]
-struct SegmentSize(Arc<AtomicU16>);
-
-/// Stands for a driver's receive queue: leaves the checksum of long TCP packets open, and lets them be cut. Short ones are
-/// complete, as where Linux has joined some packets of a flow and others not.
-struct Offloader(SegmentSize);
-impl Node for Offloader {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let segment_size = self.0.0.load(Relaxed);
-        for i in 0..frame.len() {
-            let bytes = frame.bytes_mut(cx.pool, i);
-            let (header, _) = Ip4Header::parse(bytes).expect("the tests' packets are long enough");
-            let length = u32::from(header.total_length.get()) - 20;
-            if length < 1000 {
-                continue;
-            }
-            let sum = V4::pseudo_header(header.source(), header.destination(), header.protocol, length).folded();
-            bytes[36..38].copy_from_slice(&sum.to_be_bytes());
-            let segmentation = if segment_size > 0 { GsoType::TCP4.0 } else { 0 };
-            let checksum_start = frame.offset[i] + 20;
-            let offload =
-                Offload { flags: NEEDS_CHECKSUM, segmentation, segment_size, checksum_start, checksum_offset: 16 };
-            frame.set_offload(cx.pool, i, offload);
-        }
-    }
-}
-
-mod offloader {
-    use super::*;
-
-    pub fn register(control: &Control) -> Result<(), DataplaneError> {
-        let size = SegmentSize::default();
-        control.insert_room(size.clone());
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let graph = dataplane.blueprint();
-        graph.node(NodeSpec::new("offloader", Next::ARCS, move |_| Offloader(size.clone())))?;
-        graph.feature(FeatureSpec { arc: "ip4-unicast", node: "offloader", before: &[], after: &[] })?;
-        Ok(())
     }
 }
 
@@ -93,7 +49,7 @@ fn daemon() -> Daemon {
     daemon.configure("set interface mtu 1000 pg1");
     let pg0 = daemon.control().room::<Interfaces>().id_of("pg0").expect("created");
     let mut dataplane = daemon.control().room_mut::<Dataplane>();
-    dataplane.enable("ip4-unicast", "offloader", pg0.0, true).expect("registered");
+    dataplane.enable("ip4-unicast", OFFLOADER, pg0.0, true).expect("registered");
     drop(dataplane);
     daemon
 }
@@ -114,7 +70,7 @@ fn packet(fields: &str, payload: usize) -> Vec<u8> {
 
 /// What leaves by pg1 when a TCP packet with 3,000 bytes of payload arrives that is to be cut into segments of this size.
 fn forward(daemon: &mut Daemon, segment_size: u16, fields: &str) -> Vec<Vec<u8>> {
-    daemon.control().room::<SegmentSize>().0.store(segment_size, Relaxed);
+    set_segment_size(daemon.control(), segment_size);
     send(daemon, &format!("id 7 {fields}"), 3000);
     daemon.settle().expect("it comes to rest");
     daemon.sent().into_iter().map(|(_, bytes)| bytes).collect()
@@ -195,7 +151,7 @@ fn no_packet_overtakes_one_with_an_offload_or_its_fragments() {
     // A packet of segments goes on as one; one that has none is cut into four fragments.
     for (segment_size, count) in [(960, 200), (0, 203)] {
         let mut daemon = daemon();
-        daemon.control().room::<SegmentSize>().0.store(segment_size, Relaxed);
+        set_segment_size(daemon.control(), segment_size);
         daemon.configure(&format!(
             "packet-generator new {{ name flow interface pg0 limit 200 rate 1e9 pcap {} }}
              packet-generator enable-stream flow",
