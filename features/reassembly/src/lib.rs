@@ -1,7 +1,7 @@
 //! Reassembly: packets that come in fragments are put together again (RFC 791 3.2, RFC 8200 4.5), or their fragments go on with
 //! a note of their ports.
 //!
-//! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6. `owner`: which worker has the parts.
+//! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6. `keeper`: the node around what is kept; `owner`: which worker has the parts.
 //! - [`node`]: the nodes that put packets together, at each [`place`]; [`shallow`]: those that know ports.
 //! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come.
 //! - `command`: the command line; `api`: VPP's messages.
@@ -12,6 +12,7 @@ pub mod assembly;
 mod command;
 pub mod config;
 pub mod family;
+mod keeper;
 pub mod node;
 mod owner;
 mod patience;
@@ -30,6 +31,7 @@ use quiver_wire::{IpFamily, V4, V6};
 
 use config::Reassemblies;
 use family::Reassembled;
+use keeper::Keeper;
 use node::Reassembly;
 use place::{Local, Place, Received};
 use shallow::Shallow;
@@ -83,10 +85,11 @@ fn register_place<P: Place>(control: &Control) -> Result<(), DataplaneError> {
         let (waits, waiting) = channel(workers, dataplane.bell());
         let graph = dataplane.blueprint();
         let make = move |seed| {
-            Reassembly::<P>::new((ingress.clone(), settings.clone()), workers, waits.of(seed), counted.gauge())
+            let (reads, waits) = ((ingress.clone(), settings.clone()), waits.of(seed));
+            Keeper::new(reads, workers, waits, counted.gauge(), Reassembly::<P>::default())
         };
         let spec = NodeSpec::new(P::NODE, node::arcs_of::<P>(), make).describe(describe::<P::Family>);
-        let node = graph.node_of::<Reassembly<P>>(spec)?;
+        let node = graph.node_of::<Keeper<Reassembly<P>>>(spec)?;
         if !P::IS_LOCAL {
             let arc = <P::Family as quiver_ip::Family>::NAMES.unicast;
             graph.feature(FeatureSpec { arc, node: P::NODE, before: &[], after: &[] })?;
@@ -100,7 +103,7 @@ fn register_place<P: Place>(control: &Control) -> Result<(), DataplaneError> {
         // Senders of IPv6 are told of these.
         undecided(control, P::NODE, Undecided::Packet, &["bad-fragment-length", "reassembled-too-long"]);
     }
-    let task = patience::end::<P::Family, Reassembly<P>>(control.clone(), node.id, Kinds::Full, waiting);
+    let task = patience::end::<Reassembly<P>>(control.clone(), node.id, Kinds::Full, waiting);
     control.spawn("reassembly", task);
     Ok(())
 }
@@ -121,18 +124,17 @@ fn register_shallow<F: Reassembled>(control: &Control) -> Result<(), DataplaneEr
         let (waits, waiting) = channel(workers, dataplane.bell());
         let graph = dataplane.blueprint();
         let make = move |seed| {
-            let reads = (ingress.clone(), settings.clone());
-            Shallow::<F>::new(reads, (workers, most), waits.of(seed), counted.gauge())
+            let (reads, waits) = ((ingress.clone(), settings.clone()), waits.of(seed));
+            Keeper::new(reads, workers, waits, counted.gauge(), Shallow::<F>::new(most))
         };
         let spec = NodeSpec::new(F::SHALLOW, shallow::Next::arcs::<F>(), make).describe(describe::<F>);
-        let node = graph.node_of::<Shallow<F>>(spec)?;
+        let node = graph.node_of::<Keeper<Shallow<F>>>(spec)?;
         graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::SHALLOW, before: &[], after: &[F::FULL] })?;
         known(&mut dataplane, F::SHALLOW, &SHALLOW_KNOWN)?;
         (node, waiting)
     };
     decide::<F>(control, F::SHALLOW, Kinds::Shallow, &["bad-fragment-length"]);
-    control
-        .spawn("shallow reassembly", patience::end::<F, Shallow<F>>(control.clone(), node.id, Kinds::Shallow, waiting));
+    control.spawn("shallow reassembly", patience::end::<Shallow<F>>(control.clone(), node.id, Kinds::Shallow, waiting));
     Ok(())
 }
 

@@ -7,15 +7,13 @@
 
 use std::collections::HashMap;
 
-use quiver_engine::channel::Outbox;
-use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
-use quiver_ip::{Family, Fault, Ingress};
+use quiver_engine::{ArcSpec, Context, Flags, Frame, arcs};
+use quiver_ip::{Family, Fault};
 
 use crate::assembly::{Assembly, LONGEST, Refused};
-use crate::config::Settings;
 use crate::family::{Part, Reassembled};
-use crate::owner::{Key, key, owner};
-use crate::patience::{Ahead, Ends, Gauge};
+use crate::keeper::{Desk, Parts, Time};
+use crate::owner::Key;
 use crate::place::Place;
 
 arcs! {
@@ -76,59 +74,21 @@ struct Came<'a, F: Reassembled> {
     packet: &'a [u8],
     rx: u16,
     link_group: bool,
-    now: u64,
 }
 
-/// The node.
+/// The packets of a place that are not whole.
 pub struct Reassembly<P: Place> {
-    ingress: Snapshot<Ingress<P::Family>>,
-    settings: Snapshot<Settings>,
-    /// Workers that may have parts.
-    workers: usize,
-    /// Tells control that something waits here, where nothing did.
-    waits: Outbox<()>,
     begun: HashMap<Key<P::Family>, Begun>,
     bytes: usize,
-    count: Gauge,
-    ahead: Ahead,
 }
 
-impl<P: Place> Ends for Reassembly<P> {
-    fn end(&mut self, now: u64) -> bool {
-        self.ahead.say(now);
-        !self.begun.is_empty()
+impl<P: Place> Default for Reassembly<P> {
+    fn default() -> Reassembly<P> {
+        Reassembly { begun: HashMap::new(), bytes: 0 }
     }
 }
 
 impl<P: Place> Reassembly<P> {
-    /// A node that keeps nothing yet.
-    pub fn new(
-        (ingress, settings): (Snapshot<Ingress<P::Family>>, Snapshot<Settings>),
-        workers: usize,
-        waits: Outbox<()>,
-        count: Gauge,
-    ) -> Reassembly<P> {
-        Reassembly {
-            ingress,
-            settings,
-            workers,
-            waits,
-            begun: HashMap::new(),
-            bytes: 0,
-            count,
-            ahead: Ahead::default(),
-        }
-    }
-    /// Ends what has waited for too long.
-    fn give_up(&mut self, cx: &mut Context, patience: u64) {
-        let now = self.ahead.now(cx.now);
-        let is_over = |begun: &Begun| now.saturating_sub(begun.since) >= patience;
-        // In an order that does not depend on the table's secret: the same packets give the same events.
-        let mut over: Vec<Key<P::Family>> =
-            self.begun.iter().filter(|(_, begun)| is_over(begun)).map(|(key, _)| *key).collect();
-        over.sort_unstable();
-        over.into_iter().for_each(|key| self.give_one_up(cx, key));
-    }
     /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
     /// somebody else only the host that it is for speaks.
     fn give_one_up(&mut self, cx: &mut Context, key: Key<P::Family>) {
@@ -147,9 +107,10 @@ impl<P: Place> Reassembly<P> {
         cx.emit(if is_told { Next::Error } else { Next::TimedOut }, packet);
     }
     /// Where a fragment goes, and why its sender is told; the whole packet, if it is the last that was missing.
-    fn take(&mut self, settings: &Settings, came: Came<'_, P::Family>) -> (Next, Fault, Option<Whole>) {
+    fn take(&mut self, desk: &Desk<'_, P::Family>, came: Came<'_, P::Family>) -> (Next, Fault, Option<Whole>) {
+        let settings = desk.settings;
         let nothing = Fault(0);
-        let Came { key, ref part, packet, rx, link_group, now } = came;
+        let Came { key, ref part, packet, rx, link_group } = came;
         let Part { offset, more, ref head, bytes, pointers, .. } = *part;
         let wrong = |next, pointer| match P::Family::problem(pointer) {
             Some(fault) => (Next::Error, fault, None),
@@ -180,8 +141,7 @@ impl<P: Place> Reassembly<P> {
             return (Next::Full, nothing, None);
         }
         if self.begun.is_empty() {
-            // Where control has no room, it has been told already.
-            self.waits.send(());
+            desk.say_that_something_waits();
         }
         let quoted = || packet[..packet.len().min(QUOTED_MAX)].to_vec();
         let begun = self.begun.entry(key).or_insert_with(|| Begun {
@@ -190,7 +150,7 @@ impl<P: Place> Reassembly<P> {
             first: quoted(),
             rx,
             link_group,
-            since: now,
+            since: desk.time.now,
         });
         if offset == 0 {
             (begun.head, begun.first) = (Some(head.clone()), quoted());
@@ -215,28 +175,30 @@ impl<P: Place> Reassembly<P> {
             }
         }
     }
-    /// Where the packet of a row goes; None if another worker has it now.
-    fn follow(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, settings: &Settings) -> Option<Next> {
+}
+
+impl<P: Place> Parts for Reassembly<P> {
+    type Family = P::Family;
+    type Next = Next;
+    const HANDED: (Next, Next) = (Next::Here, Next::Busy);
+
+    fn follow(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         let packet: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
         let Some(part) = P::Family::part(&packet) else {
             return Some(if P::IS_LOCAL { Next::BadLength } else { Next::Whole });
         };
-        if P::IS_LOCAL && !settings.local {
+        if P::IS_LOCAL && !desk.settings.local {
             return Some(Next::Full);
         }
         let (rx, link_group) = (frame.rx[i], frame.flags(i).has(Flags::LINK_GROUP));
-        let key = key(self.ingress.read(cx.guard), rx, &packet, &part)?;
-        let owner = owner::<P::Family>(&key, self.workers);
-        if owner != cx.worker && settings.connected {
-            return if cx.hand_off(frame, i, owner, Next::Here) { None } else { Some(Next::Busy) };
+        let key = desk.key(rx, &packet, &part)?;
+        if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
+            return handed;
         }
-        let patience = settings.patience.as_nanos() as u64;
-        let now = self.ahead.now(cx.now);
-        if self.begun.get(&key).is_some_and(|begun| now.saturating_sub(begun.since) >= patience) {
+        if self.begun.get(&key).is_some_and(|begun| desk.time.is_over(begun.since)) {
             self.give_one_up(cx, key);
         }
-        let came = Came { key, part, packet: &packet, rx, link_group, now };
-        let (next, fault, whole) = self.take(settings, came);
+        let (next, fault, whole) = self.take(desk, Came { key, part, packet: &packet, rx, link_group });
         frame.hop[i] = fault.0;
         let Some(whole) = whole else { return Some(next) };
         let Some(mut packet) = cx.pool.packet(&whole.bytes) else { return Some(Next::NoBuffers) };
@@ -247,20 +209,14 @@ impl<P: Place> Reassembly<P> {
         cx.emit(Next::Whole, packet);
         Some(next)
     }
-}
-
-impl<P: Place> Node for Reassembly<P> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let settings = self.settings.clone();
-        let settings = settings.read(cx.guard);
-        if self.ahead.hears(cx.now) {
-            self.give_up(cx, settings.patience.as_nanos() as u64);
-        }
-        for i in 0..frame.len() {
-            if let Some(next) = self.follow(cx, frame, i, settings) {
-                frame.next[i] = next.into();
-            }
-        }
-        self.count.set(self.begun.len());
+    fn give_up(&mut self, cx: &mut Context, time: &Time) {
+        // In an order that does not depend on the table's secret: the same packets give the same events.
+        let over = self.begun.iter().filter(|(_, begun)| time.is_over(begun.since)).map(|(key, _)| *key);
+        let mut over: Vec<Key<P::Family>> = over.collect();
+        over.sort_unstable();
+        over.into_iter().for_each(|key| self.give_one_up(cx, key));
+    }
+    fn len(&self) -> usize {
+        self.begun.len()
     }
 }

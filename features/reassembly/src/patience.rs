@@ -6,17 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
 use quiver_engine::graph::NodeId;
-use quiver_engine::{Dataplane, Node, Worker};
+use quiver_engine::{Dataplane, Worker};
 use quiver_interface::Events;
 
 use crate::config::{Kinds, Reassemblies};
-use crate::family::Reassembled;
-
-/// A node at which something waits.
-pub(crate) trait Ends: Node {
-    /// Ends the wait of what has waited for too long, in this turn; control's clock says `now`. False if nothing waits any more.
-    fn end(&mut self, now: u64) -> bool;
-}
+use crate::keeper::{Keeper, Parts};
 
 /// A worker's clock that goes ahead when control's does (`set clock adjust`).
 #[derive(Debug, Default)]
@@ -87,7 +81,7 @@ impl Drop for Gauge {
 }
 
 /// Has workers end what has waited for too long, as long as anything waits.
-pub(crate) async fn end<F: Reassembled, N: Ends>(control: Control, node: NodeId, kind: Kinds, waiting: Inbox<()>) {
+pub(crate) async fn end<P: Parts>(control: Control, node: NodeId, kind: Kinds, waiting: Inbox<()>) {
     // Whether anything waited when workers looked last.
     let waits = Arc::new(AtomicBool::new(false));
     loop {
@@ -102,7 +96,7 @@ pub(crate) async fn end<F: Reassembled, N: Ends>(control: Control, node: NodeId,
         let post = |_| {
             let waits = waits.clone();
             move |worker: &mut Worker| {
-                let Some(this) = worker.graph().node_mut::<N>(node) else { return };
+                let Some(this) = worker.graph().node_mut::<Keeper<P>>(node) else { return };
                 if this.end(now) {
                     waits.store(true, Ordering::Release);
                 }
@@ -111,7 +105,7 @@ pub(crate) async fn end<F: Reassembled, N: Ends>(control: Control, node: NodeId,
         };
         control.room::<Dataplane>().post_all(post);
         let (walk, changed) = {
-            let room = control.room::<Reassemblies<F>>();
+            let room = control.room::<Reassemblies<P::Family>>();
             (room.settings(kind).walk, room.changed())
         };
         _ = control.timeout(walk, changed).await;

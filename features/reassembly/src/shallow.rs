@@ -8,15 +8,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Flags, Frame, Node, Packet, Snapshot, arcs};
-use quiver_ip::Ingress;
+use quiver_engine::{Context, Flags, Frame, Packet, arcs};
 use quiver_ip::upper::Upper;
 
-use crate::config::Settings;
 use crate::family::Reassembled;
-use crate::owner::{Key, key, owner};
-use crate::patience::{Ahead, Ends, Gauge};
+use crate::keeper::{Desk, Parts, Time};
+use crate::owner::Key;
 
 arcs! {
     /// Where packets go from here.
@@ -42,54 +39,22 @@ struct Known {
     place: u64,
 }
 
-/// The node.
+/// The packets that are known.
 pub struct Shallow<F: Reassembled> {
-    ingress: Snapshot<Ingress<F>>,
-    settings: Snapshot<Settings>,
-    /// Workers that may have parts.
-    workers: usize,
     /// Parts that wait at most.
     most: usize,
-    waits: Outbox<()>,
     known: HashMap<Key<F>, Known>,
     /// Which of them was heard last: the latest at the end.
     order: BTreeMap<u64, Key<F>>,
     /// Parts that wait, and the next place in the order.
     waiting: usize,
     next: u64,
-    count: Gauge,
-    ahead: Ahead,
-}
-
-impl<F: Reassembled> Ends for Shallow<F> {
-    fn end(&mut self, now: u64) -> bool {
-        self.ahead.say(now);
-        !self.known.is_empty()
-    }
 }
 
 impl<F: Reassembled> Shallow<F> {
-    /// A node that knows nothing yet; `most` parts wait at most.
-    pub fn new(
-        (ingress, settings): (Snapshot<Ingress<F>>, Snapshot<Settings>),
-        (workers, most): (usize, usize),
-        waits: Outbox<()>,
-        count: Gauge,
-    ) -> Shallow<F> {
-        let (known, order) = (HashMap::new(), BTreeMap::new());
-        Shallow {
-            ingress,
-            settings,
-            workers,
-            most,
-            waits,
-            known,
-            order,
-            waiting: 0,
-            next: 0,
-            count,
-            ahead: Ahead::default(),
-        }
+    /// Nothing is known yet; `most` parts wait at most.
+    pub fn new(most: usize) -> Shallow<F> {
+        Shallow { most, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0 }
     }
     /// Forgets a packet; what waited for its first part is dropped.
     fn forget(&mut self, cx: &mut Context, key: Key<F>, reason: Next) {
@@ -98,32 +63,21 @@ impl<F: Reassembled> Shallow<F> {
         self.waiting -= known.waiting.len();
         known.waiting.into_iter().for_each(|packet| cx.emit(reason, packet));
     }
-    /// The packets that were quiet for too long.
-    fn give_up(&mut self, cx: &mut Context, patience: u64) {
-        let now = self.ahead.now(cx.now);
-        while let Some((_, key)) = self.order.first_key_value() {
-            let (key, heard) = (*key, self.known.get(key).map_or(0, |known| known.heard));
-            if now.saturating_sub(heard) < patience {
-                return;
-            }
-            self.forget(cx, key, Next::TimedOut);
-        }
-    }
     /// What is known of a packet, of which another part has come.
-    fn hear(&mut self, cx: &mut Context, key: Key<F>, settings: &Settings) -> Option<&mut Known> {
-        if settings.packets == 0 {
+    fn hear(&mut self, cx: &mut Context, key: Key<F>, desk: &Desk<'_, F>) -> Option<&mut Known> {
+        let most = desk.settings.packets;
+        if most == 0 {
             return None;
         }
-        let (now, place) = (self.ahead.now(cx.now), self.next);
+        let (now, place) = (desk.time.now, self.next);
         self.next += 1;
         if !self.known.contains_key(&key) {
-            while self.known.len() >= settings.packets {
+            while self.known.len() >= most {
                 let (_, eldest) = self.order.first_key_value()?;
                 self.forget(cx, *eldest, Next::Full);
             }
             if self.known.is_empty() {
-                // Where control has no room, it has been told already.
-                self.waits.send(());
+                desk.say_that_something_waits();
             }
         }
         let known = self.known.entry(key).or_insert(Known { upper: None, waiting: vec![], heard: now, place });
@@ -132,8 +86,14 @@ impl<F: Reassembled> Shallow<F> {
         self.order.insert(place, key);
         Some(known)
     }
-    /// Where the packet of a row goes; None if it waits, or another worker has it now.
-    fn follow(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, settings: &Settings) -> Option<Next> {
+}
+
+impl<F: Reassembled> Parts for Shallow<F> {
+    type Family = F;
+    type Next = Next;
+    const HANDED: (Next, Next) = (Next::Here, Next::Busy);
+
+    fn follow(&mut self, desk: &Desk<'_, F>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         let bytes: Cow<'_, [u8]> = match frame.flags(i).has(Flags::CHAINED) {
             true => frame.segments(cx.pool, i).flatten().copied().collect(),
             false => frame.bytes(cx.pool, i).into(),
@@ -148,18 +108,15 @@ impl<F: Reassembled> Shallow<F> {
             // RFC 8200, 4.5: the first one says what there is to say.
             return Some(Next::Cut);
         }
-        let Some(key) = key(self.ingress.read(cx.guard), frame.rx[i], &bytes, &part) else { return Some(Next::Pass) };
-        let owner = owner::<F>(&key, self.workers);
-        if owner != cx.worker && settings.connected {
-            return if cx.hand_off(frame, i, owner, Next::Here) { None } else { Some(Next::Busy) };
+        let Some(key) = desk.key(frame.rx[i], &bytes, &part) else { return Some(Next::Pass) };
+        if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
+            return handed;
         }
-        let patience = settings.patience.as_nanos() as u64;
-        let now = self.ahead.now(cx.now);
-        if self.known.get(&key).is_some_and(|known| now.saturating_sub(known.heard) >= patience) {
+        if self.known.get(&key).is_some_and(|known| desk.time.is_over(known.heard)) {
             self.forget(cx, key, Next::TimedOut);
         }
         let (most, waiting) = (self.most, self.waiting);
-        let Some(known) = self.hear(cx, key, settings) else { return Some(Next::Full) };
+        let Some(known) = self.hear(cx, key, desk) else { return Some(Next::Full) };
         if is_first {
             known.upper = upper;
             let ready = std::mem::take(&mut known.waiting);
@@ -177,7 +134,7 @@ impl<F: Reassembled> Shallow<F> {
                 frame.set_note(cx.pool, i, upper.to_note());
                 leave(cx, frame, i)
             }
-            None if known.waiting.len() >= settings.fragments => Some(Next::TooMany),
+            None if known.waiting.len() >= desk.settings.fragments => Some(Next::TooMany),
             None if waiting >= most => Some(Next::Full),
             None => {
                 known.waiting.extend(frame.take(cx.pool, i));
@@ -185,6 +142,18 @@ impl<F: Reassembled> Shallow<F> {
                 None
             }
         }
+    }
+    fn give_up(&mut self, cx: &mut Context, time: &Time) {
+        while let Some((_, key)) = self.order.first_key_value() {
+            let (key, heard) = (*key, self.known.get(key).map_or(0, |known| known.heard));
+            if !time.is_over(heard) {
+                return;
+            }
+            self.forget(cx, key, Next::TimedOut);
+        }
+    }
+    fn len(&self) -> usize {
+        self.known.len()
     }
 }
 
@@ -194,20 +163,4 @@ fn leave(cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         cx.emit(Next::Pass, packet);
     }
     None
-}
-
-impl<F: Reassembled> Node for Shallow<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let settings = self.settings.clone();
-        let settings = settings.read(cx.guard);
-        if self.ahead.hears(cx.now) {
-            self.give_up(cx, settings.patience.as_nanos() as u64);
-        }
-        for i in 0..frame.len() {
-            if let Some(next) = self.follow(cx, frame, i, settings) {
-                frame.next[i] = next.into();
-            }
-        }
-        self.count.set(self.known.len());
-    }
 }
