@@ -151,7 +151,7 @@ impl LpmView<'_> {
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u32) -> u32 {
-        let mut word = self.first(address);
+        let mut word = self.root_word(address);
         let mut shift = self.root_shift;
         while word & BLOCK != 0 {
             shift -= 8;
@@ -180,7 +180,7 @@ impl LpmView<'_> {
     pub fn lookup_each<const N: usize>(&self, addresses: &[u32; N]) -> [u32; N] {
         let mut words = [0; N];
         for lane in 0..N {
-            words[lane] = self.first(addresses[lane]);
+            words[lane] = self.root_word(addresses[lane]);
         }
         self.finish_each(words, addresses)
     }
@@ -204,21 +204,20 @@ impl LpmView<'_> {
         }
     }
 
-    /// The word that a lookup of this address begins with.
     #[inline(always)]
-    pub fn first(&self, address: u32) -> u32 {
+    fn root_word(&self, address: u32) -> u32 {
         // SAFETY: the root has 2^(32 - root_shift) committed words. The memory lives as long as the view:
         // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
         unsafe { self.root.add((address >> self.root_shift) as usize).as_ref() }.load(Ordering::Acquire)
     }
 
-    /// The same; what it leads to is fetched. It waits for the root's word if that is
+    /// The word that a lookup of this address begins with; what it leads to is fetched. It waits for the root's word if that is
     /// cold, as among millions of scattered routes; there, fetch that even earlier.
     ///
     /// PERF: without a branch, since nobody can tell ahead which words are blocks. Leaves fetch a word of block 0.
     #[inline(always)]
     pub fn begin(&self, address: u32) -> u32 {
-        let word = self.first(address);
+        let word = self.root_word(address);
         let is_block = ((word as i32) >> 31) as u32;
         let index = (address >> (self.root_shift - 8) & 255 & is_block) as usize;
         prefetch(self.blocks.as_ptr().wrapping_add((word & is_block & !BLOCK) as usize * 256 + index));
@@ -234,7 +233,7 @@ impl LpmView<'_> {
     #[inline(always)]
     fn block_word(&self, block: u32, index: u32) -> u32 {
         // SAFETY: the writer stores only numbers of committed blocks of 256 words in the table, and block 0
-        // is committed from the start. For the memory's life, see `first`.
+        // is committed from the start. For the memory's life, see `root_word`.
         unsafe { self.blocks.add(block as usize * 256 + (index & 255) as usize).as_ref() }.load(Ordering::Acquire)
     }
 }

@@ -152,7 +152,7 @@ impl Lpm6View<'_> {
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u128) -> u32 {
-        self.follow(self.first(address), address)
+        self.follow(self.root_word(address), address)
     }
 
     /// The leaf for an address, from a word on.
@@ -192,24 +192,23 @@ impl Lpm6View<'_> {
     pub fn lookup_each<const N: usize>(&self, addresses: &[u128; N]) -> [u32; N] {
         let mut words = [0; N];
         for lane in 0..N {
-            words[lane] = self.first(addresses[lane]);
+            words[lane] = self.root_word(addresses[lane]);
         }
         self.finish_each(words, addresses)
     }
 
-    /// The word that a lookup of this address begins with.
     #[inline(always)]
-    pub fn first(&self, address: u128) -> u32 {
+    fn root_word(&self, address: u128) -> u32 {
         // SAFETY: the root has 2^(64 - root_shift) committed words. The memory lives as long as the view:
         // whoever holds one holds a guard of the table's domain, where the memory ends up, or the table.
         unsafe { self.root.add(self.root_index(address)).as_ref() }.load(Ordering::Acquire)
     }
 
-    /// The same; if it is a node, that is fetched. It waits for the root's word
+    /// The word that a lookup of this address begins with; if it is a node, that is fetched. It waits for the root's word
     /// if that is cold; where it is, fetch that even earlier.
     #[inline(always)]
     pub fn begin(&self, address: u128) -> u32 {
-        let word = self.first(address);
+        let word = self.root_word(address);
         prefetch(self.node(word));
         word
     }
@@ -258,7 +257,7 @@ impl Lpm6View<'_> {
         // SAFETY: the writer stores only numbers of nodes in the table, whose cells are committed and have their key and
         // shape before their number is in any word; no index of a word leads out of its node (`shape::index`). Block 0
         // is committed from the start, and all zero, which is the shape of a node with nothing but a fallback. For the
-        // memory's life, see `first`.
+        // memory's life, see `root_word`.
         unsafe { self.blocks.add(index).as_ref() }.load(Ordering::Acquire)
     }
 }

@@ -175,7 +175,7 @@ mod tests {
         writer.insert(inside, 64, 1).expect("room");
         let (lpm, shared) = (writer.reader(), table(&writer));
         let view = lpm.view(reader.guard());
-        let word = view.first(outside);
+        let word = view.root_word(outside);
         // A node comes in between, and what is below falls back to another route.
         writer.insert(here, 48, 5).expect("room");
         assert_eq!(shared.table().view().follow(word, outside), 0);
@@ -195,7 +195,7 @@ mod tests {
         let (lpm, shared) = (writer.reader(), table(&writer));
         let view = lpm.view(reader.guard());
         let beside = deep | 1 << 88;
-        let (root, blocks) = (view.first(beside), writer.blocks_in_use());
+        let (root, blocks) = (view.root_word(beside), writer.blocks_in_use());
         let narrow = view.below(root & !BLOCK, beside);
         assert_ne!(narrow & BLOCK, 0, "the deep node, below the narrow one");
         (0..2).for_each(|n| _ = writer.insert(at(4, 35) | n << 87, 41, 4).expect("room"));

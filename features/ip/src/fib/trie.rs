@@ -40,9 +40,7 @@ pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     const STRIDE: usize;
     /// How many words behind the first one are worth looking at ahead.
     const STEPS: usize;
-    /// The word that a lookup begins with.
-    fn first(&self, guard: Guard<'_>, address: Bits) -> u32;
-    /// The same. What it leads to is fetched.
+    /// The word that a lookup begins with. What it leads to is fetched.
     fn begin(&self, guard: Guard<'_>, address: Bits) -> u32;
     /// The word that another leads to, or the same if that is a leaf. What it leads to is fetched.
     fn descend(&self, guard: Guard<'_>, word: u32, address: Bits) -> u32;
@@ -104,10 +102,6 @@ macro_rules! forwarding {
             }
             const STRIDE: usize = $stride;
             const STEPS: usize = $steps;
-            #[inline(always)]
-            fn first(&self, guard: Guard<'_>, address: $bits) -> u32 {
-                self.view(guard).first(address)
-            }
             #[inline(always)]
             fn begin(&self, guard: Guard<'_>, address: $bits) -> u32 {
                 self.view(guard).begin(address)

@@ -120,7 +120,7 @@ impl<F: Family> LookupBody<'_, F> {
             if F::Reader::STEPS == 0 || !self.walk.has_next_sixteen() || self.is_mixed.get() {
                 return table.lpm.lookup_each(self.guard, to);
             }
-            let words = self.walk.words(to, |to| table.lpm.first(self.guard, to));
+            let words = self.walk.words(to, |to| table.lpm.begin(self.guard, to));
             table.lpm.finish_each(self.guard, words, to)
         } else {
             self.leaves_of_several(&all, to)

@@ -46,13 +46,13 @@ impl<F: Family> Walk<F> {
         let stepped = self.stepped.get();
         stepped + 16 <= self.begun.get() && self.looked.get() <= stepped + RECENT
     }
-    /// The words that they have come to. Whoever is not in the place where it was looked at has the one that `first` gives.
+    /// The words that they have come to. Whoever is not in the place where it was looked at begins anew.
     #[inline(always)]
-    pub fn words(&self, to: &[F::Bits; 16], first: impl Fn(F::Bits) -> u32) -> [u32; 16] {
+    pub fn words(&self, to: &[F::Bits; 16], begin: impl Fn(F::Bits) -> u32) -> [u32; 16] {
         let (from, mut words) = (self.stepped.get(), [0; 16]);
         for lane in 0..16 {
             let i = (from + lane) % RECENT;
-            words[lane] = if self.to[i].get() == to[lane] { self.word[i].get() } else { first(to[lane]) };
+            words[lane] = if self.to[i].get() == to[lane] { self.word[i].get() } else { begin(to[lane]) };
         }
         words
     }
