@@ -98,7 +98,7 @@ fn each_sixteen_fetched_twice(view: LpmView, probes: &[u32]) -> u32 {
     for (i, sixteen) in probes.as_chunks::<16>().0.iter().enumerate() {
         let (soon, later) = (i * 16 + 32, i * 16 + 64);
         for address in probes.get(later..later + 16).unwrap_or_default() {
-            view.prefetch_root(*address);
+            view.prefetch_first(*address);
         }
         for address in probes.get(soon..soon + 16).unwrap_or_default() {
             {
@@ -135,7 +135,7 @@ fn measure(name: &str, config: LpmConfig, routes: &[Route]) {
     let one = windows(&probes, |probes| probes.iter().fold(0, |sum, &address| sum ^ view.lookup(address)));
     let each = windows(&probes, |probes| each_sixteen(view, probes, 0, |_, _| ()));
     let ahead = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| _ = view.begin(address)));
-    let root = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| view.prefetch_root(address)));
+    let root = windows(&probes, |probes| each_sixteen(view, probes, 32, |view, address| view.prefetch_first(address)));
     let both = windows(&probes, |probes| each_sixteen_fetched_twice(view, probes));
 
     let start = Instant::now();

@@ -4,7 +4,7 @@
 //! - [`snapshot`]: a cell whose value the control thread replaces while workers read it.
 //! - [`lpm`], [`lpm6`]: longest prefix match for IPv4 and IPv6; [`routes`]: their control side, the ordered set of routes.
 //! - [`prefixes`]: a map of prefixes, near those that they belong with.
-//! - [`hash`]: exact match on 64-bit keys, for MAC addresses.
+//! - [`hash`]: exact match, for MAC addresses and hosts.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
 //! - [`spsc`]: bounded rings from one thread to one other.
@@ -25,7 +25,7 @@ pub mod snapshot;
 pub mod spsc;
 
 pub use epoch::{Domain, Guard, Reader};
-pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, STILL};
+pub use hash::{Entry, ExactError, ExactTable, ExactView, ExactWriter, Keys64, Keys128, STILL};
 pub use lpm::{Lpm, LpmConfig, LpmError, LpmView, LpmWriter};
 pub use lpm6::{Lpm6, Lpm6Config, Lpm6View, Lpm6Writer};
 pub use memory::in_huge_pages;

@@ -130,10 +130,10 @@ impl Lpm {
         self.0.table().is_far.load(Ordering::Relaxed)
     }
 
-    /// [`LpmView::prefetch_root`] for those who hold no guard.
+    /// [`LpmView::prefetch_first`], for whoever fetches for one packet at a time.
     #[inline(always)]
-    pub fn prefetch_root(&self, address: u32) {
-        self.0.table().view().prefetch_root(address);
+    pub fn prefetch_first(&self, _: Guard<'_>, address: u32) {
+        self.0.table().view().prefetch_first(address);
     }
 }
 
@@ -148,6 +148,12 @@ pub struct LpmView<'g> {
 }
 
 impl LpmView<'_> {
+    /// Whether a word leads no further.
+    #[inline(always)]
+    pub fn is_leaf(word: u32) -> bool {
+        word & BLOCK == 0
+    }
+
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u32) -> u32 {
@@ -226,7 +232,7 @@ impl LpmView<'_> {
 
     /// Fetches the root's word for this address.
     #[inline(always)]
-    pub fn prefetch_root(&self, address: u32) {
+    pub fn prefetch_first(&self, address: u32) {
         prefetch(self.root.as_ptr().wrapping_add((address >> self.root_shift) as usize));
     }
 

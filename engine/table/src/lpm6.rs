@@ -11,11 +11,15 @@
 //! Where half of the words of one lead to nodes for the next 3 bits, a node for 6 bits takes the place of all of them, as
 //! it needs no more memory; such a node begins at a multiple of 6 bits.
 //!
+//! Hosts, which are routes of 128 bits, are found at once where they are many: a hash table beside the trie has them, too
+//! ([`crate::hash`]). It only saves the way: what it does not have, the trie does.
+//!
 //! Every word changes by one store, and keys never: a reader finds the leaf from before a change or the one from after
 //! it, for each address by itself. A node that goes down, below one that comes in between, is replaced by a copy. A node that falls out of use is given out again only after a grace period. What
 //! [`crate::lpm`] says of the default route, and of what a leaf stands for, holds here, too.
 #![allow(unsafe_code)]
 use crate::epoch::Guard;
+use crate::hash::{ExactTable, ExactView, Keys128};
 use crate::lpm::{BLOCK, Shared};
 use crate::memory::{Cells, prefetch};
 use std::marker::PhantomData;
@@ -73,6 +77,8 @@ struct Table {
     default: AtomicU32,
     /// Whether its routes are so many that what lookups read is in no near cache.
     is_far: AtomicBool,
+    /// Whether so many of them are hosts that these are asked for first.
+    hosts_first: AtomicBool,
     root_bits: u8,
 }
 
@@ -84,6 +90,7 @@ impl Table {
             blocks: Arc::new(Cells::reserve((config.blocks_max as usize + 1) * BLOCK_CELLS, huge_pages)?),
             default: AtomicU32::new(0),
             is_far: AtomicBool::new(false),
+            hosts_first: AtomicBool::new(false),
             root_bits: config.root_bits,
         };
         table.root.commit(root_words)?;
@@ -91,7 +98,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The caller sees to it that the table lives that long.
+    /// The table without its hosts. The caller sees to it that it lives that long.
     #[inline(always)]
     fn view<'a>(&self) -> Lpm6View<'a> {
         Lpm6View {
@@ -99,6 +106,7 @@ impl Table {
             blocks: self.blocks.start(),
             default: self.default.load(Ordering::Acquire),
             root_shift: 64 - u32::from(self.root_bits),
+            hosts: None,
             table: PhantomData,
         }
     }
@@ -106,7 +114,10 @@ impl Table {
 
 /// The readers' side of a table, for workers: cheap to clone.
 #[derive(Clone)]
-pub struct Lpm6(Arc<Shared<Table>>);
+pub struct Lpm6 {
+    shared: Arc<Shared<Table>>,
+    hosts: ExactTable<Keys128>,
+}
 
 impl Lpm6 {
     /// The table as hot loops want it; take it once per frame.
@@ -115,7 +126,9 @@ impl Lpm6 {
     /// If the guard is of another domain than the table, which is a mistake in the program's wiring.
     #[inline(always)]
     pub fn view<'g>(&self, guard: Guard<'g>) -> Lpm6View<'g> {
-        self.0.table_under(guard).view()
+        let table = self.shared.table_under(guard);
+        let hosts = table.hosts_first.load(Ordering::Relaxed).then(|| self.hosts.view(guard));
+        Lpm6View { hosts, ..table.view() }
     }
 
     /// The leaf of the longest prefix that contains the address; zero if there is none.
@@ -127,17 +140,22 @@ impl Lpm6 {
     /// Whether routes are so many that what lookups read is far away, for whoever may look ahead.
     #[inline(always)]
     pub fn is_far(&self) -> bool {
-        self.0.table().is_far.load(Ordering::Relaxed)
+        self.shared.table().is_far.load(Ordering::Relaxed)
     }
 
-    /// [`Lpm6View::prefetch_root`] for those who hold no guard.
+    /// [`Lpm6View::prefetch_first`], for whoever fetches for one packet at a time.
     #[inline(always)]
-    pub fn prefetch_root(&self, address: u128) {
-        self.0.table().view().prefetch_root(address);
+    pub fn prefetch_first(&self, guard: Guard<'_>, address: u128) {
+        let table = self.shared.table();
+        table.view().prefetch_first(address);
+        if table.hosts_first.load(Ordering::Relaxed) {
+            self.hosts.view(guard).prefetch(address);
+        }
     }
 }
 
-/// A table in a worker's hands during a frame. It shows changes as they happen, but for the default route.
+/// A table in a worker's hands during a frame. It shows changes as they happen, but for the default route and, while their
+/// table grows, hosts.
 #[derive(Clone, Copy)]
 pub struct Lpm6View<'g> {
     root: NonNull<AtomicU32>,
@@ -145,14 +163,22 @@ pub struct Lpm6View<'g> {
     default: u32,
     /// How far to shift the first half of an address for its index in the root.
     root_shift: u32,
+    /// If they are to be asked for first.
+    hosts: Option<ExactView<'g, Keys128>>,
     table: PhantomData<&'g Table>,
 }
 
 impl Lpm6View<'_> {
+    /// Whether a word leads no further.
+    #[inline(always)]
+    pub fn is_leaf(word: u32) -> bool {
+        word & BLOCK == 0
+    }
+
     /// The leaf of the longest prefix that contains the address; zero if there is none.
     #[inline(always)]
     pub fn lookup(&self, address: u128) -> u32 {
-        self.follow(self.root_word(address), address)
+        self.follow(self.first(address), address)
     }
 
     /// The leaf for an address, from a word on.
@@ -190,11 +216,27 @@ impl Lpm6View<'_> {
     /// The same from the beginning.
     #[inline(always)]
     pub fn lookup_each<const N: usize>(&self, addresses: &[u128; N]) -> [u32; N] {
+        if self.hosts.is_some() {
+            return (*self).lookup_each_host(addresses);
+        }
         let mut words = [0; N];
         for lane in 0..N {
             words[lane] = self.root_word(addresses[lane]);
         }
         self.finish_each(words, addresses)
+    }
+
+    /// The same where hosts come first. Out of line: whoever has that many looks ahead.
+    ///
+    /// PERF: it takes a copy, for what a call may look at lies in memory ever after, and is loaded again for each lane.
+    #[cold]
+    #[inline(never)]
+    fn lookup_each_host<const N: usize>(self, addresses: &[u128; N]) -> [u32; N] {
+        let mut leaves = [0; N];
+        for lane in 0..N {
+            leaves[lane] = self.lookup(addresses[lane]);
+        }
+        leaves
     }
 
     #[inline(always)]
@@ -204,11 +246,18 @@ impl Lpm6View<'_> {
         unsafe { self.root.add(self.root_index(address)).as_ref() }.load(Ordering::Acquire)
     }
 
-    /// The word that a lookup of this address begins with; if it is a node, that is fetched. It waits for the root's word
-    /// if that is cold; where it is, fetch that even earlier.
+    /// The word that a lookup of this address begins with: the leaf of a host, or a word of the root.
+    #[inline(always)]
+    fn first(&self, address: u128) -> u32 {
+        let host = self.hosts.and_then(|hosts| hosts.get(address));
+        host.unwrap_or_else(|| self.root_word(address))
+    }
+
+    /// The word that a lookup of this address begins with; if it is a node, that is fetched. It waits for what
+    /// [`Lpm6View::prefetch_first`] fetches if that is cold; where it is, do that even earlier.
     #[inline(always)]
     pub fn begin(&self, address: u128) -> u32 {
-        let word = self.root_word(address);
+        let word = self.first(address);
         prefetch(self.node(word));
         word
     }
@@ -226,10 +275,13 @@ impl Lpm6View<'_> {
         word
     }
 
-    /// Fetches the root's word for this address.
+    /// Fetches what a lookup of this address reads first: the root's word, and where hosts come first, their line.
     #[inline(always)]
-    pub fn prefetch_root(&self, address: u128) {
+    pub fn prefetch_first(&self, address: u128) {
         prefetch(self.root.as_ptr().wrapping_add(self.root_index(address)));
+        if let Some(hosts) = self.hosts {
+            hosts.prefetch(address);
+        }
     }
 
     /// Where a word's node is; for a word that is a leaf it is anywhere.

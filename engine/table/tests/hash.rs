@@ -1,7 +1,7 @@
 //! The exact-match table against a naive oracle, at its limits, and under readers while it changes.
 #![cfg(not(loom))]
 use proptest::prelude::*;
-use quiver_table::{Domain, ExactError, ExactWriter, STILL};
+use quiver_table::{Domain, ExactError, ExactWriter, Keys128, STILL};
 use std::collections::HashMap;
 use std::thread;
 
@@ -79,12 +79,75 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    #[cfg_attr(miri, ignore = "it is about answers, not memory, and would take hours")]
+    fn wide_keys_agree_with_the_oracle(
+        seed in any::<u64>(),
+        // Keys that have one of their halves in common.
+        changes in prop::collection::vec((0_u128..20, 1_u64..20, prop::option::weighted(0.6, any::<u32>())), 1..800),
+    ) {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = ExactWriter::<Keys128>::of_lines(&domain, 1000, seed).unwrap();
+        let shared = table.reader();
+        let mut oracle: HashMap<u128, u32> = HashMap::new();
+        for (i, (upper, lower, value)) in changes.into_iter().enumerate() {
+            let key = upper << 64 | u128::from(lower);
+            match value {
+                Some(value) => prop_assert_eq!(table.insert(key, value, 0).unwrap(), oracle.insert(key, value)),
+                None => prop_assert_eq!(table.remove(key), oracle.remove(&key)),
+            }
+            let view = shared.view(reader.guard());
+            for key in [key, key ^ 1 << 64, key ^ 1, key.rotate_left(64)] {
+                prop_assert_eq!(view.get(key), oracle.get(&key).copied(), "{:x}", key);
+            }
+            if i % 50 == 0 {
+                reader.quiescent();
+                domain.reclaim();
+            }
+        }
+        let mut rows: Vec<_> = table.iter().map(|row| (row.key, row.value)).collect();
+        let mut expected: Vec<_> = oracle.into_iter().collect();
+        rows.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!((table.len(), rows), (expected.len(), expected));
+    }
+}
+
+#[test]
+fn an_empty_table_gives_its_memory_back() {
+    let domain = Domain::new();
+    let mut reader = domain.register();
+    let mut table = ExactWriter::new(&domain, 10_000, 7).unwrap();
+    let nothing = table.memory_bytes();
+    let shared = table.reader();
+    for round in 0..3 {
+        (1..=10_000).for_each(|key| assert!(matches!(table.insert(key, key + round, 0), Ok(None))));
+        assert!(table.memory_bytes() > 100 * nothing);
+        let view = shared.view(reader.guard());
+        assert_eq!(view.get(10_000), Some(10_000 + round));
+        // One by one, or all at once.
+        if round == 1 {
+            assert_eq!(table.retain(|_| false), 10_000);
+        } else {
+            (1..=10_000).for_each(|key| assert_eq!(table.remove(key), Some(key + round)));
+        }
+        assert_eq!((table.len(), table.iter().count(), table.memory_bytes()), (0, 0, nothing));
+        reader.quiescent();
+        assert_eq!(shared.view(reader.guard()).get(10_000), None);
+    }
+    domain.reclaim();
+    assert_eq!(domain.pending(), 0, "nothing of former sizes is kept");
+}
+
 #[test]
 fn limits_are_typed_errors_that_change_nothing() {
     let domain = Domain::new();
     let mut reader = domain.register();
     let mut table = ExactWriter::new(&domain, 100, 0).unwrap();
-    assert!(matches!(table.insert(0, 1, 1), Err(ExactError::ZeroKey)));
+    assert!(matches!(table.insert(0, 1, 1), Err(ExactError::NoKey)));
     assert!(table.reader().view(reader.guard()).find(0).is_none(), "an empty slot is not an entry of key 0");
     for key in 1..=100 {
         table.insert(key, key, 0).unwrap();
@@ -221,4 +284,37 @@ fn readers_find_the_value_of_their_key_or_none() {
     domain.reclaim();
     table.remove(1001).unwrap();
     assert_eq!(domain.pending(), 1);
+}
+
+/// The same of wide keys, whose halves are stored one after the other: two keys that would make a third.
+#[test]
+fn readers_of_wide_keys_find_the_value_of_their_key_or_none() {
+    const TURNS: u32 = if cfg!(miri) { 20 } else { 100_000 };
+    const KEYS: u128 = 24;
+    let domain = Domain::new();
+    let mut table = ExactWriter::<Keys128>::of_lines(&domain, 1000, 0).unwrap();
+    let key = |n: u128| (n / 4) << 64 | (1 + n % 4);
+    thread::scope(|scope| {
+        let readers = [(); 2].map(|()| {
+            let (shared, mut reader) = (table.reader(), domain.register());
+            scope.spawn(move || {
+                for _ in 0..TURNS {
+                    let view = shared.view(reader.guard());
+                    for n in 0..KEYS {
+                        assert!(view.get(key(n)).is_none_or(|value| u128::from(value) >> 16 == n));
+                    }
+                    reader.quiescent();
+                }
+            })
+        });
+        let mut round = 0;
+        while readers.iter().any(|reader| !reader.is_finished()) {
+            round += 1;
+            for n in (0..KEYS).filter(|n| n % 3 == round % 3) {
+                let _ = table.insert(key(n), (n as u32) << 16 | round as u32 & 0xffff, 0);
+            }
+            (0..KEYS).filter(|n| n % 5 != round % 5).for_each(|n| _ = table.remove(key(n)));
+            domain.reclaim();
+        }
+    });
 }

@@ -10,8 +10,8 @@ use quiver_wire::{InterfaceAddress, Prefix};
 
 use crate::adjacency::Link;
 use crate::family::Family;
-use crate::fib::Reader;
 use crate::fib::table::CountedView;
+use crate::fib::{Reader, View};
 use crate::flows::Flows;
 use crate::node::lookup::group_of;
 
@@ -85,7 +85,7 @@ pub struct TableView<F: Family> {
 impl<F: Family> TableView<F> {
     /// The group by which packets for an address go; 0 if there is no route. For nodes that look up packet by packet.
     pub fn group(&self, guard: Guard<'_>, to: F::Address) -> u32 {
-        let leaf = self.lpm.lookup(guard, F::bits(to));
+        let leaf = self.lpm.view(guard).lookup(F::bits(to));
         self.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf))
     }
 }

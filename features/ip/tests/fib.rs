@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use quiver_engine::Domain;
 use quiver_interface::InterfaceId;
 use quiver_ip::adjacency::Link;
-use quiver_ip::fib::{Fib, Forwarding, Path, Reader, Size, Source, Special, TableId, Target, hop};
+use quiver_ip::fib::{Fib, Forwarding, Path, Reader, Size, Source, Special, TableId, Target, View, hop};
 use quiver_wire::{Prefix, V4, V6};
 
 type Paths<F = V4> = Vec<Path<F>>;
@@ -190,7 +190,7 @@ fn a_view_from_before_shows_a_change<F: Forwarding>(routes: [&str; 4]) {
         let mut fib = Fib::<F>::new(&domain, 1);
         fib.add_table(TableId(1), size, counted).expect("new");
         let lpm = fib.table(TableId(1)).expect("there").reader();
-        let leaf = || lpm.lookup(reader.guard(), to);
+        let leaf = || lpm.view(reader.guard()).lookup(to);
         for route in routes {
             let before = leaf();
             fib.insert(TableId(1), route, Source::Static, link(1)).expect("fits");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quiver_engine::{Guard, Paged};
 use quiver_ip::Family;
-use quiver_ip::fib::Reader;
+use quiver_ip::fib::{Reader, View as _};
 use quiver_wire::Prefix;
 
 /// Flags of an entry, with the numbers that VPP's clients know them by.
@@ -130,7 +130,7 @@ impl<F: Family> View<F> {
     /// The number of the longest prefix that a group is in, in the table of this slot; 0 if there is none.
     pub fn leaf(&self, guard: Guard<'_>, slot: usize, group: F::Address) -> u32 {
         let table = self.tables.get(slot).and_then(Option::as_ref);
-        table.map_or(0, |table| table.lookup(guard, F::bits(group)))
+        table.map_or(0, |table| table.view(guard).lookup(F::bits(group)))
     }
     /// The routes of a number that a group has led to. None of a number that was another's when this was published.
     pub fn group(&self, leaf: u32, group: F::Address) -> Option<&Group<F>> {

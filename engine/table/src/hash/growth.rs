@@ -1,6 +1,7 @@
 //! How a table grows while it is read: a part with every change, so that none of them takes long.
-use super::writer::{Place, later, place_entry, row, vacancy};
-use super::{Buckets, ExactView, PASSED, Row, SLOTS};
+use super::line::{Line, Row};
+use super::writer::{Place, later, place_entry, vacancy};
+use super::{Buckets, ExactView, PASSED, SLOTS};
 use crate::simulation::seam;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,22 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) const EACH: usize = 4;
 
 /// A copy of twice the size, which no reader knows yet. It has the entries of the buckets before `next`.
-pub(super) struct Growing {
-    pub buckets: Arc<Buckets>,
+pub(super) struct Growing<L: Line> {
+    pub buckets: Arc<Buckets<L>>,
     pub next: usize,
 }
 
-impl Growing {
+impl<L: Line> Growing<L> {
     /// Copies so many buckets more; true if all are there.
-    pub fn copy(&mut self, from: ExactView<'_>, buckets: usize) -> bool {
+    pub fn copy(&mut self, from: ExactView<'_, L>, buckets: usize) -> bool {
         let to = self.buckets.view();
         let end = self.next.saturating_add(buckets).min(from.buckets.len());
         for bucket in &from.buckets[self.next..end] {
-            for slot in 0..SLOTS {
-                let row = row(bucket, slot);
-                if row.key != 0 {
-                    place_entry(to, room(to, row.key), row);
-                }
+            for row in (0..SLOTS).filter_map(|slot| bucket.row(slot)) {
+                place_entry(to, room(to, row.key), row);
             }
         }
         self.next = end;
@@ -38,16 +36,16 @@ impl Growing {
     }
 
     /// Adds an entry, or changes it.
-    pub fn put(&self, entry: Row) {
+    pub fn put(&self, entry: Row<L::Key, L::Value>) {
         let to = self.buckets.view();
         match to.place(entry.key) {
-            Some(place) => place_entry_again(to, place, entry),
+            Some(place) => to.buckets[place.bucket].set(place.slot, &entry),
             None => place_entry(to, room(to, entry.key), entry),
         }
     }
 
     /// Removes an entry. Nobody reads the copy, so its slot is free at once.
-    pub fn remove(&self, key: u64) {
+    pub fn remove(&self, key: L::Key) {
         let view = self.buckets.view();
         if let Some(place) = view.place(key) {
             take_entry(view, key, place);
@@ -55,31 +53,25 @@ impl Growing {
     }
 }
 
-fn room(to: ExactView<'_>, key: u64) -> Place {
+fn room<L: Line>(to: ExactView<'_, L>, key: L::Key) -> Place {
     vacancy(to, key).expect("a table of twice the size has room for all entries")
 }
 
-fn place_entry_again(view: ExactView<'_>, place: Place, entry: Row) {
-    let bucket = &view.buckets[place.bucket];
-    bucket.values[place.slot].store(entry.value, Ordering::Relaxed);
-    bucket.stamps[place.slot].store(entry.last_seen, Ordering::Relaxed);
-}
-
 /// Empties a slot, so that no search finds the entry or passes by for its sake.
-pub(super) fn take_entry(view: ExactView<'_>, key: u64, place: Place) {
-    view.buckets[place.bucket].keys[place.slot].store(0, Ordering::Release);
+pub(super) fn take_entry<L: Line>(view: ExactView<'_, L>, key: L::Key, place: Place) {
+    view.buckets[place.bucket].clear(place.slot);
     seam("an entry gone, still counted");
     let mut index = view.home(key);
     while index != place.bucket {
-        let before = view.buckets[index].passed.fetch_sub(1, Ordering::Release);
+        let before = view.buckets[index].passed().fetch_sub(1, Ordering::Release);
         debug_assert!(before & PASSED > 0, "somebody passed by");
         index = (index + 1) & (view.buckets.len() - 1);
     }
 }
 
 /// The buckets before a growth, which workers may go on stamping until they have passed.
-pub(super) struct Former {
-    pub buckets: Arc<Buckets>,
+pub(super) struct Former<L: Line> {
+    pub buckets: Arc<Buckets<L>>,
     pub passed: Arc<AtomicBool>,
     /// Stamps of the buckets before have been carried over.
     pub next: usize,
@@ -94,21 +86,21 @@ impl Drop for Passing {
     }
 }
 
-impl Former {
+impl<L: Line> Former<L> {
     /// Whether nobody stamps it any more.
     pub fn is_past(&self) -> bool {
         self.passed.load(Ordering::Acquire)
     }
 
     /// Carries the stamps of so many buckets over; true if that were the last.
-    pub fn carry_over(&mut self, to: ExactView<'_>, buckets: usize) -> bool {
+    pub fn carry_over(&mut self, to: ExactView<'_, L>, buckets: usize) -> bool {
         let from = self.buckets.view();
         let end = self.next.saturating_add(buckets).min(from.buckets.len());
         for bucket in &from.buckets[self.next..end] {
-            for stale in (0..SLOTS).map(|slot| row(bucket, slot)).filter(|row| row.key != 0) {
-                if let Some((bucket, slot)) = to.locate(stale.key) {
-                    let stamp = &bucket.stamps[slot];
-                    stamp.store(later(stamp.load(Ordering::Relaxed), stale.last_seen), Ordering::Relaxed);
+            for stale in (0..SLOTS).filter_map(|slot| bucket.row(slot)) {
+                let to = to.locate(stale.key).and_then(|(bucket, slot)| Some((bucket, slot, bucket.row(slot)?)));
+                if let Some((bucket, slot, row)) = to {
+                    bucket.stamp(slot, later(row.last_seen, stale.last_seen));
                 }
             }
         }

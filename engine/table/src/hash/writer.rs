@@ -1,6 +1,7 @@
 //! The writer of an exact-match table.
 use super::growth::{EACH, Former, Growing, Passing, take_entry};
-use super::{Bucket, Buckets, ExactTable, ExactView, SLOTS, WAITING};
+use super::line::{Keys64, Line, Row};
+use super::{Buckets, ExactTable, ExactView, SLOTS, WAITING};
 use crate::epoch::Domain;
 use crate::simulation::seam;
 use crate::snapshot::Publisher;
@@ -12,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Why a table refused an entry.
 #[derive(Debug, thiserror::Error)]
 pub enum ExactError {
-    /// Zero marks an empty slot.
-    #[error("exact-match table: key 0 is not a key; use one between 1 and 2^64 - 1")]
-    ZeroKey,
+    /// It marks an empty slot.
+    #[error("exact-match table: zero is no key, nor is one of 128 bits with a lower half of zero; use another")]
+    NoKey,
     /// The limit on entries is reached.
     #[error("exact-match table: all {entries_max} entries are in use; raise the limit or remove some")]
     Full {
@@ -35,17 +36,6 @@ pub enum ExactError {
         /// The system's answer.
         source: io::Error,
     },
-}
-
-/// An entry as the writer sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The key, not zero.
-    pub key: u64,
-    /// The value.
-    pub value: u64,
-    /// The stamp that the writer or a worker set last.
-    pub last_seen: u32,
 }
 
 /// Where an entry lies.
@@ -76,10 +66,10 @@ impl Drop for Vacating {
 }
 
 /// The only writer of a table, on the control thread.
-pub struct ExactWriter {
-    buckets: Publisher<Arc<Buckets>>,
-    growing: Option<Growing>,
-    former: Vec<Former>,
+pub struct ExactWriter<L: Line = Keys64> {
+    buckets: Publisher<Arc<Buckets<L>>>,
+    growing: Option<Growing<L>>,
+    former: Vec<Former<L>>,
     vacated: Vacated,
     domain: Domain,
     len: usize,
@@ -91,35 +81,45 @@ fn buckets_for(entries: usize) -> usize {
     (entries.div_ceil(SLOTS) * 4).div_ceil(3).max(16).next_power_of_two()
 }
 
+/// A row of a table with such lines.
+type RowOf<L> = Row<<L as Line>::Key, <L as Line>::Value>;
+
 impl ExactWriter {
+    /// A table with keys of 64 bits; see [`ExactWriter::of_lines`].
+    pub fn new(domain: &Domain, entries_max: usize, seed: u64) -> Result<ExactWriter, ExactError> {
+        ExactWriter::of_lines(domain, entries_max, seed)
+    }
+}
+
+impl<L: Line> ExactWriter<L> {
     /// An empty table in the readers' domain. The seed decides which keys share buckets; take a random one
     /// where keys come from strangers.
-    pub fn new(domain: &Domain, entries_max: usize, seed: u64) -> Result<ExactWriter, ExactError> {
+    pub fn of_lines(domain: &Domain, entries_max: usize, seed: u64) -> Result<ExactWriter<L>, ExactError> {
         let buckets = Publisher::new(domain, make(buckets_for(0), seed)?);
         let (domain, vacated) = (domain.clone(), Vacated::default());
         Ok(ExactWriter { buckets, growing: None, former: Vec::new(), vacated, domain, len: 0, entries_max })
     }
 
     /// A reader's handle.
-    pub fn reader(&self) -> ExactTable {
+    pub fn reader(&self) -> ExactTable<L> {
         ExactTable(self.buckets.snapshot())
     }
 
     /// Adds an entry, or sets the value and stamp of the one that is there and returns its former value.
     /// Stamps are of a clock that does not go back, though it may wrap around.
     /// After an error nothing has changed.
-    pub fn insert(&mut self, key: u64, value: u64, last_seen: u32) -> Result<Option<u64>, ExactError> {
-        if key == 0 {
-            return Err(ExactError::ZeroKey);
+    pub fn insert(&mut self, key: L::Key, value: L::Value, last_seen: u32) -> Result<Option<L::Value>, ExactError> {
+        if !L::is_key(key) {
+            return Err(ExactError::NoKey);
         }
         self.settle();
         let (view, row) = (self.view(), Row { key, value, last_seen });
         if let Some(place) = view.place(key) {
             let bucket = &view.buckets[place.bucket];
-            bucket.stamps[place.slot].store(last_seen, Ordering::Relaxed);
-            let old = bucket.values[place.slot].swap(value, Ordering::AcqRel);
+            let old = bucket.value(place.slot);
+            bucket.set(place.slot, &row);
             self.copied(place).into_iter().for_each(|growing| growing.put(row));
-            return Ok(Some(old));
+            return Ok(old);
         }
         if self.len >= self.entries_max {
             return Err(ExactError::Full { entries_max: self.entries_max });
@@ -135,7 +135,7 @@ impl ExactWriter {
     }
 
     /// Fetches what [`ExactWriter::insert`] of a key will touch. Worth its while some keys ahead in a large table.
-    pub fn prefetch(&self, key: u64) {
+    pub fn prefetch(&self, key: L::Key) {
         self.view().prefetch(key);
         if let Some(growing) = &self.growing {
             growing.buckets.view().prefetch(key);
@@ -143,26 +143,29 @@ impl ExactWriter {
     }
 
     /// Removes an entry and returns its value.
-    pub fn remove(&mut self, key: u64) -> Option<u64> {
+    pub fn remove(&mut self, key: L::Key) -> Option<L::Value> {
         self.settle();
         let place = self.view().place(key)?;
-        let value = self.vacate(key, place);
+        let value = self.view().buckets[place.bucket].value(place.slot);
+        self.vacate(key, place);
         self.retire(vec![place]);
-        Some(value)
+        value
     }
 
     /// The entry of a key.
-    pub fn get(&self, key: u64) -> Option<Row> {
-        self.view().locate(key).map(|(bucket, slot)| self.latest(row(bucket, slot)))
+    pub fn get(&self, key: L::Key) -> Option<RowOf<L>> {
+        let (bucket, slot) = self.view().locate(key)?;
+        Some(self.latest(bucket.row(slot)?))
     }
 
     /// All entries, in no order that means anything.
-    pub fn iter(&self) -> impl Iterator<Item = Row> + '_ {
-        entries(self.view()).map(|row| self.latest(row))
+    pub fn iter(&self) -> impl Iterator<Item = RowOf<L>> + '_ {
+        let entries = |bucket| (0..SLOTS).filter_map(move |slot| L::row(bucket, slot));
+        self.view().buckets.iter().flat_map(entries).map(|row| self.latest(row))
     }
 
     /// Removes the entries that are not to be kept; returns how many.
-    pub fn retain(&mut self, keep: impl FnMut(Row) -> bool) -> usize {
+    pub fn retain(&mut self, keep: impl FnMut(RowOf<L>) -> bool) -> usize {
         let before = self.len;
         self.sweep(0, usize::MAX, keep);
         before - self.len
@@ -171,20 +174,18 @@ impl ExactWriter {
     /// Removes those of a part of the entries that are not to be kept, as ageing does in turns that others wait for: those
     /// in so many buckets of three entries, from the place `from` on, which begins as 0. Returns the place to go on from;
     /// None at the end. Entries that come or move meanwhile may be missed, or looked at twice.
-    pub fn sweep(&mut self, from: usize, buckets: usize, mut keep: impl FnMut(Row) -> bool) -> Option<usize> {
+    pub fn sweep(&mut self, from: usize, buckets: usize, mut keep: impl FnMut(RowOf<L>) -> bool) -> Option<usize> {
         self.settle();
         let view = self.view();
         let end = from.saturating_add(buckets).min(view.buckets.len());
         let mut leaving = Vec::new();
         for bucket in from..end {
             for slot in 0..SLOTS {
-                let row = row(&view.buckets[bucket], slot);
-                if row.key != 0 && !keep(self.latest(row)) {
-                    leaving.push((row.key, Place { bucket, slot }));
-                }
+                let row = view.buckets[bucket].row(slot).filter(|row| !keep(self.latest(*row)));
+                leaving.extend(row.map(|row| (row.key, Place { bucket, slot })));
             }
         }
-        leaving.iter().for_each(|(key, place)| _ = self.vacate(*key, *place));
+        leaving.iter().for_each(|(key, place)| self.vacate(*key, *place));
         if !leaving.is_empty() {
             self.retire(leaving.into_iter().map(|(_, place)| place).collect());
         }
@@ -212,39 +213,45 @@ impl ExactWriter {
         size_of_val(self.view().buckets) + growing
     }
 
-    fn view(&self) -> ExactView<'_> {
+    fn view(&self) -> ExactView<'_, L> {
         self.buckets.current().view()
     }
 
     /// The copy, if what lies at a place is there, too.
-    fn copied(&self, place: Place) -> Option<&Growing> {
+    fn copied(&self, place: Place) -> Option<&Growing<L>> {
         self.growing.as_ref().filter(|growing| growing.has(place.bucket))
     }
 
     /// An entry with the latest of its stamps: workers may have set one on the buckets of a former size.
-    fn latest(&self, mut row: Row) -> Row {
+    fn latest(&self, mut row: RowOf<L>) -> RowOf<L> {
         for former in &self.former {
-            if let Some((bucket, slot)) = former.buckets.view().locate(row.key) {
-                row.last_seen = later(row.last_seen, bucket.stamps[slot].load(Ordering::Relaxed));
-            }
+            let found = former.buckets.view().locate(row.key).and_then(|(bucket, slot)| bucket.row(slot));
+            row.last_seen = found.map_or(row.last_seen, |found| later(row.last_seen, found.last_seen));
         }
         row
     }
 
-    /// Takes an entry out, and marks its slot as waiting; returns the value.
-    fn vacate(&mut self, key: u64, place: Place) -> u64 {
+    /// Takes an entry out, and marks its slot as waiting.
+    fn vacate(&mut self, key: L::Key, place: Place) {
         let bucket = &self.view().buckets[place.bucket];
-        let value = bucket.values[place.slot].load(Ordering::Relaxed);
-        bucket.passed.fetch_or(WAITING << place.slot, Ordering::Release);
+        bucket.passed().fetch_or(WAITING << place.slot, Ordering::Release);
         take_entry(self.view(), key, place);
         self.copied(place).into_iter().for_each(|growing| growing.remove(key));
         self.len -= 1;
         self.vacated.waiting += 1;
-        value
     }
 
-    /// Lets vacated slots be used again when all readers have passed.
-    fn retire(&self, places: Vec<Place>) {
+    /// Lets vacated slots be used again when all readers have passed; if nothing is left in a table that has grown, it begins
+    /// anew.
+    fn retire(&mut self, places: Vec<Place>) {
+        if self.len == 0
+            && self.view().buckets.len() > buckets_for(0)
+            && let Ok(small) = make(buckets_for(0), self.buckets.current().seed)
+        {
+            self.buckets.publish(small);
+            (self.growing, self.vacated) = (None, Vacated::default());
+            return self.former.clear();
+        }
         self.domain.retire(Vacating { places, passed: Arc::clone(&self.vacated.passed) });
     }
 
@@ -254,7 +261,7 @@ impl ExactWriter {
             self.vacated.waiting -= places.len();
             for place in places {
                 let bucket = &self.view().buckets[place.bucket];
-                bucket.passed.fetch_and(!(WAITING << place.slot), Ordering::Relaxed);
+                bucket.passed().fetch_and(!(WAITING << place.slot), Ordering::Relaxed);
             }
         }
         if self.former.first().is_some_and(Former::is_past) {
@@ -293,8 +300,8 @@ impl ExactWriter {
     }
 }
 
-fn make(buckets: usize, seed: u64) -> Result<Arc<Buckets>, ExactError> {
-    let bytes = buckets * size_of::<Bucket>();
+fn make<L: Line>(buckets: usize, seed: u64) -> Result<Arc<Buckets<L>>, ExactError> {
+    let bytes = buckets * size_of::<L>();
     Ok(Arc::new(Buckets::new(buckets, seed).map_err(|source| ExactError::Memory { bytes, source })?))
 }
 
@@ -303,28 +310,15 @@ pub(super) fn later(one: u32, other: u32) -> u32 {
     if other.wrapping_sub(one) as i32 > 0 { other } else { one }
 }
 
-pub(super) fn row(bucket: &Bucket, slot: usize) -> Row {
-    Row {
-        key: bucket.keys[slot].load(Ordering::Relaxed),
-        value: bucket.values[slot].load(Ordering::Relaxed),
-        last_seen: bucket.stamps[slot].load(Ordering::Relaxed),
-    }
-}
-
-fn entries(view: ExactView<'_>) -> impl Iterator<Item = Row> {
-    let slots = |bucket| (0..SLOTS).map(move |slot| row(bucket, slot));
-    view.buckets.iter().flat_map(slots).filter(|row| row.key != 0)
-}
-
 /// The first free slot from a key's home on, for a key that is not in the table.
-pub(super) fn vacancy(view: ExactView<'_>, key: u64) -> Option<Place> {
+pub(super) fn vacancy<L: Line>(view: ExactView<'_, L>, key: L::Key) -> Option<Place> {
     let home = view.home(key);
     for step in 0..view.buckets.len() {
         let index = (home + step) & (view.buckets.len() - 1);
         let bucket = &view.buckets[index];
-        let passed = bucket.passed.load(Ordering::Relaxed);
+        let passed = bucket.passed().load(Ordering::Relaxed);
         for slot in 0..SLOTS {
-            if bucket.keys[slot].load(Ordering::Relaxed) == 0 && passed & WAITING << slot == 0 {
+            if bucket.row(slot).is_none() && passed & WAITING << slot == 0 {
                 return Some(Place { bucket: index, slot });
             }
         }
@@ -333,17 +327,16 @@ pub(super) fn vacancy(view: ExactView<'_>, key: u64) -> Option<Place> {
 }
 
 /// Fills a vacancy that `vacancy` found; the key's store makes the entry visible as a whole.
-pub(super) fn place_entry(view: ExactView<'_>, place: Place, row: Row) {
+pub(super) fn place_entry<L: Line>(view: ExactView<'_, L>, place: Place, row: RowOf<L>) {
     let mut index = view.home(row.key);
     while index != place.bucket {
-        view.buckets[index].passed.fetch_add(1, Ordering::Release);
+        view.buckets[index].passed().fetch_add(1, Ordering::Release);
         index = (index + 1) & (view.buckets.len() - 1);
     }
     let bucket = &view.buckets[place.bucket];
-    bucket.values[place.slot].store(row.value, Ordering::Relaxed);
-    bucket.stamps[place.slot].store(row.last_seen, Ordering::Relaxed);
+    bucket.set(place.slot, &row);
     seam("an entry written, its key not yet");
-    bucket.keys[place.slot].store(row.key, Ordering::Release);
+    bucket.set_key(place.slot, row.key);
 }
 
 #[cfg(all(test, not(loom)))]
@@ -403,10 +396,10 @@ mod tests {
             table.insert(key, 0, 0).unwrap();
         }
         let passed = |table: &ExactWriter| -> u32 {
-            table.view().buckets.iter().map(|bucket| bucket.passed.load(Ordering::Relaxed) & PASSED).sum()
+            table.view().buckets.iter().map(|bucket| bucket.passed().load(Ordering::Relaxed) & PASSED).sum()
         };
         assert!(passed(&table) > 0, "some buckets are full");
-        assert_eq!(table.retain(|_| false), 500);
-        assert_eq!((passed(&table), table.iter().count()), (0, 0));
+        assert_eq!(table.retain(|row| row.key == 1), 499);
+        assert_eq!((passed(&table), table.iter().count()), (0, 1));
     }
 }

@@ -6,11 +6,14 @@ use super::change::Refused;
 use super::node::Slot;
 use super::{Lpm6, Lpm6Config, Table, shape};
 use crate::epoch::Domain;
+use crate::hash::{ExactWriter, Keys128};
 use crate::lpm::blocks::Blocks;
 use crate::lpm::root::RootPages;
 use crate::lpm::{BLOCK, LpmError, NEAR, Shared};
 use crate::routes::{Address, Routes};
 use crate::simulation::seam;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,16 +24,24 @@ pub struct Lpm6Writer {
     routes: Routes<u128>,
     blocks: Blocks<AtomicU64>,
     root: RootPages,
+    /// The routes of 128 bits, but for those that it refused.
+    hosts: ExactWriter<Keys128>,
 }
+
+/// Which share of the routes are hosts, at least, where these are asked for first.
+const HOSTS_SHARE: usize = 4;
 
 impl Lpm6Writer {
     /// An empty table in the readers' domain.
     pub fn new(domain: &Domain, config: Lpm6Config) -> Result<Lpm6Writer, LpmError> {
-        let table = Table::new(config).map_err(|source| LpmError::Memory {
+        let refused = |source| LpmError::Memory {
             bytes: (4 << config.root_bits) + (config.blocks_max as usize + 1) * 32,
             source,
-        })?;
+        };
+        let table = Table::new(config).map_err(refused)?;
+        let hosts = ExactWriter::of_lines(domain, config.blocks_max as usize, RandomState::new().hash_one(0));
         Ok(Lpm6Writer {
+            hosts: hosts.map_err(|error| refused(io::Error::other(error)))?,
             routes: Routes::new(),
             blocks: Blocks::new(domain, &table.blocks, super::BLOCK_CELLS, shape::SIZES, config.blocks_max),
             root: RootPages::new(&table.root, config.root_bits),
@@ -40,7 +51,7 @@ impl Lpm6Writer {
 
     /// A reader's handle.
     pub fn reader(&self) -> Lpm6 {
-        Lpm6(Arc::clone(&self.shared))
+        Lpm6 { shared: Arc::clone(&self.shared), hosts: self.hosts.reader() }
     }
 
     /// Adds a route or changes its leaf; returns the leaf it had. After an error no route has changed.
@@ -67,8 +78,9 @@ impl Lpm6Writer {
         }
         self.routes.insert(prefix, length, leaf);
         self.root.enter(prefix, length);
-        self.shared.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
         self.paint(prefix, length, leaf);
+        self.note_host(prefix, length, leaf);
+        self.note_size();
         Ok(None)
     }
 
@@ -81,6 +93,7 @@ impl Lpm6Writer {
         }
         let old = self.routes.insert(prefix, length, leaf);
         self.paint(prefix, length, leaf);
+        self.note_host(prefix, length, leaf);
         old
     }
 
@@ -88,13 +101,31 @@ impl Lpm6Writer {
     pub fn remove(&mut self, prefix: u128, length: u8) -> Option<u32> {
         let prefix = prefix.range(length).0;
         let old = self.routes.remove(prefix, length)?;
+        if length == 128 {
+            self.hosts.remove(prefix);
+        }
         // The default route has no words of its own: zero stands for it.
         let shorter = self.routes.longest_match(prefix, length).filter(|&(_, length, _)| length > 0);
         self.paint(prefix, length, shorter.map_or(0, |(_, _, leaf)| leaf));
         self.shared.table().leave(&mut self.blocks, prefix, length);
         self.root.leave(&self.shared.table().root, prefix, length);
-        self.shared.table().is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
+        self.note_size();
         Some(old)
+    }
+
+    /// Keeps a host in the table beside the trie, too.
+    fn note_host(&mut self, prefix: u128, length: u8, leaf: u32) {
+        if length == 128 {
+            // What is refused is found in the trie.
+            let _ = self.hosts.insert(prefix, leaf, 0);
+        }
+    }
+
+    /// Tells readers how best to look up among so many routes.
+    fn note_size(&self) {
+        let (table, hosts) = (self.shared.table(), self.hosts.len());
+        table.is_far.store(self.routes.len() > NEAR, Ordering::Relaxed);
+        table.hosts_first.store(hosts > NEAR && hosts * HOSTS_SHARE >= self.routes.len(), Ordering::Relaxed);
     }
 
     /// The leaf of exactly this route.
@@ -132,10 +163,10 @@ impl Lpm6Writer {
         self.blocks.in_use()
     }
 
-    /// The table's memory: the pages of the root and of nodes that routes touch, and the ordered set of routes. An upper
-    /// bound, as where the system has no huge pages it gives small ones.
+    /// The table's memory: the pages of the root and of nodes that routes touch, the table of hosts, and the ordered set of
+    /// routes. An upper bound, as where the system has no huge pages it gives small ones.
     pub fn memory_bytes(&self) -> usize {
-        self.root.memory_bytes() + self.blocks.memory_bytes() + self.routes.memory_bytes()
+        self.root.memory_bytes() + self.blocks.memory_bytes() + self.hosts.memory_bytes() + self.routes.memory_bytes()
     }
 
     /// Gives a leaf to all addresses of a prefix that no longer route claims.
@@ -203,6 +234,33 @@ mod tests {
         assert!(writer.blocks_in_use() > blocks);
         assert_eq!(shared.table().view().follow(narrow, beside), 0);
         assert_eq!((view.lookup(beside), view.lookup(deep ^ 8)), (0, 6));
+    }
+
+    #[test]
+    fn many_hosts_are_found_at_once() {
+        let domain = Domain::new();
+        let reader = domain.register();
+        let mut writer = Lpm6Writer::new(&domain, Lpm6Config::large()).expect("a table");
+        let lpm = writer.reader();
+        let host = |n: usize| (0x2001_0db8 << 96) | (1 + n as u128);
+        // What the first word for a host says: its leaf, or nothing if that is behind nodes.
+        let first = |n: usize| Some(lpm.view(reader.guard()).begin(host(n))).filter(|word| word & BLOCK == 0);
+        for n in 0..NEAR {
+            assert!(writer.insert(host(n), 128, 1 + n as u32).is_ok());
+        }
+        assert_eq!(first(5), None, "they are few");
+        assert!(writer.insert(host(NEAR), 128, 7).is_ok());
+        assert_eq!((first(5), first(NEAR), first(NEAR + 1)), (Some(6), Some(7), None));
+        assert_eq!((writer.replace(host(5), 128, 9), first(5)), (Some(6), Some(9)));
+        // Among four times as many other routes they are not worth the question.
+        for n in 0..3 * NEAR + 4 {
+            let is_few = first(5) == Some(9);
+            assert_eq!(is_few, n <= 3 * NEAR + 3, "at {n}");
+            assert!(writer.insert((n as u128) << 100, 28, 1).is_ok());
+        }
+        assert_eq!((first(5), writer.lookup(host(5))), (None, 9));
+        assert_eq!((writer.remove(0, 28), first(5)), (Some(1), Some(9)));
+        assert_eq!((writer.remove(host(NEAR), 128), first(5), writer.lookup(host(NEAR))), (Some(7), None, 0));
     }
 
     #[test]

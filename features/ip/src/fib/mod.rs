@@ -33,7 +33,7 @@ pub use path::{Path, Source, Special, TableId, Target, Way};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
-pub use trie::{Forwarding, Reader, Size, Trie};
+pub use trie::{Forwarding, Reader, Size, Trie, View};
 
 /// Why the FIB refuses.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use quiver_engine::Guard;
 use quiver_table::routes::Address;
-use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmWriter};
+use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
 
 /// How many routes a table is made for.
@@ -28,24 +28,34 @@ pub trait Forwarding: IpFamily<Address: Address> {
 
 /// A table in the hands of workers.
 pub trait Reader<Bits>: Clone + Send + Sync + 'static {
-    /// The leaf of an address; zero if there is none.
-    fn lookup(&self, guard: Guard<'_>, address: Bits) -> u32;
-    /// The leaves of sixteen.
-    fn lookup_each(&self, guard: Guard<'_>, addresses: &[Bits; 16]) -> [u32; 16];
+    /// The table during a frame.
+    type View<'g>: View<Bits>;
+    /// The table as hot loops want it.
+    fn view<'g>(&self, guard: Guard<'g>) -> Self::View<'g>;
     /// Whether what lookups read is far away: whoever looks up many addresses looks ahead then.
     fn is_far(&self) -> bool;
-    /// Fetches the word that a lookup begins with.
-    fn prefetch_root(&self, address: Bits);
-    /// Packets between fetching that word and looking at it, and between two words that lead to each other: a multiple of eight.
+    /// Fetches what a lookup begins with.
+    fn prefetch_first(&self, guard: Guard<'_>, address: Bits);
+    /// Packets between fetching that and looking at it, and between two words that lead to each other: a multiple of sixteen.
     const STRIDE: usize;
     /// How many words behind the first one are worth looking at ahead.
     const STEPS: usize;
+}
+
+/// A table during a frame.
+pub trait View<Bits>: Copy {
+    /// The leaf of an address; zero if there is none.
+    fn lookup(&self, address: Bits) -> u32;
+    /// The leaves of sixteen.
+    fn lookup_each(&self, addresses: &[Bits; 16]) -> [u32; 16];
     /// The word that a lookup begins with. What it leads to is fetched.
-    fn begin(&self, guard: Guard<'_>, address: Bits) -> u32;
+    fn begin(&self, address: Bits) -> u32;
     /// The word that another leads to, or the same if that is a leaf. What it leads to is fetched.
-    fn descend(&self, guard: Guard<'_>, word: u32, address: Bits) -> u32;
+    fn descend(&self, word: u32, address: Bits) -> u32;
+    /// Whether a word leads no further.
+    fn is_leaf(word: u32) -> bool;
     /// The leaves of sixteen, from words on that were looked at ahead.
-    fn finish_each(&self, guard: Guard<'_>, words: [u32; 16], addresses: &[Bits; 16]) -> [u32; 16];
+    fn finish_each(&self, words: [u32; 16], addresses: &[Bits; 16]) -> [u32; 16];
 }
 
 /// The writer of a table of prefixes, each with a leaf.
@@ -72,7 +82,7 @@ pub trait Trie<F: IpFamily>: Sized {
 }
 
 macro_rules! forwarding {
-    ($family:ty, $bits:ty, $reader:ty, $writer:ty, $config:ty, ($stride:expr, $steps:expr, $descend:expr)) => {
+    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($stride:expr, $steps:expr, $descend:expr)) => {
         impl Forwarding for $family {
             type Bits = $bits;
             type Trie = $writer;
@@ -84,35 +94,47 @@ macro_rules! forwarding {
         }
 
         impl Reader<$bits> for $reader {
+            type View<'g> = $view<'g>;
             #[inline(always)]
-            fn lookup(&self, guard: Guard<'_>, address: $bits) -> u32 {
-                <$reader>::lookup(self, guard, address)
-            }
-            #[inline(always)]
-            fn lookup_each(&self, guard: Guard<'_>, addresses: &[$bits; 16]) -> [u32; 16] {
-                self.view(guard).lookup_each(addresses)
+            fn view<'g>(&self, guard: Guard<'g>) -> $view<'g> {
+                <$reader>::view(self, guard)
             }
             #[inline(always)]
             fn is_far(&self) -> bool {
                 <$reader>::is_far(self)
             }
             #[inline(always)]
-            fn prefetch_root(&self, address: $bits) {
-                <$reader>::prefetch_root(self, address);
+            fn prefetch_first(&self, guard: Guard<'_>, address: $bits) {
+                <$reader>::prefetch_first(self, guard, address);
             }
             const STRIDE: usize = $stride;
             const STEPS: usize = $steps;
+        }
+
+        impl View<$bits> for $view<'_> {
             #[inline(always)]
-            fn begin(&self, guard: Guard<'_>, address: $bits) -> u32 {
-                self.view(guard).begin(address)
+            fn lookup(&self, address: $bits) -> u32 {
+                self.lookup(address)
             }
             #[inline(always)]
-            fn descend(&self, guard: Guard<'_>, word: u32, address: $bits) -> u32 {
-                $descend(self.view(guard), word, address)
+            fn lookup_each(&self, addresses: &[$bits; 16]) -> [u32; 16] {
+                self.lookup_each(addresses)
             }
             #[inline(always)]
-            fn finish_each(&self, guard: Guard<'_>, words: [u32; 16], addresses: &[$bits; 16]) -> [u32; 16] {
-                self.view(guard).finish_each(words, addresses)
+            fn begin(&self, address: $bits) -> u32 {
+                self.begin(address)
+            }
+            #[inline(always)]
+            fn descend(&self, word: u32, address: $bits) -> u32 {
+                $descend(self, word, address)
+            }
+            #[inline(always)]
+            fn is_leaf(word: u32) -> bool {
+                <$view<'_>>::is_leaf(word)
+            }
+            #[inline(always)]
+            fn finish_each(&self, words: [u32; 16], addresses: &[$bits; 16]) -> [u32; 16] {
+                self.finish_each(words, addresses)
             }
         }
 
@@ -152,12 +174,13 @@ macro_rules! forwarding {
     };
 }
 // Behind the first word of IPv4 is the leaf, mostly; behind that of IPv6 are some nodes.
-forwarding!(V4, u32, Lpm, LpmWriter, LpmConfig, (16, 0, |_, word, _| word));
+forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (16, 0, |_, word, _| word));
 forwarding!(
     V6,
     u128,
     Lpm6,
+    Lpm6View,
     Lpm6Writer,
     Lpm6Config,
-    (8, 4, |view: Lpm6View<'_>, word, address| view.descend(word, address))
+    (16, 4, |view: &Lpm6View<'_>, word, address| view.descend(word, address))
 );

@@ -12,9 +12,9 @@ use quiver_wire::{Header, IpHeader};
 use super::lookup::group_of;
 use crate::family::Family;
 use crate::fault::Fault;
-use crate::fib::Reader;
 use crate::fib::hop::{self, Again};
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::fib::{Reader, View};
 use crate::ingress::{Ingress, TableView};
 
 /// Lookups of one packet at most, behind the first.
@@ -136,7 +136,7 @@ impl<F: Family> Tables<'_, F> {
         (hop, rx)
     }
     fn look_up(&self, table: &TableView<F>, address: F::Address, packet: &[u8], length: usize) -> u32 {
-        let leaf = table.lpm.lookup(self.guard, F::bits(address));
+        let leaf = table.lpm.view(self.guard).lookup(F::bits(address));
         let group = table.counted.as_ref().map_or(leaf, |counted| {
             if let Some(row) = counted.rows.get(self.worker) {
                 row.add(leaf, 1, length as u64);

@@ -13,7 +13,7 @@ use quiver_engine::{
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::rows::{GroupRow, GroupRows};
-use crate::fib::{Reader, hop};
+use crate::fib::{Reader, View, hop};
 use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
 use crate::node::walk::Walk;
@@ -118,10 +118,11 @@ impl<F: Family> LookupBody<'_, F> {
             let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
             // Where a leaf is behind the first word there is nothing to be saved.
             if F::Reader::STEPS == 0 || !self.walk.has_next_sixteen() || self.is_mixed.get() {
-                return table.lpm.lookup_each(self.guard, to);
+                return table.lpm.view(self.guard).lookup_each(to);
             }
-            let words = self.walk.words(to, |to| table.lpm.begin(self.guard, to));
-            table.lpm.finish_each(self.guard, words, to)
+            let lpm = table.lpm.view(self.guard);
+            let words = self.walk.words(to, |to| lpm.begin(to));
+            lpm.finish_each(words, to)
         } else {
             self.leaves_of_several(&all, to)
         }
@@ -131,7 +132,7 @@ impl<F: Family> LookupBody<'_, F> {
         let mut leaves = [0; 16];
         for lane in 0..16 {
             let table = self.ingress.table(words[lane]);
-            leaves[lane] = table.map_or(0, |table| table.lpm.lookup(self.guard, to[lane]));
+            leaves[lane] = table.map_or(0, |table| table.lpm.view(self.guard).lookup(to[lane]));
         }
         leaves
     }

@@ -6,14 +6,14 @@ use std::cell::Cell;
 use quiver_engine::Guard;
 
 use crate::family::Family;
-use crate::fib::Reader;
+use crate::fib::{Reader, View};
 use crate::ingress::TableView;
 
 /// Packets that were looked at ahead, and are remembered: a power of two, as many as lie between one that is looked at and
 /// one that is stepped.
-const RECENT: usize = 64;
+const RECENT: usize = 128;
 /// So many are walked together, one word each, so that their loads are under way together.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 
 /// Packets on their way through a table, ahead of their step: where they go to, and the word that each has come to.
 #[derive(Clone)]
@@ -63,13 +63,13 @@ impl<F: Family> Walk<F> {
             self.stepped.set(self.stepped.get() + 16);
         }
     }
-    /// Fetches what a lookup will read: the root's word of this packet; of others before it, the words behind.
+    /// Fetches what a lookup will read: the first word of this packet; of others before it, the words behind.
     #[inline(always)]
     pub fn look(&self, table: &TableView<F>, guard: Guard<'_>, worker: usize, destination: F::Bits) {
         let at = self.looked.get();
         self.looked.set(at + 1);
         self.to[at % RECENT].set(destination);
-        table.lpm.prefetch_root(destination);
+        table.lpm.prefetch_first(guard, destination);
         if at % TOGETHER == TOGETHER - 1 {
             self.go_on(table, guard, worker, at + 1 - TOGETHER);
         }
@@ -78,23 +78,26 @@ impl<F: Family> Walk<F> {
     /// and of those that have taken all, the group and counter of their route are fetched.
     #[inline(always)]
     fn go_on(&self, table: &TableView<F>, guard: Guard<'_>, worker: usize, first: usize) {
-        let lpm = &table.lpm;
+        let lpm = table.lpm.view(guard);
         let group = |step: usize| first.checked_sub((step + 1) * F::Reader::STRIDE);
         let Some(from) = group(0) else { return };
         for i in from..from + TOGETHER {
-            self.word[i % RECENT].set(lpm.begin(guard, self.to[i % RECENT].get()));
+            self.word[i % RECENT].set(lpm.begin(self.to[i % RECENT].get()));
         }
         self.begun.set(from + TOGETHER);
         for step in 0..F::Reader::STEPS {
             let Some(from) = group(step + 1) else { return };
-            for i in from..from + TOGETHER {
-                let (word, to) = (&self.word[i % RECENT], self.to[i % RECENT].get());
-                word.set(lpm.descend(guard, word.get(), to));
+            let words = &self.word[from % RECENT..from % RECENT + TOGETHER];
+            if words.iter().all(|word| <F::Reader as Reader<F::Bits>>::View::is_leaf(word.get())) {
+                continue;
+            }
+            for (word, to) in words.iter().zip(&self.to[from % RECENT..]) {
+                word.set(lpm.descend(word.get(), to.get()));
             }
         }
         let (Some(counted), Some(from)) = (&table.counted, group(F::Reader::STEPS + 1)) else { return };
         for i in from..from + TOGETHER {
-            let route = lpm.lookup(guard, self.to[i % RECENT].get());
+            let route = lpm.lookup(self.to[i % RECENT].get());
             if let Some(group) = counted.groups.read(guard).get(route as usize) {
                 quiver_engine::isa::prefetch(group);
             }

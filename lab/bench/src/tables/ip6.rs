@@ -89,7 +89,7 @@ fn lookups(view: Lpm6View<'_>, probes: &[u128]) -> usize {
     let mut found = 0;
     for (group, sixteen) in probes.as_chunks::<16>().0.iter().enumerate() {
         let ahead = |by: usize| probes.get(group * 16 + by..group * 16 + by + 16).unwrap_or_default();
-        ahead(AHEAD[1]).iter().for_each(|address| view.prefetch_root(*address));
+        ahead(AHEAD[1]).iter().for_each(|address| view.prefetch_first(*address));
         ahead(AHEAD[0]).iter().for_each(|address| {
             view.begin(*address);
         });
