@@ -22,7 +22,9 @@ pub(crate) fn register<F: Family>(control: &Control) {
     way_out::<F>(control, names.rewrite);
     decides(control, names.again, route_again::<F>);
     decides(control, names.local, |control, record| match record.arc {
-        Some(arc) if arc == local::Next::Spoofed as u16 => route_of::<F>(control, record, IpHeader::source),
+        Some(arc) if arc == local::Next::Spoofed as u16 || arc == local::Next::Unrouted as u16 => {
+            route_of::<F>(control, record, IpHeader::source)
+        }
         _ => route::<F>(control, record),
     });
     // To which groups an interface belongs follows from what it speaks.

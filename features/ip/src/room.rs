@@ -226,6 +226,10 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
+        // VPP counts those of IPv6 where packets come in.
+        let counted = if F::VERSION == 6 { F::NAMES.input } else { F::NAMES.local };
+        let unrouted = local::Next::arcs::<F>()[local::Next::Unrouted as usize].name;
+        dataplane.also_called((F::NAMES.local, unrouted), &format!("{counted}/src_lookup_miss"))?;
         ip
     };
     control.insert_room(ip);
