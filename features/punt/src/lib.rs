@@ -2,7 +2,7 @@
 //!
 //! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`reason`]: what is punted
 //!   because nobody takes it, objects of kind `punt-reasons`; [`listener`]: the nodes that find their packets among those that
-//!   nobody took; [`sockets`]: how packets come to programs.
+//!   nobody took; [`sockets`]: how packets come to programs; [`program`]: the node of what programs send.
 //! - [`redirect`]: where punted packets go, objects of kinds `punt-redirects` and `ip6-punt-redirects`; [`node`]: the nodes
 //!   that send them there. [`police`]: how many of them, objects of kinds `punt-policers` and `ip6-punt-policers`.
 //! - `deciding`: which of these decides; `command`: the command line; `api`: VPP's messages.
@@ -14,15 +14,17 @@ mod deciding;
 pub mod listener;
 pub mod node;
 pub mod police;
+pub mod program;
 pub mod reason;
 pub mod redirect;
 pub mod sockets;
 pub mod traffic;
 
 pub use police::PuntPolicer;
+pub use program::accept;
 pub use reason::{PuntReason, Reason};
 pub use redirect::PuntRedirect;
-pub use sockets::{Sockets, send_by};
+pub use sockets::{Sockets, send_by, served_at};
 pub use traffic::{Punt, Unspoken, set_unspoken};
 
 use quiver_control::{Control, Kind};
@@ -100,6 +102,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     sockets::register(control, inbox);
     register_family::<V4>(control, &outbox)?;
     register_family::<V6>(control, &outbox)?;
+    program::register(control)?;
     control.objects().add(Kind::new(reason::apply).check(reason::check));
     command::register(control);
     api::register(control);

@@ -4,6 +4,7 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_wire::{V4, V6};
 
 use crate::Punted;
+use crate::sockets::is_programs;
 use crate::traffic::{Punts, Taken, Taker, check_socket};
 
 quiver_control::choice! {
@@ -70,6 +71,9 @@ pub(crate) fn apply(control: &Control, change: Change<'_, PuntReason>) -> Result
         Change::Create(new) | Change::Update { new, .. } => (new, true),
         Change::Delete(old) => (old, false),
     };
+    if is_wanted {
+        is_programs(control, punt.socket.as_deref())?;
+    }
     let taker = is_wanted.then(|| Taker::of(punt.socket.as_deref()));
     match punt.reason.is_ip6() {
         false => set::<V4>(control, punt.reason, taker),

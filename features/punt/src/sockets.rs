@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-use quiver_control::Control;
+use quiver_control::{Control, ObjectError};
 use quiver_engine::channel::Inbox;
 use quiver_interface::Events;
 use quiver_wire::{V4, V6};
@@ -71,12 +71,35 @@ pub(crate) struct Told {
 #[derive(Default)]
 pub(crate) struct Delivery {
     sockets: Option<Rc<dyn Sockets>>,
+    /// The path of the daemon's own socket, by which programs send.
+    server: Option<String>,
     told: BTreeMap<By, Told>,
 }
 
 impl Delivery {
     pub fn told(&self, by: By) -> Told {
         self.told.get(&by).copied().unwrap_or_default()
+    }
+}
+
+/// Says where the daemon's own socket is, whose datagrams [`crate::accept`] is given.
+pub fn served_at(control: &Control, path: &str) {
+    control.room_mut::<Delivery>().server = Some(path.into());
+}
+
+/// The path of the daemon's own socket; empty where it has none.
+pub(crate) fn server(control: &Control) -> String {
+    control.room::<Delivery>().server.clone().unwrap_or_default()
+}
+
+/// What holds of the path of a program's socket: it is not the daemon's, which would have what it sends.
+pub(crate) fn is_programs(control: &Control, socket: Option<&str>) -> Result<(), ObjectError> {
+    match (socket, &control.room::<Delivery>().server) {
+        (Some(path), Some(server)) if path == server => {
+            let what = format!("at {path} quiverd itself receives");
+            Err(ObjectError::field("socket", what).remedy("name the program's own socket"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
 use crate::reason::Reason;
+use crate::sockets::is_programs;
 
 /// Packets for us that are punted: of a protocol that Quiver does not speak, or to a port on which it does not listen.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -125,6 +126,9 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
         Change::Create(new) | Change::Update { new, .. } => (new, true),
         Change::Delete(old) => (old, false),
     };
+    if is_wanted {
+        is_programs(control, punt.socket.as_deref())?;
+    }
     let taker = Taker::of(punt.socket.as_deref());
     control.room_mut::<Punts<F>>().update(|taken| {
         let mut taken = taken.clone();

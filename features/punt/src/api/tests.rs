@@ -88,7 +88,8 @@ fn sockets_come_and_go() {
         all.into_iter().map(|details| (details.punt, details.pathname)).collect()
     };
     let (first, second) = (l4(AddressFamily::Ip4, 1111), l4(AddressFamily::Ip6, 65535));
-    caller.request(&register(first, "/a")).expect("a port");
+    let told = caller.request(&register(first, "/a")).expect("a port");
+    assert_eq!(told.pathname.as_str(), "", "nobody hosts a socket");
     caller.request(&register(second, "/b")).expect("all ports");
     caller.request(&register(protocol(IpProto::OSPF), "/c")).expect("a protocol");
     assert_eq!(found(&mut caller, PuntType::L4), [(first, "/a".into()), (second, "/b".into())]);

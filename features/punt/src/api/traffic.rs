@@ -10,6 +10,7 @@ use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
 use crate::reason::{PuntReason as ByReason, Reason};
+use crate::sockets::server;
 use crate::traffic::Punt;
 
 pub(super) fn register(control: &Control) {
@@ -24,7 +25,7 @@ pub(super) fn register(control: &Control) {
                 What::Port(is_ip6, key) => by_family!(is_ip6, register_socket(control, key, socket))?,
                 What::Reason(reason) => control.put(ByReason { reason, socket })?,
             }
-            Ok(PuntSocketRegisterReply::default())
+            Ok(PuntSocketRegisterReply { pathname: server(control).as_str().into() })
         });
         file.request(|control, request: PuntSocketDeregister| match what(&request.punt)? {
             What::Port(is_ip6, key) => by_family!(is_ip6, deregister_socket(control, key)),
@@ -143,7 +144,7 @@ pub(super) struct PuntSocketRegister {
     pub pathname: Text<108>,
 }
 
-/// They come. The path of a socket for the other way is empty: there is none.
+/// They come. This is the path of the daemon's own socket, for packets the other way; it is empty where there is none.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct PuntSocketRegisterReply {
