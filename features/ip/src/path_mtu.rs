@@ -16,6 +16,7 @@ use crate::family::Family;
 use crate::fib::TableId;
 use crate::objects::TableNumber;
 use crate::room::Ip;
+use crate::table_word::table;
 
 /// The longest packet that a neighbour gets, where that is less than its link takes.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -51,7 +52,8 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     control.insert_room(Marked::<F>(HashSet::new(), PhantomData));
     control.objects().add(Kind::new(apply::<F>).check(check::<F>));
-    let set = format!("set ip pmtu [table <table:u32>] <peer:{}> (<mtu:u16> | del)", F::NAME);
+    let name = F::NAME;
+    let set = format!("set ip pmtu [table <table:{name}-table>] <peer:{name}> (<mtu:u16> | del)");
     let help = "Set how long packets for a neighbour are at most, or leave that to its link.";
     control.commands().add(Command::new(set, help, set_mtu::<F>).arguments_of::<PathMtu<F>>());
 }
@@ -79,7 +81,8 @@ fn apply<F: Family>(control: &Control, change: Change<'_, PathMtu<F>>) -> Result
 }
 
 fn set_mtu<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (table, peer) = (TableNumber::<F>::new(given.find("table")?.unwrap_or(0)), given.get("peer")?);
+    let table = TableNumber::<F>::new(table::<F>(control, given, "table")?.unwrap_or(0));
+    let peer = given.get("peer")?;
     match given.find("mtu")? {
         Some(mtu) => control.put(PathMtu { mtu, ..PathMtu::<F>::new(table, peer) })?,
         None => control.delete::<PathMtu<F>>(&(table, peer))?,

@@ -91,7 +91,7 @@ fn redirects<F: Punted>(control: &Control) {
     let (command, name) = (F::NAMES.command, F::NAME);
     let add = format!(
         "{command} punt redirect [add] rx (all | <interface>) (via (<next-hop:{name}> [<interface>] | <interface> | drop) \
-         {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})..."
+         {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8>}})..."
     );
     let help = format!("Send punted {} packets that an interface received to another host.", F::TITLE);
     let add = Command::new(add, help, add_redirect::<F>).arguments_of::<PuntRedirect<F>>();
@@ -128,7 +128,7 @@ fn receiver(given: &Matches) -> Result<Receiver, CommandError> {
 }
 
 fn add_redirect<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    control.put(PuntRedirect::<F> { interface: receiver(given)?, paths: paths(given)? })?;
+    control.put(PuntRedirect::<F> { interface: receiver(given)?, paths: paths(control, given)? })?;
     Ok(Reply::done())
 }
 
