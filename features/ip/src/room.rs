@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quiver_control::{Change, Control, Kind, ObjectError};
+use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
     Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
 };
@@ -143,6 +143,7 @@ pub struct Ip<F: Family> {
     specials: Specials<F>,
     /// Addresses that are not to be used, and those with which nothing new is to begin.
     unusable: BTreeSet<(InterfaceId, F::Address)>,
+    usability: Signal,
     deprecated: BTreeSet<(InterfaceId, F::Address)>,
     /// What routers say that their links take.
     said_mtus: BTreeMap<InterfaceId, u16>,
@@ -217,6 +218,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             router: 0,
             specials: Specials::default(),
             unusable: BTreeSet::new(),
+            usability: Signal::new(),
             deprecated: BTreeSet::new(),
             said_mtus: BTreeMap::new(),
             connected: BTreeMap::new(),
@@ -500,6 +502,14 @@ impl<F: Family> Ip<F> {
     pub fn link_local(&self, id: InterfaceId) -> Option<F::Address> {
         self.current().interfaces.get(id.index())?.link_local
     }
+    /// The same, if it may be used.
+    pub fn usable_link_local(&self, id: InterfaceId) -> Option<F::Address> {
+        self.link_local(id).filter(|own| self.current().is_usable(id, *own))
+    }
+    /// Tells that an address may be used now, or may not any more.
+    pub fn usability(&self) -> &Signal {
+        &self.usability
+    }
     /// Whether an interface speaks the family.
     pub fn speaks(&self, id: InterfaceId) -> bool {
         self.interfaces.get(&id).is_some_and(Configured::speaks)
@@ -513,6 +523,7 @@ impl<F: Family> Ip<F> {
         if changed {
             let unusable = self.unusable.iter().copied().collect();
             self.ingress.update(|ingress| Ingress { unusable, ..ingress.clone() });
+            self.usability.notify();
         }
     }
     /// Notes whether nothing new is to begin with an address of an interface (RFC 4862, 5.5.4).
