@@ -74,6 +74,10 @@ impl AdjacencyRow {
     pub fn mtu(&self) -> u16 {
         u16::from_be_bytes([self.0[18], self.0[19]])
     }
+    /// Has packets be so long at most.
+    pub fn set_mtu(&mut self, mtu: u16) {
+        self.0[18..20].copy_from_slice(&mtu.to_be_bytes());
+    }
     /// Tells owners of the same number apart.
     pub fn generation(&self) -> u32 {
         u32::from_be_bytes([self.0[20], self.0[21], self.0[22], self.0[23]])
