@@ -78,11 +78,13 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
     let (own, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
     let rows = (own.fib.groups.snapshot(), other.fib.groups.snapshot());
     let (adjacencies, sent) = (other.fib.adjacencies.snapshot(), other.fib.adjacencies.counters().clone());
+    let ingress = own.ingress();
     drop((own, other));
     let make = move |Seed { worker, .. }: Seed| Crossing::<F> {
         ways: ways.clone(),
         rows: rows.clone(),
         adjacencies: adjacencies.clone(),
+        ingress: ingress.clone(),
         mtus: mtus.clone(),
         sent: sent.row(worker),
     };

@@ -1,7 +1,7 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -372,7 +372,8 @@ impl<F: Family> Ip<F> {
         let stages = self.stages();
         graph.node(NodeSpec::stage(move |seed| stages(seed).1).describe(describe::<F>))?;
         let stages = self.stages();
-        let rewrite = move |seed| RewriteNode::new(stages(seed).2);
+        let ingress = self.ingress.snapshot();
+        let rewrite = move |seed| RewriteNode::new(stages(seed).2, ingress.clone());
         graph.node(NodeSpec::around::<Rewrite<F>, _>(rewrite).describe(describe::<F>))?;
         let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
         let again = move |Seed { worker, .. }: Seed| LookupAgain::<F> {
@@ -620,8 +621,21 @@ impl<F: Family> Ip<F> {
         let lenient = !ordinary.is_empty();
         let Ingress { unusable, deprecated, .. } = self.ingress.current().clone();
         let tables = tables.into();
-        let ingress = Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated };
+        let path_mtus = Arc::new(self.path_mtus());
+        let ingress =
+            Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated, path_mtus };
         self.ingress.publish(ingress);
+    }
+    /// How long packets for hosts are at most, as workers look for it.
+    fn path_mtus(&self) -> HashMap<(u32, F::Address), u16> {
+        let slot = |id| Some(u32::from(self.fib.table(id)?.slot));
+        self.fib.adjacencies.path_mtus().filter_map(|((id, peer), mtu)| Some(((slot(id)?, peer), mtu))).collect()
+    }
+    /// Sets how many bytes of a packet a host of a table gets at most; None leaves that to the links that lead to it.
+    pub(crate) fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
+        self.fib.adjacencies.set_path_mtu(table, peer, mtu);
+        let path_mtus = Arc::new(self.path_mtus());
+        self.ingress.update(|ingress| Ingress { path_mtus, ..ingress.clone() });
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
     fn overlap(&self, table: TableId, prefix: Prefix<F>, id: InterfaceId) -> Option<(InterfaceId, Prefix<F>)> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, Node, Paged, Row, Snapshot, arcs};
+use quiver_engine::{Context, Frame, Node, Paged, Pool, Row, Snapshot, arcs};
 
 use super::again::LOOKUPS_MAX;
 use super::too_big;
@@ -12,6 +12,7 @@ use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::Family;
 use crate::fib::hop::{self, Again};
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::ingress::Ingress;
 use crate::node::rewrite;
 
 arcs! {
@@ -48,6 +49,8 @@ pub struct Crossing<F: Family> {
     pub rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
     /// The neighbours of the other family.
     pub adjacencies: Snapshot<AdjacencyTable<F::Other>>,
+    /// How long packets for hosts are at most.
+    pub ingress: Snapshot<Ingress<F>>,
     /// What links take, by interface.
     pub mtus: (Snapshot<Paged<u16>>, Snapshot<Paged<u16>>),
     /// This worker's counters of packets by neighbour.
@@ -78,7 +81,11 @@ impl<F: Family> Node for Crossing<F> {
             };
             frame.next[i] = next.into();
         }
-        too_big::process::<F>(cx, frame, |_, frame, i| carrying::<F>(*table.row(frame.hop[i]), mtus), &self.sent);
+        let ingress = self.ingress.read(cx.guard);
+        let row = |pool: &Pool, frame: &Frame, i| {
+            too_big::to_host(ingress, carrying::<F>(*table.row(frame.hop[i]), mtus), pool, frame, i)
+        };
+        too_big::process::<F>(cx, frame, row, &self.sent);
     }
 }
 
