@@ -151,6 +151,15 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     tracing::info!("serving commands at {}", path.display());
     // Who finds the API's socket expects the statistics to be there, too.
     let statistics = statistics::Servers::bind(&stats_sockets, group)?;
+    let programs = match &settings.punt_socket {
+        Some(path) => {
+            let programs = punts::Programs::bind(path, group).map_err(|error| error.to_string())?;
+            tracing::info!("taking packets of programs at {}", path.display());
+            quiver_punt::served_at(&control, &path.display().to_string());
+            Some(programs)
+        }
+        None => None,
+    };
     let cli = settings.vpp.cli_listen.map(|listen| cli::Server::bind(&listen, group, &places, terminal)).transpose()?;
     let endpoint = metrics::Endpoint::bind(settings.statistics.metrics).await?;
     let (server, api) = (Server::new(socket), api::Servers::bind(&api_sockets, group, &places)?);
@@ -188,6 +197,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
         () = statistics.serve(&control) => {}
         () = cli::serve(cli, &control) => {}
         () = endpoint.serve(&control) => {}
+        () = punts::serve(programs, &control) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

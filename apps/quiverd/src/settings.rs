@@ -92,6 +92,9 @@ pub struct Settings {
     /// What becomes of packets for us of protocols that nobody speaks: their senders are told, or, as of VPP, they are punted.
     #[arg(long, value_name = "tell|punt", default_value_t = Unspoken::Tell, value_parser = unspoken)]
     pub unspoken: Unspoken,
+    /// A datagram socket by which programs send packets, each behind eight bytes: the number of an interface and an action.
+    #[arg(long, value_name = "PATH")]
+    pub punt_socket: Option<PathBuf>,
     /// What VPP's clients use.
     #[command(flatten)]
     pub vpp: VppArguments,

@@ -546,10 +546,15 @@ pub const SETTINGS: &[Setting] = &[
         },
     ),
     pointless("node", "<name> {}", "all nodes use the same instruction set"),
-    missing(
+    used(
         "punt",
         "socket <path>",
-        "programs cannot send packets by a socket; `punt socket register` gives them packets",
+        "programs send packets by it, and have those that `punt socket register` gives them",
+        ["socket /tmp/v/punt.sock", "--punt-socket /tmp/v/punt.sock"],
+        |s, given, _| {
+            s.punt_socket = given.path()?;
+            Ok(())
+        },
     ),
     pointless("l2fib", "", "the table grows as needed; `learn-limit` of a bridge domain bounds it"),
     pointless("l3fib", "", "tables grow as needed"),

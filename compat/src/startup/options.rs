@@ -30,6 +30,7 @@ impl Startup {
         options.value("--unresolved", Some("drop"));
         options.value("--strangers", Some("ignore"));
         options.value("--unspoken", Some("punt"));
+        options.value("--punt-socket", self.punt_socket.as_deref().map(text));
         options.value("--runtime-dir", unix.runtime_folder.as_deref().map(text));
         options.value("--pid-file", unix.pid_file.as_deref().map(text));
         options.value("--log-file", unix.log.as_deref().map(text));

@@ -17,6 +17,8 @@ pub struct Startup {
     pub buffers: Buffers,
     /// The socket of the binary API.
     pub api_socket: Option<PathBuf>,
+    /// The socket by which programs send packets.
+    pub punt_socket: Option<PathBuf>,
     /// How many requests of the binary API are remembered.
     pub api_trace: Option<usize>,
     /// The socket of the stats segment.

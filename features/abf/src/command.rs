@@ -36,7 +36,8 @@ pub(crate) fn register(control: &Control) {
 fn policies<F: Forwarded>(control: &Control, word: &str) {
     let add = format!(
         "abf policy add {word} id <id:u32> acl <acls> (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
-         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})...",
+         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:{}-table> | weight <weight:u8>}})...",
+        F::NAME,
         F::NAME
     );
     let help = format!("Have {} packets that a list permits go by these paths.", F::TITLE);
@@ -48,7 +49,7 @@ fn policies<F: Forwarded>(control: &Control, word: &str) {
 
 fn add<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let acl: AclNumber = given.get("acls")?;
-    control.put(AbfPolicy::<F> { id: given.get("id")?, acl, paths: paths(given)? })?;
+    control.put(AbfPolicy::<F> { id: given.get("id")?, acl, paths: paths(control, given)? })?;
     Ok(Reply::done())
 }
 

@@ -13,6 +13,7 @@ use quiver_engine::{Dataplane, Injected, Publisher};
 use quiver_interface::{Events, InterfaceId, Interfaces, LOCAL};
 use quiver_ip::Ip;
 use quiver_ip::fib::{TableId, hop};
+use quiver_ip::table_word::table;
 use quiver_wire::{IcmpHeader, V4, V6};
 use serde_json::json;
 
@@ -59,10 +60,10 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>, awaited: Publishe
 }
 
 fn register_family<F: Icmp>(control: &Control) {
+    let name = F::NAME;
     let grammar = format!(
-        "ping <address:{}> {{repeat <repeat:u32> | size <size:u32> | interval <interval> \
-         | source <interface> | table-id <table:u32> | burst <burst:u32>}}",
-        F::NAME
+        "ping <address:{name}> {{repeat <repeat:u32> | size <size:u32> | interval <interval> \
+         | source <interface> | table-id <table:{name}-table> | burst <burst:u32>}}"
     );
     control.commands().add(
         Command::waiting(grammar, "Send echo requests, and show their answers.", ping::<F>)
@@ -214,7 +215,7 @@ fn request<F: Icmp>(control: &Control, given: &Matches) -> Result<Request<F>, Co
     }
     let source = given.find::<String>("interface")?;
     let source = source.map(|name| control.room::<Interfaces>().id_of(&name)).transpose()?;
-    let table = given.find::<u32>("table")?.map(TableId);
+    let table = table::<F>(control, given, "table")?.map(TableId);
     prepare(control, to, source, table, size as usize)
         .map_err(|(place, what)| CommandError::new(what).at(given.place(place)))
 }

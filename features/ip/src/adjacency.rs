@@ -30,7 +30,8 @@ pub enum State {
 
 /// An adjacency as workers read it: 32 bytes in network order, so that sixteen of them transpose into columns.
 ///
-/// 0..14 the Ethernet header, 14 the [`State`], 16..18 the interface that sends, 18..20 its MTU, 20..24 the generation.
+/// 0..14 the Ethernet header, 14 the [`State`], 16..18 the interface that sends, 18..20 how long packets are at most that need no
+/// second look, 20..24 the generation, 24..26 its MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct AdjacencyRow(pub [u8; 32]);
@@ -72,7 +73,11 @@ impl AdjacencyRow {
     }
     /// Bytes of an IP packet at most.
     pub fn mtu(&self) -> u16 {
-        u16::from_be_bytes([self.0[18], self.0[19]])
+        u16::from_be_bytes([self.0[24], self.0[25]])
+    }
+    /// Has packets be so long at most.
+    pub fn set_mtu(&mut self, mtu: u16) {
+        self.0[24..26].copy_from_slice(&mtu.to_be_bytes());
     }
     /// Tells owners of the same number apart.
     pub fn generation(&self) -> u32 {
@@ -190,8 +195,9 @@ pub struct Adjacencies<F: IpFamily> {
     links: HashMap<InterfaceId, Link>,
     /// The tables of interfaces, where not the default one.
     tables: HashMap<InterfaceId, TableId>,
-    /// How long packets for a neighbour are at most, where that is less than its link takes.
+    /// How long packets for a host are at most, where that may be less than links take; and the least of that.
     path_mtus: HashMap<(TableId, F::Address), u16>,
+    path_mtu_min: Option<u16>,
     /// Addresses that stand for all on a link, to which packets are sent as broadcasts.
     broadcasts: BTreeSet<(InterfaceId, F::Address)>,
     published: Publisher<AdjacencyTable<F>>,
@@ -228,6 +234,7 @@ impl<F: IpFamily> Adjacencies<F> {
             links: HashMap::new(),
             tables: HashMap::new(),
             path_mtus: HashMap::new(),
+            path_mtu_min: None,
             broadcasts: BTreeSet::new(),
             published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
@@ -349,15 +356,22 @@ impl<F: IpFamily> Adjacencies<F> {
         let known = |hop: u32| self.get(hop).is_some_and(|adjacency| adjacency.mac.is_some());
         all.filter(move |(_, hop)| known(**hop)).filter_map(|((_, address), _)| *address)
     }
-    /// Notes how many bytes of a packet a neighbour gets at most; None leaves that to its link.
+    /// Notes how many bytes of a packet a host gets at most; None leaves that to the links that lead to it.
     pub fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
         match mtu {
             Some(mtu) => drop(self.path_mtus.insert((table, peer), mtu)),
             None => drop(self.path_mtus.remove(&(table, peer))),
         }
-        let hops: Vec<u32> =
-            self.iter().filter(|(_, adjacency)| adjacency.next_hop == Some(peer)).map(|(hop, _)| hop).collect();
+        let min = self.path_mtus.values().min().copied();
+        // Packets that are longer than the least of all have a second look, wherever they go.
+        let is_min_new = std::mem::replace(&mut self.path_mtu_min, min) != min;
+        let concerns = |adjacency: &Adjacency<F>| is_min_new || adjacency.next_hop == Some(peer);
+        let hops: Vec<u32> = self.iter().filter(|(_, adjacency)| concerns(adjacency)).map(|(hop, _)| hop).collect();
         self.publish(&hops);
+    }
+    /// How long packets for hosts are at most, by table and host.
+    pub(crate) fn path_mtus(&self) -> impl Iterator<Item = ((TableId, F::Address), u16)> + '_ {
+        self.path_mtus.iter().map(|(host, mtu)| (*host, *mtu))
     }
     /// Notes whether an address stands for all on a link, who get its packets as broadcasts.
     pub fn set_broadcast(&mut self, interface: InterfaceId, address: F::Address, is_broadcast: bool) {
@@ -422,7 +436,9 @@ impl<F: IpFamily> Adjacencies<F> {
         row[..14].copy_from_slice(header.as_bytes());
         row[14] = state as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
-        row[18..20].copy_from_slice(&self.mtu(adjacency, link).to_be_bytes());
+        let mtu = self.mtu(adjacency, link);
+        row[18..20].copy_from_slice(&self.path_mtu_min.map_or(mtu, |min| mtu.min(min)).to_be_bytes());
+        row[24..26].copy_from_slice(&mtu.to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
         AdjacencyRow(row)
     }

@@ -13,11 +13,13 @@ use crate::objects::{
     EncapNumber, InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableNumber, TableSize,
 };
+use crate::table_word::table;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();
     commands.add_kind(ArgumentKind::of::<NoRoute>());
     commands.add_kind(ArgumentKind::of::<LinkLayerBroadcast>());
+    crate::table_word::register(control);
     register_family::<V4>(control);
     register_family::<V6>(control);
     let all = "set interface ip address del <interface> all";
@@ -34,12 +36,13 @@ fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let paths = format!(
         "(via (<next-hop:{name}> [<interface>] | <other-next-hop:{}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
-         | {name}-lookup-in-table <lookup-table:u32> [src-lookup] | rx-{name} <receiver:interface> \
+         | {name}-lookup-in-table <lookup-table:{name}-table> [src-lookup] | rx-{name} <receiver:interface> \
          | dvr <member:interface> | udp-encap <encap:u16>) \
-         {{next-hop-table <next-hop-table:u32> | weight <weight:u8> | preference <preference:u8>}})...",
+         {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8> | preference <preference:u8>}})...",
         F::Other::NAME
     );
-    let route = |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:u32>]");
+    let route =
+        |verb| format!("ip route {verb} [count <count:u32>] <prefix:{name}-prefix> [table <table:{name}-table>]");
     let (add, del) = (format!("{} {paths}", route("add")), format!("{} [{paths}]", route("del")));
     // Many routes are some seconds' work.
     let add = Command::waiting(add, "Add a route, or a path to a route.", add_route::<F>);
@@ -50,34 +53,34 @@ fn register_family<F: Family>(control: &Control) {
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
     let add = format!(
-        "{command} table add <table:u32> {{name <name:text> | counters | large | no-mfib | no-route <no-route:no-route> \
+        "{command} table add <table:{name}-table> {{name <name:text> | counters | large | no-mfib | no-route <no-route:no-route> \
          | link-layer-broadcast <link-layer-broadcast:link-layer-broadcast>}}"
     );
     let help = format!("Add an {} table.", F::TITLE);
     commands.add(Command::new(add, help, add_table::<F>).arguments_of::<IpTable<F>>());
     let help = format!("Delete an {} table.", F::TITLE);
-    commands.add(Command::new(format!("{command} table del <table:u32>"), help, delete_table::<F>));
+    commands.add(Command::new(format!("{command} table del <table:{name}-table>"), help, delete_table::<F>));
     let address = format!("set interface ip address [del] <interface> <address:{name}-address>");
     let help = "Add an address to an interface, or delete it.";
     commands.add(Command::new(address, help, set_address::<F>).arguments_of::<InterfaceAddress<F>>());
-    let table = format!("set interface {command} table <interface> <table:u32>");
+    let table = format!("set interface {command} table <interface> <table:{name}-table>");
     let help = format!("Set the table in which an interface's {} packets are looked up.", F::TITLE);
     commands.add(Command::new(table, help, set_table::<F>).arguments_of::<InterfaceTable<F>>());
 }
 
 /// The paths of a command whose grammar gives each behind `via`, as those of `ip route add` do.
-pub fn paths<F: Family>(given: &Matches) -> Result<Vec<RoutePath<F>>, CommandError> {
-    given.groups("via").iter().map(path).collect()
+pub fn paths<F: Family>(control: &Control, given: &Matches) -> Result<Vec<RoutePath<F>>, CommandError> {
+    given.groups("via").iter().map(|given| path(control, given)).collect()
 }
 
-fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
+fn path<F: Family>(control: &Control, given: &Matches) -> Result<RoutePath<F>, CommandError> {
     let action = [
         ("drop", RouteAction::Drop),
         ("local", RouteAction::Local),
         ("null-send-unreach", RouteAction::Unreachable),
         ("null-send-prohibit", RouteAction::Prohibit),
     ];
-    let (lookup, receiver) = (given.find::<u32>("lookup-table")?, given.find::<InterfaceName>("receiver")?);
+    let (lookup, receiver) = (table::<F>(control, given, "lookup-table")?, given.find::<InterfaceName>("receiver")?);
     let member = given.find::<InterfaceName>("member")?;
     let action = match (lookup, &receiver) {
         (None, None) if member.is_some() => Some(RouteAction::Bridge),
@@ -89,7 +92,7 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
     Ok(RoutePath {
         via: given.find::<F::Address>("next-hop")?,
         interface: given.find::<InterfaceName>("interface")?.or(receiver).or(member),
-        table: TableNumber::new(lookup.or(given.find("next-hop-table")?).unwrap_or(0)),
+        table: TableNumber::new(lookup.or(table::<F>(control, given, "next-hop-table")?).unwrap_or(0)),
         weight: given.find("weight")?.unwrap_or(1),
         preference: given.find("preference")?.unwrap_or(0),
         action,
@@ -99,9 +102,12 @@ fn path<F: Family>(given: &Matches) -> Result<RoutePath<F>, CommandError> {
 }
 
 /// The route that is meant, without its paths, and as many after it as are asked for.
-fn routes<F: Family>(given: &Matches) -> Result<impl Iterator<Item = Route<F>> + use<F>, CommandError> {
+fn routes<F: Family>(
+    control: &Control,
+    given: &Matches,
+) -> Result<impl Iterator<Item = Route<F>> + use<F>, CommandError> {
     let (first, count) = (given.get::<Prefix<F>>("prefix")?, given.find::<u32>("count")?.unwrap_or(1));
-    let table = TableNumber::new(given.find("table")?.unwrap_or(0));
+    let table = TableNumber::new(table::<F>(control, given, "table")?.unwrap_or(0));
     let address = move |i: u32| {
         let (base, width) = (F::to_bits(first.address()), u32::from(F::ADDRESS_BITS - first.length()));
         // Of prefixes without a bit of their own there is one.
@@ -122,9 +128,9 @@ pub(crate) fn is_same_way<F: Family>(a: &RoutePath<F>, b: &RoutePath<F>) -> bool
 }
 
 async fn add_route<F: Family>(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
-    let paths = paths::<F>(&given)?;
+    let paths = paths::<F>(&control, &given)?;
     let mut pace = Pace::in_turns(&control);
-    for route in routes(&given)? {
+    for route in routes(&control, &given)? {
         pace.step().await;
         add_paths(&control, route, &paths)?;
     }
@@ -146,9 +152,9 @@ pub(crate) fn add_paths<F: Family>(
 }
 
 async fn delete_route<F: Family>(control: Control, given: Matches, _: Output) -> Result<Reply, CommandError> {
-    let paths = paths::<F>(&given)?;
+    let paths = paths::<F>(&control, &given)?;
     let mut pace = Pace::in_turns(&control);
-    for route in routes(&given)? {
+    for route in routes(&control, &given)? {
         pace.step().await;
         let key = (route.table, route.prefix);
         if control.objects().get::<Route<F>>(&key).is_none() {
@@ -184,10 +190,15 @@ pub(crate) fn remove_paths<F: Family>(
     Ok(had_some)
 }
 
+/// The table of a command that must name one.
+pub(crate) fn wanted<F: Family>(control: &Control, given: &Matches) -> Result<u32, CommandError> {
+    table::<F>(control, given, "table")?.ok_or_else(|| CommandError::new("it must name a table"))
+}
+
 fn add_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (name, counters, large) = (given.find("name")?, given.has("counters"), given.has("large"));
     let (no_route, broadcast) = (given.find("no-route")?, given.find("link-layer-broadcast")?);
-    let id = given.get("table")?;
+    let id = wanted::<F>(control, given)?;
     // Whoever says that it shall be there wants it, even if it is there already.
     control.room_mut::<Leaving<F>>().keep(id);
     control.edit(IpTable::<F>::new(id), |table| {
@@ -202,7 +213,7 @@ fn add_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Com
 }
 
 fn delete_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let id = given.get("table")?;
+    let id = wanted::<F>(control, given)?;
     // Scripts written for VPP delete what is not there, and go on.
     if control.objects().get::<IpTable<F>>(&id).is_none() {
         return Ok(Reply::text(format!("there is no {} table {id}\n", F::TITLE)));
@@ -229,7 +240,7 @@ pub(crate) fn clear_addresses<F: Family>(control: &Control, interface: &Interfac
 }
 
 fn set_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    put_table::<F>(control, given.get("interface")?, given.get("table")?)?;
+    put_table::<F>(control, given.get("interface")?, wanted::<F>(control, given)?)?;
     Ok(Reply::done())
 }
 

@@ -1,11 +1,12 @@
 //! Next hops of the other family (RFC 8950): routes of IPv4 by routers that are known by addresses of IPv6, and the reverse. Who is
 //! at such an address, and by which way, is the other family's to know: each such next hop is a group there, which is held as
-//! long as a route here leads to it, and which workers look into.
+//! long as a route here leads to it, and which workers look into. While the other family knows no way there, a path by it is none.
 
 use std::collections::BTreeMap;
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Paged, Publisher, Seed, Snapshot};
+use quiver_interface::{InterfaceEvent, watch};
 use quiver_wire::{IpFamily, V4, V6};
 
 use crate::family::Family;
@@ -24,6 +25,8 @@ struct Crossings<F: Family> {
     fresh: Vec<Way>,
     /// Groups by number; 0 is none.
     published: Publisher<Paged<u32>>,
+    /// What links take of the family's packets, by interface.
+    mtus: Publisher<Paged<u16>>,
     family: std::marker::PhantomData<F>,
 }
 
@@ -35,21 +38,54 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
 }
 
 fn insert<F: Family>(control: &Control) {
-    let published = Publisher::new(control.room::<Dataplane>().domain(), Paged::default());
+    let domain = control.room::<Dataplane>().domain().clone();
+    let (published, mtus) = (Publisher::new(&domain, Paged::default()), Publisher::new(&domain, Paged::default()));
     let (ways, family) = (BTreeMap::new(), std::marker::PhantomData);
-    control.insert_room(Crossings::<F> { ways, next: 0, fresh: vec![], published, family });
+    control.insert_room(Crossings::<F> { ways, next: 0, fresh: vec![], published, mtus, family });
+    watch(control, |control, event| {
+        let (InterfaceEvent::Created(id) | InterfaceEvent::Mtu(id) | InterfaceEvent::Link(id)) = event else { return };
+        let mtu = control.room::<Ip<F>>().fib.adjacencies.link(id).map_or(0, |link| link.mtu);
+        let mut crossings = control.room_mut::<Crossings<F>>();
+        let mut mtus = crossings.mtus.current().clone();
+        if mtus.get(id.index()) != Some(&mtu) {
+            *mtus.get_mut(id.index()) = mtu;
+            crossings.mtus.publish(mtus);
+        }
+    });
+    control.spawn("ways to next hops of the other family", follow::<F>(control.clone()));
+}
+
+/// Has routes use ways to the other family while they lead somewhere there.
+async fn follow<F: Family>(control: Control) {
+    loop {
+        let turns = control.room::<Ip<F::Other>>().fib.groups.turns().changed();
+        let turned = control.room_mut::<Ip<F::Other>>().fib.groups.take_turned();
+        let numbers: Vec<(u16, u32)> = {
+            let crossings = control.room::<Crossings<F>>();
+            crossings.ways.values().copied().filter(|(_, group)| turned.contains(group)).collect()
+        };
+        for (number, group) in numbers {
+            let leads = control.room::<Ip<F::Other>>().fib.groups.leads(group);
+            control.room_mut::<Ip<F>>().fib.set_way(number, leads);
+        }
+        turns.await;
+    }
 }
 
 fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
     let ways = (groups::<F>(control), groups::<F::Other>(control));
+    let mtus = (mtus::<F>(control), mtus::<F::Other>(control));
     let (own, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
     let rows = (own.fib.groups.snapshot(), other.fib.groups.snapshot());
     let (adjacencies, sent) = (other.fib.adjacencies.snapshot(), other.fib.adjacencies.counters().clone());
+    let ingress = own.ingress();
     drop((own, other));
     let make = move |Seed { worker, .. }: Seed| Crossing::<F> {
         ways: ways.clone(),
         rows: rows.clone(),
         adjacencies: adjacencies.clone(),
+        ingress: ingress.clone(),
+        mtus: mtus.clone(),
         sent: sent.row(worker),
     };
     let spec = NodeSpec::new(F::NAMES.crossing, Next::arcs::<F>(), make).describe(describe::<F>);
@@ -60,6 +96,10 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
 
 fn groups<F: Family>(control: &Control) -> Snapshot<Paged<u32>> {
     control.room::<Crossings<F>>().published.snapshot()
+}
+
+fn mtus<F: Family>(control: &Control) -> Snapshot<Paged<u16>> {
+    control.room::<Crossings<F>>().mtus.snapshot()
 }
 
 /// The target of a path by a next hop of the other family. Whoever has it makes a route or a group of it at once.
@@ -79,7 +119,13 @@ pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>
         Some(interface) => Target::NextHop(interface, via),
         None => Target::Recursive(TableId::DEFAULT, via),
     };
-    let group = control.room_mut::<Ip<F::Other>>().fib.hold(vec![Path::to(target)]);
+    let (group, leads) = {
+        let fib = &mut control.room_mut::<Ip<F::Other>>().fib;
+        let group = fib.hold(vec![Path::to(target)]);
+        fib.groups.watch(group, true);
+        (group, fib.groups.leads(group))
+    };
+    control.room_mut::<Ip<F>>().fib.set_way(number, leads);
     crossings.ways.insert(way, (number, group));
     crossings.fresh.push(way);
     crossings.next = number.wrapping_add(1);
@@ -99,7 +145,9 @@ pub(crate) fn sweep<F: Family>(control: &Control) {
     for way in unused {
         let Some((number, group)) = crossings.ways.remove(&way) else { continue };
         crossings.publish(number, 0);
-        control.room_mut::<Ip<F::Other>>().fib.let_go(group);
+        let fib = &mut control.room_mut::<Ip<F::Other>>().fib;
+        fib.groups.watch(group, false);
+        fib.let_go(group);
     }
 }
 

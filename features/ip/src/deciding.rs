@@ -22,7 +22,9 @@ pub(crate) fn register<F: Family>(control: &Control) {
     way_out::<F>(control, names.rewrite);
     decides(control, names.again, route_again::<F>);
     decides(control, names.local, |control, record| match record.arc {
-        Some(arc) if arc == local::Next::Spoofed as u16 => route_of::<F>(control, record, IpHeader::source),
+        Some(arc) if arc == local::Next::Spoofed as u16 || arc == local::Next::Unrouted as u16 => {
+            route_of::<F>(control, record, IpHeader::source)
+        }
         _ => route::<F>(control, record),
     });
     // To which groups an interface belongs follows from what it speaks.
@@ -101,11 +103,16 @@ fn route_again<F: Family>(control: &Control, record: &Record) -> Option<String> 
     found.or_else(|| named(&ip, ip.table_of(InterfaceId(record.rx)), header.destination()))
 }
 
-/// The interface whose MTU keeps a packet from going where its route leads.
+/// What keeps a packet from going where its route leads: the MTU of the path to its destination, or of the interface.
 fn mtu<F: Family>(control: &Control, record: &Record) -> Option<String> {
     let ip = control.room::<Ip<F>>();
     let interface = ip.fib.adjacencies.get(record.chosen)?.interface;
     let mtu = ip.fib.adjacencies.row(record.chosen).mtu();
+    let (header, _) = F::Header::parse(&record.bytes)?;
+    let (table, to) = (ip.table_of(InterfaceId(record.rx)), header.destination());
+    if ip.current().path_mtu(record.rx, to).is_some_and(|of_path| of_path < mtu) {
+        return Some(format!("{} {table} {to}", F::NAMES.path_mtus));
+    }
     Some(format!("interface {}, whose packets have {mtu} bytes at most", control.room::<Interfaces>().name(interface)))
 }
 

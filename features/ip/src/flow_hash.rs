@@ -44,14 +44,15 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn register_family<F: Family>(control: &Control) {
-    let set = format!("set {} flow-hash table <table:u32> (default | <flow-hash:flow-field>...)", F::NAMES.command);
+    let (command, name) = (F::NAMES.command, F::NAME);
+    let set = format!("set {command} flow-hash table <table:{name}-table> (default | <flow-hash:flow-field>...)");
     let help = format!("Choose by what the flows of an {} table are told apart.", F::TITLE);
-    let set = Command::new(set, help, set_flow_hash::<F>).argument("table", "the number of a table");
+    let set = Command::new(set, help, set_flow_hash::<F>).argument("table", "a table");
     control.commands().add(set.argument("default", "addresses, ports and protocol").arguments_of::<IpTable<F>>());
 }
 
 fn set_flow_hash<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    put_fields::<F>(control, given.get("table")?, given.all("flow-hash")?)?;
+    put_fields::<F>(control, crate::command::wanted::<F>(control, given)?, given.all("flow-hash")?)?;
     Ok(Reply::done())
 }
 

@@ -1,7 +1,7 @@
 //! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
 //! addresses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use quiver_engine::{Guard, Paged};
@@ -110,6 +110,8 @@ pub struct Ingress<F: Family> {
     pub unusable: Arc<[(InterfaceId, F::Address)]>,
     /// Addresses with which nothing new is to begin if there are others (RFC 4862, 5.5.4).
     pub deprecated: Arc<[(InterfaceId, F::Address)]>,
+    /// How long packets for a host are at most, by the slot of the table in which it is looked up.
+    pub path_mtus: Arc<HashMap<(u32, F::Address), u16>>,
 }
 
 impl<F: Family> Default for Ingress<F> {
@@ -123,6 +125,7 @@ impl<F: Family> Default for Ingress<F> {
             lenient: false,
             unusable: Arc::new([]),
             deprecated: Arc::new([]),
+            path_mtus: Arc::default(),
         }
     }
 }
@@ -141,6 +144,13 @@ impl<F: Family> Ingress<F> {
     #[inline(always)]
     pub fn table(&self, word: u32) -> Option<&TableView<F>> {
         self.tables.get((word & 0xffff) as usize)?.as_ref()
+    }
+    /// How long packets for a host are at most that this interface received, if that is known.
+    pub fn path_mtu(&self, interface: u16, to: F::Address) -> Option<u16> {
+        if self.path_mtus.is_empty() {
+            return None;
+        }
+        self.path_mtus.get(&(self.word(interface.into()) & !ENABLED, to)).copied()
     }
     /// What frames of an interface begin with.
     pub fn link(&self, interface: InterfaceId) -> Option<&Link> {

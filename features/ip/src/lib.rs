@@ -39,6 +39,7 @@ pub mod room;
 pub mod show;
 pub mod sources;
 pub mod special;
+pub mod table_word;
 pub mod unnumbered;
 pub mod upper;
 

@@ -1,5 +1,5 @@
-//! MTUs of paths to neighbours (RFC 1191, RFC 8201), below those of the links that they are on: what is longer is fragmented or
-//! reported as if the link took no more.
+//! MTUs of paths to hosts (RFC 1191, RFC 8201), below those of the links that lead to them: what is longer is fragmented or reported
+//! as if the link took no more. A neighbour's holds of all packets that go by it.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -16,16 +16,18 @@ use crate::family::Family;
 use crate::fib::TableId;
 use crate::objects::TableNumber;
 use crate::room::Ip;
+use crate::table_word::table;
 
-/// The longest packet that a neighbour gets, where that is less than its link takes.
+/// The longest packet that a host gets, where that is less than the links take that lead to it. A neighbour's holds of all packets
+/// that go by it.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::NAMES.path_mtus)]
 pub struct PathMtu<F: Family> {
-    /// The table of the interfaces behind which the neighbour is.
+    /// The table in which the host is looked up.
     #[key]
     #[default(TableNumber::DEFAULT)]
     pub table: TableNumber<F>,
-    /// The neighbour.
+    /// The host.
     #[key]
     pub peer: F::Address,
     /// Bytes of a packet at most, from the IP header on: 68 or more of IPv4, 1280 or more of IPv6.
@@ -51,8 +53,9 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     control.insert_room(Marked::<F>(HashSet::new(), PhantomData));
     control.objects().add(Kind::new(apply::<F>).check(check::<F>));
-    let set = format!("set ip pmtu [table <table:u32>] <peer:{}> (<mtu:u16> | del)", F::NAME);
-    let help = "Set how long packets for a neighbour are at most, or leave that to its link.";
+    let name = F::NAME;
+    let set = format!("set ip pmtu [table <table:{name}-table>] <peer:{name}> (<mtu:u16> | del)");
+    let help = "Set how long packets for a host are at most, or leave that to the links that lead to it.";
     control.commands().add(Command::new(set, help, set_mtu::<F>).arguments_of::<PathMtu<F>>());
 }
 
@@ -60,7 +63,7 @@ fn check<F: Family>(wanted: &PathMtu<F>) -> Result<(), ObjectError> {
     let least = F::MTU_MIN;
     match (F::is_host(wanted.peer), wanted.mtu >= least) {
         (false, _) => Err(ObjectError::field("peer", format!("{} is not one host's", wanted.peer))
-            .remedy("give the neighbour's own address")),
+            .remedy("give the host's own address")),
         (_, false) => {
             let what = format!("{} takes packets of {least} bytes at least, not {}", F::TITLE, wanted.mtu);
             Err(ObjectError::field("mtu", what).remedy(format!("give {least} or more")))
@@ -74,12 +77,13 @@ fn apply<F: Family>(control: &Control, change: Change<'_, PathMtu<F>>) -> Result
         Change::Create(new) | Change::Update { new, .. } => (new, Some(new.mtu)),
         Change::Delete(old) => (old, None),
     };
-    control.room_mut::<Ip<F>>().fib.adjacencies.set_path_mtu(path.table.into(), path.peer, mtu);
+    control.room_mut::<Ip<F>>().set_path_mtu(path.table.into(), path.peer, mtu);
     Ok(())
 }
 
 fn set_mtu<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let (table, peer) = (TableNumber::<F>::new(given.find("table")?.unwrap_or(0)), given.get("peer")?);
+    let table = TableNumber::<F>::new(table::<F>(control, given, "table")?.unwrap_or(0));
+    let peer = given.get("peer")?;
     match given.find("mtu")? {
         Some(mtu) => control.put(PathMtu { mtu, ..PathMtu::<F>::new(table, peer) })?,
         None => control.delete::<PathMtu<F>>(&(table, peer))?,
@@ -150,7 +154,7 @@ fn sweep<F: Family>(control: &Control) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How long packets for a neighbour are at most.
+/// How long packets for a host are at most.
 #[derive(Wire, Clone, Debug, Default, PartialEq)]
 pub(crate) struct IpPathMtu {
     /// Of no meaning here.
@@ -162,7 +166,7 @@ pub(crate) struct IpPathMtu {
     pub path_mtu: u16,
 }
 
-/// Set how long packets for a neighbour are at most; with 0, leave that to its link.
+/// Set how long packets for a host are at most; with 0, leave that to the links that lead to it.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(crate) struct IpPathMtuUpdate {

@@ -1,11 +1,11 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quiver_control::{Change, Control, Kind, ObjectError};
+use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
     Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
 };
@@ -143,6 +143,7 @@ pub struct Ip<F: Family> {
     specials: Specials<F>,
     /// Addresses that are not to be used, and those with which nothing new is to begin.
     unusable: BTreeSet<(InterfaceId, F::Address)>,
+    usability: Signal,
     deprecated: BTreeSet<(InterfaceId, F::Address)>,
     /// What routers say that their links take.
     said_mtus: BTreeMap<InterfaceId, u16>,
@@ -217,6 +218,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             router: 0,
             specials: Specials::default(),
             unusable: BTreeSet::new(),
+            usability: Signal::new(),
             deprecated: BTreeSet::new(),
             said_mtus: BTreeMap::new(),
             connected: BTreeMap::new(),
@@ -226,6 +228,10 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
+        // VPP counts those of IPv6 where packets come in.
+        let counted = if F::VERSION == 6 { F::NAMES.input } else { F::NAMES.local };
+        let unrouted = local::Next::arcs::<F>()[local::Next::Unrouted as usize].name;
+        dataplane.also_called((F::NAMES.local, unrouted), &format!("{counted}/src_lookup_miss"))?;
         ip
     };
     control.insert_room(ip);
@@ -366,7 +372,8 @@ impl<F: Family> Ip<F> {
         let stages = self.stages();
         graph.node(NodeSpec::stage(move |seed| stages(seed).1).describe(describe::<F>))?;
         let stages = self.stages();
-        let rewrite = move |seed| RewriteNode::new(stages(seed).2);
+        let ingress = self.ingress.snapshot();
+        let rewrite = move |seed| RewriteNode::new(stages(seed).2, ingress.clone());
         graph.node(NodeSpec::around::<Rewrite<F>, _>(rewrite).describe(describe::<F>))?;
         let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
         let again = move |Seed { worker, .. }: Seed| LookupAgain::<F> {
@@ -496,6 +503,14 @@ impl<F: Family> Ip<F> {
     pub fn link_local(&self, id: InterfaceId) -> Option<F::Address> {
         self.current().interfaces.get(id.index())?.link_local
     }
+    /// The same, if it may be used.
+    pub fn usable_link_local(&self, id: InterfaceId) -> Option<F::Address> {
+        self.link_local(id).filter(|own| self.current().is_usable(id, *own))
+    }
+    /// Tells that an address may be used now, or may not any more.
+    pub fn usability(&self) -> &Signal {
+        &self.usability
+    }
     /// Whether an interface speaks the family.
     pub fn speaks(&self, id: InterfaceId) -> bool {
         self.interfaces.get(&id).is_some_and(Configured::speaks)
@@ -509,6 +524,7 @@ impl<F: Family> Ip<F> {
         if changed {
             let unusable = self.unusable.iter().copied().collect();
             self.ingress.update(|ingress| Ingress { unusable, ..ingress.clone() });
+            self.usability.notify();
         }
     }
     /// Notes whether nothing new is to begin with an address of an interface (RFC 4862, 5.5.4).
@@ -605,8 +621,21 @@ impl<F: Family> Ip<F> {
         let lenient = !ordinary.is_empty();
         let Ingress { unusable, deprecated, .. } = self.ingress.current().clone();
         let tables = tables.into();
-        let ingress = Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated };
+        let path_mtus = Arc::new(self.path_mtus());
+        let ingress =
+            Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated, path_mtus };
         self.ingress.publish(ingress);
+    }
+    /// How long packets for hosts are at most, as workers look for it.
+    fn path_mtus(&self) -> HashMap<(u32, F::Address), u16> {
+        let slot = |id| Some(u32::from(self.fib.table(id)?.slot));
+        self.fib.adjacencies.path_mtus().filter_map(|((id, peer), mtu)| Some(((slot(id)?, peer), mtu))).collect()
+    }
+    /// Sets how many bytes of a packet a host of a table gets at most; None leaves that to the links that lead to it.
+    pub(crate) fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
+        self.fib.adjacencies.set_path_mtu(table, peer, mtu);
+        let path_mtus = Arc::new(self.path_mtus());
+        self.ingress.update(|ingress| Ingress { path_mtus, ..ingress.clone() });
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.
     fn overlap(&self, table: TableId, prefix: Prefix<F>, id: InterfaceId) -> Option<(InterfaceId, Prefix<F>)> {

@@ -16,6 +16,7 @@ use crate::fib::rows::Buckets;
 use crate::fib::{Entry, Fib, Path, Table, TableId, Target, Way, hop};
 use crate::objects::IpTable;
 use crate::room::Ip;
+use crate::table_word::{name_of, table};
 
 pub(crate) fn register(control: &Control) {
     register_family::<V4>(control);
@@ -39,17 +40,17 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let fib = format!(
-        "show {command} fib [table <table:u32>] [<prefix:{name}-prefix> | <address:{name}>] [summary|detail|memory|mtrie]"
+        "show {command} fib [table <table:{name}-table>] [<prefix:{name}-prefix> | <address:{name}>] [summary|detail|memory|mtrie]"
     );
     commands.add(
         Command::new(fib, "Show routes: all, that of a prefix, or the one that an address takes.", show_fib::<F>)
-            .argument("table", "the number of a table")
+            .argument("table", "a table")
             .argument("summary", "how many routes there are, by the length of their prefixes")
             .argument("detail", "with their groups and who else made a route")
             .argument("memory", "what the tables take")
             .argument("mtrie", "the same, by VPP's name of what is looked up in"),
     );
-    let tables = format!("show {command} table [<table:u32>]");
+    let tables = format!("show {command} table [<table:{name}-table>]");
     commands.add(Command::new(tables, format!("Show the {} tables.", F::TITLE), show_tables::<F>));
 }
 
@@ -64,7 +65,7 @@ impl Names<'_> {
 fn show_fib<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let (interfaces, ip) = (control.room::<Interfaces>(), control.room::<Ip<F>>());
     let (fib, names) = (&ip.fib, Names(&interfaces));
-    let wanted = given.find::<u32>("table")?.map(TableId);
+    let wanted = table::<F>(control, given, "table")?.map(TableId);
     if let Some(table) = wanted.filter(|table| fib.table(*table).is_none()) {
         return Err(CommandError::new(format!(
             "there is no {} table {table}; `show {} table` lists them",
@@ -291,11 +292,10 @@ fn memory<F: Family>(fib: &Fib<F>, wanted: Option<TableId>) -> Reply {
 
 fn show_tables<F: Family>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let ip = control.room::<Ip<F>>();
-    let wanted = given.find::<u32>("table")?;
+    let wanted = table::<F>(control, given, "table")?;
     let mut columns = Columns::new(["Table", "Name", "Routes", "Counters"]);
     for table in ip.fib.tables().filter(|table| wanted.is_none_or(|wanted| table.id.0 == wanted)) {
-        let name = control.objects().get::<IpTable<F>>(&table.id.0).and_then(|table| table.name.clone());
-        let name = name.unwrap_or_else(|| format!("{}:{}", F::NAMES.vrf, table.id));
+        let name = name_of::<F>(control, table.id);
         columns.row([table.id.0.into(), name.into(), table.len().into(), table.counted().is_some().into()]);
     }
     Ok(columns.into())

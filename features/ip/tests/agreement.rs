@@ -187,6 +187,16 @@ fn naive(second_table: bool, own: MacAddress, p: &[u8]) -> Result<Vec<Vec<u8>>, 
     let packet = &ip[..total];
     let bucket = quiver_wire::V4::flow_hash_of(packet) % 16;
     let way = next_hop(second_table, to, bucket, header.protocol, header.is_fragment());
+    let back = || next_hop(second_table, source, 0, header.protocol, false);
+    let way = match way {
+        Err(("ip4-local", _)) if matches!(back(), Err(("ip4-local", _))) => Err(("ip4-local", "spoofed-local-packets")),
+        Err(("ip4-local", taken))
+            if taken != "ip4-reassembly" && !matches!(back(), Ok(_) | Err(("ip4-rewrite", _))) =>
+        {
+            Err(("ip4-local", "no-route-to-sender"))
+        }
+        way => way,
+    };
     if p[0] & 1 != 0 && way != Err(("ip4-lookup", "directed-broadcast")) {
         return Err(("ip4-lookup", "link-layer-broadcast"));
     }

@@ -252,6 +252,10 @@ fn local(second: bool, packet: &[u8]) -> Arc {
     if !is_whole {
         return node("ip6-reassembly");
     }
+    let is_told = found.protocol == IpProtocol::ICMP6 || header.source().is_unicast_link_local();
+    if !is_told && !is_ours && next_hop(second, header.source(), 0, packet).is_err() {
+        return node("no-route-to-sender");
+    }
     let (mut kind, mut at) = (header.next_header, 40);
     while at < 40 + found.offset {
         if kind == extension::DESTINATION

@@ -22,7 +22,8 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Connected>(control: &Control, word: &str) {
     let add = format!(
         "l3xc [add] <interface> {word} (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
-         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})...",
+         | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:{}-table> | weight <weight:u8>}})...",
+        F::NAME,
         F::NAME
     );
     let help =
@@ -35,7 +36,7 @@ fn register_family<F: Connected>(control: &Control, word: &str) {
 
 fn add<F: Connected>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let interface: InterfaceName = given.get("interface")?;
-    control.put(L3CrossConnect::<F> { interface, paths: paths(given)? })?;
+    control.put(L3CrossConnect::<F> { interface, paths: paths(control, given)? })?;
     Ok(Reply::done())
 }
 

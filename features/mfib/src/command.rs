@@ -4,6 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_interface::InterfaceName;
 use quiver_ip::objects::TableNumber;
+use quiver_ip::table_word::table;
 use quiver_wire::{Prefix, V4, V6};
 
 use crate::change;
@@ -40,11 +41,11 @@ fn register_family<F: Multicast>(control: &Control) {
         ("add", "Add a route of groups, or paths of it, or change what holds of it."),
         ("del", "Delete a route of groups, or paths of it."),
     ] {
-        let grammar = format!("ip mroute {verb} {what} [table <table:u32>] {{{route_words}}} [{paths}]");
+        let grammar = format!("ip mroute {verb} {what} [table <table:{name}-table>] {{{route_words}}} [{paths}]");
         let run = if verb == "add" { add::<F> } else { delete::<F> };
         let command = Command::new(grammar, help, run).arguments_of::<MulticastRoute<F>>();
         let command = command.arguments_of::<MulticastPath<F>>();
-        let command = command.argument("group-address", "one group").argument("table", "the number of a table");
+        let command = command.argument("group-address", "one group").argument("table", "a table");
         let command = command.argument("next-hop", "a router there, to whom packets are sent in place of the group");
         control.commands().add(command.argument("local", "packets are taken as for us"));
     }
@@ -55,11 +56,11 @@ fn spellings(word: &str, ours: String) -> Vec<String> {
     vec![word.to_owned(), ours]
 }
 
-fn route<F: Multicast>(given: &Matches) -> Result<MulticastRoute<F>, CommandError> {
+fn route<F: Multicast>(control: &Control, given: &Matches) -> Result<MulticastRoute<F>, CommandError> {
     let (prefix, address) = (given.find::<Prefix<F>>("group")?, given.find::<F::Address>("group-address")?);
     let group = prefix.unwrap_or_else(|| Prefix::host(address.unwrap_or(F::UNSPECIFIED)));
     let source = given.find("source")?.unwrap_or(F::UNSPECIFIED);
-    let table = TableNumber::new(given.find("table")?.unwrap_or(0));
+    let table = TableNumber::new(table::<F>(control, given, "table")?.unwrap_or(0));
     let mut route = MulticastRoute::new(table, group, source);
     let has = |(word, flag): &(&str, RouteFlag)| given.has(word) || given.has(&flag.to_string());
     route.flags = ROUTE_WORDS.iter().filter(|word| has(word)).map(|(_, flag)| *flag).collect();
@@ -75,7 +76,7 @@ fn path<F: Multicast>(given: &Matches) -> Result<MulticastPath<F>, CommandError>
 }
 
 fn add<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let route = route::<F>(given)?;
+    let route = route::<F>(control, given)?;
     // As in VPP, what holds of a route is said without paths, or with the first of them.
     let flags = (route.paths.is_empty() || !route.flags.is_empty()).then(|| route.flags.clone());
     change::add(control, route, flags)?;
@@ -83,7 +84,7 @@ fn add<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, Comman
 }
 
 fn delete<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let route = route::<F>(given)?;
+    let route = route::<F>(control, given)?;
     let whose = route.whose();
     match change::delete(control, &route)? {
         true => Ok(Reply::done()),

@@ -7,6 +7,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_ip::fib::TableId;
+use quiver_ip::table_word::table;
 use quiver_ip::{Ip, IpTable};
 use quiver_wire::{Prefix, V4, V6};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub(crate) fn register(control: &Control) {
 fn register_family<F: Multicast>(control: &Control) {
     let (command, name) = (F::NAMES.command, F::NAME);
     let grammar = format!(
-        "show {command} mfib [summary] [table <table:u32>] [<group:{name}-prefix> | <group-address:{name}> \
+        "show {command} mfib [summary] [table <table:{name}-table>] [<group:{name}-prefix> | <group-address:{name}> \
          | <source:{name}> <group-address:{name}>]"
     );
     let help = format!("Show the {} routes of groups, and the groups that interfaces are in.", F::TITLE);
@@ -47,7 +48,7 @@ pub(crate) fn standing<F: Multicast>(control: &Control, table: TableId) -> BTree
 }
 
 fn show<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let wanted = given.find::<u32>("table")?.map(TableId);
+    let wanted = table::<F>(control, given, "table")?.map(TableId);
     let tables: Vec<TableId> = {
         let all = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect::<Vec<_>>();
         let has_groups = |table: &TableId| control.objects().get::<IpTable<F>>(&table.0).is_none_or(|it| it.multicast);

@@ -54,6 +54,7 @@ pub(crate) fn register(control: &Control, node: NodeId, heard: Inbox<Heard>) {
     let (more, all) = (Signal::new(), BTreeMap::new());
     control.insert_room(Listeners { node, by_default: false, configured: None, all, more });
     control.spawn("listener reports", report(control.clone()));
+    control.spawn("listeners' own addresses", follow_usability(control.clone()));
     // What was heard on an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     let hear = move |control: &Control| {
@@ -105,6 +106,21 @@ pub fn follow(control: &Control, id: InterfaceId) {
     }
 }
 
+/// Tells all again that was told without an address, as soon as there is one (RFC 3590, 4).
+async fn follow_usability(control: Control) {
+    loop {
+        let changed = control.room::<Ip6>().usability().changed();
+        {
+            let (ip, now) = (control.room::<Ip6>(), control.now());
+            let mut room = control.room_mut::<Listeners>();
+            let unnamed = room.all.iter_mut().filter(|(id, own)| own.unnamed && ip.usable_link_local(**id).is_some());
+            unnamed.for_each(|(_, own)| own.repeat(now));
+            room.more.notify();
+        }
+        changed.await;
+    }
+}
+
 async fn report(control: Control) {
     loop {
         let more = control.room::<Listeners>().more.changed();
@@ -132,7 +148,15 @@ fn tell(control: &Control, id: InterfaceId, now: Time) {
     let told = control.room_mut::<Listeners>().all.get_mut(&id).map(|own| own.tell(now, seed)).unwrap_or_default();
     let ip = control.room::<Ip6>();
     let Some(link) = ip.fib.adjacencies.link(id).copied().filter(|link| link.up) else { return };
-    let Some(source) = ip.link_local(id) else { return };
+    if ip.link_local(id).is_none() {
+        return;
+    }
+    // RFC 3590, 4: until the interface has an address for sure it says who listens, but not who it is.
+    let source = ip.usable_link_local(id);
+    if source.is_none() && !told.is_empty() {
+        control.room_mut::<Listeners>().all.get_mut(&id).into_iter().for_each(|own| own.unnamed = true);
+    }
+    let source = source.unwrap_or(Ipv6Addr::UNSPECIFIED);
     let sent = told.into_iter().flat_map(|telling| match telling {
         Telling::Records(records) => reports(source, &records, link.mtu.into()),
         Telling::Groups(groups) => {

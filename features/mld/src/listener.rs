@@ -53,6 +53,8 @@ pub struct Listener {
     answers: BTreeMap<Option<Ipv6Addr>, Answer>,
     first_version_until: Option<Time>,
     draws: u64,
+    /// Whether something was told without an address.
+    pub(crate) unnamed: bool,
 }
 
 impl Listener {
@@ -75,6 +77,13 @@ impl Listener {
             self.change_at = Some(now);
         }
         self.groups = groups;
+    }
+    /// Says again to which groups it listens, as if it had just begun.
+    pub(crate) fn repeat(&mut self, now: Time) {
+        self.unnamed = false;
+        let change = Change { listens: true, left: ROBUSTNESS };
+        self.changes.extend(self.groups.iter().map(|group| (*group, change)));
+        self.change_at = (!self.changes.is_empty()).then_some(now);
     }
     /// Hears a question; `seed` is the interface's own.
     pub fn hear(&mut self, question: Question, now: Time, seed: u64) {

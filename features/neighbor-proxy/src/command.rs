@@ -4,6 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::InterfaceName;
 use quiver_ip::objects::TableNumber;
+use quiver_ip::table_word::table;
 use quiver_wire::{V4, V6};
 
 use crate::hosts::ProxiedHost;
@@ -23,7 +24,7 @@ pub(crate) fn register(control: &Control) {
     let grammar = "set interface ip6-nd proxy <interface> (enable|on|disable|off)";
     commands.add(on_off(Command::new(grammar, help, set_proxy::<V6>)).arguments_of::<NeighborProxy<V6>>());
     let help = "Set for whom interfaces answer questions of ARP, or delete that.";
-    let grammar = "set arp proxy {del | table-id <table:u32> | start <low:ip4> | end <high:ip4>}";
+    let grammar = "set arp proxy {del | table-id <table:ip4-table> | start <low:ip4> | end <high:ip4>}";
     let set = Command::new(grammar, help, set_range).arguments_of::<ArpProxyRange>();
     commands.add(set.argument("del", "do not answer for them any more"));
     let help =
@@ -52,7 +53,7 @@ fn set_proxy<F: Proxied>(control: &Control, given: &Matches) -> Result<Reply, Co
 }
 
 fn set_range(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let table = TableNumber::new(given.find("table")?.unwrap_or(0));
+    let table = TableNumber::new(table::<V4>(control, given, "table")?.unwrap_or(0));
     let (low, high) = (given.get("low")?, given.get("high")?);
     match given.has("del") {
         true => control.delete::<ArpProxyRange>(&(table, low, high))?,

@@ -3,19 +3,20 @@
 use std::fmt::Write;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
+use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{Interfaces, LOCAL};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
 use quiver_ip::command::paths;
 use quiver_ip::show::{forwarding, forwarding_json};
-use quiver_wire::{IpProtocol, V4, V6};
+use quiver_wire::{IpFamily, IpProtocol, V4, V6};
 use serde_json::{Value, json};
 
 use crate::Punted;
 use crate::police::PuntPolicer;
+use crate::reason::{PuntReason, Reason};
 use crate::redirect::{PuntRedirect, Receiver, Redirects};
-use crate::sockets::Delivery;
+use crate::sockets::{By, Delivery};
 use crate::traffic::Punt;
 
 pub(crate) fn register(control: &Control) {
@@ -37,14 +38,60 @@ pub(crate) fn register(control: &Control) {
     let show = "show punt socket registrations [l4 | ip-proto | exception]";
     let show = Command::new(show, "Show what is punted, and to whom.", show_punts);
     let show = show.argument("l4", "of protocols with ports").argument("ip-proto", "of others");
-    control.commands().add(show.argument("exception", "for a reason: nothing is"));
+    control.commands().add(show.argument("exception", "for a reason"));
+    reasons(control);
+}
+
+fn reasons(control: &Control) {
+    control.commands().add_kind(ArgumentKind::of::<Reason>());
+    let what = "reason <reason:punt-reason>";
+    let add = |grammar: String, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
+        let command = Command::new(grammar, help, run).arguments_of::<PuntReason>();
+        control.commands().add(command.argument("del", "punt them no more"));
+    };
+    let help = "Have packets for us that nobody takes for this reason sent by punt redirects.";
+    add(format!("set punt {what} [del]"), help, |control, given| set_reason(control, given, None, given.has("del")));
+    add(
+        format!("punt socket register {what} socket <socket:text>"),
+        "Have a program's datagram socket get packets for us that nobody takes for this reason.",
+        |control, given| set_reason(control, given, Some(given.get("socket")?), false),
+    );
+    let help = "Give a program no more packets that nobody takes for this reason.";
+    add(format!("punt socket deregister {what}"), help, |control, given| set_reason(control, given, None, true));
+    let help = "Show the reasons for which packets can be punted, and where those go that are.";
+    control.commands().add(Command::new("show punt reasons", help, |control, _| {
+        let mut table = Table::new(["Number", "Reason", "Goes to", "Sent", "Lost"]);
+        for reason in Reason::ALL {
+            let (goes, sent, lost) = where_to(control, reason);
+            table.row([Cell::from(u64::from(reason.number())), Cell::of(reason), goes, sent, lost]);
+        }
+        Ok(table.into())
+    }));
+}
+
+fn set_reason(control: &Control, given: &Matches, socket: Option<String>, del: bool) -> Result<Reply, CommandError> {
+    let reason = given.get("reason")?;
+    match del {
+        true => control.delete::<PuntReason>(&reason)?,
+        false => control.put(PuntReason { reason, socket })?,
+    }
+    Ok(Reply::done())
+}
+
+/// Where packets go that nobody takes for a reason, and what became of those for programs.
+fn where_to(control: &Control, reason: Reason) -> (Cell, Cell, Cell) {
+    let none = || Cell::from(None::<u64>);
+    let Some(punt) = control.objects().get::<PuntReason>(&reason) else { return (none(), none(), none()) };
+    let Some(socket) = punt.socket.clone() else { return (Cell::from("redirect"), none(), none()) };
+    let told = control.room::<Delivery>().told(By::Reason(reason));
+    (Cell::from(socket), Cell::from(told.sent), Cell::from(told.lost))
 }
 
 fn redirects<F: Punted>(control: &Control) {
     let (command, name) = (F::NAMES.command, F::NAME);
     let add = format!(
         "{command} punt redirect [add] rx (all | <interface>) (via (<next-hop:{name}> [<interface>] | <interface> | drop) \
-         {{next-hop-table <next-hop-table:u32> | weight <weight:u8>}})..."
+         {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8>}})..."
     );
     let help = format!("Send punted {} packets that an interface received to another host.", F::TITLE);
     let add = Command::new(add, help, add_redirect::<F>).arguments_of::<PuntRedirect<F>>();
@@ -81,7 +128,7 @@ fn receiver(given: &Matches) -> Result<Receiver, CommandError> {
 }
 
 fn add_redirect<F: Punted>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    control.put(PuntRedirect::<F> { interface: receiver(given)?, paths: paths(given)? })?;
+    control.put(PuntRedirect::<F> { interface: receiver(given)?, paths: paths(control, given)? })?;
     Ok(Reply::done())
 }
 
@@ -147,7 +194,7 @@ fn set_family<F: Punted>(
 }
 
 fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    let mut table = Table::new(["Family", "Protocol", "Port", "Goes to", "Sent", "Lost"]);
+    let mut table = Table::new(["Family", "Protocol or reason", "Port", "Goes to", "Sent", "Lost"]);
     let is_wanted = |has_ports: bool| match has_ports {
         _ if given.has("exception") => false,
         true => !given.has("ip-proto"),
@@ -155,6 +202,13 @@ fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError>
     };
     let rows = rows::<V4>(control).into_iter().chain(rows::<V6>(control));
     rows.filter(|(has_ports, _)| is_wanted(*has_ports)).for_each(|(_, row)| table.row(row));
+    if !given.has("l4") && !given.has("ip-proto") {
+        for punt in control.objects().all::<PuntReason>() {
+            let family = if punt.reason.is_ip6() { V6::NAME } else { V4::NAME };
+            let (goes, sent, lost) = where_to(control, punt.reason);
+            table.row([Cell::from(family), Cell::of(punt.reason), Cell::from(None::<u64>), goes, sent, lost]);
+        }
+    }
     Ok(table.into())
 }
 
@@ -162,7 +216,7 @@ fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError>
 fn rows<F: Punted>(control: &Control) -> Vec<(bool, [Cell; 6])> {
     let delivery = control.room::<Delivery>();
     let row = |punt: std::rc::Rc<Punt<F>>| {
-        let told = punt.socket.is_some().then(|| delivery.told(&punt));
+        let told = punt.socket.is_some().then(|| delivery.told(By::port(&punt)));
         let port = if punt.port == 0 { Cell::from("all") } else { Cell::from(u64::from(punt.port)) };
         let goes = punt.socket.clone().map_or(Cell::from("redirect"), Cell::from);
         let (sent, lost) = (Cell::from(told.map(|told| told.sent)), Cell::from(told.map(|told| told.lost)));

@@ -1,7 +1,8 @@
 //! Punt: packets for us that Quiver itself does not speak, for another host or for programs of this one.
 //!
-//! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`listener`]: the nodes that
-//!   find their packets among those that nobody took; [`sockets`]: how packets come to programs.
+//! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`reason`]: what is punted
+//!   because nobody takes it, objects of kind `punt-reasons`; [`listener`]: the nodes that find their packets among those that
+//!   nobody took; [`sockets`]: how packets come to programs; [`program`]: the node of what programs send.
 //! - [`redirect`]: where punted packets go, objects of kinds `punt-redirects` and `ip6-punt-redirects`; [`node`]: the nodes
 //!   that send them there. [`police`]: how many of them, objects of kinds `punt-policers` and `ip6-punt-policers`.
 //! - `deciding`: which of these decides; `command`: the command line; `api`: VPP's messages.
@@ -13,18 +14,24 @@ mod deciding;
 pub mod listener;
 pub mod node;
 pub mod police;
+pub mod program;
+pub mod reason;
 pub mod redirect;
 pub mod sockets;
 pub mod traffic;
 
 pub use police::PuntPolicer;
+pub use program::accept;
+pub use reason::{PuntReason, Reason};
 pub use redirect::PuntRedirect;
-pub use sockets::{Sockets, send_by};
+pub use sockets::{Sockets, send_by, served_at};
 pub use traffic::{Punt, Unspoken, set_unspoken};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_icmp::family::Icmp;
+use quiver_icmp::input;
 use quiver_interface::{InterfaceEvent, watch};
 use quiver_ip::node::{describe, local};
 use quiver_ip::{Family, Ip};
@@ -39,7 +46,7 @@ use crate::sockets::{Delivery, HELD};
 use crate::traffic::Punts;
 
 /// A family whose packets are punted.
-pub trait Punted: Family {
+pub trait Punted: Family + Icmp {
     /// The kind of what is punted.
     const PUNTS: &'static str;
     /// The kind of where it goes.
@@ -48,6 +55,14 @@ pub trait Punted: Family {
     const POLICERS: &'static str;
     /// The node behind `ip4-local`.
     const LISTENER: &'static str;
+    /// The node of answers to echo requests that nobody has sent.
+    const UNAWAITED: &'static str;
+    /// Why nobody takes packets of a protocol.
+    const UNKNOWN_PROTOCOL: Reason;
+    /// Why nobody takes packets for a port.
+    const UNKNOWN_PORT: Reason;
+    /// Why nobody takes answers to an echo request.
+    const UNAWAITED_ECHO: Reason;
     /// The node that limits them, a feature of the arc of punted packets.
     const POLICER: &'static str;
     /// The node that sends packets elsewhere, a feature of the arc of punted packets.
@@ -59,6 +74,10 @@ impl Punted for V4 {
     const REDIRECTS: &'static str = "punt-redirects";
     const POLICERS: &'static str = "punt-policers";
     const LISTENER: &'static str = "ip4-punt-listener";
+    const UNAWAITED: &'static str = "ip4-punt-echo-reply";
+    const UNKNOWN_PROTOCOL: Reason = Reason::Ip4UnknownProtocol;
+    const UNKNOWN_PORT: Reason = Reason::Ip4UnknownPort;
+    const UNAWAITED_ECHO: Reason = Reason::Ip4UnawaitedEcho;
     const POLICER: &'static str = "ip4-punt-policer";
     const REDIRECT: &'static str = "ip4-punt-redirect";
 }
@@ -68,6 +87,10 @@ impl Punted for V6 {
     const REDIRECTS: &'static str = "ip6-punt-redirects";
     const POLICERS: &'static str = "ip6-punt-policers";
     const LISTENER: &'static str = "ip6-punt-listener";
+    const UNAWAITED: &'static str = "ip6-punt-echo-reply";
+    const UNKNOWN_PROTOCOL: Reason = Reason::Ip6UnknownProtocol;
+    const UNKNOWN_PORT: Reason = Reason::Ip6UnknownPort;
+    const UNAWAITED_ECHO: Reason = Reason::Ip6UnawaitedEcho;
     const POLICER: &'static str = "ip6-punt-policer";
     const REDIRECT: &'static str = "ip6-punt-redirect";
 }
@@ -79,6 +102,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     sockets::register(control, inbox);
     register_family::<V4>(control, &outbox)?;
     register_family::<V6>(control, &outbox)?;
+    program::register(control)?;
+    control.objects().add(Kind::new(reason::apply).check(reason::check));
     command::register(control);
     api::register(control);
     Ok(())
@@ -91,16 +116,22 @@ fn register_family<F: Punted>(control: &Control, held: &sockets::Outbox) -> Resu
         let (police, number) = (control.room::<Policers>().police(), policed.number());
         let (punts, redirects) = (Punts::<F>::new(dataplane.domain()), Redirects::<F>::new(dataplane.domain()));
         let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-        let (taken, held) = (punts.taken(), held.clone());
-        let listener = move |seed| Listener::<F>::new(taken.clone(), held.of(seed));
+        let listens = |reason| {
+            let (taken, held) = (punts.taken(), held.clone());
+            move |seed| Listener::<F>::new(taken.clone(), held.of(seed), reason)
+        };
         let redirect = Redirect::<F>::new(redirects.groups(), rows);
         let graph = dataplane.blueprint();
         let arcs = listener::Next::arcs::<F>();
-        let listener = graph.node(NodeSpec::new(F::LISTENER, arcs, listener).describe(describe::<F>))?;
+        let listener = graph.node(NodeSpec::new(F::LISTENER, arcs, listens(None)).describe(describe::<F>))?;
         // What nobody took comes here before its senders are told so.
         let local = graph.find(F::NAMES.local)?;
         graph.rewire(local, local::Next::UnknownPort.into(), Some(listener));
         graph.rewire(local, local::Next::UnknownProtocol.into(), Some(listener));
+        let unawaited = listens(Some(F::UNAWAITED_ECHO));
+        let unawaited = graph.node(NodeSpec::new(F::UNAWAITED, arcs, unawaited).describe(describe::<F>))?;
+        let icmp = graph.find(F::NAMES.icmp)?;
+        graph.rewire(icmp, input::Next::Punt.into(), Some(unawaited));
         let policer = move |seed| PolicerNode { police: police(seed), number: number.clone() };
         graph.node(NodeSpec::new(F::POLICER, police::Next::ARCS, policer).describe(describe::<F>))?;
         graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::POLICER, before: &[], after: &[] })?;

@@ -1,6 +1,8 @@
 //! `ip4-punt-listener`, `ip6-punt-listener`: behind `ip4-local` and `ip6-local`, where packets go that nobody took. Those that
-//! are punted go onto the feature arc of punted packets, or to control, which gives them to programs; senders of the others are
-//! told that nobody listens (RFC 1122, 3.2.2.1), as if the node were not there.
+//! are punted, by their protocol and port or because nobody takes them, go onto the feature arc of punted packets, or to control,
+//! which gives them to programs; senders of the others are told that nobody listens (RFC 1122, 3.2.2.1), as if the node were not
+//! there. `ip4-punt-echo-reply`, `ip6-punt-echo-reply`: the same of answers to echo requests that nobody here has sent; those that
+//! no program has go onto the arc.
 
 use std::marker::PhantomData;
 
@@ -11,7 +13,8 @@ use quiver_wire::{EthernetHeader, Header, IpProtocol, MacAddress};
 use zerocopy::IntoBytes;
 
 use crate::Punted;
-use crate::sockets::{Held, Outbox};
+use crate::reason::Reason;
+use crate::sockets::{By, Held, Outbox};
 use crate::traffic::{Taken, Taker};
 
 arcs! {
@@ -28,13 +31,24 @@ arcs! {
 pub struct Listener<F: Punted> {
     taken: Snapshot<Taken>,
     held: Outbox,
+    /// The reason of all its packets, which no protocol or port stands for then.
+    reason: Option<Reason>,
     family: PhantomData<F>,
 }
 
 impl<F: Punted> Listener<F> {
-    /// Finds what is taken; packets for programs are held for control.
-    pub fn new(taken: Snapshot<Taken>, held: Outbox) -> Listener<F> {
-        Listener { taken, held, family: PhantomData }
+    /// Finds what is taken, of packets that nobody took or of those of one reason; packets for programs are held for control.
+    pub fn new(taken: Snapshot<Taken>, held: Outbox, reason: Option<Reason>) -> Listener<F> {
+        Listener { taken, held, reason, family: PhantomData }
+    }
+}
+
+/// Why nobody took a packet that `ip4-local` or `ip6-local` let go, unless it is malformed or has parts that must be understood.
+pub(crate) fn reason_of<F: Punted>(fault: Fault) -> Option<Reason> {
+    match fault.kind() {
+        FaultKind::Port => Some(F::UNKNOWN_PORT),
+        FaultKind::Protocol => Some(F::UNKNOWN_PROTOCOL),
+        _ => None,
     }
 }
 
@@ -67,22 +81,25 @@ fn frame_of<F: Punted>(cx: &Context, frame: &mut Frame, i: usize) -> Vec<u8> {
 impl<F: Punted> Node for Listener<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let taken = self.taken.read(cx.guard);
-        if taken.configured.is_empty() && !taken.unspoken {
-            return;
-        }
         for i in 0..frame.len() {
-            // Malformed packets and those with parts that must be understood come here, too.
-            let kind = Fault(frame.hop[i]).kind();
-            if !matches!(kind, FaultKind::Port | FaultKind::Protocol) {
+            let Some(reason) = self.reason.or_else(|| reason_of::<F>(Fault(frame.hop[i]))) else {
+                frame.next[i] = Next::Unheard.into();
                 continue;
-            }
-            frame.next[i] = match taker::<F>(taken, frame.bytes(cx.pool, i)) {
-                None if taken.unspoken && kind == FaultKind::Protocol => Next::Punt,
+            };
+            let by_port = match self.reason {
+                None if !taken.configured.is_empty() => taker::<F>(taken, frame.bytes(cx.pool, i)),
+                _ => None,
+            };
+            let by_port =
+                by_port.map(|(taker, (protocol, port))| (taker, By::Port { ip6: F::VERSION == 6, protocol, port }));
+            let found = by_port.or_else(|| Some((*taken.reasons.get(&reason)?, By::Reason(reason))));
+            frame.next[i] = match found {
+                None if self.reason.is_some() || taken.unspoken && reason == F::UNKNOWN_PROTOCOL => Next::Punt,
                 None => Next::Unheard,
                 Some((Taker::Arc, _)) => Next::Punt,
-                Some((Taker::Socket, (protocol, port))) => {
+                Some((Taker::Socket, by)) => {
                     let bytes = frame_of::<F>(cx, frame, i);
-                    let held = Held { ip6: F::VERSION == 6, protocol, port, rx: frame.rx[i], bytes };
+                    let held = Held { by, rx: frame.rx[i], bytes };
                     if self.held.send(held) { Next::Delivered } else { Next::Full }
                 }
             }

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-use quiver_control::Control;
+use quiver_control::{Control, ObjectError};
 use quiver_engine::channel::Inbox;
 use quiver_interface::Events;
 use quiver_wire::{V4, V6};
 
 use crate::Punted;
+use crate::reason::{PuntReason, Reason};
 use crate::traffic::Punt;
 
 /// Packets held for control at most.
@@ -20,15 +21,33 @@ pub const HELD: usize = 1024;
 /// The workers' end.
 pub type Outbox = quiver_engine::channel::Outbox<Held>;
 
+/// By what a program has a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Its protocol and port; see [`Punt`].
+    Port {
+        /// Its family.
+        ip6: bool,
+        /// See there.
+        protocol: u8,
+        /// See there.
+        port: u16,
+    },
+    /// The reason why nobody else takes it.
+    Reason(Reason),
+}
+
+impl By {
+    pub(crate) fn port<F: Punted>(punt: &Punt<F>) -> By {
+        By::Port { ip6: F::VERSION == 6, protocol: punt.protocol, port: punt.port }
+    }
+}
+
 /// A packet for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its family.
-    pub ip6: bool,
-    /// The protocol and port by which it was found; see [`Punt`].
-    pub protocol: u8,
-    /// See there.
-    pub port: u16,
+    /// By what the program has it.
+    pub by: By,
     /// The interface that received it.
     pub rx: u16,
     /// The frame.
@@ -48,16 +67,39 @@ pub(crate) struct Told {
     pub lost: u64,
 }
 
-/// How packets are sent, and what became of them: by family, protocol and port.
+/// How packets are sent, and what became of them.
 #[derive(Default)]
 pub(crate) struct Delivery {
     sockets: Option<Rc<dyn Sockets>>,
-    told: BTreeMap<(bool, u8, u16), Told>,
+    /// The path of the daemon's own socket, by which programs send.
+    server: Option<String>,
+    told: BTreeMap<By, Told>,
 }
 
 impl Delivery {
-    pub fn told<F: Punted>(&self, punt: &Punt<F>) -> Told {
-        self.told.get(&(F::VERSION == 6, punt.protocol, punt.port)).copied().unwrap_or_default()
+    pub fn told(&self, by: By) -> Told {
+        self.told.get(&by).copied().unwrap_or_default()
+    }
+}
+
+/// Says where the daemon's own socket is, whose datagrams [`crate::accept`] is given.
+pub fn served_at(control: &Control, path: &str) {
+    control.room_mut::<Delivery>().server = Some(path.into());
+}
+
+/// The path of the daemon's own socket; empty where it has none.
+pub(crate) fn server(control: &Control) -> String {
+    control.room::<Delivery>().server.clone().unwrap_or_default()
+}
+
+/// What holds of the path of a program's socket: it is not the daemon's, which would have what it sends.
+pub(crate) fn is_programs(control: &Control, socket: Option<&str>) -> Result<(), ObjectError> {
+    match (socket, &control.room::<Delivery>().server) {
+        (Some(path), Some(server)) if path == server => {
+            let what = format!("at {path} quiverd itself receives");
+            Err(ObjectError::field("socket", what).remedy("name the program's own socket"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -77,9 +119,10 @@ pub(crate) fn register(control: &Control, held: Inbox<Held>) {
 }
 
 fn deliver(control: &Control, packet: &Held) {
-    let path = match packet.ip6 {
-        false => path_of::<V4>(control, packet),
-        true => path_of::<V6>(control, packet),
+    let path = match packet.by {
+        By::Port { ip6: false, protocol, port } => path_of::<V4>(control, (protocol, port)),
+        By::Port { ip6: true, protocol, port } => path_of::<V6>(control, (protocol, port)),
+        By::Reason(reason) => control.objects().get::<PuntReason>(&reason).and_then(|punt| punt.socket.clone()),
     };
     let sockets = control.room::<Delivery>().sockets.clone();
     let sent = match (path, sockets) {
@@ -90,15 +133,15 @@ fn deliver(control: &Control, packet: &Held) {
         _ => Err(io::ErrorKind::NotConnected.into()),
     };
     let mut delivery = control.room_mut::<Delivery>();
-    let told = delivery.told.entry((packet.ip6, packet.protocol, packet.port)).or_default();
+    let told = delivery.told.entry(packet.by).or_default();
     match sent {
         Ok(()) => told.sent += 1,
         Err(_) => told.lost += 1,
     }
 }
 
-fn path_of<F: Punted>(control: &Control, packet: &Held) -> Option<String> {
-    control.objects().get::<Punt<F>>(&(packet.protocol, packet.port))?.socket.clone()
+fn path_of<F: Punted>(control: &Control, key: (u8, u16)) -> Option<String> {
+    control.objects().get::<Punt<F>>(&key)?.socket.clone()
 }
 
 /// What a program receives: the number of the interface and an action, 0 for "a frame as it was received", in the machine's

@@ -8,6 +8,8 @@ use quiver_engine::{Domain, Publisher, Snapshot};
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
+use crate::reason::Reason;
+use crate::sockets::is_programs;
 
 /// Packets for us that are punted: of a protocol that Quiver does not speak, or to a port on which it does not listen.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -36,11 +38,20 @@ pub enum Taker {
     Socket,
 }
 
+impl Taker {
+    /// Who takes what is configured with or without the path of a socket.
+    pub(crate) fn of(socket: Option<&str>) -> Taker {
+        if socket.is_some() { Taker::Socket } else { Taker::Arc }
+    }
+}
+
 /// What is taken.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     /// By protocol and port.
     pub configured: BTreeMap<(u8, u16), Taker>,
+    /// By the reason why nobody takes it otherwise.
+    pub reasons: BTreeMap<Reason, Taker>,
     /// Whether packets of all protocols are punted that nobody speaks.
     pub unspoken: bool,
 }
@@ -59,8 +70,8 @@ quiver_control::choice! {
 pub fn set_unspoken(control: &Control, unspoken: Unspoken) {
     let punted = unspoken == Unspoken::Punt;
     let set = |taken: &Taken| Taken { unspoken: punted, ..taken.clone() };
-    control.room_mut::<Punts<V4>>().taken.update(set);
-    control.room_mut::<Punts<V6>>().taken.update(set);
+    control.room_mut::<Punts<V4>>().update(set);
+    control.room_mut::<Punts<V6>>().update(set);
 }
 
 /// What is taken, for workers.
@@ -75,6 +86,10 @@ impl<F: Punted> Punts<F> {
     }
     pub fn taken(&self) -> Snapshot<Taken> {
         self.taken.snapshot()
+    }
+    /// Publishes what becomes of it.
+    pub fn update(&mut self, change: impl FnOnce(&Taken) -> Taken) {
+        self.taken.update(change);
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Taken {
@@ -92,7 +107,12 @@ pub(crate) fn check<F: Punted>(punt: &Punt<F>) -> Result<(), ObjectError> {
         let what = format!("protocol {} has no ports", punt.protocol);
         return Err(ObjectError::field("port", what).remedy("leave it out, or name protocol 17 (UDP) or 6 (TCP)"));
     }
-    match &punt.socket {
+    check_socket(punt.socket.as_deref())
+}
+
+/// What holds of the path of a socket.
+pub(crate) fn check_socket(socket: Option<&str>) -> Result<(), ObjectError> {
+    match socket {
         Some(path) if path.is_empty() || path.len() >= PATH_MAX || path.contains('\0') => {
             let what = format!("a path has 1 to {} bytes, none of them zero", PATH_MAX - 1);
             Err(ObjectError::field("socket", what).remedy("choose another one, such as /run/routing.sock"))
@@ -106,8 +126,11 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
         Change::Create(new) | Change::Update { new, .. } => (new, true),
         Change::Delete(old) => (old, false),
     };
-    let taker = if punt.socket.is_some() { Taker::Socket } else { Taker::Arc };
-    control.room_mut::<Punts<F>>().taken.update(|taken| {
+    if is_wanted {
+        is_programs(control, punt.socket.as_deref())?;
+    }
+    let taker = Taker::of(punt.socket.as_deref());
+    control.room_mut::<Punts<F>>().update(|taken| {
         let mut taken = taken.clone();
         match is_wanted {
             true => taken.configured.insert((punt.protocol, punt.port), taker),

@@ -94,21 +94,86 @@ fn what_comes_in_fragments_says_what_it_carries() {
     );
 }
 
+/// Packets that nobody takes, by the reason, of one family and the other.
+const UNTAKEN: [(&str, &str); 6] = [
+    ("ip4-unknown-protocol", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 protocol 89 / payload 26"),
+    ("ip4-unknown-port", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18"),
+    ("ip4-unawaited-echo-reply", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / icmp echo-reply id 1 seq 1 / payload 18"),
+    ("ip6-unknown-protocol", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 next 89 / payload 26"),
+    ("ip6-unknown-port", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 1111 / payload 18"),
+    ("ip6-unawaited-echo-reply", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / icmp6 echo-reply id 1 seq 1 / payload 18"),
+];
+
+#[test]
+fn programs_get_what_nobody_takes_by_reason() {
+    let (mut daemon, kept) = router();
+    for (reason, _) in UNTAKEN {
+        daemon.configure(&format!("punt socket register reason {reason} socket /{reason}"));
+    }
+    // Who has packets by their port has them before those who want all that nobody takes.
+    daemon.configure("punt socket register udp 7 socket /port");
+    let by_port = ("port", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 7 / payload 18");
+    let all: Vec<_> = UNTAKEN.into_iter().chain([by_port]).collect();
+    all.iter().for_each(|(_, packet)| daemon.send("pg0", &bytes(packet)).expect("it is up"));
+    daemon.settle().expect("it comes to rest");
+    let datagram = |frame: &str| [&1u32.to_ne_bytes()[..], &[0; 4], &bytes(frame)].concat();
+    let mut wanted: Vec<_> = all.iter().map(|(name, frame)| (format!("/{name}"), datagram(frame))).collect();
+    wanted.sort();
+    let mut found = kept.0.borrow().clone();
+    found.sort();
+    assert_eq!(found, wanted);
+    let shown = daemon.run("show punt reason").expect("a table").text;
+    let row = shown.lines().find(|line| line.contains("ip6-unknown-port ")).expect("its row");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["5", "ip6-unknown-port", "/ip6-unknown-port", "1", "0"]);
+    daemon.configure("punt socket deregister reason ip4-unknown-port");
+    let shown = daemon.run("show punt socket registrations exception").expect("a table").text;
+    assert!(shown.contains("ip4-unknown-protocol") && !shown.contains("ip4-unknown-port"), "{shown}");
+    daemon.send("pg0", &bytes(UNTAKEN[1].1)).expect("it is up");
+    daemon.settle().expect("it comes to rest");
+    assert_eq!(kept.0.borrow().len(), all.len(), "nobody has it any more");
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn what_nobody_takes_is_redirected_by_reason() {
+    let (mut daemon, _) = router();
+    daemon.configure(
+        "create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+         set interface state pg1 up
+         set interface ip address pg1 10.0.1.1/24
+         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+         ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
+         ip punt redirect add rx pg0 via 10.0.1.2 pg1",
+    );
+    for (commands, to) in
+        [("", "pg0"), ("set punt reason ip4-unknown-port", "pg1"), ("set punt reason ip4-unknown-port del", "pg0")]
+    {
+        daemon.configure(commands);
+        daemon.sent();
+        daemon.send("pg0", &bytes(UNTAKEN[1].1)).expect("it is up");
+        daemon.settle().expect("it comes to rest");
+        let sent: Vec<_> = daemon.sent().into_iter().map(|(interface, _)| interface).collect();
+        assert_eq!(sent, [to], "{commands}");
+    }
+}
+
 #[test]
 fn control_that_does_not_keep_up_is_named() {
-    for (ip6, packet) in [
-        ("", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18"),
-        ("ip6", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 1111 / payload 18"),
-    ] {
+    let of_ports = [
+        ("udp 1111", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18"),
+        ("ip6 udp 1111", "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 1111 / payload 18"),
+    ];
+    let of_reasons = UNTAKEN.map(|(reason, packet)| (format!("reason {reason}"), packet));
+    for (what, packet) in of_ports.map(|(what, packet)| (what.to_owned(), packet)).into_iter().chain(of_reasons) {
         let (mut daemon, kept) = router();
-        daemon.configure(&format!("punt socket register {ip6} udp 1111 socket /program"));
+        daemon.configure(&format!("punt socket register {what} socket /program"));
         let packet = bytes(packet);
         (0..1100).for_each(|_| daemon.send("pg0", &packet).expect("it is up"));
         daemon.stall(Duration::from_millis(5));
         daemon.settle().expect("it comes to rest");
         let lost: u64 =
             daemon.drops().into_iter().filter(|((_, why), _)| *why == "punt-queue-full").map(|(_, n)| n).sum();
-        assert_eq!((lost, kept.0.borrow().len()), (76, 1024), "{ip6}");
+        assert_eq!((lost, kept.0.borrow().len()), (76, 1024), "{what}");
     }
 }
 

@@ -67,6 +67,10 @@ impl Advertisers {
     pub fn get(&self, id: InterfaceId) -> Option<&Advertiser> {
         self.all.get(&id)
     }
+    /// The interfaces of which something is known.
+    pub(crate) fn ids(&self) -> Vec<InterfaceId> {
+        self.all.keys().copied().collect()
+    }
     /// The same, to change.
     pub(crate) fn of(&mut self, id: InterfaceId) -> &mut Advertiser {
         self.all.entry(id).or_default()

@@ -108,7 +108,7 @@ pub(crate) fn register(control: &Control) {
 
 /// Asks for routers where a link that is learned from can be spoken to again.
 fn begin_anew(control: &Control, id: InterfaceId) {
-    if control.room::<Routers>().all.contains_key(&id) && keeper::speaker(control, id).is_some() {
+    if control.room::<Routers>().all.contains_key(&id) && keeper::asker(control, id).is_some() {
         solicit::begin(control, id, PATIENT);
     }
 }

@@ -23,6 +23,7 @@ const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     control.spawn("router advertisements", advertise(control.clone()));
+    control.spawn("routers' own addresses", follow_usability(control.clone()));
     // What was heard on an interface that is no more is not of the one that has its number now.
     let generations = control.room::<Dataplane>().generations().clone();
     let hear = move |control: &Control| {
@@ -48,10 +49,28 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
     });
 }
 
-/// An interface's link and its address there, if it sends IPv6.
+/// An interface's link and its address there, if it sends IPv6 and has the address for sure (RFC 4862, 5.4).
 pub(crate) fn speaker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
     let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
-    Some((link, control.room::<Ip6>().link_local(id)?))
+    Some((link, control.room::<Ip6>().usable_link_local(id)?))
+}
+
+/// The same of an interface that may have to speak without an address (RFC 4861, 4.1).
+pub(crate) fn asker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
+    let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
+    let ip = control.room::<Ip6>();
+    ip.link_local(id)?;
+    Some((link, ip.usable_link_local(id).unwrap_or(Ipv6Addr::UNSPECIFIED)))
+}
+
+/// Begins to advertise where an address is known to be ours, and ceases where it is not any more.
+async fn follow_usability(control: Control) {
+    loop {
+        let changed = control.room::<Ip6>().usability().changed();
+        let ids = control.room::<Advertisers>().ids();
+        ids.into_iter().for_each(|id| follow(&control, id));
+        changed.await;
+    }
 }
 
 /// Begins to advertise where that is wanted and possible, and ceases where it is not any more.
@@ -162,25 +181,17 @@ fn answer(control: &Control, id: InterfaceId, Solicitation { source, mac }: Soli
 /// Sends an advertisement to a host, or to all.
 fn send(control: &Control, id: InterfaceId, config: &RouterAdvertisements, (to, mac): (Ipv6Addr, MacAddress)) {
     let prefixes = control.room_mut::<Advertisers>().of(id).prefixes.clone();
-    let message = |link: &Link, source| message::advertisement(link, (source, to), config, &prefixes);
-    if transmit(control, id, mac, message) {
-        let mut room = control.room_mut::<Advertisers>();
-        let own = room.of(id);
-        own.sent = own.sent.wrapping_add(1);
-    }
+    let Some((link, source)) = speaker(control, id) else { return };
+    transmit(control, id, mac, &link, &message::advertisement(&link, (source, to), config, &prefixes));
+    let mut room = control.room_mut::<Advertisers>();
+    let own = room.of(id);
+    own.sent = own.sent.wrapping_add(1);
 }
 
-/// Sends a message, given its link and our address there. False if the interface cannot speak.
-pub(crate) fn transmit(
-    control: &Control,
-    id: InterfaceId,
-    mac: MacAddress,
-    message: impl FnOnce(&Link, Ipv6Addr) -> Vec<u8>,
-) -> bool {
-    let Some((link, source)) = speaker(control, id) else { return false };
+/// Sends a message on a link.
+pub(crate) fn transmit(control: &Control, id: InterfaceId, mac: MacAddress, link: &Link, message: &[u8]) {
     let mac = if link.point_to_point { link.peer } else { mac };
-    let bytes = [link.header(mac, EtherType::IP6).as_bytes(), &message(&link, source)].concat();
+    let bytes = [link.header(mac, EtherType::IP6).as_bytes(), message].concat();
     let node = control.room::<Advertisers>().node;
     control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
-    true
 }

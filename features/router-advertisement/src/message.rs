@@ -60,13 +60,14 @@ pub fn advertisement(
     packet(source, to, &[message.as_bytes(), &options].concat())
 }
 
-/// A solicitation of an interface, from `source` (RFC 4861, 4.1).
+/// A solicitation of an interface, from `source`; without an address of its own it does not say who it is (RFC 4861, 4.1).
 pub fn solicitation(link: &Link, source: Ipv6Addr) -> Vec<u8> {
     let option = LinkLayerOption::new(option::SOURCE_LINK_LAYER, MacAddress(link.mac));
+    let option = if source.is_unspecified() { &[] } else { option.as_bytes() };
     let mut message = IcmpHeader::new(Icmp6Type::ROUTER_SOLICITATION, 0);
-    let sum = icmp6::pseudo_header(source, nd::ALL_ROUTERS, size_of_val(&message) + size_of_val(&option));
-    message.checksum = sum.add_bytes(message.as_bytes()).add_bytes(option.as_bytes()).checksum().into();
-    packet(source, nd::ALL_ROUTERS, &[message.as_bytes(), option.as_bytes()].concat())
+    let sum = icmp6::pseudo_header(source, nd::ALL_ROUTERS, size_of_val(&message) + option.len());
+    message.checksum = sum.add_bytes(message.as_bytes()).add_bytes(option).checksum().into();
+    packet(source, nd::ALL_ROUTERS, &[message.as_bytes(), option].concat())
 }
 
 /// A message behind its IP header.

@@ -50,7 +50,9 @@ pub(crate) fn begin(control: &Control, id: InterfaceId, pace: Pace) {
 
 /// Asks on an interface, and says when that is to be done again, if ever (RFC 8415, 15).
 pub(crate) fn ask(control: &Control, id: InterfaceId, now: Time) {
-    keeper::transmit(control, id, group_mac(ALL_ROUTERS), message::solicitation);
+    if let Some((link, source)) = keeper::asker(control, id) {
+        keeper::transmit(control, id, group_mac(ALL_ROUTERS), &link, &message::solicitation(&link, source));
+    }
     let seed = keeper::seed(control, id);
     let mut room = control.room_mut::<Routers>();
     let Some(own) = room.solicitors.get_mut(&id) else { return };

@@ -5,8 +5,10 @@ use std::fmt::Write;
 use quiver_control::Control;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_interface::Interfaces;
+use quiver_ip::api::by_family;
 use quiver_ip::objects::TableNumber;
 use quiver_ip::show::{forwarding, forwarding_json};
+use quiver_ip::table_word::table;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 use serde_json::{Value, json};
@@ -31,7 +33,7 @@ fn register_family<F: Family>(control: &Control) {
     let name = F::NAME;
     let add = format!(
         "udp encap add <source:{name}> <destination:{name}> <port:u16> [<destination-port:u16>] \
-         {{src-port-is-entropy | table-id <table:u32> | index <id:u16>}}"
+         {{src-port-is-entropy | table-id <table:{name}-table> | index <id:u16>}}"
     );
     let help = format!("Add an encapsulation in UDP over {}, into which routes lead by its number.", F::TITLE);
     let add =
@@ -46,7 +48,7 @@ fn add(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
     let id = given.find("id")?.or_else(|| control.room::<Encaps>().free());
     let id: u16 = id.ok_or_else(|| CommandError::new("all numbers of encapsulations are taken; delete one first"))?;
     let (source, destination) = (given.get("source")?, given.get::<std::net::IpAddr>("destination")?);
-    let table: u32 = given.find("table")?.unwrap_or(0);
+    let table = by_family!(destination.is_ipv6(), table(control, given, "table"))?.unwrap_or(0);
     let (of4, of6) = if destination.is_ipv4() { (table, 0) } else { (0, table) };
     let source_port = if given.has("src-port-is-entropy") { 0 } else { source_port };
     control.put(UdpEncap {

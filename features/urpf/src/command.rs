@@ -5,12 +5,13 @@ use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::api::by_family;
 use quiver_ip::objects::TableNumber;
+use quiver_ip::table_word::table;
 use quiver_wire::{V4, V6};
 
 use crate::config::{Checked, Direction, Mode, ReversePathCheck};
 
 pub(crate) fn register(control: &Control) {
-    let set = "set urpf {(ip4 | ip6) | (rx | tx) | (off | strict | loose) | <interface> | table <table:u32>}";
+    let set = "set urpf {(ip4 | ip6) | (rx | tx) | (off | strict | loose) | <interface> | table <table>}";
     let help =
         "Have senders' addresses checked: those of IPv4 that an interface receives, strictly, unless said otherwise.";
     let set = Command::new(set, help, set_check).arguments_of::<ReversePathCheck<V4>>();
@@ -36,7 +37,7 @@ fn set_family<F: Checked>(control: &Control, given: &Matches) -> Result<Reply, C
         return Ok(Reply::done());
     }
     let mode = if given.has("loose") { Mode::Loose } else { Mode::Strict };
-    let table = given.find("table")?.map(TableNumber::new);
+    let table = table::<F>(control, given, "table")?.map(TableNumber::new);
     control.put(ReversePathCheck::<F> { interface, direction, mode, table })?;
     Ok(Reply::done())
 }

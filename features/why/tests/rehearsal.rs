@@ -50,6 +50,7 @@ const CONFIGURATION: &str = "
     ip route add 20.10.0.0/16 via 30.0.0.1
     ip route add 20.11.0.0/16 via ip4-lookup-in-table 0
     ip route add 20.12.0.0/16 via 10.8.0.2 pg8
+    set ip pmtu 20.12.0.7 600
     ip neighbor pg0.100 10.100.0.2 02:00:00:00:01:64
     ip route add 20.13.0.0/16 table 7 via 10.100.0.2 pg0.100
     ip route add 20.13.0.0/16 via ip4-lookup-in-table 7
@@ -378,8 +379,10 @@ fn rooms_name_their_objects() {
             "icmp4-error",
             "interface pg8, whose packets have 1280 bytes at most",
         ),
+        ("pg0", "ip4 10.0.0.2 > 20.12.0.7 ttl 64 df / udp 1 > 2 / payload 700", "icmp4-error", "path-mtus 0 20.12.0.7"),
         ("pg0", "ip4 10.0.0.2 > 20.12.0.1 ttl 1 / udp 1 > 2", "icmp4-error", "the packet itself"),
         ("pg0", "ip4 10.1.0.1 > 10.0.0.1 ttl 64 / udp 1 > 2", "ip4-local", "routes 10.1.0.1/32 (interface)"),
+        ("pg0", "ip4 99.0.0.1 > 10.0.0.1 ttl 64 / udp 1 > 2", "ip4-local", "no route"),
         ("pg0", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 1 > 1234", "ip4-punt-listener", "punts 17 1234"),
         ("pg0", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 1 > 77", "icmp4-error", "no punts"),
         ("pg0", "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 1 > 1234", "ip4-punt-redirect", "punt-redirects pg0"),

@@ -82,6 +82,9 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn payload(packet: &[u8]) -> Option<Payload>;
     /// Why a packet for us is not taken, whatever it carries.
     fn refusal(packet: &[u8]) -> Option<Refusal>;
+    /// Whether a packet for us is taken only if a route leads to its sender (RFC 1812, 4.2.2.11): not where senders may have no
+    /// address yet that anybody could answer to.
+    fn needs_way_back(header: &Self::Header, payload: &Payload) -> bool;
     /// Whether a packet is a message about neighbours, among which others may name our addresses as theirs.
     fn is_discovery(packet: &[u8]) -> bool;
     /// Whether a packet that is too long may be cut by us, who `forwarded` it or made it.

@@ -7,11 +7,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use quiver_control::Signal;
 use quiver_engine::{Domain, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
 
-use super::hop;
+use super::hop::{self, Again};
 use super::path::{Path, Target, Way};
 use super::rows::{BUCKETS, Buckets, GroupRows, Rows};
 
@@ -41,7 +42,19 @@ pub struct Groups<F: IpFamily> {
     /// Ways to next hops of the other family, and how many paths lead over each; and those that none does any more.
     crossings: HashMap<Way, usize>,
     uncrossed: Vec<Way>,
+    /// Groups that are ways of the other family, and of those that led somewhere, or nowhere, and do not any more.
+    watched: BTreeSet<u32>,
+    turned: BTreeSet<u32>,
+    turns: Signal,
     rows: Rows,
+}
+
+/// Whether packets of the other family get anywhere by hops of this one: not where they would be for us or for nobody.
+fn leads(hops: &Buckets) -> bool {
+    hops.iter().any(|hop| match Again::of(*hop) {
+        Some(again) => matches!(again, Again::Crossing(_) | Again::Encapsulated(_)),
+        None => *hop >= hop::FIRST_ADJACENCY || matches!(*hop, hop::DROP | hop::UNREACHABLE | hop::PROHIBIT),
+    })
 }
 
 impl<F: IpFamily> Group<F> {
@@ -60,6 +73,9 @@ impl<F: IpFamily> Groups<F> {
             links: BTreeSet::new(),
             crossings: HashMap::new(),
             uncrossed: vec![],
+            watched: BTreeSet::new(),
+            turned: BTreeSet::new(),
+            turns: Signal::new(),
             rows: Rows::new(domain),
         }
     }
@@ -158,11 +174,39 @@ impl<F: IpFamily> Groups<F> {
     /// Publishes what a group's paths come to. True if that is something new.
     pub(super) fn set_hops(&mut self, id: u32, hops: Buckets) -> bool {
         let Some(group) = self.get_mut(id) else { return false };
-        let changed = std::mem::replace(&mut group.hops, hops) != hops;
-        if changed {
+        let before = std::mem::replace(&mut group.hops, hops);
+        if before != hops {
             self.rows.write(id, &hops);
+            if self.watched.contains(&id) && leads(&before) != leads(&hops) {
+                self.turned.insert(id);
+                self.turns.notify();
+            }
         }
-        changed
+        before != hops
+    }
+    /// Watches a group from now on, or no more: it is a way of the other family.
+    pub(crate) fn watch(&mut self, id: u32, is_watched: bool) {
+        match is_watched {
+            true => _ = self.watched.insert(id),
+            false => _ = self.watched.remove(&id),
+        }
+    }
+    /// Whether packets of the other family get anywhere by a group.
+    pub(crate) fn leads(&self, id: u32) -> bool {
+        self.get(id).is_some_and(|group| leads(&group.hops))
+    }
+    /// The watched groups of which that has changed since this was asked last; and what tells that some have.
+    pub(crate) fn take_turned(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.turned)
+    }
+    /// See [`Groups::take_turned`].
+    pub(crate) fn turns(&self) -> &Signal {
+        &self.turns
+    }
+    /// The groups with a path over a way to the other family, by its number.
+    pub(super) fn over(&self, number: u16) -> Vec<u32> {
+        let is_over = |path: &Path<F>| matches!(path.target, Target::Crossing(over, _) if over == number);
+        self.iter().filter(|(_, group)| group.paths.iter().any(is_over)).map(|(id, _)| id).collect()
     }
     /// The groups that lead straight through a group.
     pub(super) fn dependents(&self, id: u32) -> impl Iterator<Item = u32> + '_ {

@@ -91,6 +91,8 @@ pub struct Fib<F: Forwarding> {
     tables: BTreeMap<TableId, Table<F>>,
     slots: BTreeSet<u16>,
     attached: Attached<F>,
+    /// Ways to next hops of the other family, by number, that lead nowhere there at present.
+    astray: BTreeSet<u16>,
     /// The groups.
     pub groups: Groups<F>,
     /// The adjacencies that groups hold, and neighbours complete.
@@ -110,6 +112,7 @@ impl<F: Forwarding> Fib<F> {
             tables: BTreeMap::new(),
             slots: BTreeSet::new(),
             attached: Attached::default(),
+            astray: BTreeSet::new(),
             groups: Groups::new(domain),
             adjacencies: Adjacencies::new(domain, shared.adjacencies.clone()),
         }
@@ -255,6 +258,17 @@ impl<F: Forwarding> Fib<F> {
             self.settle(groups);
         }
     }
+    /// Notes whether a way to a next hop of the other family leads anywhere there.
+    pub(crate) fn set_way(&mut self, number: u16, leads: bool) {
+        let changed = match leads {
+            true => self.astray.remove(&number),
+            false => self.astray.insert(number),
+        };
+        if changed {
+            let over = self.groups.over(number);
+            self.settle(over);
+        }
+    }
     /// How often a leaf was stored, over all tables.
     pub fn leaf_stores(&self) -> u64 {
         self.tables.values().map(|table| table.leaf_stores).sum()
@@ -366,7 +380,8 @@ impl<F: Forwarding> Fib<F> {
             Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
             Target::Crossing(number, way) => {
                 let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
-                way.interface.is_none_or(is_up).then(|| [Again::Crossing(number).hop(); BUCKETS])
+                let is_way = !self.astray.contains(&number) && way.interface.is_none_or(is_up);
+                is_way.then(|| [Again::Crossing(number).hop(); BUCKETS])
             }
             Target::Recursive(_, address) => {
                 let through = self.leads_through(path)?;

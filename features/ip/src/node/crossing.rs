@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use quiver_engine::{Context, Frame, Node, Paged, Row, Snapshot, arcs};
+use quiver_engine::{Context, Frame, Node, Paged, Pool, Row, Snapshot, arcs};
 
 use super::again::LOOKUPS_MAX;
 use super::too_big;
@@ -12,6 +12,7 @@ use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::Family;
 use crate::fib::hop::{self, Again};
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::ingress::Ingress;
 use crate::node::rewrite;
 
 arcs! {
@@ -48,6 +49,10 @@ pub struct Crossing<F: Family> {
     pub rows: (Snapshot<GroupRows>, Snapshot<GroupRows>),
     /// The neighbours of the other family.
     pub adjacencies: Snapshot<AdjacencyTable<F::Other>>,
+    /// How long packets for hosts are at most.
+    pub ingress: Snapshot<Ingress<F>>,
+    /// What links take, by interface.
+    pub mtus: (Snapshot<Paged<u16>>, Snapshot<Paged<u16>>),
     /// This worker's counters of packets by neighbour.
     pub sent: Arc<Row>,
 }
@@ -58,6 +63,7 @@ impl<F: Family> Node for Crossing<F> {
         let ways = (self.ways.0.read(cx.guard), self.ways.1.read(cx.guard));
         let rows = (self.rows.0.read(cx.guard), self.rows.1.read(cx.guard));
         let table = self.adjacencies.read(cx.guard);
+        let mtus = (self.mtus.0.read(cx.guard), self.mtus.1.read(cx.guard));
         for i in 0..frame.len() {
             let hash = F::flow_hash_of(frame.bytes(cx.pool, i));
             let end = follow(frame.hop[i], hash, (ways.0, ways.1), (&rows.0[..], &rows.1[..]));
@@ -75,13 +81,22 @@ impl<F: Family> Node for Crossing<F> {
             };
             frame.next[i] = next.into();
         }
-        too_big::process::<F>(cx, frame, |_, frame, i| carrying::<F>(*table.row(frame.hop[i])), &self.sent);
+        let ingress = self.ingress.read(cx.guard);
+        let row = |pool: &Pool, frame: &Frame, i| {
+            too_big::to_host(ingress, carrying::<F>(*table.row(frame.hop[i]), mtus), pool, frame, i)
+        };
+        too_big::process::<F>(cx, frame, row, &self.sent);
     }
 }
 
-/// A neighbour's row with a header that says that the frame carries a packet of the family.
-fn carrying<F: Family>(mut row: AdjacencyRow) -> AdjacencyRow {
+/// A neighbour's row with a header that says that the frame carries a packet of the family, which has what its link takes of the
+/// family: the other's MTU counts only where the way to the neighbour takes less than the link.
+fn carrying<F: Family>(mut row: AdjacencyRow, mtus: (&Paged<u16>, &Paged<u16>)) -> AdjacencyRow {
     row.set_ethertype(F::ETHERTYPE);
+    let of_link = |mtus: &Paged<u16>| mtus.get(row.tx().into()).copied().filter(|mtu| *mtu != 0);
+    if let (Some(own), Some(other)) = (of_link(mtus.0), of_link(mtus.1)) {
+        row.set_mtu(if row.mtu() < other { own.min(row.mtu()) } else { own });
+    }
     row
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ICMP has its own node. Nobody else listens yet: senders of UDP are told that the port is unreachable, others that the
 //! protocol is (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Packets that name us as their sender and come from elsewhere are
-//! dropped. A room that speaks a protocol leads its arc elsewhere, or to control by [`crate::set_local`].
+//! dropped, and so are those of senders to whom no route leads back: nobody could answer them. A room that speaks a protocol leads its arc elsewhere, or to control by [`crate::set_local`].
 
 use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
@@ -24,6 +24,7 @@ arcs! {
         Punt => features (F::NAMES.punt),
         Fragment => node (F::NAMES.reassembly),
         Spoofed => drop "spoofed-local-packets",
+        Unrouted => drop "no-route-to-sender",
         /// Of IPv6 alone, and what is for an address that is not to be used.
         UnknownOption => drop "unknown-option",
         Withheld => drop "unusable-address",
@@ -61,23 +62,20 @@ impl<F: Family> Node for Local<F> {
         let protocols = self.protocols.read(cx.guard);
         let (ingress, groups) = (self.ingress.read(cx.guard), self.groups.read(cx.guard));
         let guard = cx.guard;
-        let is_ours = |rx, address| {
-            let is_ours = ingress.is_own(InterfaceId(rx), address);
-            is_ours || first_hop(ingress, groups, guard, rx, address) == hop::LOCAL
+        // By which hop packets would go to a sender.
+        let sender = |rx, header: &F::Header| match header.source() {
+            own if ingress.is_own(InterfaceId(rx), own) => hop::LOCAL,
+            source => first_hop(ingress, groups, guard, rx, source),
         };
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
+            let is_foreign = !frame.flags(i).has(Flags::LOCAL);
+            let from = F::Header::parse(bytes).map_or(hop::NO_ROUTE, |(header, _)| sender(frame.rx[i], header));
             let next = match F::Header::parse(bytes).zip(F::payload(bytes)) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(((header, _), _))
-                    if !frame.flags(i).has(Flags::LOCAL)
-                        && is_ours(frame.rx[i], header.source())
-                        && !F::is_discovery(bytes) =>
-                {
-                    Next::Spoofed
-                }
+                Some(_) if is_foreign && from == hop::LOCAL && !F::is_discovery(bytes) => Next::Spoofed,
                 // RFC 4862, 5.4: what is for an address that may be another's is not for us.
                 Some(((header, _), _))
                     if !ingress.unusable.is_empty()
@@ -87,10 +85,18 @@ impl<F: Family> Node for Local<F> {
                 }
                 // It comes here again when it is whole.
                 Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
+                Some(((header, _), payload))
+                    if is_foreign
+                        && from < hop::LINK_LOCAL
+                        && from != hop::LOCAL
+                        && F::needs_way_back(header, &payload) =>
+                {
+                    Next::Unrouted
+                }
                 Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
             };
             let refusal = Some(F::refusal(bytes))
-                .filter(|_| !matches!(next, Next::Spoofed | Next::Fragment | Next::Withheld))
+                .filter(|_| !matches!(next, Next::Spoofed | Next::Unrouted | Next::Fragment | Next::Withheld))
                 .flatten();
             let next = match refusal {
                 Some(Refusal::Silent) => Next::UnknownOption,

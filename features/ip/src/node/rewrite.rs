@@ -12,8 +12,9 @@ use crate::adjacency::{AdjacencyTable, State};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
+use crate::ingress::Ingress;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Row, Snapshot, Stage,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Pool, Row, Snapshot, Stage,
     StageNode, arcs,
 };
 
@@ -49,19 +50,23 @@ impl<F: Family> Rewrite<F> {
 }
 
 /// The node.
-pub struct RewriteNode<F: Family>(StageNode<Rewrite<F>>);
+pub struct RewriteNode<F: Family> {
+    stage: StageNode<Rewrite<F>>,
+    /// How long packets for hosts are at most.
+    ingress: Snapshot<Ingress<F>>,
+}
 
 impl<F: Family> RewriteNode<F> {
     /// The node around its stage.
-    pub fn new(stage: Rewrite<F>) -> RewriteNode<F> {
-        RewriteNode(StageNode(stage))
+    pub fn new(stage: Rewrite<F>, ingress: Snapshot<Ingress<F>>) -> RewriteNode<F> {
+        RewriteNode { stage: StageNode(stage), ingress }
     }
 }
 
 impl<F: Family> Node for RewriteNode<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.0.process(cx, frame);
-        let stage = &mut self.0.0;
+        self.stage.process(cx, frame);
+        let stage = &mut self.stage.0;
         if std::mem::take(&mut stage.odd) {
             for i in 0..frame.len() {
                 if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
@@ -69,7 +74,10 @@ impl<F: Family> Node for RewriteNode<F> {
                 }
             }
             let table = stage.adjacencies.read(cx.guard);
-            too_big::process::<F>(cx, frame, |_, frame, i| *table.row(frame.hop[i]), &stage.sent);
+            let ingress = self.ingress.read(cx.guard);
+            let row =
+                |pool: &Pool, frame: &Frame, i| too_big::to_host(ingress, *table.row(frame.hop[i]), pool, frame, i);
+            too_big::process::<F>(cx, frame, row, &stage.sent);
         }
     }
 }

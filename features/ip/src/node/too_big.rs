@@ -14,6 +14,7 @@ use super::rewrite::Next;
 use crate::adjacency::AdjacencyRow;
 use crate::family::Family;
 use crate::fault::Fault;
+use crate::ingress::Ingress;
 
 /// Bytes of a fragment at most: what one buffer has room for behind its headroom, so that none is a chain. Links with larger
 /// frames get more fragments than they must.
@@ -52,6 +53,21 @@ pub fn process<F: Family>(
             frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
         }
     }
+}
+
+/// The row by which a packet goes, with what the way to its destination takes if that is less.
+pub(super) fn to_host<F: Family>(
+    ingress: &Ingress<F>,
+    mut row: AdjacencyRow,
+    pool: &Pool,
+    frame: &Frame,
+    i: usize,
+) -> AdjacencyRow {
+    let to = F::Header::parse(frame.bytes(pool, i)).map(|(header, _)| header.destination());
+    if let Some(mtu) = to.and_then(|to| ingress.path_mtu(frame.rx[i], to)) {
+        row.set_mtu(row.mtu().min(mtu));
+    }
+    row
 }
 
 /// What becomes of a packet.

@@ -88,7 +88,8 @@ fn sockets_come_and_go() {
         all.into_iter().map(|details| (details.punt, details.pathname)).collect()
     };
     let (first, second) = (l4(AddressFamily::Ip4, 1111), l4(AddressFamily::Ip6, 65535));
-    caller.request(&register(first, "/a")).expect("a port");
+    let told = caller.request(&register(first, "/a")).expect("a port");
+    assert_eq!(told.pathname.as_str(), "", "nobody hosts a socket");
     caller.request(&register(second, "/b")).expect("all ports");
     caller.request(&register(protocol(IpProto::OSPF), "/c")).expect("a protocol");
     assert_eq!(found(&mut caller, PuntType::L4), [(first, "/a".into()), (second, "/b".into())]);
@@ -101,12 +102,41 @@ fn sockets_come_and_go() {
         caller.request(&PuntSocketDeregister { punt: what }).expect("what is not there may go");
     }
     assert_eq!((found(&mut caller, PuntType::L4), found(&mut caller, PuntType::IpProto)), (vec![], vec![]));
-    let exception = PuntWhat { r#type: PuntType::Exception, punt: PuntUnion([0, 0, 0, 1]) };
-    assert_eq!(caller.request(&register(exception, "/a")).map(drop), Err(Retval::NO_SUCH_ENTRY));
-    assert_eq!(caller.dump(&PuntReasonDump { reason: PuntReason::default() }).len(), 0);
     let no_ports = PuntWhat { punt: PuntUnion([0, 89, 0, 7]), ..first };
     assert_eq!(caller.request(&register(no_ports, "/a")).map(drop), Err(Retval::INVALID_VALUE));
     assert_eq!(caller.request(&register(l4(AddressFamily::Ip4, 0), "/a")).map(drop), Err(Retval::INVALID_VALUE));
+}
+
+#[test]
+fn reasons_are_told_and_taken() {
+    let daemon = daemon();
+    let mut caller = Caller::connect(daemon.control());
+    let named = |caller: &mut Caller, name: &str| -> Vec<PuntReason> {
+        let reason = PuntReason { id: 0, name: name.into() };
+        caller.dump(&PuntReasonDump { reason }).into_iter().map(|details| details.reason).collect()
+    };
+    let all = named(&mut caller, "");
+    assert_eq!(all.iter().map(|reason| reason.id).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(named(&mut caller, "ip6-unknown-port"), all[4..5]);
+    assert_eq!(named(&mut caller, "ip6-unknown"), []);
+    let exception = |id: u32| PuntWhat { r#type: PuntType::Exception, punt: PuntUnion(id.to_be_bytes()) };
+    let found = |caller: &mut Caller| -> Vec<(PuntWhat, Text<108>)> {
+        let all = caller.dump(&PuntSocketDump { r#type: PuntType::Exception });
+        all.into_iter().map(|details| (details.punt, details.pathname)).collect()
+    };
+    caller.request(&SetPunt { is_add: true, punt: exception(1) }).expect("a reason");
+    assert_eq!(found(&mut caller), [], "it has no socket");
+    caller.request(&register(exception(5), "/a")).expect("a reason");
+    caller.request(&register(exception(1), "/b")).expect("the socket takes it");
+    assert_eq!(found(&mut caller), [(exception(1), "/b".into()), (exception(5), "/a".into())]);
+    caller.request(&SetPunt { is_add: false, punt: exception(5) }).expect("the socket keeps it");
+    caller.request(&PuntSocketDeregister { punt: exception(1) }).expect("it is there");
+    caller.request(&PuntSocketDeregister { punt: exception(1) }).expect("what is not there may go");
+    assert_eq!(found(&mut caller), [(exception(5), "/a".into())]);
+    for id in [0, 7, u32::MAX] {
+        assert_eq!(caller.request(&register(exception(id), "/a")).map(drop), Err(Retval::NO_SUCH_ENTRY));
+    }
+    assert_eq!(caller.request(&register(exception(1), "")).map(drop), Err(Retval::INVALID_VALUE));
 }
 
 #[test]

@@ -9,29 +9,44 @@ use quiver_ip::api::by_family;
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
+use crate::reason::{PuntReason as ByReason, Reason};
+use crate::sockets::server;
 use crate::traffic::Punt;
 
 pub(super) fn register(control: &Control) {
     quiver_compat::add(control, "punt", (2, 2, 1), |file| {
-        file.request(|control, request: SetPunt| {
-            let (is_ip6, key) = key(&request.punt)?;
-            by_family!(is_ip6, set(control, key, request.is_add))
+        file.request(|control, request: SetPunt| match what(&request.punt)? {
+            What::Port(is_ip6, key) => by_family!(is_ip6, set(control, key, request.is_add)),
+            What::Reason(reason) => set_reason(control, reason, request.is_add),
         });
         file.request(|control, request: PuntSocketRegister| {
-            let (is_ip6, key) = key(&request.punt)?;
-            by_family!(is_ip6, register_socket(control, key, request.pathname.as_str()))
+            let socket: Option<String> = Some(request.pathname.as_str().into());
+            match what(&request.punt)? {
+                What::Port(is_ip6, key) => by_family!(is_ip6, register_socket(control, key, socket))?,
+                What::Reason(reason) => control.put(ByReason { reason, socket })?,
+            }
+            Ok(PuntSocketRegisterReply { pathname: server(control).as_str().into() })
         });
-        file.request(|control, request: PuntSocketDeregister| {
-            let (is_ip6, key) = key(&request.punt)?;
-            by_family!(is_ip6, deregister_socket(control, key))
+        file.request(|control, request: PuntSocketDeregister| match what(&request.punt)? {
+            What::Port(is_ip6, key) => by_family!(is_ip6, deregister_socket(control, key)),
+            What::Reason(reason) => deregister_reason(control, reason),
         });
         file.dump(|control, request: PuntSocketDump| {
             let mut all = details::<V4>(control, request.r#type);
             all.extend(details::<V6>(control, request.r#type));
+            if request.r#type == PuntType::Exception {
+                all.extend(details_by_reason(control));
+            }
             all
         });
-        // No room punts packets for reasons of its own.
-        file.dump(|_, _: PuntReasonDump| Vec::<PuntReasonDetails>::new());
+        file.dump(|_, request: PuntReasonDump| {
+            let wanted = request.reason.name;
+            let details = |reason: Reason| {
+                let reason = PuntReason { id: reason.number(), name: reason.to_string() };
+                (wanted.is_empty() || wanted == reason.name).then_some(PuntReasonDetails { reason })
+            };
+            Reason::ALL.into_iter().filter_map(details).collect::<Vec<_>>()
+        });
     });
 }
 
@@ -129,7 +144,7 @@ pub(super) struct PuntSocketRegister {
     pub pathname: Text<108>,
 }
 
-/// They come. The path of a socket for the other way is empty: there is none.
+/// They come. This is the path of the daemon's own socket, for packets the other way; it is empty where there is none.
 #[derive(Message, Clone, Debug, Default)]
 #[message(reply)]
 pub(super) struct PuntSocketRegisterReply {
@@ -175,8 +190,15 @@ pub(super) struct PuntReasonDetails {
 /// What stands for all ports.
 const ALL_PORTS: u16 = u16::MAX;
 
-/// The family, protocol and port of a description.
-fn key(punt: &PuntWhat) -> Result<(bool, (u8, u16)), Refusal> {
+/// What a description means.
+enum What {
+    /// Packets of a family, IPv6 or not, of a protocol, and for a port.
+    Port(bool, (u8, u16)),
+    /// Packets that nobody takes for this reason.
+    Reason(Reason),
+}
+
+fn what(punt: &PuntWhat) -> Result<What, Refusal> {
     let wrong = |what: &str| Refusal::new(Retval::INVALID_VALUE, format!("punt: {what}"));
     let input = &mut Input::new(&punt.punt.0);
     let malformed = |error: Malformed| wrong(&error.to_string());
@@ -196,10 +218,13 @@ fn key(punt: &PuntWhat) -> Result<(bool, (u8, u16)), Refusal> {
             (af, protocol, 0)
         }
         PuntType::Exception => {
-            return Err(Refusal::new(Retval::NO_SUCH_ENTRY, "punt: nothing is punted for a reason of this number"));
+            let PuntException { id } = PuntException::take(input).map_err(malformed)?;
+            let none = || format!("punt.exception.id: there is no reason {id}; punt_reason_dump tells all");
+            let reason = Reason::of_number(id).ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, none()));
+            return reason.map(What::Reason);
         }
     };
-    Ok((af == AddressFamily::Ip6, (protocol.0, port)))
+    Ok(What::Port(af == AddressFamily::Ip6, (protocol.0, port)))
 }
 
 fn set<F: Punted>(control: &Control, key: (u8, u16), is_add: bool) -> Result<(), Refusal> {
@@ -212,13 +237,18 @@ fn set<F: Punted>(control: &Control, key: (u8, u16), is_add: bool) -> Result<(),
     }
 }
 
-fn register_socket<F: Punted>(
-    control: &Control,
-    key: (u8, u16),
-    path: &str,
-) -> Result<PuntSocketRegisterReply, Refusal> {
-    control.put(Punt::<F> { socket: Some(path.into()), ..Punt::new(key.0, key.1) })?;
-    Ok(PuntSocketRegisterReply::default())
+/// The same of packets that nobody takes for a reason.
+fn set_reason(control: &Control, reason: Reason, is_add: bool) -> Result<(), Refusal> {
+    let running = control.objects().get::<ByReason>(&reason);
+    match running.map(|punt| punt.socket.is_some()) {
+        None if is_add => Ok(control.put(ByReason::new(reason))?),
+        Some(false) if !is_add => Ok(control.delete::<ByReason>(&reason)?),
+        _ => Ok(()),
+    }
+}
+
+fn register_socket<F: Punted>(control: &Control, key: (u8, u16), socket: Option<String>) -> Result<(), Refusal> {
+    Ok(control.put(Punt::<F> { socket, ..Punt::new(key.0, key.1) })?)
 }
 
 fn deregister_socket<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(), Refusal> {
@@ -227,6 +257,22 @@ fn deregister_socket<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(),
         // As VPP.
         _ => Ok(()),
     }
+}
+
+fn deregister_reason(control: &Control, reason: Reason) -> Result<(), Refusal> {
+    match control.objects().get::<ByReason>(&reason) {
+        Some(punt) if punt.socket.is_some() => Ok(control.delete::<ByReason>(&reason)?),
+        _ => Ok(()),
+    }
+}
+
+fn details_by_reason(control: &Control) -> impl Iterator<Item = PuntSocketDetails> {
+    let of = |punt: std::rc::Rc<ByReason>| {
+        let pathname = punt.socket.as_deref()?.into();
+        let what = PuntUnion(punt.reason.number().to_be_bytes());
+        Some(PuntSocketDetails { punt: PuntWhat { r#type: PuntType::Exception, punt: what }, pathname })
+    };
+    control.objects().all::<ByReason>().into_iter().filter_map(of)
 }
 
 fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDetails> {

@@ -78,7 +78,7 @@ impl Family for V4 {
     const REPORTED_OLDER: bool = false;
     const UNREACHABLE: Fault = Fault::HOST;
     const NOTHING: Option<IpProtocol> = None;
-    const LOCAL_ARCS: usize = 6;
+    const LOCAL_ARCS: usize = 7;
     // RFC 1112, 4, and RFC 1812, 5.3.12: all systems, and all routers.
     const GROUPS: &'static [Ipv4Addr] = &[Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 
@@ -169,6 +169,10 @@ impl Family for V4 {
     }
     fn refusal(_: &[u8]) -> Option<Refusal> {
         None
+    }
+    fn needs_way_back(header: &Ip4Header, _: &Payload) -> bool {
+        // Whoever asks everybody on the link for an address has none yet.
+        !header.destination().is_broadcast()
     }
     fn is_discovery(_: &[u8]) -> bool {
         false

@@ -83,7 +83,7 @@ impl Family for V6 {
     // RFC 4443, 3.1: an entry that rejects is as good as none.
     const UNREACHABLE: Fault = Fault::NETWORK;
     const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
-    const LOCAL_ARCS: usize = 8;
+    const LOCAL_ARCS: usize = 9;
     // RFC 4291, 2.8, and RFC 3810, 4: multicast routers hear who listens.
     const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 
@@ -178,6 +178,10 @@ impl Family for V6 {
     }
     fn refusal(packet: &[u8]) -> Option<Refusal> {
         options::refusal(packet)
+    }
+    fn needs_way_back(header: &Ip6Header, payload: &Payload) -> bool {
+        // Their addresses have no route, and before it has an address a host speaks by ICMP (RFC 4862, 5.4.2).
+        !header.source().is_unicast_link_local() && payload.protocol != V6::ICMP
     }
     fn is_discovery(packet: &[u8]) -> bool {
         let is_near = Ip6Header::parse(packet).is_some_and(|(header, _)| header.hop_limit == nd::HOP_LIMIT);

@@ -1,0 +1,110 @@
+//! Reasons for which packets for us are punted that no protocol or port stands for: nobody here can do anything with them.
+
+use quiver_control::{Change, Control, Object, ObjectError};
+use quiver_wire::{V4, V6};
+
+use crate::Punted;
+use crate::sockets::is_programs;
+use crate::traffic::{Punts, Taken, Taker, check_socket};
+
+quiver_control::choice! {
+    /// Why packets for us are punted.
+    pub enum Reason {
+        /// Nobody speaks their protocol.
+        Ip4UnknownProtocol = "ip4-unknown-protocol",
+        /// Nobody listens on their port.
+        Ip4UnknownPort = "ip4-unknown-port",
+        /// They answer an echo request that nobody here has sent.
+        Ip4UnawaitedEcho = "ip4-unawaited-echo-reply",
+        /// Nobody speaks their protocol.
+        Ip6UnknownProtocol = "ip6-unknown-protocol",
+        /// Nobody listens on their port.
+        Ip6UnknownPort = "ip6-unknown-port",
+        /// They answer an echo request that nobody here has sent.
+        Ip6UnawaitedEcho = "ip6-unawaited-echo-reply",
+    } as "punt-reason", "the name of a reason, which `show punt reasons` lists";
+}
+
+impl Reason {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Reason; 6] = [
+        Reason::Ip4UnknownProtocol,
+        Reason::Ip4UnknownPort,
+        Reason::Ip4UnawaitedEcho,
+        Reason::Ip6UnknownProtocol,
+        Reason::Ip6UnknownPort,
+        Reason::Ip6UnawaitedEcho,
+    ];
+    /// The number by which VPP's clients know it; theirs begin with 1, too.
+    pub fn number(self) -> u32 {
+        self as u32 + 1
+    }
+    /// The reason of a number.
+    pub fn of_number(number: u32) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.number() == number)
+    }
+    /// Whether its packets are of IPv6.
+    pub fn is_ip6(self) -> bool {
+        matches!(self, Reason::Ip6UnknownProtocol | Reason::Ip6UnknownPort | Reason::Ip6UnawaitedEcho)
+    }
+}
+
+/// Packets for us that are punted for a reason, where nobody has them by their protocol or port.
+#[derive(Object, Clone, Debug, PartialEq)]
+#[object(kind = "punt-reasons")]
+pub struct PuntReason {
+    /// The reason.
+    #[key]
+    pub reason: Reason,
+    /// The path of a program's datagram socket that has them, as whole frames; without one they go where the punt redirect
+    /// of their interface sends them.
+    pub socket: Option<String>,
+}
+
+/// What holds of a reason whatever else is configured.
+pub(crate) fn check(punt: &PuntReason) -> Result<(), ObjectError> {
+    check_socket(punt.socket.as_deref())
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, PuntReason>) -> Result<(), ObjectError> {
+    let (punt, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    if is_wanted {
+        is_programs(control, punt.socket.as_deref())?;
+    }
+    let taker = is_wanted.then(|| Taker::of(punt.socket.as_deref()));
+    match punt.reason.is_ip6() {
+        false => set::<V4>(control, punt.reason, taker),
+        true => set::<V6>(control, punt.reason, taker),
+    }
+    Ok(())
+}
+
+fn set<F: Punted>(control: &Control, reason: Reason, taker: Option<Taker>) {
+    control.room_mut::<Punts<F>>().update(|taken: &Taken| {
+        let mut taken = taken.clone();
+        match taker {
+            Some(taker) => taken.reasons.insert(reason, taker),
+            None => taken.reasons.remove(&reason),
+        };
+        taken
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_reasons() {
+        assert_eq!(Reason::ALL.map(Reason::number), [1, 2, 3, 4, 5, 6]);
+        for number in 0..8 {
+            assert_eq!(Reason::of_number(number).map(Reason::number), (1..=6).contains(&number).then_some(number));
+        }
+        for reason in Reason::ALL {
+            assert_eq!(reason.to_string().starts_with("ip6-"), reason.is_ip6());
+        }
+    }
+}
