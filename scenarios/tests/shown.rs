@@ -102,6 +102,50 @@ fn elements(svg: &str) -> Result<(Vec<Element>, Vec<String>), quick_xml::Error> 
 }
 
 #[test]
+fn tshark_names_the_nodes_that_a_packet_came_to() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(&files);
+    daemon.run("pcap trace rx file other.pcap").expect("it starts");
+    let refused = daemon.run("pcap dispatch trace on").expect_err("one at a time").to_string();
+    assert!(refused.contains("a capture to /tmp/other.pcap is running; `pcap trace off` ends it"), "{refused}");
+    daemon.run("pcap trace off").expect("it ends");
+    daemon.run("pcap dispatch trace on max 100 file nodes.pcap buffer-trace ethernet-input 1").expect("it starts");
+    let refused = daemon.run("pcap trace off").expect_err("it is another").to_string();
+    assert!(
+        refused.contains("a capture to /tmp/nodes.pcap is running; `pcap dispatch trace off` ends it"),
+        "{refused}"
+    );
+    for to in ["20.0.0.9", "30.0.0.9"] {
+        let packet =
+            format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
+        let packet: quiver_testkit::packet::Packet = packet.parse().expect("a packet");
+        daemon.send("pg0", &packet.to_bytes()).expect("pg0 is up");
+        daemon.settle().expect("nothing circles");
+    }
+    let ended = daemon.run("pcap dispatch trace off").expect("it ends").text;
+    let bytes = files.read("/tmp/nodes.pcap").expect("packets were seen");
+    let shown = shown_by_tshark(&bytes, &["vpp.NodeName", "ip.dst", "ip.ttl", "_ws.malformed"]);
+    assert!(ended.starts_with(&format!("Write {} packets to /tmp/nodes.pcap, 0 lost", shown.len())), "{ended}");
+    let path = |to: &str| shown.iter().filter(|row| row[1] == to).map(|row| row[0].as_str()).collect::<Vec<_>>();
+    let common = ["pg-input", "ethernet-input", "ip4-input", "ip4-lookup"];
+    assert_eq!(path("20.0.0.9"), [&common[..], &["ip4-rewrite", "interface-output"]].concat());
+    assert_eq!(path("30.0.0.9"), [&common[..], &["drop"]].concat());
+    // Each packet as it is where it is: behind `ip4-rewrite` with one hop less.
+    let ttls: Vec<_> = shown.iter().filter(|row| row[1] == "20.0.0.9").map(|row| row[2].as_str()).collect();
+    assert_eq!(ttls, ["64", "64", "64", "64", "64", "63"]);
+    assert!(shown.iter().all(|row| row[3].is_empty()), "{shown:?}");
+    // What is said of the buffers, and of the packets in them.
+    let said = shown_by_tshark(&bytes, &["vpp.NodeName", "vpp.metadata", "vpp.opaque", "vpp.opaque2"]);
+    let at = |node: &str| said.iter().find(|row| row[0] == node).expect("a packet came to it");
+    assert_eq!(at("pg-input")[1], "flags: none,current_data: 0, current_length: 60,", "{said:?}");
+    let rewrite = at("ip4-rewrite");
+    assert!(rewrite[1].contains("flags: traced") && rewrite[1].contains("current_length: 46"), "{said:?}");
+    assert!(rewrite[2].contains("from pg0 to local0, hop"), "{said:?}");
+    let trace = daemon.run("show trace").expect("it can be shown").text;
+    assert!(trace.contains("ip4-rewrite") && !trace.contains("Packet 2"), "{trace}");
+}
+
+#[test]
 fn the_picture_of_the_graph_is_svg_with_the_rates_of_now() {
     let mut daemon = daemon(&MemoryFiles::default());
     for stream in ["there", "lost"] {

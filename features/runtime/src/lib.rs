@@ -6,6 +6,7 @@ mod calls;
 mod capture;
 mod capture_format;
 mod clock;
+mod dispatch;
 mod drops;
 pub mod files;
 mod fusion;
