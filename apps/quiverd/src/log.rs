@@ -5,17 +5,18 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixDatagram;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use quiver_runtime::log::{Line, Lines, Severity};
+use quiver_runtime::log::{Levels, Line, Lines, SetLevels, Severity};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 use crate::settings::Settings;
 
@@ -26,15 +27,15 @@ const DAEMON: u8 = 3 << 3;
 /// Lines of one place in the code that may be written at once, where one more is allowed each second.
 const BURST: u32 = 100;
 
-/// Begins to log as the settings say; gives the lines that `show log` shows.
-pub fn begin(settings: &Settings) -> Result<Lines, String> {
+/// Begins to log as the settings say; gives the lines that `show log` shows, and what changes what is logged.
+pub fn begin(settings: &Settings) -> Result<(Lines, SetLevels), String> {
     let standard = settings.log_level.as_deref().unwrap_or("info");
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(told) if settings.log_level.is_none() => EnvFilter::try_new(told).or_else(|_| EnvFilter::try_new(standard)),
-        _ => EnvFilter::try_new(standard),
-    };
-    let filter =
-        filter.map_err(|error| format!("--log-level: {error}; one of error, warn, info, debug, trace, off"))?;
+    let told =
+        std::env::var("RUST_LOG").ok().filter(|told| settings.log_level.is_none() && EnvFilter::try_new(told).is_ok());
+    let begun = told.unwrap_or_else(|| standard.to_owned());
+    let filter = EnvFilter::try_new(&begun)
+        .map_err(|error| format!("--log-level: {error}; one of error, warn, info, debug, trace, off"))?;
+    let (filter, set) = changeable(begun, filter);
     // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
     let log = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let lines = Lines::default();
@@ -51,7 +52,34 @@ pub fn begin(settings: &Settings) -> Result<Lines, String> {
     } else {
         all.with(log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr)).init();
     }
-    Ok(lines)
+    Ok((lines, set))
+}
+
+/// A filter, and what adds to it what is said of single classes.
+fn changeable(begun: String, filter: EnvFilter) -> (reload::Layer<EnvFilter, Registry>, SetLevels) {
+    let (filter, handle) = reload::Layer::new(filter);
+    let set = move |levels: &Levels| {
+        let mut directives = begun.clone();
+        for (class, level) in levels {
+            let level = match level {
+                None => "off",
+                Some(Severity::Error) => "error",
+                Some(Severity::Warning) => "warn",
+                Some(Severity::Notice | Severity::Info) => "info",
+                Some(Severity::Debug) => "debug",
+            };
+            directives.push_str(&format!(",{}={level}", target(class)));
+        }
+        let wanted = EnvFilter::try_new(directives).map_err(|error| error.to_string())?;
+        handle.reload(wanted).map_err(|error| error.to_string())
+    };
+    (filter, Rc::new(set))
+}
+
+/// Where in the code a class logs: a room is a package, and its parts are modules. What `show log` calls so is taken as it is.
+fn target(class: &str) -> String {
+    let path = class.replace('-', "_").replace('/', "::");
+    if path.starts_with("quiver") { path } else { format!("quiver_{path}") }
 }
 
 /// Leaves out what is said very often: whoever is refused again and again fills no disk. What is for finding mistakes is not
@@ -207,6 +235,30 @@ mod tests {
         assert_eq!((line.severity, line.text.as_str()), (Severity::Warning, "it is so port=7"));
         assert!(line.class.contains("log"), "{}", line.class);
         assert_eq!(lines.take(), None);
+    }
+
+    #[test]
+    fn a_class_is_logged_from_the_severity_on_that_was_set() {
+        let lines = Lines::default();
+        let (filter, set) = changeable("info".into(), EnvFilter::new("info"));
+        let subscriber = tracing_subscriber::registry().with(filter).with(Kept(lines.clone()));
+        let said = || {
+            tracing::debug!(target: "quiver_ip::room", "ip debug");
+            tracing::info!(target: "quiver_ip::room", "ip info");
+            tracing::debug!(target: "quiver_memif", "memif debug");
+            tracing::info!(target: "quiver_memif", "memif info");
+            std::iter::from_fn(|| lines.take()).map(|line| line.text).collect::<Vec<_>>()
+        };
+        let level = |class: &str, level| set(&Levels::from([(class.to_owned(), level)]));
+        tracing::subscriber::with_default(subscriber, || {
+            assert_eq!(said(), ["ip info", "memif info"]);
+            level("ip", Some(Severity::Debug)).expect("it can be set");
+            assert_eq!(said(), ["ip debug", "ip info", "memif info"]);
+            level("ip/room", None).expect("it can be set");
+            assert_eq!(said(), ["memif info"]);
+            level("quiver_memif", Some(Severity::Warning)).expect("it can be set");
+            assert_eq!(said(), ["ip info"]);
+        });
     }
 
     #[test]

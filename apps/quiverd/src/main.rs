@@ -75,7 +75,7 @@ fn failed(error: &str) -> ExitCode {
 
 /// Says what was given, and runs the daemon on this thread.
 fn begin(given: Given) -> Result<(), String> {
-    let lines = log::begin(&given.settings)?;
+    let (lines, levels) = log::begin(&given.settings)?;
     for note in &given.notes {
         match note.severity {
             Severity::Info => tracing::info!("{note}"),
@@ -85,7 +85,7 @@ fn begin(given: Given) -> Result<(), String> {
     if let Some(options) = &given.from_startup {
         tracing::info!("VPP's startup configuration was taken as: quiverd {}", options.join(" "));
     }
-    on_this_thread(run(given, lines))
+    on_this_thread(run(given, lines, levels))
 }
 
 /// Runs the control side, and nothing else, on this thread.
@@ -103,7 +103,11 @@ fn import(startup: &Path, script: Option<&PathBuf>) -> Result<ExitCode, String> 
 }
 
 /// Runs the daemon until it is told to stop.
-async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), String> {
+async fn run(
+    given: Given,
+    lines: quiver_runtime::log::Lines,
+    levels: quiver_runtime::log::SetLevels,
+) -> Result<(), String> {
     let Given { settings, configuration, .. } = given;
     if let Some(folder) = &settings.runtime_dir {
         let entered = std::fs::create_dir_all(folder).and_then(|()| std::env::set_current_dir(folder));
@@ -118,7 +122,7 @@ async fn run(given: Given, lines: quiver_runtime::log::Lines) -> Result<(), Stri
     quiver_punt::set_unspoken(&control, settings.unspoken);
     quiver_mld::set_reporting(&control, true);
     quiver_statistics::set(&control, settings.statistics.upkeep());
-    quiver_runtime::show_lines(&control, lines);
+    quiver_runtime::show_lines(&control, lines, levels);
     quiver_runtime::read_memory(&control, Rc::new(heap::read));
     quiver_runtime::capture_to(&control, Rc::new(captures::Files));
     quiver_punt::send_by(&control, Rc::new(punts::Datagrams::default()));

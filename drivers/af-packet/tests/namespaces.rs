@@ -30,6 +30,7 @@ const TRIALS: &[Trial<World>] = &[
     ("what_finds_the_ring_full_is_dropped_by_name", ring_full),
     ("what_the_ring_holds_in_part_is_dropped_by_name", truncated),
     ("an_interface_that_goes_down_or_away_is_told", goes_away),
+    ("links_are_as_fast_as_linux_says", speed),
     ("mistakes_name_object_field_and_remedy", mistakes),
     ("clients_of_vpp_have_interfaces_of_linux_used", messages),
 ];
@@ -267,6 +268,19 @@ fn mistakes(world: &World) -> Result<(), Failed> {
         let error = site.daemon.run(line).expect_err(line).to_string();
         assert!(error.starts_with(expected), "{error}");
     }
+    Ok(())
+}
+
+/// Against what Linux itself says of the same link, in megabits a second; `/sys` shows only the daemon's own namespace.
+fn speed(_: &World) -> Result<(), Failed> {
+    run(Command::new("ip").args("link add fast0 type veth peer fast1".split(' ')))?;
+    run(Command::new("ip").args("link add plain type bridge".split(' ')))?;
+    let mut daemon = Daemon::new(CROSSING, Setup::default())?;
+    daemon.configure("create host-interface name fast0\n create host-interface name plain");
+    let interfaces = daemon.control().room::<Interfaces>();
+    let speeds = ["host-fast0", "host-plain"].map(|name| interfaces.find(name).and_then(|interface| interface.speed));
+    // Linux 5.6 to now: a pair of veth says ten gigabits; a bridge without ports knows nothing.
+    assert_eq!(speeds, [Some(10_000_000), None]);
     Ok(())
 }
 

@@ -8,11 +8,12 @@ mod mac;
 mod namespace;
 mod receive;
 mod send;
+mod speed;
 mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
-pub use links::{Linked, Links, watch_links};
+pub use links::{Linked, Links, Seen, watch_links};
 pub use mac::random_mac;
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};

@@ -47,14 +47,31 @@ impl<I: Copy, D> Links<I, D> {
     pub fn remove(&mut self, name: &str) -> Option<Linked<I, D>> {
         self.0.remove(name)
     }
-    /// The interfaces whose links have changed since the last look, and whether packets can pass now.
-    fn look(&mut self) -> Vec<(I, bool)> {
+    /// The interfaces whose links have changed since the last look, and how they are now.
+    fn look(&mut self) -> Vec<(I, Seen)> {
         let changed = self.0.values_mut().filter_map(|linked| {
-            let state = linked.watch.poll();
-            let changed = std::mem::replace(&mut linked.state, state) != state;
-            changed.then_some((linked.id, state == LinkState::Running))
+            let before = linked.seen();
+            linked.state = linked.watch.poll();
+            let now = linked.seen();
+            (before != now).then_some((linked.id, now))
         });
         changed.collect()
+    }
+}
+
+/// How a link is, as far as its interface is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether packets can pass.
+    pub running: bool,
+    /// Kilobits that it carries a second; none where Linux has no figure.
+    pub speed: Option<u32>,
+}
+
+impl<I, D> Linked<I, D> {
+    /// How its link was last seen.
+    pub fn seen(&self) -> Seen {
+        Seen { running: self.state == LinkState::Running, speed: self.watch.speed() }
     }
 }
 
@@ -63,14 +80,14 @@ pub fn watch_links<R: 'static, I: Copy + 'static, D: 'static>(
     control: &Control,
     name: &'static str,
     links: fn(&mut R) -> &mut Links<I, D>,
-    tell: fn(&Control, I, bool),
+    tell: fn(&Control, I, Seen),
 ) {
     let task = control.clone();
     control.spawn(name, async move {
         loop {
             task.sleep(LOOK_EVERY).await;
             let changed = links(&mut task.room_mut::<R>()).look();
-            changed.into_iter().for_each(|(id, running)| tell(&task, id, running));
+            changed.into_iter().for_each(|(id, seen)| tell(&task, id, seen));
         }
     });
 }

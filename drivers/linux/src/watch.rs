@@ -1,4 +1,4 @@
-//! Watching links: whether packets can pass, and whether the link is still there.
+//! Watching links: whether packets can pass, how many, and whether the link is still there.
 
 use std::io::ErrorKind;
 
@@ -6,6 +6,7 @@ use rtnetlink::packet_core::{NetlinkMessage, NetlinkPayload};
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
+use crate::speed::Speed;
 use crate::{Link, LinuxError, Namespace};
 
 /// The multicast group in which the kernel tells changes of links (RTNLGRP_LINK).
@@ -29,6 +30,9 @@ pub struct Watch {
     socket: Socket,
     index: u32,
     state: LinkState,
+    /// Linux's answers about its speed, if it has any, and the last one.
+    answers: Option<Speed>,
+    speed: Option<u32>,
     buffer: Vec<u8>,
 }
 
@@ -42,41 +46,62 @@ impl Watch {
             socket.set_non_blocking(true)?;
             Ok(socket)
         };
-        let listening = namespace.within(listen)?;
+        let (listening, answers) = namespace.within(|| (listen(), Speed::open()))?;
         let socket = listening.map_err(|error: std::io::Error| LinuxError::refused(format!("watch {name}"), error))?;
         // Looked at after listening began, so that no change falls between.
         let link = Link::find(namespace, name)?;
         let state = if link.running { LinkState::Running } else { LinkState::Down };
-        Ok((Watch { socket, index: link.index, state, buffer: Vec::with_capacity(MESSAGE_MAX) }, link))
+        let buffer = Vec::with_capacity(MESSAGE_MAX);
+        let mut watch = Watch { socket, index: link.index, state, answers, speed: None, buffer };
+        watch.ask();
+        Ok((watch, link))
+    }
+
+    /// Kilobits that the link carries a second, as it was when something was last told of it. None where Linux has no figure.
+    pub fn speed(&self) -> Option<u32> {
+        self.speed
+    }
+
+    fn ask(&mut self) {
+        self.speed = self.answers.as_mut().and_then(|answers| answers.of(self.index));
     }
 
     /// Takes note of what the kernel told since; never waits.
     pub fn poll(&mut self) -> LinkState {
+        let mut is_told = false;
         loop {
             self.buffer.clear();
             match self.socket.recv(&mut self.buffer, 0) {
-                Ok(_) => self.take(),
+                Ok(_) => is_told |= self.take(),
                 // Too much happened at once; what comes next is told again.
                 Err(error) if error.raw_os_error() == Some(nix::libc::ENOBUFS) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.state,
+                Err(_) => break,
             }
         }
+        if is_told {
+            self.ask();
+        }
+        self.state
     }
 
-    fn take(&mut self) {
+    /// Whether something was said of the link.
+    fn take(&mut self) -> bool {
+        let mut is_told = false;
         let mut rest = &self.buffer[..];
         while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
             match &message.payload {
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) if link.header.index == self.index => {
                     let running = Link::of(link).running;
                     self.state = if running { LinkState::Running } else { LinkState::Down };
+                    is_told = true;
                 }
                 NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link))
                     // The other family that uses the message is the bridges', which tells of ports.
                     if link.header.index == self.index && u8::from(link.header.interface_family) == 0 =>
                 {
                     self.state = LinkState::Gone;
+                    is_told = true;
                 }
                 _ => {}
             }
@@ -84,5 +109,6 @@ impl Watch {
             let length = (message.header.length as usize).next_multiple_of(4).max(4);
             rest = rest.get(length..).unwrap_or_default();
         }
+        is_told
     }
 }

@@ -10,11 +10,12 @@ use quiver_engine::channel::{Doorbell, Outbox, channel};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, QueueId, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, InterfaceName, NewInterface};
+use quiver_interface::{InterfaceId, InterfaceName, Interfaces, NewInterface};
 use quiver_wire::{EtherType, EthernetHeader, MacAddress};
 use zerocopy::IntoBytes;
 
 use crate::capture::Captures;
+use crate::mac_filter;
 use crate::offload::Offloads;
 use crate::queue::{Sent, Sink, Source};
 use crate::running::Running;
@@ -47,6 +48,9 @@ pub struct PacketGenerator {
     /// also sends long packets that others received so as they are. Without it, packets are never longer than they look.
     #[fixed]
     pub gso_size: Option<u16>,
+    /// Whether it receives only frames to itself, to groups and to all stations, as a device does that is not promiscuous.
+    #[default(false)]
+    pub mac_filter: bool,
 }
 
 quiver_control::choice! {
@@ -149,11 +153,14 @@ fn check(generator: &PacketGenerator) -> Result<(), ObjectError> {
 fn apply(control: &Control, change: Change<'_, PacketGenerator>) -> Result<(), ObjectError> {
     match change {
         Change::Create(generator) => open(control, generator),
-        // Every field is fixed, so an update changes nothing.
-        Change::Update { .. } => Ok(()),
+        // The only field that is not fixed.
+        Change::Update { new, .. } => filter(control, new),
         Change::Delete(generator) => {
             let port = control.room_mut::<PacketGenerators>().ports.remove(&generator.name);
             if let Some(port) = port {
+                if generator.mac_filter {
+                    mac_filter::set(control, port.id, port.mac, false)?;
+                }
                 control.room_mut::<PacketGenerators>().captures.end(&generator.name);
                 quiver_interface::remove(control, port.id);
                 quiver_interface::forget_remarks(control, &remarks_of(&generator.name));
@@ -202,7 +209,17 @@ fn open(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectErro
     let queue = found.ok_or_else(|| ObjectError::whole("the interface was given no receive queue"))?;
     let port = Port { id, mode, mac, offloads, queue, capturing };
     control.room_mut::<PacketGenerators>().ports.insert(generator.name.clone(), port);
-    Ok(())
+    if generator.mac_filter { filter(control, generator) } else { Ok(()) }
+}
+
+/// Has an interface filter or not, as its object says.
+fn filter(control: &Control, generator: &PacketGenerator) -> Result<(), ObjectError> {
+    let (id, mac) = {
+        let interfaces = control.room::<Interfaces>();
+        let id = interfaces.id_of(&generator.name)?;
+        (id, interfaces.get(id).map_or(MacAddress::ZERO, |interface| interface.mac))
+    };
+    mac_filter::set(control, id, mac, generator.mac_filter)
 }
 
 /// What VPP's clients know packets by that an interface sent uncut though it was not told to. None is dropped.

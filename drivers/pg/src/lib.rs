@@ -6,7 +6,7 @@
 //!   that CSIT's suites use.
 //! - `generator` makes their packets on a worker from a `template`, `tag` is what their last bytes say, `sequence` tells what
 //!   became of them, `timing` how long they took, by a `histogram`, `offload` what is left to
-//!   do of packets; `running` is control's part, `capture` keeps copies,
+//!   do of packets, `mac_filter` what an interface does not receive; `running` is control's part, `capture` keeps copies,
 //!   `commands`, `show` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ mod generator;
 mod histogram;
 pub mod interface;
 mod layout;
+mod mac_filter;
 mod offload;
 pub mod profiles;
 pub mod queue;
@@ -50,6 +51,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(generators);
     undecided(control, "pg-input", Undecided::Load, &["no-buffer"]);
     interface::register(control);
+    mac_filter::register(control)?;
     control.objects().add(Kind::new(running::apply).check(stream::check));
     commands::register(control);
     api::register(control);

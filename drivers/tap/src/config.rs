@@ -9,9 +9,9 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link};
+use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link, set_speed};
 use quiver_linux::{
-    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, random_mac, watch_links,
+    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Seen, Watch, WriteQueue, random_mac, watch_links,
 };
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
@@ -184,7 +184,11 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     if tap.mac.is_none() {
         taps.made_up.insert(tap.name.clone(), mac);
     }
-    taps.links.insert(&tap.name, Linked { id, link, state: LinkState::Running, watch, kept: namespace });
+    let linked = Linked { id, link, state: LinkState::Running, watch, kept: namespace };
+    let seen = linked.seen();
+    taps.links.insert(&tap.name, linked);
+    drop(taps);
+    note(control, id, seen);
     Ok(())
 }
 
@@ -205,9 +209,15 @@ fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -
     Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
 }
 
+/// Notes how the link of an interface is.
+fn note(control: &Control, id: InterfaceId, seen: Seen) {
+    set_link(control, id, seen.running);
+    set_speed(control, id, seen.speed);
+}
+
 /// Notes from now on what happens to Linux's sides.
 pub(crate) fn watch(control: &Control) {
-    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links, set_link);
+    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links, note);
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Caller, Retval};
 use quiver_engine::*;
 use quiver_interface::{InterfaceName, InterfaceSettings, Interfaces};
-use quiver_netns::{Namespace, World, enter};
+use quiver_netns::{Namespace, World, enter, run};
 use quiver_scenarios::rooms;
 use quiver_tap::Tap;
 use quiver_tap::api::*;
@@ -25,6 +25,7 @@ const TRIALS: &[Trial<World>] = &[
     ("several_queues_and_workers_carry_all_flows", several_queues),
     ("what_finds_no_buffer_is_dropped_by_name", no_buffers),
     ("a_device_that_goes_away_is_told_and_does_no_harm", lost),
+    ("a_speed_that_linux_is_told_follows_with_the_next_change_of_the_link", speed),
     ("linux_takes_the_settings_of_its_side", settings),
     ("mistakes_name_object_field_and_remedy", mistakes),
     ("clients_of_vpp_make_devices_of_linux", messages),
@@ -235,6 +236,48 @@ fn lost(world: &World) -> Result<(), Failed> {
     assert!(daemon.drops().contains_key(&("interface-output", "tx-refused")), "{:?}", daemon.drops());
     // It can be made again.
     daemon.configure("delete tap tap0\n create tap id 0 host-ns lost-a host-if-name eth0");
+    Ok(daemon.finish()?)
+}
+
+/// Sets the speed of an interface by the oldest of ethtool's requests, and prints what it is then.
+const SET_SPEED: &str = "
+import fcntl, socket, struct, sys
+control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def ask(command, settings):
+    import ctypes
+    settings = ctypes.create_string_buffer(struct.pack('I', command) + settings[4:], 44)
+    request = struct.pack('16sP', b'eth0', ctypes.addressof(settings))
+    fcntl.ioctl(control, 0x8946, request + bytes(16))
+    return settings.raw
+settings = bytearray(ask(1, bytes(44)))
+struct.pack_into('H', settings, 12, int(sys.argv[1]))
+struct.pack_into('H', settings, 28, int(sys.argv[1]) >> 16)
+ask(2, bytes(settings))
+settings = ask(1, bytes(44))
+print(struct.unpack_from('H', settings, 12)[0] | struct.unpack_from('H', settings, 28)[0] << 16)
+";
+
+fn speed(world: &World) -> Result<(), Failed> {
+    let mut daemon = daemon(CROSSING, 1)?;
+    let host = Namespace::add(world, "speed")?;
+    daemon.configure("create tap id 0 host-ns speed host-if-name eth0");
+    let speed = |daemon: &Daemon| {
+        let interfaces = daemon.control().room::<Interfaces>();
+        interfaces.find("tap0").and_then(|interface| interface.speed)
+    };
+    let set = |megabits: &str| run(host.command("python3").args(["-c", SET_SPEED, megabits]));
+    // 10 Mb/s, or since Linux 6.2 ten gigabits.
+    assert!(matches!(speed(&daemon), Some(10_000 | 10_000_000)), "{:?}", speed(&daemon));
+    for megabits in ["2500", "40000"] {
+        assert_eq!(set(megabits)?.trim(), megabits);
+        host.ip("link set eth0 mtu 1400")?;
+        host.ip("link set eth0 mtu 1500")?;
+        daemon.advance(Duration::from_secs(1))?;
+        assert_eq!(speed(&daemon), Some(megabits.parse::<u32>()? * 1000));
+    }
+    host.ip("link del eth0")?;
+    daemon.advance(Duration::from_secs(1))?;
+    assert_eq!(speed(&daemon), None, "what is gone has no speed");
     Ok(daemon.finish()?)
 }
 

@@ -1,9 +1,10 @@
-//! Copies of packets at receive, transmit and drop, for files and for whoever follows what is lost.
+//! Copies of packets at receive, transmit and drop, or before each node, for files and for whoever follows what is lost.
 
 use std::sync::Arc;
 
+use crate::buffer::Flags;
 use crate::channel::Outbox;
-use crate::graph::Reason;
+use crate::graph::{NodeId, Reason};
 
 /// Where a packet was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,25 @@ pub enum Point {
     Tx,
     /// Dropped.
     Drop,
+    /// About to be worked on by a node. A capture of these has no other points.
+    Node,
+}
+
+/// How a packet came to a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// The node.
+    pub node: NodeId,
+    /// The packet's first buffer.
+    pub buffer: u32,
+    /// Where its current header begins, counted from where received frames do.
+    pub offset: i32,
+    /// The interface that is to send it, once that is known.
+    pub tx: u16,
+    /// What a lookup chose.
+    pub hop: u32,
+    /// Its flags.
+    pub flags: Flags,
 }
 
 /// A copy.
@@ -31,6 +51,8 @@ pub struct Captured {
     pub bytes: Vec<u8>,
     /// Why it was dropped.
     pub reason: Option<Reason>,
+    /// How it came to a node, at [`Point::Node`].
+    pub seen: Option<Seen>,
 }
 
 /// Says of a packet, by what its first buffer holds, whether it is wanted.
@@ -58,7 +80,8 @@ impl Captures {
     }
     /// Whether some want every packet, so that products must not carry any.
     pub fn want_all(&self) -> bool {
-        self.0.iter().any(|(_, capture)| capture.points & !Capture::bit(Point::Drop) != 0)
+        let wanted = Capture::bit(Point::Rx) | Capture::bit(Point::Tx);
+        self.0.iter().any(|(_, capture)| capture.points & wanted != 0)
     }
 }
 
@@ -108,17 +131,37 @@ impl Capture {
         if !self.wants(point, interface, reason) {
             return;
         }
-        let (mut bytes, mut length, mut segments) = (vec![], 0, segments.peekable());
-        if let Some(filter) = &self.filter
-            && !segments.peek().is_some_and(|first| filter(first))
-        {
-            return;
+        let mut segments = segments.peekable();
+        if self.takes(segments.peek().copied()) {
+            self.copy(Captured { point, interface, time, length: 0, bytes: vec![], reason, seen: None }, segments);
         }
+    }
+    /// The same of a packet that comes to a node. `received` is what the filter looks at: the beginning of the frame.
+    #[cold]
+    pub(crate) fn see<'a>(
+        &mut self,
+        seen: Seen,
+        interface: u16,
+        time: u64,
+        received: Option<&[u8]>,
+        segments: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let point = Point::Node;
+        if self.wants(point, interface, None) && self.takes(received) {
+            let seen = Some(seen);
+            self.copy(Captured { point, interface, time, length: 0, bytes: vec![], reason: None, seen }, segments);
+        }
+    }
+    fn takes(&self, first: Option<&[u8]>) -> bool {
+        self.filter.as_ref().is_none_or(|filter| first.is_some_and(|first| filter(first)))
+    }
+    fn copy<'a>(&mut self, mut captured: Captured, segments: impl Iterator<Item = &'a [u8]>) {
         for segment in segments {
-            length += segment.len() as u32;
-            bytes.extend_from_slice(&segment[..segment.len().min(self.snap - bytes.len().min(self.snap))]);
+            captured.length += segment.len() as u32;
+            let room = self.snap - captured.bytes.len().min(self.snap);
+            captured.bytes.extend_from_slice(&segment[..segment.len().min(room)]);
         }
         // A full queue loses the copy, and says so in its count.
-        self.to.send(Captured { point, interface, time, length, bytes, reason });
+        self.to.send(captured);
     }
 }

@@ -1,7 +1,8 @@
-//! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words.
+//! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words. And captures of
+//! whatever comes to a node.
 
-use crate::buffer::Flags;
-use crate::capture::Filter;
+use crate::buffer::{Flags, HEADROOM};
+use crate::capture::{Capture, CaptureId, Filter, Seen};
 use crate::frame::Frame;
 use crate::graph::{Context, NodeId};
 
@@ -53,6 +54,10 @@ struct Armed {
 pub(crate) struct Tracer {
     /// Packets still to be chosen, by node.
     armed: Vec<Armed>,
+    /// Captures of all that comes to any node.
+    captures: Vec<(CaptureId, Capture)>,
+    /// Whether there are any of both, so that an idle tracer asks but once.
+    is_armed: bool,
     packets: u32,
     /// Records that are still without their arc are the last ones.
     records: Vec<Record>,
@@ -66,13 +71,24 @@ impl Tracer {
             Some(armed) => (armed.left, armed.filter) = (armed.left.saturating_add(count), filter),
             None => self.armed.push(Armed { node, left: count, filter }),
         }
+        self.settle();
     }
-    /// Whether packets are yet to be chosen.
+    /// Starts a capture of all that comes to nodes, or ends it.
+    pub fn capture(&mut self, id: CaptureId, capture: Option<Capture>) {
+        self.captures.retain(|(running, _)| *running != id);
+        self.captures.extend(capture.map(|capture| (id, capture)));
+        self.settle();
+    }
+    fn settle(&mut self) {
+        self.is_armed = !self.armed.is_empty() || !self.captures.is_empty();
+    }
+    /// Whether packets have to come by the nodes: some are yet to be chosen, or all are captured there.
     pub fn is_armed(&self) -> bool {
-        !self.armed.is_empty()
+        self.is_armed
     }
     pub fn clear(&mut self) {
         (self.armed, self.records) = (vec![], vec![]);
+        self.settle();
     }
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -80,7 +96,7 @@ impl Tracer {
     /// Called before a node works on a frame. True if `after` is to be called.
     #[inline(always)]
     pub fn before(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {
-        if self.armed.is_empty() && !frame.any.has(Flags::TRACED) {
+        if !self.is_armed && !frame.any.has(Flags::TRACED) {
             return false;
         }
         self.look(at, frame, cx)
@@ -102,6 +118,21 @@ impl Tracer {
                 self.packets += 1;
             }
             self.armed.retain(|armed| armed.left > 0);
+            self.settle();
+        }
+        for (_, capture) in &mut self.captures {
+            for i in 0..frame.len() {
+                let seen = Seen {
+                    node: at,
+                    buffer: frame.buffer[i],
+                    offset: i32::from(frame.offset[i]) - HEADROOM as i32,
+                    tx: frame.tx[i],
+                    hop: frame.hop[i],
+                    flags: frame.flags(i),
+                };
+                let received = frame.received(cx.pool, i).next();
+                capture.see(seen, frame.rx[i], cx.now, received, frame.segments(cx.pool, i));
+            }
         }
         self.open.clear();
         for i in 0..frame.len() {

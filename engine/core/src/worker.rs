@@ -1,7 +1,7 @@
 //! A worker is a value with [`turn`](Worker::turn); a thread is one way of calling it, a simulation another.
 
 use crate::buffer::{Packet, Pool};
-use crate::capture::{Capture, CaptureId, Filter};
+use crate::capture::{Capture, CaptureId, Filter, Point};
 use crate::counters::{Counter, Row};
 use crate::frame::VECTOR;
 use crate::graph::{Context, Graph, NodeId};
@@ -321,7 +321,13 @@ impl Worker {
         self.graph.tracer.records().to_vec()
     }
     pub(crate) fn capture(&mut self, id: CaptureId, capture: Option<Capture>) {
-        self.ports.captures.set(id, capture);
+        let is_of_nodes = |capture: &Capture| capture.points & Capture::bit(Point::Node) != 0;
+        let (of_nodes, others) = match capture {
+            Some(capture) if is_of_nodes(&capture) => (Some(capture), None),
+            capture => (None, capture),
+        };
+        self.graph.tracer.capture(id, of_nodes);
+        self.ports.captures.set(id, others);
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Interface {
     pub up: bool,
     /// Whether there is a connection, as far as the driver knows.
     pub link: bool,
+    /// Kilobits that its link carries a second, where the driver knows. That of a part is its parent's.
+    pub speed: Option<u32>,
     /// The interface that it is a part of.
     pub parent: Option<InterfaceId>,
     /// Whether there is one neighbour at most, who is never asked for its address of hardware: whatever is sent reaches it.
@@ -149,6 +151,7 @@ impl Default for Interfaces {
             mtus: Mtus::default(),
             up: false,
             link: false,
+            speed: None,
             parent: None,
             point_to_point: false,
             peer: MacAddress::ZERO,
@@ -270,10 +273,24 @@ pub fn create(control: &Control, new: NewInterface) -> Result<InterfaceId, Objec
         return Err(ObjectError::whole(error.to_string()));
     }
     let NewInterface { name, kind, mac, mtu, parent, .. } = new;
-    let (up, link, point_to_point, peer) = (false, true, false, MacAddress::ZERO);
+    let (up, link, speed, point_to_point, peer) = (false, true, None, false, MacAddress::ZERO);
     let made = (mac, mtu);
     let mtus = Mtus::default();
-    interfaces.insert(Interface { id, name, kind, mac, mtu, mtus, up, link, parent, point_to_point, peer, made });
+    interfaces.insert(Interface {
+        id,
+        name,
+        kind,
+        mac,
+        mtu,
+        mtus,
+        up,
+        link,
+        speed,
+        parent,
+        point_to_point,
+        peer,
+        made,
+    });
     drop(interfaces);
     let dataplane = control.room::<Dataplane>();
     // The number may have had another owner, whose counts are not ours.
@@ -324,4 +341,10 @@ pub fn set_link(control: &Control, id: InterfaceId, link: bool) {
         [vec![id], interfaces.children(id)].concat()
     };
     concerned.into_iter().for_each(|id| tell(control, InterfaceEvent::Link(id)));
+}
+
+/// Notes what the link of an interface carries a second, in kilobits; none where nobody knows. Called by its driver.
+pub fn set_speed(control: &Control, id: InterfaceId, speed: Option<u32>) {
+    let mut interfaces = control.room_mut::<Interfaces>();
+    interfaces.get_mut(id).into_iter().for_each(|interface| interface.speed = speed);
 }

@@ -34,7 +34,7 @@ pub use deciding::{Undecided, decided_by, decides, has_decider, receiver, sender
 pub use events::Events;
 pub use interfaces::{
     Interface, InterfaceEvent, InterfaceId, Interfaces, LOCAL, Mtus, NewInterface, create, remove, set_link, set_peer,
-    set_point_to_point, tell, watch,
+    set_point_to_point, set_speed, tell, watch,
 };
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};

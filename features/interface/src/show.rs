@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::interfaces::{Interface, Interfaces, LOCAL};
 use crate::settings::InterfaceName;
+use crate::speed::in_words;
 
 pub(crate) fn register(control: &Control) {
     let add = |grammar, help, run: fn(&Control, &Matches) -> Result<Reply, CommandError>| {
@@ -53,6 +54,8 @@ fn interfaces(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
         object.insert("index".into(), interface.id.0.into());
         object.insert("state".into(), state.into());
         object.insert("link".into(), if interface.link { "up" } else { "down" }.into());
+        let whole = interface.parent.and_then(|parent| interfaces.get(parent)).unwrap_or(interface);
+        object.insert("link-speed-kbps".into(), whole.speed.into());
         object.insert("mtu".into(), interface.mtu.into());
         for (name, mtu) in ["mtu-ip4", "mtu-ip6", "mtu-mpls"].into_iter().zip(interface.mtus.in_order()) {
             if mtu > 0 {
@@ -100,6 +103,7 @@ fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
     for interface in chosen(&interfaces, matches)?.into_iter().filter(|i| i.parent.is_none()) {
         let link = if interface.link && interface.up { "up" } else { "down" };
         let _ = writeln!(text, "{:<32}{:^6}{link:^6}  {}", interface.name, interface.id.0, interface.kind);
+        let _ = writeln!(text, "  Link speed: {}", in_words(interface.speed));
         let queues: Vec<_> = dataplane.queues().iter().filter(|q| q.interface == interface.id.0).collect();
         if interface.id != LOCAL {
             let _ = writeln!(text, "  Ethernet address {}", interface.mac);
@@ -116,6 +120,7 @@ fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
             "name": interface.name,
             "index": interface.id.0,
             "link": link,
+            "link-speed-kbps": interface.speed,
             "hardware": interface.kind,
             "mac": interface.mac.to_string(),
             "rx-queues": queues.iter().map(|queue| json!({

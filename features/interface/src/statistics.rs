@@ -23,16 +23,19 @@ struct Shown {
     symlinks: HashMap<InterfaceId, Vec<Symlink>>,
     /// Packets sent, by interface: copies of what the engine counts with its bytes.
     sent: Vector<Counter>,
+    /// What links carry, in kilobits a second; 0 where nobody knows.
+    speeds: Vector<Counter>,
 }
 
-/// Interfaces that have such a copy.
+/// Interfaces that have these.
 const SENDING_MAX: u32 = 1 << 14;
 
 pub(crate) fn register(control: &Control) {
     let segment = control.room::<Dataplane>().statistics().clone();
     let names = segment.edit().names("/if/names");
     let sent = segment.edit().vector("/quiver/sent-packets", SENDING_MAX);
-    control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent });
+    let speeds = segment.edit().table("/quiver/if/link-speed-kbps", 1, SENDING_MAX);
+    control.insert_room(Shown { segment, names, symlinks: HashMap::new(), sent, speeds });
     quiver_statistics::collect(control, copy);
     show(control, LOCAL);
     watch(control, |control, event| match event {
@@ -44,7 +47,7 @@ pub(crate) fn register(control: &Control) {
 
 fn show(control: &Control, id: InterfaceId) {
     let (dataplane, name) = (control.room::<Dataplane>(), control.room::<Interfaces>().name(id));
-    let Shown { segment, names, symlinks, sent } = &mut *control.room_mut::<Shown>();
+    let Shown { segment, names, symlinks, sent, speeds } = &mut *control.room_mut::<Shown>();
     let mut edit = segment.edit();
     edit.set_name(names, id.index(), Some(&name));
     let part = name_part(&name);
@@ -54,7 +57,9 @@ fn show(control: &Control, id: InterfaceId) {
         links.push(edit.symlink(&format!("/nodes/{part}-tx/vectors"), sent.target(), id.0.into()));
     }
     drop(edit);
-    sent.show((u32::from(id.0) + 1).min(SENDING_MAX));
+    let count = (u32::from(id.0) + 1).min(SENDING_MAX);
+    sent.show(count);
+    speeds.show(count);
     symlinks.insert(id, links);
 }
 
@@ -62,6 +67,8 @@ fn copy(control: &Control) {
     let (dataplane, shown) = (control.room::<Dataplane>(), control.room::<Shown>());
     let threads = dataplane.statistics().threads();
     for interface in control.room::<Interfaces>().iter() {
+        let cell = shown.speeds.rows()[0].get(interface.id.index());
+        cell.into_iter().for_each(|cell| cell.set(interface.speed.unwrap_or_default().into()));
         for worker in 0..dataplane.workers() {
             let cell = shown.sent.rows()[threads.row(worker)].get(interface.id.index());
             let sent = dataplane.tx_counters().of(worker, interface.id.0.into());

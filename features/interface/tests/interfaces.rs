@@ -24,6 +24,7 @@ fn house() -> Result<House, DataplaneError> {
     let executor = Executor::new(1);
     let control = executor.control();
     control.insert_room(Dataplane::new(Settings { buffers: 64, ..Settings::default() })?);
+    quiver_statistics::register(&control).expect("it cannot fail");
     register(&control)?;
     dummies::register(&control);
     let worker = control.room_mut::<Dataplane>().start()?.remove(0);
@@ -195,6 +196,39 @@ fn show_has_the_layout_that_users_of_vpp_know() {
     assert_eq!(house.run("show interface dummy0").unwrap().json[0]["rx-packets"], 0);
     let hardware = house.run("show hardware-interfaces dummy0").unwrap();
     assert!(hardware.text.contains("Ethernet address 02:00:00:00:00:01"), "{}", hardware.text);
+}
+
+#[test]
+fn the_speed_of_a_link_is_shown_where_it_is_known() {
+    let house = house().unwrap();
+    house.add("dummy0");
+    house.add("dummy1");
+    let mut part = dummies::Dummy::new("dummy0.1".into());
+    part.parent = Some(InterfaceName("dummy0".into()));
+    house.control.put(part).unwrap();
+    set_speed(&house.control, house.id("dummy0"), Some(2_500_000));
+    let speeds = |line: &str| {
+        let rows = house.run(line).unwrap().json;
+        let row = |row: &serde_json::Value| (row["name"].clone(), row["link-speed-kbps"].clone());
+        rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    use serde_json::json;
+    let whole = [("local0".into(), json!(null)), ("dummy0".into(), json!(2_500_000)), ("dummy1".into(), json!(null))];
+    assert_eq!(speeds("show hardware-interfaces"), whole);
+    assert_eq!(speeds("show interface dummy0.1"), [("dummy0.1".into(), json!(2_500_000))], "a part has the whole's");
+    let text = house.run("show hardware-interfaces dummy0 dummy1").unwrap().text;
+    assert!(text.contains("  Link speed: 2.5 Gbps\n") && text.contains("  Link speed: unknown\n"), "{text}");
+    // Those who watch figures see what is known, and as something that falls, too.
+    let gauges = || {
+        let metrics = quiver_statistics::metrics::metrics(&house.control);
+        let mut found = metrics.into_iter().filter(|metric| metric.name == "interface_link_speed_kbps");
+        let metric = found.next().expect("it is there");
+        assert_eq!((metric.kind, found.next()), (quiver_statistics::metrics::Kind::Gauge, None));
+        metric.points.into_iter().map(|point| (point.labels, point.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(gauges(), [(vec![("interface", "dummy0".to_owned())], 2_500_000)]);
+    set_speed(&house.control, house.id("dummy0"), None);
+    assert_eq!(gauges(), []);
 }
 
 #[test]

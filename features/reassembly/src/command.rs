@@ -30,8 +30,23 @@ pub(crate) fn register(control: &Control) {
         let set = set.argument("ip4", "of IPv4 alone").argument("ip6", "of IPv6 alone");
         control.commands().add(set.argument("off", "of neither"));
     }
+    let help = "Let shallow reassembly keep fragments until the first and the last one of their packet have come, or only until the first.";
+    let set = Command::new("set ip reassembly extended [ip4|ip6] (on|off)", help, extend);
+    let set = set.argument("ip4", "of IPv4 alone").argument("ip6", "of IPv6 alone");
+    control.commands().add(set);
     register_family::<V4>(control);
     register_family::<V6>(control);
+}
+
+fn extend(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let on = given.has("on");
+    if !given.has("ip6") {
+        control.edit(ReassemblySettings::<V4>::new(Kinds::Shallow), |settings| settings.extended = on)?;
+    }
+    if !given.has("ip4") {
+        control.edit(ReassemblySettings::<V6>::new(Kinds::Shallow), |settings| settings.extended = on)?;
+    }
+    Ok(Reply::done())
 }
 
 fn register_family<F: Reassembled>(control: &Control) {
@@ -128,6 +143,9 @@ fn show<F: Reassembled>(control: &Control, kind: Kinds) -> Result<Reply, Command
     if kind == Kinds::Full {
         let _ = writeln!(text, "Packets for us: {}", if settings.local { "put together" } else { "dropped" });
     }
+    if settings.extended {
+        let _ = writeln!(text, "Fragments wait for the first and the last of their packet");
+    }
     let _ = writeln!(text, "Interfaces: {}", if names.is_empty() { "none".into() } else { names.join(" ") });
     let mut value = json!({
         "reassemblies": current,
@@ -137,8 +155,9 @@ fn show<F: Reassembled>(control: &Control, kind: Kinds) -> Result<Reply, Command
         "walk-ms": walk as u64,
         "interfaces": names,
     });
-    if kind == Kinds::Full {
-        value["local"] = settings.local.into();
+    match kind {
+        Kinds::Full => value["local"] = settings.local.into(),
+        Kinds::Shallow => value["extended"] = settings.extended.into(),
     }
     Ok(Reply::new(text, value))
 }

@@ -56,6 +56,10 @@ pub struct ReassemblySettings<F: Reassembled> {
     /// Whether packets for us are put together. Of full reassembly alone.
     #[default(true)]
     pub local: bool,
+    /// Whether all parts of a packet wait until its first and its last one have come, so that none goes on of those that have no
+    /// end. Of shallow reassembly alone; VPP calls it extended.
+    #[default(false)]
+    pub extended: bool,
     /// Those of two families are two.
     pub family: PhantomData<F>,
 }
@@ -73,6 +77,8 @@ pub struct Settings {
     pub walk: Duration,
     /// Whether packets for us are put together.
     pub local: bool,
+    /// Whether parts wait for the last one, too.
+    pub extended: bool,
     /// Whether workers hand parts over to each other.
     pub connected: bool,
 }
@@ -91,6 +97,7 @@ impl Settings {
             fragments: settings.fragments.unwrap_or(64) as usize,
             walk: ms(settings.walk_ms.unwrap_or(1000).max(1)),
             local: settings.local,
+            extended: settings.extended,
             connected: false,
         }
     }
@@ -156,6 +163,10 @@ pub(crate) fn check_settings<F: Reassembled>(wanted: &ReassemblySettings<F>) -> 
     if wanted.kind == Kinds::Shallow && !wanted.local {
         let what = "packets for us are put together, or not, by full reassembly";
         return Err(ObjectError::field("local", what).remedy("set it there"));
+    }
+    if wanted.kind == Kinds::Full && wanted.extended {
+        let what = "full reassembly has to wait for all parts of a packet anyway";
+        return Err(ObjectError::field("extended", what).remedy("set it of shallow reassembly"));
     }
     Ok(())
 }

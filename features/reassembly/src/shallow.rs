@@ -4,6 +4,8 @@
 //! Parts that come before the first wait for it. What is remembered of a packet ends a while after its last part. At the limit
 //! of packets the one that was quiet for longest is forgotten: nobody can tell that all parts of a packet went through. Parts of
 //! protocols that have no ports wait for nothing.
+//!
+//! Extended, all parts wait until the first and the last one have come: of a packet that has no end nothing goes on.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +34,9 @@ arcs! {
 struct Known {
     /// What its first part says, once it has come.
     upper: Option<Upper>,
-    /// The parts that wait for it.
+    /// Whether its last part has come.
+    ended: bool,
+    /// The parts that wait for them.
     waiting: Vec<Packet>,
     /// When the last part came, in nanoseconds, and its place in the order of all.
     heard: u64,
@@ -80,7 +84,8 @@ impl<F: Reassembled> Shallow<F> {
                 desk.say_that_something_waits();
             }
         }
-        let known = self.known.entry(key).or_insert(Known { upper: None, waiting: vec![], heard: now, place });
+        let known =
+            self.known.entry(key).or_insert(Known { upper: None, ended: false, waiting: vec![], heard: now, place });
         self.order.remove(&known.place);
         (known.heard, known.place) = (now, place);
         self.order.insert(place, key);
@@ -102,7 +107,7 @@ impl<F: Reassembled> Parts for Shallow<F> {
         if !F::may_have_ports(part.payload) {
             return Some(Next::Pass);
         }
-        let is_first = part.offset == 0;
+        let (is_first, is_last) = (part.offset == 0, !part.more);
         let upper = if is_first { Upper::of::<F>(&bytes) } else { None };
         if is_first && upper.is_none() {
             // RFC 8200, 4.5: the first one says what there is to say.
@@ -117,21 +122,20 @@ impl<F: Reassembled> Parts for Shallow<F> {
         }
         let (most, waiting) = (self.most, self.waiting);
         let Some(known) = self.hear(cx, key, desk) else { return Some(Next::Full) };
-        if is_first {
-            known.upper = upper;
-            let ready = std::mem::take(&mut known.waiting);
-            self.waiting -= ready.len();
-            let Some(note) = upper.map(Upper::to_note) else { return Some(Next::Pass) };
-            for mut packet in ready {
-                packet.set_note(cx.pool, note);
-                cx.emit(Next::Pass, packet);
-            }
-            // Behind those that came before it, as they came.
-            return leave(cx, frame, i);
-        }
-        match known.upper {
+        known.upper = upper.or(known.upper);
+        known.ended |= is_last;
+        match known.upper.filter(|_| known.ended || !desk.settings.extended) {
             Some(upper) => {
-                frame.set_note(cx.pool, i, upper.to_note());
+                let ready = std::mem::take(&mut known.waiting);
+                self.waiting -= ready.len();
+                for mut packet in ready {
+                    packet.set_note(cx.pool, upper.to_note());
+                    cx.emit(Next::Pass, packet);
+                }
+                if !is_first {
+                    frame.set_note(cx.pool, i, upper.to_note());
+                }
+                // Behind those that came before it, as they came.
                 leave(cx, frame, i)
             }
             None if known.waiting.len() >= desk.settings.fragments => Some(Next::TooMany),

@@ -1,4 +1,5 @@
-//! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap or pcapng file.
+//! `pcap trace`: copies of packets at receive, transmit and drop, written to a pcap or pcapng file. `pcap dispatch trace`: the
+//! same before each node.
 
 use crate::Runtime;
 use crate::capture_format::Format;
@@ -21,6 +22,9 @@ use std::time::Duration;
 /// Copies that may wait to be written; more are lost, and counted.
 const QUEUE: usize = 16_384;
 
+/// Bytes kept of a packet that comes to a node: all of most, and of a long one as much as VPP keeps.
+const DISPATCH_SNAP: u32 = 16_000;
+
 /// How often copies are written.
 const EVERY: Duration = Duration::from_millis(10);
 
@@ -28,6 +32,8 @@ const EVERY: Duration = Duration::from_millis(10);
 pub(crate) struct Running {
     id: CaptureId,
     inbox: Inbox<Captured>,
+    /// Whether `pcap dispatch trace` began it, and is to end it.
+    is_dispatch: bool,
     /// The only one, if it is one.
     interface: Option<u16>,
     format: Format<Unwritten>,
@@ -81,9 +87,9 @@ pub(crate) struct Wanted {
 /// Why there is no capture.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaptureError {
-    /// There is one already.
-    #[error("a capture to {} is running; `pcap trace off` ends it", .0.display())]
-    Running(PathBuf),
+    /// There is one already, perhaps of what comes to nodes.
+    #[error("a capture to {} is running; `pcap {}trace off` ends it", .0.display(), if *.1 { "dispatch " } else { "" })]
+    Running(PathBuf, bool),
     /// Nobody said what.
     #[error("say what to capture: one or more of `rx`, `tx`, `drop`")]
     Nothing,
@@ -99,8 +105,8 @@ pub(crate) enum CaptureError {
         error: io::Error,
     },
     /// There is none to be ended.
-    #[error("no capture is running; `pcap trace rx` starts one")]
-    NotRunning,
+    #[error("no capture is running; `pcap {}` starts one", if *.0 { "dispatch trace on" } else { "trace rx" })]
+    NotRunning(bool),
 }
 
 /// How a capture ended.
@@ -126,6 +132,18 @@ pub(crate) fn register(control: &Control) {
         .argument("filter", "what `classify filter pcap` says")
         .argument("error", "drops of one reason: {node}.{reason}");
     control.commands().add(start.argument("file", "where to write (default /tmp/rx.pcap and alike); a name that ends with .pcapng has node and reason as comments"));
+    let start = Command::waiting(
+        "pcap dispatch trace {on|off|status|filter|max <packets:u64>|file <file:text>|buffer-trace <node:text> <count:u32>}",
+        "Write packets as each node finds them to a pcap file, which Wireshark reads; `pcap dispatch trace off` ends it.",
+        dispatch,
+    );
+    let start = start.argument("on", "start it").argument("packets", "stop after so many records (default 1000)");
+    let start =
+        start.argument("off", "end it, and say what was written").argument("status", "say what is being captured");
+    let start = start.argument("filter", "what `classify filter pcap` says");
+    let start = start.argument("node", "trace packets that come to this node, too: `show trace`");
+    let start = start.argument("count", "packets to trace on each worker");
+    control.commands().add(start.argument("file", "where to write (default /tmp/dispatch.pcap)"));
     // Whoever has the interface's number next is not the one that was meant.
     watch(control, |control, event| {
         if let InterfaceEvent::Removed(id) = event
@@ -141,8 +159,38 @@ const POINTS: [(&str, Point); 3] = [("rx", Point::Rx), ("tx", Point::Tx), ("drop
 async fn trace(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     match (matches.has("status"), matches.has("off")) {
         (true, _) => Ok(status(&control)),
-        (_, true) => Ok(end(&control).await.map_err(|error| CommandError::new(error.to_string()))?.report),
+        (_, true) => Ok(end(&control, false).await.map_err(|error| CommandError::new(error.to_string()))?.report),
         _ => start(&control, &matches),
+    }
+}
+
+async fn dispatch(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let told = |error: CaptureError| CommandError::new(error.to_string());
+    match (matches.has("status"), matches.has("off"), matches.has("on")) {
+        (true, _, _) => Ok(status(&control)),
+        (_, true, _) => Ok(end(&control, true).await.map_err(told)?.report),
+        (_, _, false) => Err(CommandError::new("say `on`, `off` or `status`")),
+        (_, _, true) => {
+            let node = match matches.find::<String>("node")? {
+                None => None,
+                Some(name) => {
+                    let found = control.room::<Dataplane>().graph().find(&name);
+                    Some(found.map_err(|error| CommandError::new(error.to_string()).at(matches.place("node")))?)
+                }
+            };
+            let (file, most) = (matches.find("file")?, matches.find("packets")?.unwrap_or(1000));
+            let file = Some(file.unwrap_or_else(|| "dispatch.pcap".to_owned()));
+            let (points, filter) = (vec![Point::Node], matches.has("filter"));
+            let wanted = Wanted { points, interface: None, file, error: None, filter, snap: DISPATCH_SNAP, most };
+            begin(&control, wanted).map_err(|error| match error {
+                CaptureError::File { .. } => told(error).at(matches.place("file")),
+                _ => told(error),
+            })?;
+            if let Some(node) = node {
+                control.room::<Dataplane>().trace(node, matches.get("count")?, None);
+            }
+            Ok(Reply::done())
+        }
     }
 }
 
@@ -174,7 +222,7 @@ fn start(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
 /// Starts a capture.
 pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureError> {
     if let Some(running) = &control.room::<Runtime>().capture {
-        return Err(CaptureError::Running(running.path.clone()));
+        return Err(CaptureError::Running(running.path.clone(), running.is_dispatch));
     }
     let Wanted { points, interface, file, error, filter, snap, most } = wanted;
     if points.is_empty() {
@@ -190,7 +238,12 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     }
     control.room::<Runtime>().files.check(&path).map_err(refused)?;
     let unwritten = Unwritten::default();
-    let format = Format::of(&path, unwritten.clone()).map_err(|error| refused(io::Error::other(error)))?;
+    let is_dispatch = points.contains(&Point::Node);
+    let format = match is_dispatch {
+        true => Format::dispatch(unwritten.clone()),
+        false => Format::of(&path, unwritten.clone()),
+    };
+    let format = format.map_err(|error| refused(io::Error::other(error)))?;
     let reason = error.map(|error| reason(&control.room(), &error).ok_or(CaptureError::Reason(error))).transpose()?;
     let filter = filter.then(|| {
         let chain = quiver_classify::filter(control, quiver_classify::Use::Pcap);
@@ -205,6 +258,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     control.room_mut::<Runtime>().capture = Some(Running {
         id,
         inbox,
+        is_dispatch,
         interface,
         format,
         unwritten,
@@ -311,8 +365,14 @@ fn stop(control: &Control) {
 }
 
 /// Ends the capture, when all that was copied is in the file.
-pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
+pub(crate) async fn end(control: &Control, is_dispatch: bool) -> Result<Ended, CaptureError> {
     let settled = {
+        match &control.room::<Runtime>().capture {
+            Some(running) if running.is_dispatch != is_dispatch => {
+                return Err(CaptureError::Running(running.path.clone(), running.is_dispatch));
+            }
+            _ => {}
+        }
         stop(control);
         control.room::<Dataplane>().settled()
     };
@@ -320,7 +380,7 @@ pub(crate) async fn end(control: &Control) -> Result<Ended, CaptureError> {
     loop {
         {
             let capture = &mut control.room_mut::<Runtime>().capture;
-            let Some(running) = capture else { return Err(CaptureError::NotRunning) };
+            let Some(running) = capture else { return Err(CaptureError::NotRunning(is_dispatch)) };
             running.is_ending = true;
             if let Some(ended) = capture.take_if(|running| running.task.has_ended()) {
                 return Ok(Ended { written: ended.written, report: ended.report() });

@@ -1,5 +1,5 @@
 //! The formats of capture files: pcap, which every tool reads, and pcapng, which has interfaces by name and says of each packet
-//! where it was seen and why it was dropped.
+//! where it was seen and why it was dropped. What comes to nodes is written as VPP's dispatch traces are, which Wireshark reads.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -15,6 +15,8 @@ use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_engine::capture::{Captured, Point};
 
+use crate::dispatch;
+
 /// What the file says of the longest packet in it: readers take that for a bound (tcpdump says the same). Packets that are
 /// still to be cut are longer than 65,535 bytes.
 const LONGEST: u32 = 262_144;
@@ -27,6 +29,8 @@ pub(crate) enum Format<W: Write> {
     Pcap(PcapWriter<W>),
     /// One with words in it, and the interfaces that it has named so far.
     PcapNg(PcapNgWriter<W>, Vec<u16>),
+    /// One of packets as nodes found them, of VPP's own link type.
+    Dispatch(PcapWriter<W>),
 }
 
 impl<W: Write> Format<W> {
@@ -38,12 +42,26 @@ impl<W: Write> Format<W> {
         let header = PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), ..PcapHeader::default() };
         Ok(Format::Pcap(PcapWriter::with_header(to, header)?))
     }
+    /// A file of packets as nodes found them.
+    pub fn dispatch(to: W) -> Result<Format<W>, PcapError> {
+        let datalink = DataLink::VPP_DISPATCH;
+        let header =
+            PcapHeader { snaplen: LONGEST, endianness: Endianness::native(), datalink, ..PcapHeader::default() };
+        Ok(Format::Dispatch(PcapWriter::with_header(to, header)?))
+    }
     /// Writes a packet.
     pub fn write(&mut self, control: &Control, copy: &Captured) -> Result<(), PcapError> {
         let timestamp = Duration::from_nanos(copy.time);
         match self {
             Format::Pcap(writer) => {
                 writer.write_packet(&PcapPacket::new(timestamp, copy.length, &copy.bytes)).map(|_| ())
+            }
+            Format::Dispatch(writer) => {
+                let Some(seen) = copy.seen else { return Ok(()) };
+                let mut record = dispatch::head(control, copy, seen);
+                let length = record.len() as u32 + copy.length;
+                record.extend_from_slice(&copy.bytes);
+                writer.write_packet(&PcapPacket::new(timestamp, length, &record)).map(|_| ())
             }
             Format::PcapNg(writer, named) => {
                 let known = named.iter().position(|interface| *interface == copy.interface);
@@ -83,6 +101,7 @@ fn comment(control: &Control, copy: &Captured) -> String {
     match copy.point {
         Point::Rx => "received".into(),
         Point::Tx => "sent".into(),
+        Point::Node => "at a node".into(),
         Point::Drop => reason().unwrap_or_else(|| "dropped".into()),
     }
 }

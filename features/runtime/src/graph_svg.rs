@@ -14,10 +14,15 @@ const SECONDS: u32 = 1;
 /// Seconds at most.
 const SECONDS_MAX: u32 = 3600;
 
-/// Pixels from column to column, from row to row, and the size of a box.
-const COLUMN: usize = 240;
+/// Pixels between a column's boxes and the next's, from row to row at least, and the size of a box, which is wider if a name is.
+const GAP: usize = 90;
 const ROW: usize = 44;
 const BOX: (usize, usize) = (150, 28);
+/// Pixels beside the picture: ways back bend there, and rates of what they lead to are written there.
+const MARGIN: usize = 60;
+/// Pixels of a letter, in a font that is wider than most; and from one rate to the next where several lines end.
+const LETTER: usize = 7;
+const RATE: usize = 13;
 
 pub(crate) fn register(control: &Control) {
     let help = "Draw the nodes that packets pass now, with packets per second on every arc: `quiver show graph svg > graph.svg`.";
@@ -108,38 +113,54 @@ fn lines(dataplane: &Dataplane, before: &BTreeMap<(NodeId, usize), u64>, seconds
 fn columns(lines: &[Line]) -> BTreeMap<&Place, usize> {
     let mut columns: BTreeMap<&Place, usize> =
         lines.iter().flat_map(|line| [&line.from, &line.to]).map(|place| (place, 0)).collect();
-    // As many rounds as there are places at most; a way back would never end, and is not followed further.
-    let most = columns.len();
-    for _ in 0..most {
+    let ways_back = ways_back(lines);
+    loop {
         let mut moved = false;
-        for line in lines {
+        for (n, line) in lines.iter().enumerate() {
             let behind = columns[&line.from] + 1;
-            if columns[&line.to] < behind && behind < most && !leads_back(lines, &line.to, &line.from) {
+            if columns[&line.to] < behind && !ways_back.contains(&n) {
                 columns.insert(&line.to, behind);
                 moved = true;
             }
         }
         if !moved {
-            break;
+            return columns;
         }
     }
-    columns
 }
 
-/// Whether there is a way from one place to another.
-fn leads_back(lines: &[Line], from: &Place, to: &Place) -> bool {
-    let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
-    while let Some(at) = open.pop() {
-        for line in lines.iter().filter(|line| line.from == *at) {
-            if line.to == *to {
-                return true;
-            }
-            if seen.insert(&line.to) {
-                open.push(&line.to);
+/// The lines, by number, that lead back to where their packets have been: without them nothing circles.
+fn ways_back(lines: &[Line]) -> BTreeSet<usize> {
+    let entered: BTreeSet<_> = lines.iter().map(|line| &line.to).collect();
+    let mut from: BTreeMap<&Place, Vec<usize>> = BTreeMap::new();
+    lines.iter().enumerate().for_each(|(n, line)| from.entry(&line.from).or_default().push(n));
+    // Packets begin where no line leads to.
+    let mut starts: Vec<_> = from.keys().copied().collect();
+    starts.sort_by_key(|place| entered.contains(place));
+    let (mut seen, mut back) = (BTreeSet::new(), BTreeSet::new());
+    for start in starts {
+        // The way from the start to here, each place with its lines that are still to be followed.
+        let mut way: Vec<(&Place, &[usize])> = vec![];
+        if seen.insert(start) {
+            way.push((start, &from[start]));
+        }
+        while let Some((_, rest)) = way.last_mut() {
+            let Some((n, others)) = rest.split_first() else {
+                way.pop();
+                continue;
+            };
+            *rest = others;
+            let to = &lines[*n].to;
+            if way.iter().any(|(place, _)| *place == to) {
+                back.insert(*n);
+            } else if seen.insert(to)
+                && let Some(next) = from.get(to)
+            {
+                way.push((to, next));
             }
         }
     }
-    false
+    back
 }
 
 /// A rate as people read it.
@@ -151,17 +172,33 @@ fn said(rate: f64) -> String {
     }
 }
 
+impl Place {
+    fn name(&self) -> &str {
+        match self {
+            Place::Node(name) | Place::FeatureArc(name) | Place::End(name) => name,
+            Place::Drop(name) => name,
+        }
+    }
+}
+
 /// The picture.
 fn draw(lines: &[Line]) -> String {
     let columns = columns(lines);
-    let (mut rows, mut places) = (BTreeMap::<usize, usize>::new(), BTreeMap::new());
+    let letters = columns.keys().map(|place| place.name().chars().count()).max().unwrap_or(0);
+    let wide = BOX.0.max(letters * LETTER + 12);
+    // Rates that are written at a place's left: all in one column, so that none is written on another.
+    let mut rates = BTreeMap::<&Place, usize>::new();
+    lines.iter().filter(|line| line.rate.is_some()).for_each(|line| *rates.entry(&line.to).or_default() += 1);
+    let (mut ends, mut places) = (BTreeMap::<usize, usize>::new(), BTreeMap::new());
     for (place, column) in &columns {
-        let row = rows.entry(*column).or_default();
-        places.insert(*place, (20 + column * COLUMN, 30 + *row * ROW));
-        *row += 1;
+        let end = ends.entry(*column).or_insert(22);
+        let high = ROW.max(rates.get(place).copied().unwrap_or(0) * RATE + 8);
+        places.insert(*place, (MARGIN + column * (wide + GAP), *end + (high - BOX.1) / 2));
+        *end += high;
     }
-    let width = 40 + BOX.0 + columns.values().max().unwrap_or(&0) * COLUMN;
-    let height = 60 + rows.values().max().unwrap_or(&1) * ROW;
+    let width = 2 * MARGIN + wide + columns.values().max().unwrap_or(&0) * (wide + GAP);
+    let height = 38 + ends.values().max().unwrap_or(&ROW);
+    let mut written = BTreeMap::<&Place, usize>::new();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
@@ -171,8 +208,8 @@ fn draw(lines: &[Line]) -> String {
     }
     for line in lines {
         let ((x, y), (to_x, to_y)) = (places[&line.from], places[&line.to]);
-        let (x, y, to_y) = (x + BOX.0, y + BOX.1 / 2, to_y + BOX.1 / 2);
-        let (half, thick) = (COLUMN / 4, 1.0 + line.rate.unwrap_or(0.0).max(1.0).log10() / 2.0);
+        let (x, y, to_y) = (x + wide, y + BOX.1 / 2, to_y + BOX.1 / 2);
+        let (half, thick) = ((wide + GAP) / 4, 1.0 + line.rate.unwrap_or(0.0).max(1.0).log10() / 2.0);
         let colour = if matches!(line.to, Place::Drop(_)) { "#c0392b" } else { "#4a6fa5" };
         let (bend, to_bend) = (x + half, to_x.saturating_sub(half));
         let _ = writeln!(
@@ -182,26 +219,28 @@ fn draw(lines: &[Line]) -> String {
             escaped(line.name)
         );
         if let Some(rate) = line.rate {
-            // Beside its end, where no two lines of one node meet.
-            let (x, y) = (to_x.saturating_sub(4), to_y.saturating_sub(3));
+            // Beside its end, above the line; where several lines end, below each other around it.
+            let (of, place) = (rates[&line.to], written.entry(&line.to).or_default());
+            let (x, y) = (to_x.saturating_sub(4), (to_y + *place * RATE).saturating_sub(3 + (of - 1) * RATE / 2));
+            *place += 1;
             let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"#555\">{}</text>", said(rate));
         }
     }
     for (place, (x, y)) in &places {
-        let (name, round, fill) = match place {
-            Place::Node(name) => (*name, 3, "#eef3fa"),
-            Place::FeatureArc(name) => (*name, 14, "#f7f2e2"),
-            Place::Drop(name) => (name.as_str(), 3, "#fbe9e7"),
-            Place::End(name) => (*name, 3, "#e6f4ea"),
+        let (round, fill) = match place {
+            Place::Node(_) => (3, "#eef3fa"),
+            Place::FeatureArc(_) => (14, "#f7f2e2"),
+            Place::Drop(_) => (3, "#fbe9e7"),
+            Place::End(_) => (3, "#e6f4ea"),
         };
-        let (middle, base) = (x + BOX.0 / 2, y + BOX.1 / 2 + 4);
+        let (middle, base) = (x + wide / 2, y + BOX.1 / 2 + 4);
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"{round}\" fill=\"{fill}\" stroke=\"#889\"/>\
              <text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{}</text>",
-            BOX.0,
+            wide,
             BOX.1,
-            escaped(name)
+            escaped(place.name())
         );
     }
     svg.push_str("</svg>\n");
@@ -237,6 +276,10 @@ mod tests {
             assert!(picture.contains(said), "{said}: {picture}");
         }
         assert_eq!(picture.matches("<path").count(), lines.len());
+        // The way back is the one from behind, not all lines of the circle.
+        let places = ["input", "lookup", "rewrite"].map(of);
+        assert_eq!(places, [0, 1, 2]);
+        assert_eq!(ways_back(&lines), BTreeSet::from([3]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod calls;
 mod capture;
 mod capture_format;
 mod clock;
+mod dispatch;
 mod drops;
 pub mod files;
 mod fusion;
@@ -86,9 +87,9 @@ pub fn read_memory(control: &Control, read: memory::ReadHeap) {
     control.room_mut::<Runtime>().heap = Some(read);
 }
 
-/// Has `show log` show these lines from now on.
-pub fn show_lines(control: &Control, lines: log::Lines) {
-    control.room_mut::<Runtime>().log = log::Log::new(lines);
+/// Has `show log` show these lines from now on, of which `set` says what is among them.
+pub fn show_lines(control: &Control, lines: log::Lines, set: log::SetLevels) {
+    control.room_mut::<Runtime>().log = log::Log::new(lines, set);
 }
 
 /// The name of an interface, for people.

@@ -1,7 +1,8 @@
 //! `show log`: what the daemon has logged lately, kept in a ring for those who are not at the host's log.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -75,16 +76,33 @@ impl Lines {
     }
 }
 
+/// What is logged of classes that somebody chose, by name: from which severity on; none, where nothing is.
+pub type Levels = BTreeMap<String, Option<Severity>>;
+
+/// Has the host log so from now on; an error says what it refuses.
+pub type SetLevels = Rc<dyn Fn(&Levels) -> Result<(), String>>;
+
 /// What control keeps of the log.
 #[derive(Default)]
 pub(crate) struct Log {
     lines: Lines,
     kept: VecDeque<Line>,
+    levels: Levels,
+    set: Option<SetLevels>,
 }
 
 impl Log {
-    pub fn new(lines: Lines) -> Log {
-        Log { lines, kept: VecDeque::new() }
+    pub fn new(lines: Lines, set: SetLevels) -> Log {
+        Log { lines, kept: VecDeque::new(), levels: Levels::new(), set: Some(set) }
+    }
+    /// Has the log of a class begin at a severity.
+    fn set_level(&mut self, class: String, level: Option<Severity>) -> Result<(), String> {
+        let set = self.set.as_ref().ok_or("this daemon's host keeps no classes of its log apart")?;
+        let mut levels = self.levels.clone();
+        levels.insert(class, level);
+        set(&levels)?;
+        self.levels = levels;
+        Ok(())
     }
     /// The lines of late, the oldest first.
     pub fn lines(&mut self) -> &VecDeque<Line> {
@@ -103,6 +121,48 @@ pub(crate) fn register(control: &Control) {
         test,
     );
     control.commands().add(test.argument("class", "what it is about").argument("words", "what it says"));
+    let set = Command::new(
+        "set logging class <class:text> level (emerg|alert|crit|err|warn|notice|info|debug|disabled)",
+        "Say from which severity on a class of the log is written.",
+        set,
+    );
+    control.commands().add(set.argument("class", "a room, such as ip, or a part of one, as `show log` calls it"));
+    let help = "Show the classes of the log for which a severity was set.";
+    control.commands().add(Command::new("show logging configuration", help, configuration));
+}
+
+fn set(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    // VPP's severities; what Quiver logs has four of them.
+    let levels = [
+        ("emerg", Some(Severity::Error)),
+        ("alert", Some(Severity::Error)),
+        ("crit", Some(Severity::Error)),
+        ("err", Some(Severity::Error)),
+        ("warn", Some(Severity::Warning)),
+        ("notice", Some(Severity::Info)),
+        ("info", Some(Severity::Info)),
+        ("debug", Some(Severity::Debug)),
+    ];
+    let level = levels.into_iter().find(|(word, _)| matches.has(word)).and_then(|(_, level)| level);
+    let class: String = matches.get("class")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_/:".contains(c);
+    if !class.chars().all(is_name) {
+        let what = format!("`{class}` is no class of the log; name a room, such as ip");
+        return Err(CommandError::new(what).at(matches.place("class")));
+    }
+    let set = control.room_mut::<Runtime>().log.set_level(class, level);
+    set.map_err(|error| CommandError::new(error).at(matches.place("class")))?;
+    Ok(Reply::done())
+}
+
+fn configuration(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let runtime = control.room::<Runtime>();
+    let mut table = Table::new(["Class", "Level"]);
+    for (class, level) in &runtime.log.levels {
+        let level = level.map_or_else(|| "disabled".to_owned(), |level| level.to_string());
+        table.row([Cell::from(class.clone()), Cell::from(level)]);
+    }
+    Ok(table.into())
 }
 
 fn show(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
@@ -179,7 +239,7 @@ mod tests {
     #[test]
     fn the_oldest_lines_make_room() {
         let lines = Lines::default();
-        let mut log = Log::new(lines.clone());
+        let mut log = Log::new(lines.clone(), Rc::new(|_| Ok(())));
         let line = |number: usize| Line {
             at: SystemTime::UNIX_EPOCH,
             severity: Severity::Info,
@@ -191,5 +251,32 @@ mod tests {
         (KEPT / 2..3 * KEPT).for_each(|number| lines.add(line(number)));
         let kept = log.lines();
         assert_eq!((kept.len(), kept.front(), kept.back()), (KEPT, Some(&line(2 * KEPT)), Some(&line(3 * KEPT - 1))));
+    }
+
+    #[test]
+    fn classes_keep_the_severity_that_the_host_took() {
+        let told = Rc::new(std::cell::RefCell::new(vec![]));
+        let heard = told.clone();
+        let set = move |levels: &Levels| match levels.contains_key("wrong") {
+            true => Err("no such class".to_owned()),
+            false => {
+                heard.borrow_mut().push(levels.clone());
+                Ok(())
+            }
+        };
+        let mut log = Log::new(Lines::default(), Rc::new(set));
+        let of = |levels: &[(&str, Option<Severity>)]| -> Levels {
+            levels.iter().map(|(class, level)| ((*class).to_owned(), *level)).collect()
+        };
+        assert_eq!(log.set_level("ip".into(), Some(Severity::Debug)), Ok(()));
+        assert_eq!(log.set_level("wrong".into(), None), Err("no such class".to_owned()));
+        assert_eq!(log.set_level("nat".into(), None), Ok(()));
+        let both = of(&[("ip", Some(Severity::Debug)), ("nat", None)]);
+        assert_eq!(
+            (told.borrow().clone(), &log.levels),
+            (vec![of(&[("ip", Some(Severity::Debug))]), both.clone()], &both)
+        );
+        let refused = Log::default().set_level("ip".into(), None);
+        assert!(refused.is_err(), "a simulation has no log of its own");
     }
 }

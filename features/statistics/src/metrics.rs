@@ -40,8 +40,9 @@ pub struct Point {
 }
 
 /// By what the vectors whose names begin so are indexed.
-const INDEXED: [(&str, By); 5] = [
+const INDEXED: [(&str, By); 6] = [
     ("/if/", By::Interface),
+    ("/quiver/if/", By::InterfaceNow),
     ("/net/arp/", By::Interface),
     ("/quiver/rx-queue/", By::QueueAndInterface),
     ("/sys/node/", By::Node),
@@ -51,6 +52,8 @@ const INDEXED: [(&str, By); 5] = [
 #[derive(Clone, Copy)]
 enum By {
     Interface,
+    /// One row of what control knows, which rises and falls; 0 where nobody knows.
+    InterfaceNow,
     /// The queue is the end of the name.
     QueueAndInterface,
     Node,
@@ -97,8 +100,11 @@ fn of(segment: &Segment) -> Vec<Metric> {
                 vectors.insert(name.to_owned(), rows);
             }
             if let Some(family) = Family::of(name, &names) {
-                let points = worker.points(&family, &rows, Counter::get);
-                gathered.add(family.name.clone(), name, Kind::Counter, points);
+                let (kind, points) = match family.is_now {
+                    true => (Kind::Gauge, family.now(&rows)),
+                    false => (Kind::Counter, worker.points(&family, &rows, Counter::get)),
+                };
+                gathered.add(family.name.clone(), name, kind, points);
             }
         }
         Reading::Combined(rows) => {
@@ -141,6 +147,8 @@ struct Family<'n> {
     /// The name of an index's label, and its values.
     index: Option<(&'static str, &'n [Option<String>])>,
     queue: Option<&'n str>,
+    /// Whether there is one row, of what is so now.
+    is_now: bool,
 }
 
 impl<'n> Family<'n> {
@@ -149,23 +157,22 @@ impl<'n> Family<'n> {
         let (prefix, by) = INDEXED.into_iter().find(|(prefix, _)| name.starts_with(prefix))?;
         let rest = &name[prefix.len()..];
         let texts = |list: &str| names.get(list).map_or(&[][..], |texts| texts);
-        Some(match by {
-            By::Interface if prefix == "/if/" => Family {
-                name: format!("interface_{}", words(rest)),
-                index: Some(("interface", texts("/if/names"))),
-                queue: None,
-            },
-            By::Interface => Family { name: words(name), index: Some(("interface", texts("/if/names"))), queue: None },
-            By::QueueAndInterface => {
-                Family { name: "rx_queue".into(), index: Some(("interface", texts("/if/names"))), queue: Some(rest) }
-            }
-            By::Node => Family {
-                name: format!("node_{}", words(rest)),
-                index: Some(("node", texts("/sys/node/names"))),
-                queue: None,
-            },
-            By::Nothing => Family { name: format!("worker_{}", words(rest)), index: None, queue: None },
-        })
+        let interface = Some(("interface", texts("/if/names")));
+        let (name, index) = match by {
+            By::Interface if prefix != "/if/" => (words(name), interface),
+            By::Interface | By::InterfaceNow => (format!("interface_{}", words(rest)), interface),
+            By::QueueAndInterface => ("rx_queue".into(), interface),
+            By::Node => (format!("node_{}", words(rest)), Some(("node", texts("/sys/node/names")))),
+            By::Nothing => (format!("worker_{}", words(rest)), None),
+        };
+        let queue = matches!(by, By::QueueAndInterface).then_some(rest);
+        Some(Family { name, index, queue, is_now: matches!(by, By::InterfaceNow) })
+    }
+    /// The points of what is so now, and known.
+    fn now(&self, rows: &[&[Counter]]) -> Vec<Point> {
+        let cells = rows.first().into_iter().flat_map(|cells| cells.iter().enumerate());
+        let known = cells.filter(|(_, cell)| cell.get() > 0);
+        known.filter_map(|(index, cell)| Some(Point { labels: self.labels(index)?, value: cell.get() })).collect()
     }
     /// The labels of an index; none if nothing has it any more.
     fn labels(&self, index: usize) -> Option<Vec<(&'static str, String)>> {

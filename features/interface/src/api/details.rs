@@ -123,6 +123,7 @@ fn details(control: &Control, id: InterfaceId) -> Option<SwInterfaceDetails> {
         l2_address: if is_part { MacAddress::ZERO } else { interface.mac },
         flags: flags(&interface, &whole),
         r#type: if is_part { IfType::Sub } else { IfType::Hardware },
+        link_speed: whole.speed.unwrap_or_default(),
         link_mtu: whole.mtu,
         mtu: [interface.mtu.into(), ip4.into(), ip6.into(), mpls.into()],
         interface_name: interface.name.as_str().into(),

@@ -116,6 +116,14 @@ fn settings_are_those_of_the_commands() {
 }
 
 #[test]
+fn the_speed_of_a_link_is_told_and_a_part_has_that_of_the_whole() {
+    let (control, mut caller) = house();
+    crate::set_speed(&control, InterfaceId(2), Some(10_000_000));
+    let speeds: Vec<_> = dump(&mut caller, NONE, None).iter().map(|details| details.link_speed).collect();
+    assert_eq!(speeds, [0, 0, 10_000_000, 10_000_000]);
+}
+
+#[test]
 fn no_link_has_a_speed_that_can_be_set() {
     let (_control, mut caller) = house();
     let (first, none) = (InterfaceIndex(1), InterfaceIndex(NONE));

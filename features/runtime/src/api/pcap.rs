@@ -57,7 +57,7 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
 }
 
 async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
-    match end(&control).await?.written {
+    match end(&control, false).await?.written {
         // There is no file.
         0 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
         _ => Ok(()),
@@ -67,8 +67,8 @@ async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal
 impl From<CaptureError> for Refusal {
     fn from(error: CaptureError) -> Refusal {
         let retval = match error {
-            CaptureError::Running(_) => Retval::INVALID_VALUE,
-            CaptureError::Nothing | CaptureError::NotRunning => Retval::VALUE_EXIST,
+            CaptureError::Running(..) => Retval::INVALID_VALUE,
+            CaptureError::Nothing | CaptureError::NotRunning(_) => Retval::VALUE_EXIST,
             CaptureError::Reason(_) => Retval::NO_SUCH_ENTRY,
             CaptureError::File { .. } => Retval::SYSCALL_ERROR_1,
         };

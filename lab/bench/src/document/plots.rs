@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use plotters::coord::combinators::BindKeyPoints;
 use plotters::prelude::*;
 
 use super::rows::{Row, Rows};
@@ -134,6 +135,7 @@ fn curves(rows: &Rows, name: impl Fn(&Row) -> Option<String>, x: impl Fn(&Row) -
 fn plot(path: &Path, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
     let points = || curves.iter().flat_map(|(_, points)| points);
     let (least, most) = (points().map(|p| p.0).fold(f64::MAX, f64::min), points().map(|p| p.0).fold(0.0, f64::max));
+    let ticks = ticks(points().map(|p| p.0));
     let highest = points().map(|p| p.1).fold(0.0, f64::max);
     if least >= most {
         return Err("there are no rows to draw".into());
@@ -145,8 +147,8 @@ fn plot(path: &Path, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>
         .caption(title, (FONT, 14))
         .x_label_area_size(30)
         .y_label_area_size(46)
-        .build_cartesian_2d((least..most).log_scale(), 0.0..highest * 1.1)?;
-    chart.configure_mesh().x_labels(6).x_label_formatter(&count).max_light_lines(0).draw()?;
+        .build_cartesian_2d((least..most).log_scale().with_key_points(ticks), 0.0..highest * 1.1)?;
+    chart.configure_mesh().x_labels(TICKS_MAX).x_label_formatter(&count).max_light_lines(0).draw()?;
     for ((name, points), color) in curves.iter().zip(COLORS.iter().cycle()) {
         let color = *color;
         let series = LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3);
@@ -156,6 +158,25 @@ fn plot(path: &Path, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>
     let mut labels = chart.configure_series_labels();
     labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.7)).draw()?;
     Ok(root.present()?)
+}
+
+/// Labels along a picture at most.
+const TICKS_MAX: usize = 12;
+
+/// Where the axis is labelled: at what was measured, both ends among it. Where that is too much, at powers of ten between the ends.
+fn ticks(measured: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut all: Vec<f64> = measured.collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    let (Some(least), Some(most)) = (all.first().copied(), all.last().copied()) else { return all };
+    // Labels of neighbours that are less than a fourteenth of the axis apart would be written on each other.
+    let gap = (most / least).ln() / 14.0;
+    if all.len() <= TICKS_MAX && all.windows(2).all(|pair| (pair[1] / pair[0]).ln() >= gap) {
+        return all;
+    }
+    let powers = (0..20).map(|power| 10f64.powi(power));
+    let apart = powers.filter(|power| (power / least).ln() >= gap && (most / power).ln() >= gap);
+    [least].into_iter().chain(apart).chain([most]).collect()
 }
 
 fn count(number: &f64) -> String {
@@ -183,6 +204,28 @@ mod tests {
         ] {
             assert_eq!(paths.map(super::table), [curve.map(str::to_owned), curve.map(str::to_owned)], "{paths:?}");
         }
+    }
+
+    #[test]
+    fn both_ends_of_an_axis_are_labelled() {
+        let ticks = |all: &[f64]| super::ticks(all.iter().copied());
+        assert_eq!(ticks(&[2.0, 1.0, 2.0]), [1.0, 2.0]);
+        assert_eq!(ticks(&[1.0, 2.0, 3.0, 4.0]), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(ticks(&[64.0, 65.0, 1500.0]), [64.0, 100.0, 1000.0, 1500.0], "64 and 65 are too near to each other");
+        let many: Vec<_> = (1..=30).map(f64::from).collect();
+        assert_eq!(ticks(&many), [1.0, 10.0, 30.0]);
+    }
+
+    /// What the picture says, on an axis that has no power of ten but its beginning.
+    #[test]
+    fn a_picture_of_two_workers_says_one_and_two() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("workers.svg");
+        let curve = ("ip4".to_owned(), vec![(1.0, 10.0), (2.0, 19.0)]);
+        super::plot(&path, "millions", &[curve]).expect("it can be drawn");
+        let svg = std::fs::read_to_string(&path).expect("it was drawn");
+        let said = |text: &str| svg.lines().any(|line| line == text);
+        assert!(said("1") && said("2"), "{svg}");
     }
 
     #[test]
