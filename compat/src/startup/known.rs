@@ -524,7 +524,7 @@ pub const SETTINGS: &[Setting] = &[
     pointless("logging", "size <n>", LOG_BUFFER),
     pointless("logging", "unthrottle-time <seconds>", LOG_BUFFER),
     pointless("logging", "add-to-elog", LOG_BUFFER),
-    pointless("logging", "class <name> {}", "RUST_LOG says what single parts of quiverd log"),
+    pointless("logging", "class <name> {}", "`set logging class` and RUST_LOG say what single parts of quiverd log"),
     used(
         "node",
         "default {}",
