@@ -55,11 +55,8 @@ fn shown_by_tshark(bytes: &[u8], fields: &[&str]) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-#[test]
-fn tshark_shows_where_packets_were_seen_and_why_they_were_dropped() {
-    let files = MemoryFiles::default();
-    let mut daemon = daemon(&files);
-    daemon.configure("pcap trace rx tx drop intfc any file seen.pcapng");
+/// A packet that is sent, and one that is dropped.
+fn send_two(daemon: &mut Daemon) {
     for to in ["20.0.0.9", "30.0.0.9"] {
         let packet =
             format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
@@ -67,6 +64,14 @@ fn tshark_shows_where_packets_were_seen_and_why_they_were_dropped() {
         daemon.send("pg0", &packet.to_bytes()).expect("pg0 is up");
         daemon.settle().expect("nothing circles");
     }
+}
+
+#[test]
+fn tshark_shows_where_packets_were_seen_and_why_they_were_dropped() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(&files);
+    daemon.configure("pcap trace rx tx drop intfc any file seen.pcapng");
+    send_two(&mut daemon);
     daemon.run("pcap trace off").expect("it runs");
     let bytes = files.read("/tmp/seen.pcapng").expect("packets were seen");
     let columns = ["frame.comment", "frame.interface_name", "ip.dst", "ip.ttl"];
@@ -120,13 +125,7 @@ fn tshark_names_the_nodes_that_a_packet_came_to() {
         refused.contains("a capture to /tmp/nodes.pcap is running; `pcap dispatch trace off` ends it"),
         "{refused}"
     );
-    for to in ["20.0.0.9", "30.0.0.9"] {
-        let packet =
-            format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
-        let packet: quiver_testkit::packet::Packet = packet.parse().expect("a packet");
-        daemon.send("pg0", &packet.to_bytes()).expect("pg0 is up");
-        daemon.settle().expect("nothing circles");
-    }
+    send_two(&mut daemon);
     let ended = daemon.run("pcap dispatch trace off").expect("it ends").text;
     let bytes = files.read("/tmp/nodes.pcap").expect("packets were seen");
     let shown = shown_by_tshark(&bytes, &["vpp.NodeName", "ip.dst", "ip.ttl", "_ws.malformed"]);

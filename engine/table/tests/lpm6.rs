@@ -1,7 +1,7 @@
 //! The LPM table for IPv6 against a naive oracle, at its limits, and under readers while it changes.
 #![cfg(not(loom))]
 use proptest::prelude::*;
-use quiver_table::{Domain, Lpm6Config, Lpm6Writer, LpmError};
+use quiver_table::{Domain, Lpm6Config, Lpm6View, Lpm6Writer, LpmError};
 use std::collections::BTreeMap;
 use std::thread;
 
@@ -21,6 +21,16 @@ impl Oracle {
         let mut covering = self.0.iter().filter(|&(&(length, prefix), _)| address & mask(length) == prefix);
         covering.next_back().map_or(0, |(_, &leaf)| leaf)
     }
+}
+
+/// Sixteen lookups, one by one, together, and when some have been walked ahead, each another number of steps.
+fn sixteen_agree(view: Lpm6View<'_>, lanes: [u128; 16], oracle: &Oracle) -> Result<(), TestCaseError> {
+    let expected = lanes.map(|address| oracle.lookup(address));
+    prop_assert_eq!(lanes.map(|address| view.lookup(address)), expected);
+    prop_assert_eq!(view.lookup_each(&lanes), expected);
+    let ahead = |lane: usize| (0..lane % 5).fold(view.begin(lanes[lane]), |word, _| view.descend(word, lanes[lane]));
+    prop_assert_eq!(view.finish_each(std::array::from_fn(ahead), &lanes), expected);
+    Ok(())
 }
 
 #[derive(Clone, Debug)]
@@ -89,12 +99,7 @@ proptest! {
                     prop_assert_eq!(lpm.lookup(reader.guard(), address), expected, "{:x}", address);
                     prop_assert_eq!(table.longest_match(address).map_or(0, |(_, _, leaf)| leaf), expected);
                 }
-                let lanes: [u128; 16] = std::array::from_fn(|lane| probes[lane].0);
-                let (view, expected) = (lpm.view(reader.guard()), lanes.map(|address| oracle.lookup(address)));
-                prop_assert_eq!(view.lookup_each(&lanes), expected);
-                // The same when some have been walked ahead, each another number of steps.
-                let ahead = |lane: usize| (0..lane % 5).fold(view.begin(lanes[lane]), |word, _| view.descend(word, lanes[lane]));
-                prop_assert_eq!(view.finish_each(std::array::from_fn(ahead), &lanes), expected);
+                sixteen_agree(lpm.view(reader.guard()), std::array::from_fn(|lane| probes[lane].0), &oracle)?;
                 prop_assert_eq!(table.get(prefix, length), oracle.0.get(&(length, prefix)).copied());
             }
             let mut routes: Vec<_> = oracle.0.iter().map(|(&(length, prefix), &leaf)| (prefix, length, leaf)).collect();
@@ -138,11 +143,8 @@ proptest! {
             let agree = |table: &Lpm6Writer, oracle: &Oracle, around: u128| {
                 let mut addresses: [u128; 16] = std::array::from_fn(|lane| probes[lane].0);
                 addresses[..5].copy_from_slice(&[around, around ^ 1, host(around % HOSTS), host(16), host(HOSTS - 1)]);
-                let (view, expected) = (lpm.view(reader.guard()), addresses.map(|address| oracle.lookup(address)));
-                prop_assert_eq!(view.lookup_each(&addresses), expected);
-                prop_assert_eq!(addresses.map(|address| view.lookup(address)), expected);
-                let ahead = |lane: usize| (0..lane % 5).fold(view.begin(addresses[lane]), |word, _| view.descend(word, addresses[lane]));
-                prop_assert_eq!(view.finish_each(std::array::from_fn(ahead), &addresses), expected);
+                sixteen_agree(lpm.view(reader.guard()), addresses, oracle)?;
+                let expected = addresses.map(|address| oracle.lookup(address));
                 prop_assert_eq!(addresses.map(|address| table.lookup(address)), expected);
                 Ok(())
             };
