@@ -216,7 +216,7 @@ fn show_punts(control: &Control, given: &Matches) -> Result<Reply, CommandError>
 fn rows<F: Punted>(control: &Control) -> Vec<(bool, [Cell; 6])> {
     let delivery = control.room::<Delivery>();
     let row = |punt: std::rc::Rc<Punt<F>>| {
-        let told = punt.socket.is_some().then(|| delivery.told(By::port(&punt)));
+        let told = punt.socket.is_some().then(|| delivery.told(By::port::<F>((punt.protocol, punt.port))));
         let port = if punt.port == 0 { Cell::from("all") } else { Cell::from(u64::from(punt.port)) };
         let goes = punt.socket.clone().map_or(Cell::from("redirect"), Cell::from);
         let (sent, lost) = (Cell::from(told.map(|told| told.sent)), Cell::from(told.map(|told| told.lost)));

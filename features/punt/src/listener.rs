@@ -90,8 +90,7 @@ impl<F: Punted> Node for Listener<F> {
                 None if !taken.configured.is_empty() => taker::<F>(taken, frame.bytes(cx.pool, i)),
                 _ => None,
             };
-            let by_port =
-                by_port.map(|(taker, (protocol, port))| (taker, By::Port { ip6: F::VERSION == 6, protocol, port }));
+            let by_port = by_port.map(|(taker, key)| (taker, By::port::<F>(key)));
             let found = by_port.or_else(|| Some((*taken.reasons.get(&reason)?, By::Reason(reason))));
             frame.next[i] = match found {
                 None if self.reason.is_some() || taken.unspoken && reason == F::UNKNOWN_PROTOCOL => Next::Punt,

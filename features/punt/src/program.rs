@@ -4,12 +4,12 @@
 //!
 //! What a program says is checked as if a stranger said it: datagrams that say what cannot be vanish by name.
 
-use std::collections::BTreeSet;
-
 use quiver_control::Control;
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Dataplane, DataplaneError, Frame, Injected, Node, NodeSpec, Publisher, Snapshot, arcs};
-use quiver_interface::{InterfaceEvent, LOCAL, Undecided, undecided, watch};
+use quiver_engine::{
+    Context, Dataplane, DataplaneError, Frame, Injected, Node, NodeSpec, Paged, Publisher, Snapshot, arcs,
+};
+use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, Undecided, undecided, watch};
 use quiver_wire::{EthernetHeader, Header, Ip4Header, Ip6Header};
 
 /// The node.
@@ -70,7 +70,7 @@ pub fn wanted(first: &[u8], length: usize) -> Result<(Next, u16), Next> {
 
 /// A node.
 struct Programs {
-    interfaces: Snapshot<BTreeSet<u16>>,
+    interfaces: Snapshot<Paged<bool>>,
 }
 
 impl Node for Programs {
@@ -78,7 +78,7 @@ impl Node for Programs {
         let interfaces = self.interfaces.read(cx.guard);
         for i in 0..frame.len() {
             let next = match wanted(frame.bytes(cx.pool, i), frame.length[i] as usize) {
-                Ok((_, interface)) if !interfaces.contains(&interface) => Next::NoInterface,
+                Ok((_, interface)) if interfaces.get(interface.into()) != Some(&true) => Next::NoInterface,
                 Ok(_) if !frame.advance(cx.pool, i, DESCRIPTOR as isize) => Next::TooShort,
                 Ok((Next::Output, interface)) => {
                     frame.tx[i] = interface;
@@ -96,7 +96,7 @@ impl Node for Programs {
 }
 
 /// The interfaces that programs may name.
-struct Known(Publisher<BTreeSet<u16>>);
+struct Known(Publisher<Paged<bool>>);
 
 /// Has a packet go where a program wants, which sent this datagram to the daemon.
 pub fn accept(control: &Control, datagram: &[u8]) {
@@ -106,10 +106,17 @@ pub fn accept(control: &Control, datagram: &[u8]) {
     }
 }
 
+/// The same interfaces, but for one.
+fn with(known: &Paged<bool>, id: InterfaceId, is_there: bool) -> Paged<bool> {
+    let mut known = known.clone();
+    *known.get_mut(id.index()) = is_there;
+    known
+}
+
 pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     {
         let mut dataplane = control.room_mut::<Dataplane>();
-        let known = Known(Publisher::new(dataplane.domain(), BTreeSet::from([LOCAL.0])));
+        let known = Known(Publisher::new(dataplane.domain(), with(&Paged::default(), LOCAL, true)));
         let interfaces = known.0.snapshot();
         let node = move |_| Programs { interfaces: interfaces.clone() };
         dataplane.blueprint().node(NodeSpec::new(NAME, Next::ARCS, node).describe(describe))?;
@@ -118,14 +125,12 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     let packet = ["too-short", "too-long", "unknown-action", "no-such-interface", "bad-header"];
     undecided(control, NAME, Undecided::Packet, &packet);
     watch(control, |control, event| {
-        let set = |known: &BTreeSet<u16>| match event {
-            InterfaceEvent::Created(id) => known.iter().copied().chain([id.0]).collect(),
-            InterfaceEvent::Removed(id) => known.iter().copied().filter(|known| *known != id.0).collect(),
-            _ => known.clone(),
+        let (id, is_there) = match event {
+            InterfaceEvent::Created(id) => (id, true),
+            InterfaceEvent::Removed(id) => (id, false),
+            _ => return,
         };
-        if matches!(event, InterfaceEvent::Created(_) | InterfaceEvent::Removed(_)) {
-            control.room_mut::<Known>().0.update(set);
-        }
+        control.room_mut::<Known>().0.update(|known| with(known, id, is_there));
     });
     Ok(())
 }

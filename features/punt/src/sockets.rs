@@ -38,8 +38,8 @@ pub enum By {
 }
 
 impl By {
-    pub(crate) fn port<F: Punted>(punt: &Punt<F>) -> By {
-        By::Port { ip6: F::VERSION == 6, protocol: punt.protocol, port: punt.port }
+    pub(crate) fn port<F: Punted>((protocol, port): (u8, u16)) -> By {
+        By::Port { ip6: F::VERSION == 6, protocol, port }
     }
 }
 

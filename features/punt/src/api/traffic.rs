@@ -4,7 +4,7 @@ use quiver_compat::definition::{Field, Kind, Shape, Type};
 use quiver_compat::types::{AddressFamily, IpProto};
 use quiver_compat::wire::{Input, Malformed};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire};
-use quiver_control::Control;
+use quiver_control::{Control, Object};
 use quiver_ip::api::by_family;
 use quiver_wire::{IpProtocol, V4, V6};
 
@@ -16,8 +16,8 @@ use crate::traffic::Punt;
 pub(super) fn register(control: &Control) {
     quiver_compat::add(control, "punt", (2, 2, 1), |file| {
         file.request(|control, request: SetPunt| match what(&request.punt)? {
-            What::Port(is_ip6, key) => by_family!(is_ip6, set(control, key, request.is_add)),
-            What::Reason(reason) => set_reason(control, reason, request.is_add),
+            What::Port(is_ip6, key) => by_family!(is_ip6, set_port(control, key, request.is_add)),
+            What::Reason(reason) => set(control, ByReason::new(reason), request.is_add),
         });
         file.request(|control, request: PuntSocketRegister| {
             let socket: Option<String> = Some(request.pathname.as_str().into());
@@ -28,8 +28,8 @@ pub(super) fn register(control: &Control) {
             Ok(PuntSocketRegisterReply { pathname: server(control).as_str().into() })
         });
         file.request(|control, request: PuntSocketDeregister| match what(&request.punt)? {
-            What::Port(is_ip6, key) => by_family!(is_ip6, deregister_socket(control, key)),
-            What::Reason(reason) => deregister_reason(control, reason),
+            What::Port(is_ip6, key) => by_family!(is_ip6, deregister_port(control, key)),
+            What::Reason(reason) => deregister::<ByReason>(control, &reason),
         });
         file.dump(|control, request: PuntSocketDump| {
             let mut all = details::<V4>(control, request.r#type);
@@ -227,43 +227,50 @@ fn what(punt: &PuntWhat) -> Result<What, Refusal> {
     Ok(What::Port(af == AddressFamily::Ip6, (protocol.0, port)))
 }
 
-fn set<F: Punted>(control: &Control, key: (u8, u16), is_add: bool) -> Result<(), Refusal> {
-    let running = control.objects().get::<Punt<F>>(&key);
-    match running.map(|punt| punt.socket.is_some()) {
-        None if is_add => Ok(control.put(Punt::<F>::new(key.0, key.1))?),
-        Some(false) if !is_add => Ok(control.delete::<Punt<F>>(&key)?),
+/// What is punted, to a program or not.
+trait ForPrograms: Object {
+    fn socket(&self) -> Option<&str>;
+}
+impl<F: Punted> ForPrograms for Punt<F> {
+    fn socket(&self) -> Option<&str> {
+        self.socket.as_deref()
+    }
+}
+impl ForPrograms for ByReason {
+    fn socket(&self) -> Option<&str> {
+        self.socket.as_deref()
+    }
+}
+
+/// Has packets be punted to nobody, or no more.
+fn set<P: ForPrograms>(control: &Control, punt: P, is_add: bool) -> Result<(), Refusal> {
+    let running = control.objects().get::<P>(&punt.key());
+    match running.map(|running| running.socket().is_some()) {
+        None if is_add => Ok(control.put(punt)?),
+        Some(false) if !is_add => Ok(control.delete::<P>(&punt.key())?),
         // As VPP: it is so already, or a socket has them.
         _ => Ok(()),
     }
 }
 
-/// The same of packets that nobody takes for a reason.
-fn set_reason(control: &Control, reason: Reason, is_add: bool) -> Result<(), Refusal> {
-    let running = control.objects().get::<ByReason>(&reason);
-    match running.map(|punt| punt.socket.is_some()) {
-        None if is_add => Ok(control.put(ByReason::new(reason))?),
-        Some(false) if !is_add => Ok(control.delete::<ByReason>(&reason)?),
-        _ => Ok(()),
-    }
+fn set_port<F: Punted>(control: &Control, key: (u8, u16), is_add: bool) -> Result<(), Refusal> {
+    set(control, Punt::<F>::new(key.0, key.1), is_add)
 }
 
 fn register_socket<F: Punted>(control: &Control, key: (u8, u16), socket: Option<String>) -> Result<(), Refusal> {
     Ok(control.put(Punt::<F> { socket, ..Punt::new(key.0, key.1) })?)
 }
 
-fn deregister_socket<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(), Refusal> {
-    match control.objects().get::<Punt<F>>(&key) {
-        Some(punt) if punt.socket.is_some() => Ok(control.delete::<Punt<F>>(&key)?),
+fn deregister<P: ForPrograms>(control: &Control, key: &P::Key) -> Result<(), Refusal> {
+    match control.objects().get::<P>(key) {
+        Some(punt) if punt.socket().is_some() => Ok(control.delete::<P>(key)?),
         // As VPP.
         _ => Ok(()),
     }
 }
 
-fn deregister_reason(control: &Control, reason: Reason) -> Result<(), Refusal> {
-    match control.objects().get::<ByReason>(&reason) {
-        Some(punt) if punt.socket.is_some() => Ok(control.delete::<ByReason>(&reason)?),
-        _ => Ok(()),
-    }
+fn deregister_port<F: Punted>(control: &Control, key: (u8, u16)) -> Result<(), Refusal> {
+    deregister::<Punt<F>>(control, &key)
 }
 
 fn details_by_reason(control: &Control) -> impl Iterator<Item = PuntSocketDetails> {
