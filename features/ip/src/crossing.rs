@@ -60,13 +60,14 @@ async fn follow<F: Family>(control: Control) {
     loop {
         let turns = control.room::<Ip<F::Other>>().fib.groups.turns().changed();
         let turned = control.room_mut::<Ip<F::Other>>().fib.groups.take_turned();
-        let numbers: Vec<(u16, u32)> = {
+        let ways: Vec<(Way, u32)> = {
             let crossings = control.room::<Crossings<F>>();
-            crossings.ways.values().copied().filter(|(_, group)| turned.contains(group)).collect()
+            let all = crossings.ways.iter().map(|(way, (_, group))| (*way, *group));
+            all.filter(|(_, group)| turned.contains(group)).collect()
         };
-        for (number, group) in numbers {
+        for (way, group) in ways {
             let leads = control.room::<Ip<F::Other>>().fib.groups.leads(group);
-            control.room_mut::<Ip<F>>().fib.set_way(number, leads);
+            control.room_mut::<Ip<F>>().fib.set_way(way, leads);
         }
         turns.await;
     }
@@ -125,7 +126,7 @@ pub(crate) fn target<F: Family>(control: &Control, way: Way) -> Result<Target<F>
         fib.groups.watch(group, true);
         (group, fib.groups.leads(group))
     };
-    control.room_mut::<Ip<F>>().fib.set_way(number, leads);
+    control.room_mut::<Ip<F>>().fib.set_way(way, leads);
     crossings.ways.insert(way, (number, group));
     crossings.fresh.push(way);
     crossings.next = number.wrapping_add(1);
@@ -145,6 +146,8 @@ pub(crate) fn sweep<F: Family>(control: &Control) {
     for way in unused {
         let Some((number, group)) = crossings.ways.remove(&way) else { continue };
         crossings.publish(number, 0);
+        // Whether it leads anywhere is asked again when somebody wants it again.
+        control.room_mut::<Ip<F>>().fib.set_way(way, true);
         let fib = &mut control.room_mut::<Ip<F::Other>>().fib;
         fib.groups.watch(group, false);
         fib.let_go(group);

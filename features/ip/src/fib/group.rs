@@ -39,8 +39,8 @@ pub struct Groups<F: IpFamily> {
     dependents: HashMap<u32, BTreeSet<u32>>,
     /// Interfaces, and the groups with a path that stays on one of their links.
     links: BTreeSet<(InterfaceId, u32)>,
-    /// Ways to next hops of the other family, and how many paths lead over each; and those that none does any more.
-    crossings: HashMap<Way, usize>,
+    /// Ways to next hops of the other family, and the groups with a path over each; and those that none has any more.
+    crossings: BTreeSet<(Way, u32)>,
     uncrossed: Vec<Way>,
     /// Groups that are ways of the other family, and of those that led somewhere, or nowhere, and do not any more.
     watched: BTreeSet<u32>,
@@ -71,7 +71,7 @@ impl<F: IpFamily> Groups<F> {
             by_paths: HashMap::new(),
             dependents: HashMap::new(),
             links: BTreeSet::new(),
-            crossings: HashMap::new(),
+            crossings: BTreeSet::new(),
             uncrossed: vec![],
             watched: BTreeSet::new(),
             turned: BTreeSet::new(),
@@ -124,9 +124,7 @@ impl<F: IpFamily> Groups<F> {
         let hops = [hop::UNRESOLVED; BUCKETS];
         self.rows.write(id, &hops);
         self.links.extend(links(&paths).map(|interface| (interface, id)));
-        for way in crossed(&paths) {
-            *self.crossings.entry(way).or_default() += 1;
-        }
+        self.crossings.extend(crossed(&paths).map(|way| (way, id)));
         let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
         self.slots[id as usize] = Some(group);
         self.by_paths.insert(paths, id);
@@ -144,10 +142,7 @@ impl<F: IpFamily> Groups<F> {
         self.by_paths.remove(&group.paths);
         links(&group.paths).for_each(|interface| _ = self.links.remove(&(interface, id)));
         for way in crossed(&group.paths) {
-            let left = self.crossings.entry(way).or_default();
-            *left -= 1;
-            if *left == 0 {
-                self.crossings.remove(&way);
+            if self.crossings.remove(&(way, id)) && !self.crosses(way) {
                 self.uncrossed.push(way);
             }
         }
@@ -203,10 +198,9 @@ impl<F: IpFamily> Groups<F> {
     pub(crate) fn turns(&self) -> &Signal {
         &self.turns
     }
-    /// The groups with a path over a way to the other family, by its number.
-    pub(super) fn over(&self, number: u16) -> Vec<u32> {
-        let is_over = |path: &Path<F>| matches!(path.target, Target::Crossing(over, _) if over == number);
-        self.iter().filter(|(_, group)| group.paths.iter().any(is_over)).map(|(id, _)| id).collect()
+    /// The groups with a path over a way to a next hop of the other family.
+    pub(super) fn over(&self, way: Way) -> impl Iterator<Item = u32> + '_ {
+        self.crossings.range((way, 0)..=(way, u32::MAX)).map(|(_, id)| *id)
     }
     /// The groups that lead straight through a group.
     pub(super) fn dependents(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
@@ -234,7 +228,7 @@ impl<F: IpFamily> Groups<F> {
     }
     /// Whether a path leads over a way to a next hop of the other family.
     pub(crate) fn crosses(&self, way: Way) -> bool {
-        self.crossings.contains_key(&way)
+        self.over(way).next().is_some()
     }
     /// The ways that paths led over, and at some time since this was asked last none did.
     pub(crate) fn take_uncrossed(&mut self) -> Vec<Way> {

@@ -91,8 +91,8 @@ pub struct Fib<F: Forwarding> {
     tables: BTreeMap<TableId, Table<F>>,
     slots: BTreeSet<u16>,
     attached: Attached<F>,
-    /// Ways to next hops of the other family, by number, that lead nowhere there at present.
-    astray: BTreeSet<u16>,
+    /// Ways to next hops of the other family that lead nowhere there at present.
+    astray: BTreeSet<Way>,
     /// The groups.
     pub groups: Groups<F>,
     /// The adjacencies that groups hold, and neighbours complete.
@@ -259,13 +259,13 @@ impl<F: Forwarding> Fib<F> {
         }
     }
     /// Notes whether a way to a next hop of the other family leads anywhere there.
-    pub(crate) fn set_way(&mut self, number: u16, leads: bool) {
+    pub(crate) fn set_way(&mut self, way: Way, leads: bool) {
         let changed = match leads {
-            true => self.astray.remove(&number),
-            false => self.astray.insert(number),
+            true => self.astray.remove(&way),
+            false => self.astray.insert(way),
         };
         if changed {
-            let over = self.groups.over(number);
+            let over: Vec<u32> = self.groups.over(way).collect();
             self.settle(over);
         }
     }
@@ -380,7 +380,7 @@ impl<F: Forwarding> Fib<F> {
             Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
             Target::Crossing(number, way) => {
                 let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
-                let is_way = !self.astray.contains(&number) && way.interface.is_none_or(is_up);
+                let is_way = !self.astray.contains(&way) && way.interface.is_none_or(is_up);
                 is_way.then(|| [Again::Crossing(number).hop(); BUCKETS])
             }
             Target::Recursive(_, address) => {
