@@ -44,14 +44,20 @@ pub(crate) fn register(control: &Control) {
 /// The numbers of all tables, and the names that were given to them.
 fn words<F: Family>(control: &Control) -> Vec<String> {
     let ip = control.room::<Ip<F>>();
-    let given = |id: TableId| control.objects().get::<IpTable<F>>(&id.0).and_then(|table| table.name.clone());
-    ip.fib.tables().flat_map(|table| [Some(table.id.to_string()), given(table.id)]).flatten().collect()
+    ip.fib
+        .tables()
+        .flat_map(|table| [Some(table.id.to_string()), given_name::<F>(control, table.id)])
+        .flatten()
+        .collect()
+}
+
+fn given_name<F: Family>(control: &Control, id: TableId) -> Option<String> {
+    control.objects().get::<IpTable<F>>(&id.0)?.name.clone()
 }
 
 /// The name of a table: one that was given to it, or the one that it has by its number.
 pub fn name_of<F: Family>(control: &Control, id: TableId) -> String {
-    let given = control.objects().get::<IpTable<F>>(&id.0).and_then(|table| table.name.clone());
-    given.unwrap_or_else(|| format!("{}:{id}", F::NAMES.vrf))
+    given_name::<F>(control, id).unwrap_or_else(|| format!("{}:{id}", F::NAMES.vrf))
 }
 
 /// The number of the table that a command names in this argument, if it names one. There need not be a table of a number.

@@ -69,15 +69,17 @@ impl<F: Family> Node for Local<F> {
         };
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
-            let is_foreign = !frame.flags(i).has(Flags::LOCAL);
-            let from = F::Header::parse(bytes).map_or(hop::NO_ROUTE, |(header, _)| sender(frame.rx[i], header));
-            let next = match F::Header::parse(bytes).zip(F::payload(bytes)) {
+            let header = F::Header::parse(bytes).map(|(header, _)| header);
+            // What we have sent ourselves needs no way back.
+            let foreign = header.filter(|_| !frame.flags(i).has(Flags::LOCAL));
+            let from = foreign.map(|header| sender(frame.rx[i], header));
+            let next = match header.zip(F::payload(bytes)) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
                 None => Next::UnknownProtocol,
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(_) if is_foreign && from == hop::LOCAL && !F::is_discovery(bytes) => Next::Spoofed,
+                Some(_) if from == Some(hop::LOCAL) && !F::is_discovery(bytes) => Next::Spoofed,
                 // RFC 4862, 5.4: what is for an address that may be another's is not for us.
-                Some(((header, _), _))
+                Some((header, _))
                     if !ingress.unusable.is_empty()
                         && ingress.is_withheld(InterfaceId(frame.rx[i]), header.destination()) =>
                 {
@@ -85,10 +87,8 @@ impl<F: Family> Node for Local<F> {
                 }
                 // It comes here again when it is whole.
                 Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
-                Some(((header, _), payload))
-                    if is_foreign
-                        && from < hop::LINK_LOCAL
-                        && from != hop::LOCAL
+                Some((header, payload))
+                    if from.is_some_and(|from| from < hop::LINK_LOCAL && from != hop::LOCAL)
                         && F::needs_way_back(header, &payload) =>
                 {
                     Next::Unrouted

@@ -116,11 +116,11 @@ impl<F: Family> LookupBody<'_, F> {
         let all = words.array();
         if words.ne(all[0]) & live == Mask16(0) {
             let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
+            let lpm = table.lpm.view(self.guard);
             // Where a leaf is behind the first word there is nothing to be saved.
             if F::Reader::STEPS == 0 || !self.walk.has_next_sixteen() || self.is_mixed.get() {
-                return table.lpm.view(self.guard).lookup_each(to);
+                return lpm.lookup_each(to);
             }
-            let lpm = table.lpm.view(self.guard);
             let words = self.walk.words(to, |to| lpm.begin(to));
             lpm.finish_each(words, to)
         } else {
