@@ -164,6 +164,10 @@ impl RxQueue for Rx {
 }
 
 impl Source for Rx {
+    fn has_packets(&self) -> bool {
+        // What is broken is for whoever receives.
+        self.holder.held().is_some_and(|held| held.rings.iter().any(|ring| ring.receiver.waiting() != Ok(0)))
+    }
     fn load(&mut self, relay: &mut Relay, most: usize) -> bool {
         let Some(held) = self.holder.get() else { return false };
         let (count, mut waits) = (held.rings.len(), false);

@@ -148,6 +148,10 @@ impl Place {
             return (harvest, true);
         };
         let Some(source) = self.queue.as_mut().and_then(|queue| queue.source()) else { return (harvest, true) };
+        if !source.has_packets() {
+            self.raised = false;
+            return (harvest, false);
+        }
         let mut aside = Aside { frame: graph.frame(), flows: Flows::default() };
         let (counters, mut waits) = (graph.counters(self.input), true);
         while waits && harvest.packets < most {

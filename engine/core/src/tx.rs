@@ -239,26 +239,32 @@ impl Batch {
 
 /// Rows of the relay.
 struct Relays {
-    row: [u8; BURST],
+    /// With room for a whole group behind the last one.
+    row: [u8; BURST + 16],
     len: usize,
     /// Bytes of all of them.
     bytes: u64,
 }
 impl Default for Relays {
     fn default() -> Relays {
-        Relays { row: [0; BURST], len: 0, bytes: 0 }
+        Relays { row: [0; BURST + 16], len: 0, bytes: 0 }
     }
 }
 impl Relays {
+    /// Appends the first `n` rows of a group, from row `first` on, of these lengths.
     #[inline(always)]
-    fn push(&mut self, first: usize, lengths: &[u32]) {
-        let rows = self.row.get_mut(self.len..).unwrap_or_default();
-        let n = lengths.len().min(rows.len());
-        for (i, row) in rows[..n].iter_mut().enumerate() {
-            *row = (first + i) as u8;
+    fn push(&mut self, first: usize, n: usize, lengths: &[u32; 16]) {
+        if let Some(rows) = self.row.get_mut(self.len..).and_then(|rows| rows.first_chunk_mut::<16>()) {
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = (first + i) as u8;
+            }
+            self.len += n;
+            // PERF: most groups are whole, and are added up by the register then.
+            self.bytes += match n {
+                16 => lengths.iter().map(|length| u64::from(*length)).sum::<u64>(),
+                n => lengths.iter().take(n).map(|length| u64::from(*length)).sum(),
+            };
         }
-        self.len += n;
-        self.bytes += lengths[..n].iter().map(|length| u64::from(*length)).sum::<u64>();
     }
 }
 
@@ -402,19 +408,19 @@ impl Ports {
         let n = p.live.0.count_ones() as usize;
         // The usual case: the first packets of the group, by one port.
         if p.live == Mask16::first(n) && p.tx.ne(tx[0]) & p.live == Mask16(0) {
-            return self.note_relayed(tx[0] as u16, base, &lengths[..n]);
+            return self.note_relayed(tx[0] as u16, base, n, &lengths);
         }
         for lane in p.live {
-            self.note_relayed(tx[lane] as u16, base + lane, &lengths[lane..=lane]);
+            self.note_relayed(tx[lane] as u16, base + lane, 1, &[lengths[lane]; 16]);
         }
     }
     #[inline(always)]
-    fn note_relayed(&mut self, interface: u16, first: usize, lengths: &[u32]) {
+    fn note_relayed(&mut self, interface: u16, first: usize, n: usize, lengths: &[u32; 16]) {
         let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
-        if port.relayed.len == 0 && !lengths.is_empty() {
+        if port.relayed.len == 0 && n > 0 {
             self.relaying.push(interface);
         }
-        port.relayed.push(first, lengths);
+        port.relayed.push(first, n, lengths);
     }
     /// Hands the rows of the relay to their queues.
     pub(crate) fn flush_relayed(&mut self, cx: &mut TxContext, relay: &Relay) {

@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 
+use quiver_engine::relay::BURST;
 use quiver_engine::{Level, Worker};
 
 use super::callgrind::Count;
@@ -35,16 +36,20 @@ pub fn run(level: Level) -> Result<(), String> {
             }
         }
     }
-    [false, true].into_iter().try_for_each(|fusion| through_memif(level, fusion))
+    for fusion in [false, true] {
+        VECTORS.into_iter().try_for_each(|packets| through_memif(level, fusion, packets))?;
+    }
+    Ok(())
 }
 
 /// A ring of 64-byte packets from one peer to another. Which stores pay is measured with a clock by the driver; but its first
 /// 16 batches go through the caches, the next 16 with lines claimed ahead, and 16 more past them, whatever the clock says, so
-/// each kind has counts of its own. A filling is one batch of nodes, and two of a product, which carries packets by the burst.
-fn through_memif(level: Level, fusion: bool) -> Result<(), String> {
+/// each kind has counts of its own. A filling is one batch of nodes; of a product, which carries packets by the burst, a large
+/// one is two. Small ones tell nothing of stores, so they go through the caches.
+fn through_memif(level: Level, fusion: bool, packets: usize) -> Result<(), String> {
     let mut bench = memif::Bench::new(level, fusion, memif::Role::Master)?;
     let (mut from, mut to) = bench.peers()?;
-    let (packets, batches) = (256, if fusion { 2 } else { 1 });
+    let batches = if fusion && packets > BURST { 2 } else { 1 };
     for filling in 0..48 / batches {
         from.fill(64, packets)?;
         let worker = &mut bench.daemon.workers()[0];
