@@ -17,6 +17,7 @@ use crate::buffer::{Packet, Pool};
 use crate::capture::Point;
 use crate::channel::Outbox;
 use crate::counters::{Counter, Row};
+use crate::dataplane::Recollection;
 use crate::frame::{Frame, TAKEN};
 use crate::handoff::Outbound;
 use crate::isa::Level;
@@ -43,6 +44,8 @@ pub struct Context<'t> {
     /// The node at work.
     pub(crate) node: NodeId,
     pub(crate) outbound: &'t mut Outbound,
+    /// What workers were asked for, in a rehearsal.
+    pub(crate) recollection: Option<&'t mut Recollection>,
 }
 impl Context<'_> {
     /// Sends a packet that is not a row of the frame by an arc of the current node: a reply, a copy.
