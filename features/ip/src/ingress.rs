@@ -1,17 +1,17 @@
 //! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
 //! addresses.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quiver_engine::{Guard, Paged};
 use quiver_interface::InterfaceId;
 use quiver_wire::{InterfaceAddress, Prefix};
 
-use crate::adjacency::Link;
+use crate::adjacency::{Link, PathMtus};
 use crate::family::Family;
 use crate::fib::table::CountedView;
-use crate::fib::{Reader, View};
+use crate::fib::{Reader, TableId, View};
 use crate::flows::Flows;
 use crate::node::lookup::group_of;
 
@@ -72,6 +72,8 @@ pub const ENABLED: u32 = 1 << 16;
 /// A table as workers read it.
 #[derive(Clone)]
 pub struct TableView<F: Family> {
+    /// Its number.
+    pub id: TableId,
     /// From addresses to leaves.
     pub lpm: F::Reader,
     /// How leaves lead to groups in a table that counts by route; in others they are groups.
@@ -110,8 +112,8 @@ pub struct Ingress<F: Family> {
     pub unusable: Arc<[(InterfaceId, F::Address)]>,
     /// Addresses with which nothing new is to begin if there are others (RFC 4862, 5.5.4).
     pub deprecated: Arc<[(InterfaceId, F::Address)]>,
-    /// How long packets for a host are at most, by the slot of the table in which it is looked up.
-    pub path_mtus: Arc<HashMap<(u32, F::Address), u16>>,
+    /// How long packets for a host are at most, by the table in which it is looked up.
+    pub path_mtus: PathMtus<F>,
 }
 
 impl<F: Family> Default for Ingress<F> {
@@ -125,7 +127,7 @@ impl<F: Family> Default for Ingress<F> {
             lenient: false,
             unusable: Arc::new([]),
             deprecated: Arc::new([]),
-            path_mtus: Arc::default(),
+            path_mtus: PathMtus::<F>::default(),
         }
     }
 }
@@ -150,7 +152,8 @@ impl<F: Family> Ingress<F> {
         if self.path_mtus.is_empty() {
             return None;
         }
-        self.path_mtus.get(&(self.word(interface.into()) & !ENABLED, to)).copied()
+        let table = self.table(self.word(interface.into()))?.id;
+        self.path_mtus.get(&(table, to)).copied()
     }
     /// What frames of an interface begin with.
     pub fn link(&self, interface: InterfaceId) -> Option<&Link> {
