@@ -135,6 +135,33 @@ fn captures_run_side_by_side_each_to_its_file() {
     daemon.finish().expect("nothing leaks");
 }
 
+#[test]
+fn what_is_sent_by_an_output_counts_as_received_by_whom_the_stream_says() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure(
+        "loopback create-interface
+         pcap trace rx intfc pg0
+         pcap trace tx intfc pg1
+         pcap trace drop intfc loop0
+         packet-generator new { name x limit 3 size 64 interface loop0 tx-interface pg1 node pg1-output data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1 UDP: 1 -> 2 } }",
+    );
+    let all = |daemon: &mut Daemon, counts: [usize; 3]| {
+        daemon.configure("pcap trace off");
+        let count = |name: &str| files.read(format!("/tmp/{name}.pcap")).map_or(0, |file| packets(&file).len());
+        assert_eq!(["rx", "tx", "drop"].map(count), counts);
+    };
+    daemon.configure("packet-generator en x");
+    all(&mut daemon, [3, 3, 0]);
+    // What the interface has to do with it: who sends is asked whether it can.
+    daemon.configure("pcap trace drop intfc loop0\nset interface state pg1 down\npacket-generator en x");
+    all(&mut daemon, [3, 3, 3]);
+    // It takes with it what names it.
+    daemon.configure("loopback delete-interface intfc loop0");
+    daemon.run("packet-generator delete x").expect_err("there is none any more");
+    daemon.finish().expect("nothing leaks");
+}
+
 /// A disk with room for two times, or with none at all.
 struct Full(bool);
 
