@@ -2,8 +2,9 @@
 //! do, marked with the interface that sends them, and leave the way of what is received here, before anything else is done with it.
 
 use quiver_control::{Control, ObjectError};
+use quiver_engine::trace::Record;
 use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Seed, arcs};
-use quiver_interface::{InterfaceId, Interfaces, LOCAL};
+use quiver_interface::{InterfaceId, Interfaces, LOCAL, decides};
 
 use crate::stream::PgStream;
 
@@ -61,10 +62,22 @@ impl Node for Outputs {
 }
 
 pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
-    let mut dataplane = control.room_mut::<Dataplane>();
-    let graph = dataplane.blueprint();
-    graph.node(NodeSpec::new(NAME, Next::ARCS, |_: Seed| Outputs))?;
-    Ok(graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[crate::mac_filter::NAME], after: &[] })?)
+    {
+        let mut dataplane = control.room_mut::<Dataplane>();
+        let graph = dataplane.blueprint();
+        graph.node(NodeSpec::new(NAME, Next::ARCS, |_: Seed| Outputs))?;
+        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[crate::mac_filter::NAME], after: &[] })?;
+    }
+    decides(control, NAME, decider);
+    Ok(())
+}
+
+/// The stream whose packet is sent; the first one, where several send alike.
+fn decider(control: &Control, record: &Record) -> Option<String> {
+    let meant = Output { by: InterfaceId(record.tx), from: InterfaceId(record.rx) };
+    let streams = control.objects().all::<PgStream>();
+    let stream = streams.iter().find(|stream| Output::of(control, stream) == Ok(Some(meant)))?;
+    Some(format!("pg-streams {}", stream.name))
 }
 
 /// Has an interface look for packets that are to be sent, or not.
