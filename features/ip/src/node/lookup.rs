@@ -226,13 +226,7 @@ impl<F: Family> LookupBody<'_, F> {
 impl<F: Family> LookupBody<'_, F> {
     /// The neighbours of packets that are to be looked up in other tables; what leads to none stays as it is.
     #[cold]
-    fn look_again(
-        &self,
-        mut hops: [u32; 16],
-        buckets: &[u32; 16],
-        from: &[F::Bits; 16],
-        to: &[F::Bits; 16],
-    ) -> [u32; 16] {
+    fn look_again(&self, hops: &mut [u32; 16], buckets: &[u32; 16], from: &[F::Bits; 16], to: &[F::Bits; 16]) {
         for lane in 0..16 {
             let mut hop = hops[lane];
             for _ in 0..LOOKUPS_MAX {
@@ -249,7 +243,6 @@ impl<F: Family> LookupBody<'_, F> {
                 hops[lane] = hop;
             }
         }
-        hops
     }
 }
 
@@ -278,7 +271,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
-        let mut leaves = self.leaves(words, p.live, &F::destinations(p));
+        let to = F::destinations(p);
+        let mut leaves = self.leaves(words, p.live, &to);
         self.walk.step();
         if self.ingress.counting {
             self.through_counted(words, p.live, &mut leaves);
@@ -290,12 +284,14 @@ impl<F: Family> Body for LookupBody<'_, F> {
         for lane in 0..16 {
             hops[lane] = self.hop(leaves[lane], buckets[lane]);
         }
-        let mut hops = p.hop.with(&hops);
         // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
-        let is_odd = (hops - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live != Mask16(0);
-        if is_odd && (hops >> 31).ne(0) & p.live != Mask16(0) && !(self.ingress.counting | self.ingress.choosing) {
-            hops = hops.with(&self.look_again(hops.array(), &buckets, &F::sources(p), &F::destinations(p)));
+        let found = p.hop.with(&hops);
+        let is_odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live != Mask16(0);
+        if is_odd && !(self.ingress.counting | self.ingress.choosing) {
+            self.look_again(&mut hops, &buckets, &F::sources(p), &to);
         }
+        // PERF: read again, for what is in a register across a call is put into memory for everybody.
+        let hops = p.hop.with(&hops);
         p.hop = hops;
         // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
         let for_many = p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST);
