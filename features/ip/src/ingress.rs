@@ -87,8 +87,24 @@ pub struct TableView<F: Family> {
 impl<F: Family> TableView<F> {
     /// The group by which packets for an address go; 0 if there is no route. For nodes that look up packet by packet.
     pub fn group(&self, guard: Guard<'_>, to: F::Address) -> u32 {
-        let leaf = self.lpm.view(guard).lookup(F::bits(to));
+        self.group_of(guard, F::bits(to))
+    }
+    /// The same, of an address as lookups take it.
+    pub fn group_of(&self, guard: Guard<'_>, to: F::Bits) -> u32 {
+        let leaf = self.lpm.view(guard).lookup(to);
         self.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf))
+    }
+    /// The groups of sixteen addresses.
+    #[inline(always)]
+    pub fn groups(&self, guard: Guard<'_>, to: &[F::Bits; 16]) -> [u32; 16] {
+        let mut leaves = self.lpm.view(guard).lookup_each(to);
+        if let Some(counted) = &self.counted {
+            let groups = counted.groups.read(guard);
+            for lane in 0..16 {
+                leaves[lane] = group_of(groups, leaves[lane]);
+            }
+        }
+        leaves
     }
 }
 

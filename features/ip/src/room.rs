@@ -193,7 +193,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
 }
 
 /// Where the fused path of a family applies: where a part is routed, packets may leave by it.
-fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
+pub fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
     let layer3 = control.room::<quiver_ethernet::Ports>().layer3();
     let routed = control.room::<Ip<F>>().routed.clone();
     let parts = control.room::<Dataplane>().parts().clone();

@@ -150,7 +150,11 @@ impl<F: Reassembled> Parts for Shallow<F> {
 
     fn follow(&mut self, desk: &Desk<'_, F>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         let bytes: Cow<'_, [u8]> = match frame.flags(i).has(Flags::CHAINED) {
-            true => frame.segments(cx.pool, i).flatten().copied().collect(),
+            true => {
+                let mut whole = vec![];
+                frame.gather(cx.pool, i, &mut whole);
+                whole.into()
+            }
             false => frame.bytes(cx.pool, i).into(),
         };
         let Some(part) = F::part(&bytes).filter(|part| part.more || part.offset > 0) else { return Some(Next::Pass) };

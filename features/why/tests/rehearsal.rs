@@ -62,7 +62,7 @@ const CONFIGURATION: &str = "
     ip route add 2001:db8:20::/48 via 2001:db8:1::2 pg1
     ip route add 2001:db8:21::/48 via drop
     ip route add 2001:db8:22::/48 via 2001:db8:1::2 pg1 via 2001:db8:8::2 pg8
-    ip route add 2001:db8:23::/48 via ip6-lookup-in-table 7
+    ip route add 2001:db8:23::/48 via rx-ip6 pg0.100
     ip route add 2001:db8:24::/48 via 2001:db8:1::77 pg1
     ip route add 2001:db8:25::/48 via null-send-unreach
     ip route add 2001:db8:20::/44 table 7 via 2001:db8:8::2 pg8

@@ -97,7 +97,8 @@ pub(crate) struct Punt {
 impl Node for Punt {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
-            let bytes = frame.segments(cx.pool, i).flatten().copied().collect();
+            let mut bytes = vec![];
+            frame.gather(cx.pool, i, &mut bytes);
             self.counters.add(frame.rx[i].into(), 1);
             // A full queue drops the packet and counts it.
             self.to.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });
