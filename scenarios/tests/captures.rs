@@ -54,8 +54,8 @@ fn packets_are_written_as_they_come_and_whole_when_the_capture_ends() {
     let files = MemoryFiles::default();
     let mut daemon = daemon(Rc::new(files.clone()));
     daemon.configure("pcap trace rx tx intfc any max-bytes-per-pkt 62 file seen.pcap");
-    let error = daemon.run("pcap trace drop").expect_err("one at a time").to_string();
-    assert_eq!(error, "a capture to /tmp/seen.pcap is running; `pcap trace off` ends it");
+    let error = daemon.run("pcap trace drop file seen.pcap").expect_err("a file of its own").to_string();
+    assert_eq!(error, "a capture to /tmp/seen.pcap is running; `pcap trace off file /tmp/seen.pcap` ends it");
     send(&mut daemon, 0..3);
     daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
     let seen = packets(&files.read(FILE).expect("it was begun"));
@@ -71,7 +71,7 @@ fn packets_are_written_as_they_come_and_whole_when_the_capture_ends() {
     sorted.sort();
     assert_eq!(sorted, expected);
     let error = daemon.run("pcap trace off").expect_err("it has ended").to_string();
-    assert_eq!(error, "no capture is running; `pcap trace rx` starts one");
+    assert_eq!(error, "no such capture is running; `pcap trace rx` starts one");
     daemon.finish().expect("nothing leaks");
 }
 
@@ -84,12 +84,81 @@ fn a_capture_ends_by_itself_when_it_has_its_packets() {
     daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
     send(&mut daemon, 0..9);
     let said = daemon.run("pcap trace off").expect("it is told of still");
-    assert_eq!((packets(&files.read(FILE).expect("begun")).len(), said.json["packets"].as_u64()), (3, Some(3)));
+    assert_eq!((packets(&files.read(FILE).expect("begun")).len(), said.json[0]["packets"].as_u64()), (3, Some(3)));
     // The next one begins anew.
     daemon.configure("pcap trace rx file seen.pcap");
     send(&mut daemon, 0..1);
     daemon.configure("pcap trace off");
     assert_eq!(packets(&files.read(FILE).expect("begun")).len(), 1);
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn captures_run_side_by_side_each_to_its_file() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    let written = |daemon: &mut Daemon, command: &str| -> Vec<(String, u64)> {
+        let said = daemon.run(command).expect("some are running").json;
+        let told = said.as_array().expect("a list").iter();
+        told.map(|one| (one["file"].as_str().unwrap_or_default().to_owned(), one["packets"].as_u64().unwrap_or(0)))
+            .collect()
+    };
+    let of = |name: &str, packets| (format!("/tmp/{name}.pcap"), packets);
+    daemon.configure(
+        "pcap trace rx
+         pcap trace tx
+         pcap trace drop
+         pcap trace rx tx max 2 intfc pg1 file both.pcap
+         pcap dispatch trace on",
+    );
+    send(&mut daemon, 0..3);
+    // Each has what it wanted: pg1 only sends.
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    let all = written(&mut daemon, "pcap trace status");
+    assert_eq!(all[..4], [of("rx", 3), of("tx", 3), of("drop", 0), of("both", 2)]);
+    assert_eq!((all.len(), all[4].0.as_str()), (5, "/tmp/dispatch.pcap"));
+    assert_eq!(written(&mut daemon, "pcap trace off file both.pcap"), [of("both", 2)]);
+    assert_eq!(written(&mut daemon, "pcap trace drop off"), [of("drop", 0)]);
+    daemon.configure("set interface state pg1 down\npcap trace drop");
+    send(&mut daemon, 0..1);
+    for (command, why) in
+        [("pcap trace off file both.pcap", "it has ended"), ("pcap dispatch trace on file d.pcap", "one at a time")]
+    {
+        daemon.run(command).expect_err(why);
+    }
+    // What comes to nodes is another matter.
+    assert_eq!(written(&mut daemon, "pcap trace off"), [of("rx", 4), of("tx", 3), of("drop", 1)]);
+    assert!(written(&mut daemon, "pcap dispatch trace off")[0].1 > 4);
+    for (name, count) in [("rx", 4), ("tx", 3), ("drop", 1), ("both", 2)] {
+        assert_eq!(packets(&files.read(of(name, 0).0).expect("it was begun")).len(), count, "{name}");
+    }
+    daemon.finish().expect("nothing leaks");
+}
+
+#[test]
+fn what_is_sent_by_an_output_counts_as_received_by_whom_the_stream_says() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure(
+        "loopback create-interface
+         pcap trace rx intfc pg0
+         pcap trace tx intfc pg1
+         pcap trace drop intfc loop0
+         packet-generator new { name x limit 3 size 64 interface loop0 tx-interface pg1 node pg1-output data { IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1 UDP: 1 -> 2 } }",
+    );
+    let all = |daemon: &mut Daemon, counts: [usize; 3]| {
+        daemon.configure("pcap trace off");
+        let count = |name: &str| files.read(format!("/tmp/{name}.pcap")).map_or(0, |file| packets(&file).len());
+        assert_eq!(["rx", "tx", "drop"].map(count), counts);
+    };
+    daemon.configure("packet-generator en x");
+    all(&mut daemon, [3, 3, 0]);
+    // What the interface has to do with it: who sends is asked whether it can.
+    daemon.configure("pcap trace drop intfc loop0\nset interface state pg1 down\npacket-generator en x");
+    all(&mut daemon, [3, 3, 3]);
+    // It takes with it what names it.
+    daemon.configure("loopback delete-interface intfc loop0");
+    daemon.run("packet-generator delete x").expect_err("there is none any more");
     daemon.finish().expect("nothing leaks");
 }
 

@@ -115,12 +115,8 @@ fn elements(svg: &str) -> Result<(Vec<Element>, Vec<String>), quick_xml::Error> 
 fn tshark_names_the_nodes_that_a_packet_came_to() {
     let files = MemoryFiles::default();
     let mut daemon = daemon(&files);
-    daemon.run("pcap trace rx file other.pcap").expect("it starts");
-    let refused = daemon.run("pcap dispatch trace on").expect_err("one at a time").to_string();
-    assert!(refused.contains("a capture to /tmp/other.pcap is running; `pcap trace off` ends it"), "{refused}");
-    daemon.run("pcap trace off").expect("it ends");
     daemon.run("pcap dispatch trace on max 100 file nodes.pcap buffer-trace ethernet-input 1").expect("it starts");
-    let refused = daemon.run("pcap trace off").expect_err("it is another").to_string();
+    let refused = daemon.run("pcap dispatch trace on file other.pcap").expect_err("one at a time").to_string();
     assert!(
         refused.contains("a capture to /tmp/nodes.pcap is running; `pcap dispatch trace off` ends it"),
         "{refused}"

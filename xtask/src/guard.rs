@@ -13,7 +13,7 @@ use crate::{cargo, finish, times};
 const PACKAGES: [&str; 3] = ["quiverd", "quiver-disassemble", "quiver-bench"];
 
 /// The crates that products are compiled in.
-const HOLDERS: [&str; 3] = ["quiver-bridge", "quiver-ip", "quiver-vlan"];
+const HOLDERS: [&str; 4] = ["quiver-bridge", "quiver-ip", "quiver-urpf", "quiver-vlan"];
 
 /// Builds, and looks into the machine code of the daemon's hot loops.
 pub fn disassemble(root: &Path) -> ExitCode {

@@ -19,6 +19,12 @@ pub fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Says on standard error what a person has to know before reading on.
+pub fn warning(text: impl Display) {
+    let text = format!("warning: {text}");
+    say(text.if_supports_color(Stream::Stderr, |text| text.yellow()));
+}
+
 /// Shows an answer, or a part of one.
 pub fn answer(answer: &Answer, json: bool, part: bool) {
     let text = text_of(answer, json, part);

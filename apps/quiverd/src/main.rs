@@ -120,6 +120,10 @@ async fn run(
     quiver_neighbor::set_announcing(&control, !settings.no_announcements);
     quiver_neighbor::set_neighbor_defaults(&control, settings.neighbor_defaults());
     quiver_punt::set_unspoken(&control, settings.unspoken);
+    if settings.runtime_dir.is_some() {
+        let folder = std::env::current_dir().map_err(|error| format!("--runtime-dir: {error}; name another"))?;
+        quiver_memif::sockets_in(&control, &folder);
+    }
     quiver_mld::set_reporting(&control, true);
     quiver_statistics::set(&control, settings.statistics.upkeep());
     quiver_runtime::show_lines(&control, lines, levels);

@@ -16,9 +16,15 @@ use crate::api::ApiSocket;
 use crate::dataplane::DataplaneArguments;
 use crate::statistics::StatisticsArguments;
 
+/// What `--version` says. The lab reads whether figures of this build mean anything (`quiver_daemon::is_debug_build`).
+const VERSION: &str = match cfg!(debug_assertions) {
+    true => concat!(env!("CARGO_PKG_VERSION"), " (debug build)"),
+    false => env!("CARGO_PKG_VERSION"),
+};
+
 /// The Quiver daemon.
 #[derive(Debug, Parser)]
-#[command(version, args_override_self = true)]
+#[command(version = VERSION, args_override_self = true)]
 pub struct Settings {
     /// The command socket; by default quiver.sock in --runtime-dir, else /run/quiver/cli.sock, or below $XDG_RUNTIME_DIR
     /// where not root.

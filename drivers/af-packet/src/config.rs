@@ -6,8 +6,8 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link, set_speed};
-use quiver_linux::{Link, LinkState, Linked, Links, LinuxError, Namespace, Seen, Watch, watch_links};
+use quiver_interface::{Interfaces, NewInterface, create, remove};
+use quiver_linux::{Link, LinkState, Linked, Links, LinuxError, Namespace, Watch, note_link, watch_links};
 use quiver_wire::UnicastMac;
 
 use crate::queue::Rx;
@@ -57,7 +57,7 @@ pub(crate) struct HostInterfaces {
     /// The node that stands for the receive queues.
     input: NodeId,
     /// What was made for each object, with Linux's interface as it was found.
-    pub links: Links<InterfaceId, ()>,
+    pub links: Links<()>,
 }
 
 impl HostInterfaces {
@@ -113,7 +113,7 @@ fn make(control: &Control, host: &HostInterface) -> Result<(), ObjectError> {
     let linked = Linked { id, link, state, watch, kept: () };
     let seen = linked.seen();
     control.room_mut::<HostInterfaces>().links.insert(&host.name, linked);
-    note(control, id, seen);
+    note_link(control, id, seen);
     Ok(())
 }
 
@@ -125,15 +125,9 @@ fn sockets(host: &HostInterface, link: &Link, workers: usize) -> Result<Sockets,
     Ok((socket::receivers(host.linux(), link.index, host.rx_queues.get().into())?, senders))
 }
 
-/// Notes how the link of an interface is.
-fn note(control: &Control, id: InterfaceId, seen: Seen) {
-    set_link(control, id, seen.running);
-    set_speed(control, id, seen.speed);
-}
-
 /// Notes from now on what happens to Linux's interfaces.
 pub(crate) fn watch(control: &Control) {
-    watch_links(control, "af-packet-links", |hosts: &mut HostInterfaces| &mut hosts.links, note);
+    watch_links(control, "af-packet-links", |hosts: &mut HostInterfaces| &mut hosts.links);
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod watch;
 
 pub use error::LinuxError;
 pub use link::{HostSide, Link};
-pub use links::{Linked, Links, Seen, watch_links};
+pub use links::{Linked, Links, Seen, note_link, watch_links};
 pub use mac::random_mac;
 pub use namespace::Namespace;
 pub use receive::{PACKET_MAX, PacketReader};

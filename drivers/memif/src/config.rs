@@ -1,12 +1,14 @@
 //! The objects: sockets that masters listen on and slaves connect to, and interfaces.
 
+use std::path::Path;
+
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_interface::Interfaces;
 use quiver_memif_protocol::layout::BUFFER_MAX;
 use quiver_memif_protocol::{Address, LOG2_RING_SIZE_MAX, Mode, RINGS_MAX, Role, Secret};
 use quiver_wire::UnicastMac;
 
-use crate::room;
+use crate::room::{self, Memifs};
 
 quiver_control::reference! {
     /// The number of a memif socket.
@@ -45,10 +47,11 @@ const _: () = assert!(MemifQueues::MAX.get() as usize == RINGS_MAX);
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "memif-sockets")]
 pub struct MemifSocket {
-    /// Its number. Number 0 is there always: /run/quiver/memif.sock.
+    /// Its number. Number 0 is there always: memif.sock in the daemon's folder, /run/quiver or --runtime-dir.
     #[key]
     pub id: u32,
-    /// A path, or abstract:NAME, or @NAME; behind an abstract name ,netns_name=NAMESPACE may stand.
+    /// A path, from the daemon's folder on if it does not begin with a slash, or abstract:NAME, or @NAME; behind an abstract
+    /// name ,netns_name=NAMESPACE may stand.
     #[fixed]
     pub filename: String,
 }
@@ -100,9 +103,11 @@ pub struct Memif {
     pub mac: Option<UnicastMac>,
 }
 
-/// The default socket.
+/// The default socket, and its name in the daemon's folder.
 pub(crate) const DEFAULT_SOCKET: u32 = 0;
-const DEFAULT_PATH: &str = "/run/quiver/memif.sock";
+const DEFAULT_NAME: &str = "memif.sock";
+/// The daemon's folder, unless whoever hosts it says another.
+pub(crate) const DEFAULT_FOLDER: &str = "/run/quiver";
 
 impl Memif {
     /// The interface of this number on a socket.
@@ -137,9 +142,17 @@ impl Memif {
     }
 }
 
-/// The address of the default socket.
-pub(crate) fn default_address() -> Address {
-    Address::Path(DEFAULT_PATH.into())
+/// The address of the default socket in the daemon's folder.
+pub(crate) fn default_address(folder: &Path) -> Address {
+    Address::Path(folder.join(DEFAULT_NAME))
+}
+
+/// The address that a name means: paths that do not begin with a slash are below the daemon's folder, as in VPP.
+fn address_of(folder: &Path, filename: &str) -> Result<Address, ObjectError> {
+    match parse_address(filename)? {
+        Address::Path(path) if path.is_relative() => parse_address(&folder.join(path).display().to_string()),
+        address => Ok(address),
+    }
 }
 
 fn parse_address(filename: &str) -> Result<Address, ObjectError> {
@@ -151,7 +164,7 @@ fn parse_address(filename: &str) -> Result<Address, ObjectError> {
 
 pub(crate) fn check_socket(socket: &MemifSocket) -> Result<(), ObjectError> {
     if socket.id == DEFAULT_SOCKET {
-        let what = format!("socket {DEFAULT_SOCKET} is there always, at {DEFAULT_PATH}");
+        let what = format!("socket {DEFAULT_SOCKET} is there always, at {DEFAULT_NAME} in the daemon's folder");
         return Err(ObjectError::field("id", what).remedy("choose another number"));
     }
     parse_address(&socket.filename).map(drop)
@@ -159,7 +172,10 @@ pub(crate) fn check_socket(socket: &MemifSocket) -> Result<(), ObjectError> {
 
 pub(crate) fn apply_socket(control: &Control, change: Change<'_, MemifSocket>) -> Result<(), ObjectError> {
     match change {
-        Change::Create(socket) => room::add_socket(control, socket.id, parse_address(&socket.filename)?),
+        Change::Create(socket) => {
+            let address = address_of(&control.room::<Memifs>().folder, &socket.filename)?;
+            room::add_socket(control, socket.id, address)
+        }
         // The only field is fixed.
         Change::Update { .. } => Ok(()),
         Change::Delete(socket) => {

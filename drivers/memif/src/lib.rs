@@ -21,6 +21,7 @@ mod store;
 mod tx;
 
 pub use config::{Memif, MemifQueues, MemifSocket};
+pub use room::sockets_in;
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};

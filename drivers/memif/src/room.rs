@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quiver_control::{Control, ObjectError, Time};
@@ -17,7 +18,7 @@ use quiver_memif_protocol::{Address, Channel, Link, Listener, Mode, Peer, Role, 
 use quiver_wire::MacAddress;
 use rustix::event::epoll;
 
-use crate::config::{DEFAULT_SOCKET, Memif, default_address};
+use crate::config::{DEFAULT_FOLDER, DEFAULT_SOCKET, Memif, default_address};
 use crate::connection::Connection;
 use crate::handover::{Giver, handover};
 use crate::rx::{Rx, RxRings};
@@ -88,6 +89,8 @@ pub(crate) struct Attached {
 pub(crate) struct Memifs {
     input: NodeId,
     pub buffers: Buffers,
+    /// The daemon's folder, in which sockets are whose names are no whole paths.
+    pub folder: PathBuf,
     /// Made for the first connection.
     waker: OnceCell<Arc<Waker>>,
     pub poll: OwnedFd,
@@ -107,10 +110,12 @@ impl Memifs {
     pub fn new(input: NodeId, buffers: &Buffers) -> Result<Memifs, DataplaneError> {
         let system = |error: rustix::io::Errno| DataplaneError::System(error.into());
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
-        let default = Socket { address: default_address(), listener: None, masters: 0 };
+        let folder = PathBuf::from(DEFAULT_FOLDER);
+        let default = Socket { address: default_address(&folder), listener: None, masters: 0 };
         Ok(Memifs {
             input,
             buffers: buffers.clone(),
+            folder,
             waker: OnceCell::new(),
             poll,
             sockets: BTreeMap::from([(DEFAULT_SOCKET, default)]),
@@ -165,8 +170,17 @@ pub(crate) fn wake_workers(control: &Control) {
     control.room::<Dataplane>().post_all(|_| |_| ());
 }
 
-/// Opens a listener in the namespace of its address.
-fn listen(address: &Address) -> Result<Listener, ObjectError> {
+/// Says in which folder the daemon runs, before there is any socket but the default one.
+pub fn sockets_in(control: &Control, folder: &Path) {
+    let mut room = control.room_mut::<Memifs>();
+    folder.clone_into(&mut room.folder);
+    if let Some(socket) = room.sockets.get_mut(&DEFAULT_SOCKET) {
+        socket.address = default_address(folder);
+    }
+}
+
+/// Opens a listener in the namespace of its address. Folders below the daemon's own come into being with it.
+fn listen(address: &Address, own: &Path) -> Result<Listener, ObjectError> {
     let refused = |what: String| ObjectError::field("socket", what);
     let bound = match address {
         Address::Abstract { namespace: Some(name), .. } => {
@@ -174,9 +188,7 @@ fn listen(address: &Address) -> Result<Listener, ObjectError> {
             namespace.within(|| Listener::bind(address)).map_err(|error| error.of_field("socket"))?
         }
         Address::Path(path) => {
-            if *address == default_address()
-                && let Some(folder) = path.parent()
-            {
+            if let Some(folder) = path.parent().filter(|folder| folder.starts_with(own)) {
                 // A failure is told by binding.
                 let _ = std::fs::create_dir_all(folder);
             }
@@ -296,7 +308,7 @@ fn add_master(room: &mut Memifs, number: u32) -> Result<(), ObjectError> {
     let missing = || ObjectError::field("socket", format!("there is no socket {number}")).remedy("create it first");
     let socket = room.sockets.get_mut(&number).ok_or_else(missing)?;
     if socket.listener.is_none() {
-        let listener = listen(&socket.address)?;
+        let listener = listen(&socket.address, &room.folder)?;
         let watched = epoll::add(
             &room.poll,
             &listener,

@@ -16,6 +16,9 @@ use crate::show;
 use crate::stream::{PgStream, recorded};
 use crate::text::{self, Entry, Told};
 
+/// The interface of the generator that VPP's users count on.
+const FIRST: &str = "pg0";
+
 /// Packets of a capture in memory that does not say how many, and of any at most.
 const CAPTURED: u32 = 1000;
 const CAPTURED_MAX: u32 = 100_000;
@@ -36,8 +39,8 @@ pub(crate) fn register(control: &Control) {
         "Make a stream: pcap FILE source pg0 name x, or { name x source pg0 limit 1 ... data { ... } }.",
         new,
     );
-    add("packet-generator (enable|enable-stream) [<stream>]", "Start a stream, or all of them.", enable);
-    add("packet-generator (disable|disable-stream) [<stream>]", "Stop a stream, or all of them.", disable);
+    add("packet-generator enable-stream [<stream>]", "Start a stream, or all of them.", enable);
+    add("packet-generator disable-stream [<stream>]", "Stop a stream, or all of them.", disable);
     add("packet-generator delete <stream>", "Delete a stream.", delete);
     add(
         "packet-generator capture <interface> {pcap <file:text>|count <count:u32>|disable}",
@@ -54,7 +57,19 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let Told { mut stream, entry } = text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
+    let Told { mut stream, entry, interface, has_source } =
+        text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
+    match interface {
+        // As in VPP: whoever is said to have received what is sent, it comes from the first interface of the generator.
+        Some(name) if stream.output.is_some() && !control.room::<PacketGenerators>().ports.contains_key(&name.0) => {
+            stream.received_by = Some(name);
+            if !has_source {
+                stream.interface = InterfaceName(FIRST.into());
+            }
+        }
+        Some(name) => stream.interface = name,
+        None => {}
+    }
     let wanted = match entry {
         Entry::Ethernet => None,
         Entry::Ip4 => Some((PgMode::Ip4, "ip4")),

@@ -9,6 +9,7 @@ use quiver_engine::thread::FineClock;
 use quiver_engine::{Frame, Offload, RxContext};
 use quiver_wire::VirtioNetHeader;
 
+use crate::output::Output;
 use crate::queue::{Next, Sent};
 use crate::sequence::{Score, Scoreboard};
 use crate::stream::PgStream;
@@ -29,6 +30,8 @@ pub(crate) struct Generator {
     copies: Outbox<Sent>,
     bell: Doorbell,
     packets: Packets,
+    /// Where packets are sent rather than received.
+    output: Option<Output>,
     /// Packets made in one turn at most.
     maxframe: usize,
     rate: u64,
@@ -74,10 +77,10 @@ impl Recorded {
 }
 
 impl Generator {
-    /// The packets of a run; `copies` are those of captures, and `bell` is rung when the last packet was made.
+    /// The packets of a run, and where they go if they are not received; `copies` are those of captures, and `bell` is rung when the last packet was made.
     pub fn new(
         stream: &PgStream,
-        packets: Packets,
+        (packets, output): (Packets, Option<Output>),
         (slot, run): (u16, u16),
         board: Arc<Scoreboard>,
         copies: Outbox<Sent>,
@@ -92,6 +95,7 @@ impl Generator {
             copies,
             bell,
             packets,
+            output,
             maxframe,
             rate,
             burst,
@@ -149,6 +153,9 @@ impl Generator {
                 // The packet is made when there is a buffer; it is late, not lost.
                 cx.lose(Next::NoBuffer, 1);
                 break;
+            }
+            if let Some(output) = &self.output {
+                output.mark(frame);
             }
             if let (Some(last), Some(moment), Some(timing)) = (&mut self.gaps, moment, timing)
                 && let Some(before) = last.replace(moment)

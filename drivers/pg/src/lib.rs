@@ -6,7 +6,7 @@
 //!   that CSIT's suites use.
 //! - `generator` makes their packets on a worker from a `template`, `tag` is what their last bytes say, `sequence` tells what
 //!   became of them, `timing` how long they took, by a `histogram`, `offload` what is left to
-//!   do of packets, `mac_filter` what an interface does not receive; `running` is control's part, `capture` keeps copies,
+//!   do of packets, `mac_filter` what an interface does not receive, `output` what it sends instead; `running` is control's part, `capture` keeps copies,
 //!   `commands`, `show` and [`text`] are the command line, `api` VPP's messages.
 //! - [`wire`]: a packet into an interface, and out of it, by hand: for tests.
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ pub mod interface;
 mod layout;
 mod mac_filter;
 mod offload;
+mod output;
 pub mod profiles;
 pub mod queue;
 mod running;
@@ -52,6 +53,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     undecided(control, "pg-input", Undecided::Load, &["no-buffer"]);
     interface::register(control);
     mac_filter::register(control)?;
+    output::register(control)?;
     control.objects().add(Kind::new(running::apply).check(stream::check));
     commands::register(control);
     api::register(control);

@@ -16,7 +16,7 @@ use quiver_wire::{EthernetHeader, Header, MacAddress};
 use crate::interface::PacketGenerator;
 
 /// The node's name.
-const NAME: &str = "pg-input-mac-filter";
+pub(crate) const NAME: &str = "pg-input-mac-filter";
 /// Where it stands.
 const DEVICE_INPUT: &str = "device-input";
 

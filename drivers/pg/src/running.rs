@@ -8,11 +8,12 @@ use quiver_control::{Change, Control, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_interface::queues::RxQueueSettings;
 use quiver_interface::settings::AdminState;
-use quiver_interface::{Events, InterfaceSettings};
+use quiver_interface::{Events, InterfaceName, InterfaceSettings};
 
 use crate::capture;
 use crate::generator::{Generator, Packets, Recorded};
 use crate::interface::{PacketGenerators, PgMode, header};
+use crate::output::{self, Output};
 use crate::queue::Source;
 use crate::sequence::{STREAMS_MAX, Score, Scoreboard};
 use crate::stream::{PgStream, recorded};
@@ -35,6 +36,8 @@ pub(crate) struct Running {
 /// What control keeps of a stream.
 struct Stream {
     slot: u16,
+    /// Its interface, if its packets are sent rather than received.
+    sent_from: Option<String>,
     /// The packets of its file.
     recorded: Option<Arc<[Recorded]>>,
     run: Run,
@@ -65,13 +68,14 @@ impl Running {
     pub fn is_on(&self, stream: &str) -> bool {
         self.streams.get(stream).is_some_and(|stream| matches!(stream.run, Run::On(..)))
     }
-    fn add(&mut self, name: &str, recorded: Option<Arc<[Recorded]>>) -> Result<(), ObjectError> {
+    fn add(&mut self, stream: &PgStream, recorded: Option<Arc<[Recorded]>>) -> Result<(), ObjectError> {
         let taken: Vec<u16> = self.streams.values().map(|stream| stream.slot).collect();
         let slot = (0..STREAMS_MAX as u16).find(|slot| !taken.contains(slot)).ok_or_else(|| {
             ObjectError::whole(format!("there are {STREAMS_MAX} streams already"))
                 .remedy("delete one with `packet-generator delete`")
         })?;
-        self.streams.insert(name.to_owned(), Stream { slot, recorded, run: Run::Stopped });
+        let added = Stream { slot, sent_from: sent_from(stream), recorded, run: Run::Stopped };
+        self.streams.insert(stream.name.clone(), added);
         self.begin(slot);
         Ok(())
     }
@@ -96,28 +100,47 @@ impl Running {
     }
 }
 
+fn sent_from(stream: &PgStream) -> Option<String> {
+    stream.output.is_some().then(|| stream.interface.0.clone())
+}
+
+/// Has an interface look for packets that are to be sent while there is a stream of such on it.
+fn look(control: &Control, interface: &InterfaceName) -> Result<(), ObjectError> {
+    let (id, on) = {
+        let room = control.room::<PacketGenerators>();
+        let Some(port) = room.ports.get(&interface.0) else { return Ok(()) };
+        (port.id, room.streams.streams.values().any(|stream| stream.sent_from.as_ref() == Some(&interface.0)))
+    };
+    output::look(control, id, on)
+}
+
 pub(crate) fn apply(control: &Control, change: Change<'_, PgStream>) -> Result<(), ObjectError> {
     match change {
         Change::Create(new) => {
             let recorded = packets(control, new)?;
-            control.room_mut::<PacketGenerators>().streams.add(&new.name, recorded)?;
+            Output::of(control, new)?;
+            control.room_mut::<PacketGenerators>().streams.add(new, recorded)?;
+            look(control, &new.interface)?;
             start(control, new);
         }
         Change::Update { old, new } => {
             // What can fail comes first: if it does, the old one goes on.
             let is_kept = (&old.pcap, &old.interface) == (&new.pcap, &new.interface);
             let recorded = if is_kept { None } else { Some(packets(control, new)?) };
+            Output::of(control, new)?;
             stop(control, old);
-            if let (Some(recorded), Some(stream)) =
-                (recorded, control.room_mut::<PacketGenerators>().streams.streams.get_mut(&new.name))
-            {
-                stream.recorded = recorded;
+            if let Some(stream) = control.room_mut::<PacketGenerators>().streams.streams.get_mut(&new.name) {
+                stream.sent_from = sent_from(new);
+                stream.recorded = recorded.unwrap_or_else(|| stream.recorded.take());
             }
+            look(control, &old.interface)?;
+            look(control, &new.interface)?;
             start(control, new);
         }
         Change::Delete(old) => {
             stop(control, old);
             control.room_mut::<PacketGenerators>().streams.streams.remove(&old.name);
+            look(control, &old.interface)?;
         }
     }
     Ok(())
@@ -158,6 +181,8 @@ fn packets(control: &Control, stream: &PgStream) -> Result<Option<Arc<[Recorded]
 
 /// Has a worker make the packets of a stream, if it is enabled.
 fn start(control: &Control, stream: &PgStream) {
+    // Its interfaces are there: it refers to them.
+    let output = Output::of(control, stream).ok().flatten();
     let (queue, generator) = {
         let mut room = control.room_mut::<PacketGenerators>();
         let PacketGenerators { ports, streams, to_control, bell, .. } = &mut *room;
@@ -185,7 +210,7 @@ fn start(control: &Control, stream: &PgStream) {
             kept.run = Run::On(run, stream.limit);
         }
         let board = streams.board.clone();
-        (port.queue, Generator::new(stream, packets, (slot, run), board, to_control.clone(), bell.clone()))
+        (port.queue, Generator::new(stream, (packets, output), (slot, run), board, to_control.clone(), bell.clone()))
     };
     control.room::<Dataplane>().post_to_queue(queue, move |worker| {
         generator.set_clock(worker.fine_clock());

@@ -29,6 +29,10 @@ pub struct PgStream {
     pub name: String,
     /// The interface of the packet generator that receives it.
     pub interface: InterfaceName,
+    /// The interface by which its packets are sent, as if they had been routed there, rather than received.
+    pub output: Option<InterfaceName>,
+    /// The interface that is taken to have received such packets; without it, that of the generator.
+    pub received_by: Option<InterfaceName>,
     /// Whether packets are made.
     #[default(false)]
     pub enabled: bool,
@@ -167,6 +171,10 @@ pub(crate) fn check(stream: &PgStream) -> Result<(), ObjectError> {
         return Err(
             ObjectError::field("size", what).remedy(format!("from {least} to {} with these headers", FrameSize::MAX))
         );
+    }
+    if stream.received_by.is_some() && stream.output.is_none() {
+        let what = "packets that are received are so by the stream's own interface";
+        return Err(ObjectError::field("received-by", what).remedy("give an output, too, or leave it out"));
     }
     if stream.inner_vlan.is_some() && stream.vlan.is_none() {
         return Err(ObjectError::field("inner-vlan", "there is no tag before it").remedy("give a vlan, too"));

@@ -26,6 +26,10 @@ pub struct Told {
     pub stream: PgStream,
     /// Where its packets enter.
     pub entry: Entry,
+    /// What is called their interface, which need be none of the generator if packets are sent.
+    pub interface: Option<InterfaceName>,
+    /// Whether an interface of the generator is said to be their source.
+    pub has_source: bool,
 }
 
 /// Where packets enter, and so what they begin with.
@@ -50,7 +54,7 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
     let spaced = words.join(" ").replace('{', " { ").replace('}', " } ");
     let mut words = Words(spaced.split_whitespace().peekable());
     let in_braces = words.0.next_if_eq(&"{").is_some();
-    let (mut name, mut interface) = (None, None);
+    let (mut name, mut interface, mut source, mut sender) = (None, None, None, None);
     let (mut stream, mut entry, mut is_vpps) = (PgStream::unnamed(), Entry::default(), false);
     loop {
         if !in_braces && words.0.peek().is_none() {
@@ -59,7 +63,9 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
         match words.next("a word such as name, interface, limit, rate, size, data, or `}`")? {
             "}" if in_braces => break,
             "name" => name = Some(words.next("a name")?.to_owned()),
-            "interface" | "source" => interface = Some(InterfaceName(words.next("an interface")?.to_owned())),
+            "interface" => interface = Some(words.interface()?),
+            "source" => source = Some(words.interface()?),
+            "tx-interface" => sender = Some(words.interface()?),
             "limit" => stream.limit = words.number("limit")?,
             "rate" => stream.rate = words.number("rate")?,
             "burst" => stream.burst = words.small("burst")?,
@@ -96,9 +102,14 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
                     "ip4-input" => Entry::Ip4,
                     "ip6-input" => Entry::Ip6,
                     node => {
-                        return Err(format!(
-                            "node {node}: streams enter at ethernet-input, or without its header at ip4-input or ip6-input"
-                        ));
+                        let Some(output) = node.strip_suffix("-output").filter(|name| !name.is_empty()) else {
+                            return Err(format!(
+                                "node {node}: streams enter at ethernet-input, without its header at ip4-input or ip6-input, \
+                                 or at an interface's output, such as pg1-output"
+                            ));
+                        };
+                        stream.output = Some(InterfaceName(output.to_owned()));
+                        Entry::Ethernet
                     }
                 };
             }
@@ -113,7 +124,7 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
             }
             other => {
                 return Err(format!(
-                    "`{other}` is no word of a stream; expected one of name, source, interface, limit, rate, size, \
+                    "`{other}` is no word of a stream; expected one of name, source, interface, tx-interface, limit, rate, size, \
                      burst, maxframe, worker, window, seed, latency, gaps, unnumbered, ttl, vlan, vlan-tag, inner-vlan, ip6-source, ip6-destination, \
                      vxlan, tunnel-source, tunnel-destination, tunnel-port, inner-source-mac, inner-destination-mac, \
                      repeat, profile, pcap, node, buffer-flags, buffer-offload-flags, data"
@@ -125,10 +136,14 @@ pub fn stream(words: &[String]) -> Result<Told, String> {
         return Err(format!("`{more}` stands behind the closing brace"));
     }
     stream.name = name.ok_or("the stream has no name: add `name NAME`")?;
-    stream.interface = interface.ok_or("the stream has no interface: add `source pg0`")?;
+    if sender.is_some() && sender != stream.output {
+        return Err("tx-interface: packets are sent by an interface if they enter at its output: add `node NAME-output`, of the same one".into());
+    }
+    let has_source = source.is_some();
+    stream.interface = source.or_else(|| interface.clone()).ok_or("the stream has no interface: add `source pg0`")?;
     // VPP's packets have no numbers, so whoever describes packets as VPP does asks for none where there is no room for them.
     stream.unnumbered |= is_vpps && !stream.latency && stream.window == 0 && stream.size.smallest() < stream.least();
-    Ok(Told { stream, entry })
+    Ok(Told { stream, entry, interface, has_source })
 }
 
 /// `{ IP4: mac -> mac UDP: address -> address UDP: port -> port length N checksum N incrementing N }`, or the same with IP6:;
@@ -191,6 +206,9 @@ impl<'a> Words<'a> {
             found if found == word => Ok(()),
             found => Err(format!("`{found}` stands where `{word}` is expected")),
         }
+    }
+    fn interface(&mut self) -> Result<InterfaceName, String> {
+        self.next("an interface").map(|name| InterfaceName(name.to_owned()))
     }
     /// A number, also in VPP's form `1e6`.
     fn number(&mut self, what: &str) -> Result<u64, String> {

@@ -9,9 +9,9 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::graph::NodeId;
 use quiver_engine::{Dataplane, RxQueue, TxQueue};
 use quiver_interface::interfaces::Queues;
-use quiver_interface::{InterfaceId, Interfaces, NewInterface, create, remove, set_link, set_speed};
+use quiver_interface::{Interfaces, NewInterface, create, remove};
 use quiver_linux::{
-    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Seen, Watch, WriteQueue, random_mac, watch_links,
+    HostSide, LinkState, Linked, Links, LinuxError, Namespace, Watch, WriteQueue, note_link, random_mac, watch_links,
 };
 use quiver_wire::{InterfaceAddress, MacAddress, UnicastMac, V4, V6};
 
@@ -80,7 +80,7 @@ pub(crate) struct Taps {
     /// The node that stands for the receive queues.
     input: NodeId,
     /// What was made for each object, with Linux's side; in which namespace that is.
-    pub links: Links<InterfaceId, Namespace>,
+    pub links: Links<Namespace>,
     /// Addresses that were made up, by interface: one that goes and comes back keeps its own, so that its neighbours
     /// need not learn a new one when a change is undone or replaces it.
     made_up: BTreeMap<String, MacAddress>,
@@ -188,7 +188,7 @@ fn make(control: &Control, tap: &Tap) -> Result<(), ObjectError> {
     let seen = linked.seen();
     taps.links.insert(&tap.name, linked);
     drop(taps);
-    note(control, id, seen);
+    note_link(control, id, seen);
     Ok(())
 }
 
@@ -209,15 +209,9 @@ fn shared(descriptors: Vec<OwnedFd>, gso: bool, input: NodeId, workers: usize) -
     Queues { input, rx: descriptors.iter().map(rx).collect(), tx }
 }
 
-/// Notes how the link of an interface is.
-fn note(control: &Control, id: InterfaceId, seen: Seen) {
-    set_link(control, id, seen.running);
-    set_speed(control, id, seen.speed);
-}
-
 /// Notes from now on what happens to Linux's sides.
 pub(crate) fn watch(control: &Control) {
-    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links, note);
+    watch_links(control, "tap-links", |taps: &mut Taps| &mut taps.links);
 }
 
 #[cfg(test)]

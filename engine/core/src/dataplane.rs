@@ -6,13 +6,14 @@
 //! - this module: the workers, and how they are told and asked; `interfaces`: their queues; `placement`: which worker polls
 //!   them; `counted`: what is counted by interface.
 //! - `rewiring`: changes of the graph; `products`: which of them serves a queue; `packets`: what control sends and follows;
-//!   `rehearsal`: what would become of one.
+//!   `rehearsal`: what would become of one, and `recollection`, what workers are asked for then.
 
 mod counted;
 mod interfaces;
 mod packets;
 mod placement;
 mod products;
+mod recollection;
 mod rehearsal;
 mod rewiring;
 
@@ -21,6 +22,7 @@ pub use counted::{InterfaceCounters, OtherName};
 pub use interfaces::{Parts, QueueInfo};
 pub use packets::Injected;
 pub use placement::PlacementError;
+pub use recollection::Recollection;
 pub use rehearsal::RehearsalError;
 
 use crate::buffer::{Buffers, PoolError};

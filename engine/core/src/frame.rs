@@ -289,6 +289,10 @@ impl Frame {
     pub fn first<'p, const N: usize>(&self, pool: &'p Pool, i: usize) -> Option<&'p [u8; N]> {
         self.bytes(pool, i).first_chunk()
     }
+    /// Puts all bytes of row `i`'s packet there, in place of what was there.
+    pub fn gather(&self, pool: &Pool, i: usize, to: &mut Vec<u8>) {
+        pool.gather(self.raw(i), to);
+    }
     /// The parts of row `i`'s packet in their order.
     pub fn segments<'p>(&self, pool: &'p Pool, i: usize) -> impl Iterator<Item = &'p [u8]> {
         pool.segments_of(self.raw(i))

@@ -231,7 +231,7 @@ impl Place {
         // Whoever is the last to be traced disarms the tracer.
         let nodes_only = graph.tracer.is_armed();
         if graph.tracer.before(self.input, &mut frame, cx) {
-            graph.tracer.after(self.input, &frame, cx.now);
+            graph.tracer.after(&frame, &[]);
         }
         graph.counters(self.input).clocks.add(lap(clock));
         match nodes_only {

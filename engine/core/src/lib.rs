@@ -39,7 +39,8 @@ pub mod worker;
 pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
 pub use counters::{Counter, Counters, Row, Traffic};
 pub use dataplane::{
-    Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, RehearsalError, Settings,
+    Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, Recollection,
+    RehearsalError, Settings,
 };
 pub use frame::{Frame, RawColumns, VECTOR};
 pub use graph::{

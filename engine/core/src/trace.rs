@@ -1,7 +1,7 @@
 //! Packet trace: what each node did with chosen packets. The engine records; rooms only put records into words. And captures of
 //! whatever comes to a node.
 
-use crate::buffer::{Flags, HEADROOM};
+use crate::buffer::{Flags, HEADROOM, Packet};
 use crate::capture::{Capture, CaptureId, Filter, Seen};
 use crate::frame::Frame;
 use crate::graph::{Context, NodeId};
@@ -20,7 +20,7 @@ pub struct Record {
     pub time: u64,
     /// The node.
     pub node: NodeId,
-    /// The arc that the packet took; None if the node kept the packet.
+    /// The arc that the packet took, as a row or emitted; None if the node kept the packet.
     pub arc: Option<u16>,
     /// The interface that received it.
     pub rx: u16,
@@ -34,6 +34,8 @@ pub struct Record {
     pub length: u32,
     /// The packet's flags.
     pub flags: Flags,
+    /// What a room noted of the packet, for others that know what it means.
+    pub note: Option<u64>,
     /// The first bytes from the current header on, before the node.
     pub bytes: Vec<u8>,
 }
@@ -61,7 +63,8 @@ pub(crate) struct Tracer {
     packets: u32,
     /// Records that are still without their arc are the last ones.
     records: Vec<Record>,
-    open: Vec<usize>,
+    /// The rows and buffers of these.
+    open: Vec<(usize, u32)>,
 }
 
 impl Tracer {
@@ -138,7 +141,7 @@ impl Tracer {
         for i in 0..frame.len() {
             if frame.flags(i).has(Flags::TRACED) && self.records.len() < RECORDS_MAX {
                 let bytes = frame.bytes(cx.pool, i);
-                self.open.push(i);
+                self.open.push((i, frame.buffer[i]));
                 self.records.push(Record {
                     packet: cx.pool.header(frame.buffer[i]).trace,
                     time: cx.now,
@@ -150,18 +153,21 @@ impl Tracer {
                     chosen: frame.hop[i],
                     length: frame.length[i],
                     flags: frame.flags(i),
+                    note: frame.note(cx.pool, i),
                     bytes: bytes[..bytes.len().min(BYTES)].to_vec(),
                 });
             }
         }
         !self.open.is_empty()
     }
-    /// Called behind it.
-    pub fn after(&mut self, _at: NodeId, frame: &Frame, _now: u64) {
+    /// Called behind it, with what the node emitted: a packet that it took from its row may be among that.
+    pub fn after(&mut self, frame: &Frame, emitted: &[(u16, Packet)]) {
         let first = self.records.len() - self.open.len();
-        for (record, i) in self.records[first..].iter_mut().zip(self.open.drain(..)) {
-            let arc = frame.next[i];
-            record.arc = (arc != crate::frame::TAKEN && !frame.is_empty()).then_some(arc);
+        for (record, (i, buffer)) in self.records[first..].iter_mut().zip(self.open.drain(..)) {
+            let arc = Some(frame.next[i]).filter(|arc| *arc != crate::frame::TAKEN && !frame.is_empty());
+            let is_it = |packet: &Packet| packet.raw.buffer == buffer && packet.flags().has(Flags::TRACED);
+            let emitted = || emitted.iter().find(|(_, packet)| is_it(packet)).map(|(arc, _)| *arc);
+            record.arc = arc.or_else(emitted);
             (record.tx, record.hop) = (frame.tx[i], frame.hop[i]);
         }
     }

@@ -144,7 +144,8 @@ impl Worker {
         *busy = 0;
         let guard = reader.guard();
         let node = graph.dispatcher();
-        let mut cx = Context { level: *level, guard, now, worker: *id, pool, output: ports, emitted, node, outbound };
+        let (level, worker, recollection) = (*level, *id, None);
+        let mut cx = Context { level, guard, now, worker, pool, output: ports, emitted, node, outbound, recollection };
         let mut harvest = Harvest::default();
         if inbound.is_connected() {
             harvest = inbound.receive(graph, &mut cx);

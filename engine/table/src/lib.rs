@@ -6,6 +6,7 @@
 //! - [`prefixes`]: a map of prefixes, near those that they belong with.
 //! - [`hash`]: exact match, for MAC addresses and hosts.
 //! - [`paged`]: rows by number, of which a changed copy shares what did not change.
+//! - [`shared`]: a map of which a changed copy does.
 //! - [`pool`]: generation-checked ids, for what outlives a frame.
 //! - [`spsc`]: bounded rings from one thread to one other.
 //! - [`simulation`]: seams between the steps of threads, and checks, for builds that are simulated.
@@ -20,6 +21,7 @@ pub mod paged;
 pub mod pool;
 pub mod prefixes;
 pub mod routes;
+pub mod shared;
 pub mod simulation;
 pub mod snapshot;
 pub mod spsc;
@@ -32,6 +34,7 @@ pub use memory::in_huge_pages;
 pub use paged::{PAGE, Paged};
 pub use pool::{Id, PoolError, Rows, Slots};
 pub use prefixes::PrefixMap;
+pub use shared::SharedMap;
 pub use snapshot::{Publisher, Snapshot};
 
 /// The example of the README, as a test.

@@ -234,6 +234,17 @@ impl Daemon {
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// Runs a task of control to its end, letting time pass if it waits.
+    ///
+    /// # Panics
+    /// If nothing will ever end it.
+    pub fn run_task<T: 'static>(&mut self, task: impl Future<Output = T> + 'static) -> T {
+        let answer = Rc::new(RefCell::new(None));
+        let kept = answer.clone();
+        self.control.spawn("task", async move { *kept.borrow_mut() = Some(task.await) });
+        self.answered(&answer).unwrap_or_else(|| panic!("nothing will ever end the task"))
+    }
+
     /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
     pub fn run(&mut self, line: &str) -> Result<Reply, CommandError> {
         let answer = Rc::new(RefCell::new(None));

@@ -21,6 +21,7 @@ use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
+use quiver_ip::upper::Upper;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
@@ -72,8 +73,8 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
     };
     decides(control, F::NODE, |control, record| {
         let (policies, lists) = (control.room::<Policies<F>>(), control.room::<Acls>());
-        // What reassembly noted of a later fragment is not in its record.
-        let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes, None);
+        let noted = record.note.map(Upper::of_note);
+        let permitted = permitted::<F>(policies.of(InterfaceId(record.rx)), lists.current(), &record.bytes, noted);
         Some(permitted.map_or_else(
             || format!("no {} of interface {}", F::POLICIES, control.room::<Interfaces>().name(InterfaceId(record.rx))),
             |policy| format!("{} {}", F::POLICIES, policy.policy),

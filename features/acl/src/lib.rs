@@ -26,6 +26,7 @@ use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, Node, NodeSpec};
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_ip::upper::Upper;
 use quiver_wire::{V4, V6};
 
 use interface::{AttachedLists, Direction};
@@ -72,7 +73,8 @@ fn decider<L: Look>(direction: Direction) -> Decider {
 /// The rule that a packet meets first, of the lists of an interface; or that interface, if it meets none.
 fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, interface: u16) -> String {
     let (lists, attached) = (control.room::<Acls>(), control.room::<AttachedLists>());
-    let fields = L::fields(&record.bytes, direction).ok().flatten();
+    let noted = record.note.map(Upper::of_note);
+    let fields = L::fields(&record.bytes, direction).ok().flatten().map(|fields| fields.or(noted));
     let first = attached.at(direction, InterfaceId(interface)).iter().find_map(|list| {
         let rules = lists.current().get(*list as usize)?.as_ref()?;
         let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;

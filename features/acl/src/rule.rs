@@ -81,20 +81,24 @@ impl Rule {
     /// Whether it meets a packet. Of later fragments ports are not asked where they are not known, so that they go where the first
     /// one goes.
     pub fn meets(&self, fields: &Fields) -> bool {
+        // What is asked with the least work comes first.
+        if let Some(protocol) = self.protocol {
+            if protocol != fields.protocol {
+                return false;
+            }
+            if fields.upper.is_some_and(|upper| !self.meets_upper(IpProtocol(protocol), upper)) {
+                return false;
+            }
+        }
         let within = |prefix: &Option<AnyPrefix>, address| prefix.is_none_or(|prefix| prefix.contains(address));
-        if !within(&self.source, fields.source) || !within(&self.destination, fields.destination) {
-            return false;
-        }
-        let Some(protocol) = self.protocol else { return true };
-        if protocol != fields.protocol {
-            return false;
-        }
-        let Some(upper) = fields.upper else { return true };
-        let has_numbers =
-            matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP) || is_icmp(IpProtocol(protocol));
+        within(&self.source, fields.source) && within(&self.destination, fields.destination)
+    }
+    /// Whether it meets what a packet carries, which is of its protocol.
+    fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
         let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
-        let flags = IpProtocol(protocol) != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
-        (numbers || !has_numbers) && flags
+        let has_numbers = || matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol);
+        let flags = protocol != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
+        (numbers || !has_numbers()) && flags
     }
     /// What holds of a rule by itself; the error's field is one of its own.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {

@@ -37,12 +37,15 @@ fn mac_of(name: &str) -> Option<MacAddress> {
 pub(crate) fn register(control: &Control) {
     control.objects().add(Kind::new(apply).check(check));
     let add = |command: Command| control.commands().add(command.arguments_of::<Loopback>());
-    add(Command::new(
-        "create loopback interface {mac <mac> | instance <instance:u32>}",
-        "Create an interface without hardware.",
-        |control, matches| make(control, matches, "loop"),
-    ));
-    add(Command::waiting("delete loopback interface intfc <interface>", "Delete a loopback.", delete));
+    // VPP has two commands for each, which do the same.
+    for grammar in ["create loopback interface", "loopback create-interface"] {
+        let grammar = format!("{grammar} {{mac <mac> | instance <instance:u32>}}");
+        let make = |control: &Control, matches: &Matches| make(control, matches, "loop");
+        add(Command::new(grammar, "Create an interface without hardware.", make));
+    }
+    for grammar in ["delete loopback interface", "loopback delete-interface"] {
+        add(Command::waiting(format!("{grammar} intfc <interface>"), "Delete a loopback.", delete));
+    }
     add(Command::new(
         "bvi create {mac <mac> | instance <instance:u32>}",
         "Create an interface to be the virtual one of a bridge domain.",

@@ -208,11 +208,8 @@ fn step(control: &Control, address: Address, check: Check) {
     }
     if check.asked >= settings.transmits {
         control.room_mut::<Checks>().tell(control, address, State::Preferred, check.asked, now);
-        if quiver_neighbor::are_announced::<V6>(control) {
-            // RFC 4861, 7.2.6: who knew another one there is told.
-            quiver_neighbor::claim::<V6>(control, address);
-        }
-        return;
+        // RFC 4861, 7.2.6: who knew another one there is told.
+        return quiver_neighbor::announce_asked::<V6>(control, address);
     }
     probe::<V6>(control, address);
     control.room_mut::<Checks>().tell(control, address, State::Tentative, check.asked + 1, now + settings.delay.0);

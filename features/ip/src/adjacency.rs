@@ -2,12 +2,14 @@
 //! their rows.
 
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
+use quiver_table::SharedMap;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
 use zerocopy::IntoBytes;
 
@@ -187,6 +189,9 @@ impl Numbers {
     }
 }
 
+/// How long packets for a host are at most, by the table in which it is looked up.
+pub type PathMtus<F> = SharedMap<(TableId, <F as IpFamily>::Address), u16>;
+
 /// All adjacencies of a family. Whoever needs one acquires it, and releases it later.
 pub struct Adjacencies<F: IpFamily> {
     slots: Vec<Option<Adjacency<F>>>,
@@ -195,9 +200,11 @@ pub struct Adjacencies<F: IpFamily> {
     links: HashMap<InterfaceId, Link>,
     /// The tables of interfaces, where not the default one.
     tables: HashMap<InterfaceId, TableId>,
-    /// How long packets for a host are at most, where that may be less than links take; and the least of that.
-    path_mtus: HashMap<(TableId, F::Address), u16>,
-    path_mtu_min: Option<u16>,
+    /// How long packets for a host are at most, where that may be less than links take; and of how many hosts each length is.
+    path_mtus: PathMtus<F>,
+    path_mtu_counts: BTreeMap<u16, usize>,
+    /// Neighbours by address, whatever their interface.
+    neighbors: BTreeSet<(F::Address, u32)>,
     /// Addresses that stand for all on a link, to which packets are sent as broadcasts.
     broadcasts: BTreeSet<(InterfaceId, F::Address)>,
     published: Publisher<AdjacencyTable<F>>,
@@ -233,8 +240,9 @@ impl<F: IpFamily> Adjacencies<F> {
             numbers: BTreeMap::new(),
             links: HashMap::new(),
             tables: HashMap::new(),
-            path_mtus: HashMap::new(),
-            path_mtu_min: None,
+            path_mtus: PathMtus::<F>::default(),
+            path_mtu_counts: BTreeMap::new(),
+            neighbors: BTreeSet::new(),
             broadcasts: BTreeSet::new(),
             published: Publisher::new(domain, AdjacencyTable::default()),
             domain: domain.clone(),
@@ -288,6 +296,7 @@ impl<F: IpFamily> Adjacencies<F> {
         }
         self.slots[hop as usize] = Some(Adjacency { interface, next_hop, mac: None, users: 1, generation });
         self.numbers.insert((interface, next_hop), hop);
+        self.neighbors.extend(next_hop.map(|next_hop| (next_hop, hop)));
         self.publish(&[hop]);
         hop
     }
@@ -301,6 +310,7 @@ impl<F: IpFamily> Adjacencies<F> {
         let key = (adjacency.interface, adjacency.next_hop);
         self.slots[hop as usize] = None;
         self.numbers.remove(&key);
+        key.1.iter().for_each(|next_hop| _ = self.neighbors.remove(&(*next_hop, hop)));
         self.publish(&[hop]);
         match &mut self.held {
             Some(held) => held.released.push(hop),
@@ -358,20 +368,34 @@ impl<F: IpFamily> Adjacencies<F> {
     }
     /// Notes how many bytes of a packet a host gets at most; None leaves that to the links that lead to it.
     pub fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
-        match mtu {
-            Some(mtu) => drop(self.path_mtus.insert((table, peer), mtu)),
-            None => drop(self.path_mtus.remove(&(table, peer))),
+        let before = self.path_mtu_min();
+        let old = match mtu {
+            Some(mtu) => self.path_mtus.insert((table, peer), mtu),
+            None => self.path_mtus.remove(&(table, peer)),
+        };
+        if let Some(old) = old
+            && let Entry::Occupied(mut count) = self.path_mtu_counts.entry(old)
+        {
+            match *count.get() {
+                1 => _ = count.remove(),
+                _ => *count.get_mut() -= 1,
+            }
         }
-        let min = self.path_mtus.values().min().copied();
+        mtu.into_iter().for_each(|mtu| *self.path_mtu_counts.entry(mtu).or_default() += 1);
         // Packets that are longer than the least of all have a second look, wherever they go.
-        let is_min_new = std::mem::replace(&mut self.path_mtu_min, min) != min;
-        let concerns = |adjacency: &Adjacency<F>| is_min_new || adjacency.next_hop == Some(peer);
-        let hops: Vec<u32> = self.iter().filter(|(_, adjacency)| concerns(adjacency)).map(|(hop, _)| hop).collect();
+        let hops: Vec<u32> = match self.path_mtu_min() == before {
+            true => self.neighbors.range((peer, 0)..=(peer, u32::MAX)).map(|(_, hop)| *hop).collect(),
+            false => self.iter().map(|(hop, _)| hop).collect(),
+        };
         self.publish(&hops);
     }
+    /// The least of all.
+    fn path_mtu_min(&self) -> Option<u16> {
+        self.path_mtu_counts.first_key_value().map(|(mtu, _)| *mtu)
+    }
     /// How long packets for hosts are at most, by table and host.
-    pub(crate) fn path_mtus(&self) -> impl Iterator<Item = ((TableId, F::Address), u16)> + '_ {
-        self.path_mtus.iter().map(|(host, mtu)| (*host, *mtu))
+    pub(crate) fn path_mtus(&self) -> &PathMtus<F> {
+        &self.path_mtus
     }
     /// Notes whether an address stands for all on a link, who get its packets as broadcasts.
     pub fn set_broadcast(&mut self, interface: InterfaceId, address: F::Address, is_broadcast: bool) {
@@ -437,7 +461,7 @@ impl<F: IpFamily> Adjacencies<F> {
         row[14] = state as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
         let mtu = self.mtu(adjacency, link);
-        row[18..20].copy_from_slice(&self.path_mtu_min.map_or(mtu, |min| mtu.min(min)).to_be_bytes());
+        row[18..20].copy_from_slice(&self.path_mtu_min().map_or(mtu, |min| mtu.min(min)).to_be_bytes());
         row[24..26].copy_from_slice(&mtu.to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
         AdjacencyRow(row)

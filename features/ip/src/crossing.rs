@@ -1,6 +1,7 @@
 //! Next hops of the other family (RFC 8950): routes of IPv4 by routers that are known by addresses of IPv6, and the reverse. Who is
 //! at such an address, and by which way, is the other family's to know: each such next hop is a group there, which is held as
-//! long as a route here leads to it, and which workers look into. While the other family knows no way there, a path by it is none.
+//! long as a route here leads to it, and which workers look into. While the other family knows no way there, or only one that leads
+//! back ([`circles`]), a path by it is none.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Paged, Publisher, Seed,
 use quiver_interface::{InterfaceEvent, watch};
 use quiver_wire::{IpFamily, V4, V6};
 
+use crate::circles;
 use crate::family::Family;
 use crate::fib::{Path, TableId, Target, Way};
 use crate::node::crossing::{Crossing, Next};
@@ -16,7 +18,7 @@ use crate::node::describe;
 use crate::room::Ip;
 
 /// The next hops of the other family that routes of a family have.
-struct Crossings<F: Family> {
+pub(crate) struct Crossings<F: Family> {
     /// Their numbers, and their groups in the other family.
     ways: BTreeMap<Way, (u16, u32)>,
     /// Where to look for a number that is free: those that were given back last come last.
@@ -59,11 +61,16 @@ fn insert<F: Family>(control: &Control) {
 async fn follow<F: Family>(control: Control) {
     loop {
         let turns = control.room::<Ip<F::Other>>().fib.groups.turns().changed();
-        let turned = control.room_mut::<Ip<F::Other>>().fib.groups.take_turned();
+        let (turned, is_reshaped) = {
+            let groups = &mut control.room_mut::<Ip<F::Other>>().fib.groups;
+            (groups.take_turned(), groups.take_reshaped())
+        };
+        if is_reshaped {
+            circles::exclude(&control);
+        }
         let ways: Vec<(Way, u32)> = {
             let crossings = control.room::<Crossings<F>>();
-            let all = crossings.ways.iter().map(|(way, (_, group))| (*way, *group));
-            all.filter(|(_, group)| turned.contains(group)).collect()
+            crossings.ways().filter(|(_, group)| turned.contains(group)).collect()
         };
         for (way, group) in ways {
             let leads = control.room::<Ip<F::Other>>().fib.groups.leads(group);
@@ -155,6 +162,14 @@ pub(crate) fn sweep<F: Family>(control: &Control) {
 }
 
 impl<F: Family> Crossings<F> {
+    /// All next hops, each with its group in the other family.
+    pub(crate) fn ways(&self) -> impl Iterator<Item = (Way, u32)> + '_ {
+        self.ways.iter().map(|(way, (_, group))| (*way, *group))
+    }
+    /// The group of one.
+    pub(crate) fn group(&self, way: Way) -> Option<u32> {
+        self.ways.get(&way).map(|(_, group)| *group)
+    }
     fn publish(&mut self, number: u16, group: u32) {
         let mut groups = self.published.current().clone();
         *groups.get_mut(number.into()) = group;

@@ -17,10 +17,16 @@ use crate::room::Ip;
 pub(crate) fn register<F: Family>(control: &Control) {
     let names = F::NAMES;
     decides(control, names.input, receiver);
-    decides(control, names.lookup, route::<F>);
+    decides(control, names.lookup, |control, record| match Again::of(record.hop) {
+        // What is not followed there is for `ip4-lookup-again`.
+        Some(_) => route::<F>(control, record),
+        None => last_route::<F>(control, record, (Again::Received(record.rx).hop(), 1 + LOOKUPS_MAX)),
+    });
     undecided(control, names.lookup, Undecided::Packet, &["link-layer-broadcast"]);
     way_out::<F>(control, names.rewrite);
-    decides(control, names.again, route_again::<F>);
+    decides(control, names.again, |control, record| {
+        last_route::<F>(control, record, (record.chosen, LOOKUPS_MAX)).or_else(|| route::<F>(control, record))
+    });
     decides(control, names.local, |control, record| match record.arc {
         Some(arc) if arc == local::Next::Spoofed as u16 || arc == local::Next::Unrouted as u16 => {
             route_of::<F>(control, record, IpHeader::source)
@@ -81,12 +87,12 @@ fn named<F: Family>(ip: &Ip<F>, id: TableId, address: F::Address) -> Option<Stri
     Some(format!("{} {prefix}{of_table}{source}", F::NAMES.routes))
 }
 
-/// The last of the routes that a packet takes that is looked up again.
-fn route_again<F: Family>(control: &Control, record: &Record) -> Option<String> {
+/// The last of the routes that a packet takes from a hop on that says where it is looked up, so often at most.
+fn last_route<F: Family>(control: &Control, record: &Record, (mut hop, most): (u32, usize)) -> Option<String> {
     let (header, _) = F::Header::parse(&record.bytes)?;
     let ip = control.room::<Ip<F>>();
-    let (mut hop, mut found) = (record.chosen, None);
-    for _ in 0..LOOKUPS_MAX {
+    let mut found = None;
+    for _ in 0..most {
         let slot_of = |id| ip.fib.table(id).map(|table| table.slot);
         let (slot, address) = match Again::of(hop) {
             None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
@@ -100,7 +106,7 @@ fn route_again<F: Family>(control: &Control, record: &Record) -> Option<String> 
         let flow = ip.current().table(slot.into()).map_or(0, |view| view.flows.hash_of::<F>(&record.bytes));
         hop = group.map_or(hop::NO_ROUTE, |group| group.hops[flow as usize % BUCKETS]);
     }
-    found.or_else(|| named(&ip, ip.table_of(InterfaceId(record.rx)), header.destination()))
+    found
 }
 
 /// What keeps a packet from going where its route leads: the MTU of the path to its destination, or of the interface.

@@ -1,17 +1,17 @@
 //! What the nodes know of each interface: whether it speaks a family, the table in which its packets are looked up, and its
 //! addresses.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quiver_engine::{Guard, Paged};
 use quiver_interface::InterfaceId;
 use quiver_wire::{InterfaceAddress, Prefix};
 
-use crate::adjacency::Link;
+use crate::adjacency::{Link, PathMtus};
 use crate::family::Family;
 use crate::fib::table::CountedView;
-use crate::fib::{Reader, View};
+use crate::fib::{Reader, TableId, View};
 use crate::flows::Flows;
 use crate::node::lookup::group_of;
 
@@ -72,6 +72,8 @@ pub const ENABLED: u32 = 1 << 16;
 /// A table as workers read it.
 #[derive(Clone)]
 pub struct TableView<F: Family> {
+    /// Its number.
+    pub id: TableId,
     /// From addresses to leaves.
     pub lpm: F::Reader,
     /// How leaves lead to groups in a table that counts by route; in others they are groups.
@@ -85,8 +87,24 @@ pub struct TableView<F: Family> {
 impl<F: Family> TableView<F> {
     /// The group by which packets for an address go; 0 if there is no route. For nodes that look up packet by packet.
     pub fn group(&self, guard: Guard<'_>, to: F::Address) -> u32 {
-        let leaf = self.lpm.view(guard).lookup(F::bits(to));
+        self.group_of(guard, F::bits(to))
+    }
+    /// The same, of an address as lookups take it.
+    pub fn group_of(&self, guard: Guard<'_>, to: F::Bits) -> u32 {
+        let leaf = self.lpm.view(guard).lookup(to);
         self.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf))
+    }
+    /// The groups of sixteen addresses.
+    #[inline(always)]
+    pub fn groups(&self, guard: Guard<'_>, to: &[F::Bits; 16]) -> [u32; 16] {
+        let mut leaves = self.lpm.view(guard).lookup_each(to);
+        if let Some(counted) = &self.counted {
+            let groups = counted.groups.read(guard);
+            for lane in 0..16 {
+                leaves[lane] = group_of(groups, leaves[lane]);
+            }
+        }
+        leaves
     }
 }
 
@@ -110,8 +128,8 @@ pub struct Ingress<F: Family> {
     pub unusable: Arc<[(InterfaceId, F::Address)]>,
     /// Addresses with which nothing new is to begin if there are others (RFC 4862, 5.5.4).
     pub deprecated: Arc<[(InterfaceId, F::Address)]>,
-    /// How long packets for a host are at most, by the slot of the table in which it is looked up.
-    pub path_mtus: Arc<HashMap<(u32, F::Address), u16>>,
+    /// How long packets for a host are at most, by the table in which it is looked up.
+    pub path_mtus: PathMtus<F>,
 }
 
 impl<F: Family> Default for Ingress<F> {
@@ -125,7 +143,7 @@ impl<F: Family> Default for Ingress<F> {
             lenient: false,
             unusable: Arc::new([]),
             deprecated: Arc::new([]),
-            path_mtus: Arc::default(),
+            path_mtus: PathMtus::<F>::default(),
         }
     }
 }
@@ -150,7 +168,8 @@ impl<F: Family> Ingress<F> {
         if self.path_mtus.is_empty() {
             return None;
         }
-        self.path_mtus.get(&(self.word(interface.into()) & !ENABLED, to)).copied()
+        let table = self.table(self.word(interface.into()))?.id;
+        self.path_mtus.get(&(table, to)).copied()
     }
     /// What frames of an interface begin with.
     pub fn link(&self, interface: InterfaceId) -> Option<&Link> {

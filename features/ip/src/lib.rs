@@ -3,7 +3,7 @@
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
 //! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
-//! - [`crossing`]: next hops of the other family.
+//! - [`crossing`]: next hops of the other family; `circles`: which of them lead back.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - [`upper`]: ports, of fragments, too.
@@ -19,6 +19,7 @@ extern crate self as quiver_ip;
 pub mod adjacency;
 pub mod api;
 pub mod broadcast;
+mod circles;
 pub mod command;
 pub mod crossing;
 pub mod deciding;

@@ -1,7 +1,7 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ pub fn register(control: &Control) -> Result<(), IpError> {
 }
 
 /// Where the fused path of a family applies: where a part is routed, packets may leave by it.
-fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
+pub fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
     let layer3 = control.room::<quiver_ethernet::Ports>().layer3();
     let routed = control.room::<Ip<F>>().routed.clone();
     let parts = control.room::<Dataplane>().parts().clone();
@@ -615,26 +615,21 @@ impl<F: Family> Ip<F> {
             let fields = self.flow_fields.get(&table.id).map_or(&[][..], Vec::as_slice);
             let flows = Flows::new::<F>(fields, self.router);
             choosing |= !flows.is_usual();
-            tables[place] = Some(TableView { lpm: table.reader(), counted, forwards_broadcasts, flows });
+            let id = table.id;
+            tables[place] = Some(TableView { id, lpm: table.reader(), counted, forwards_broadcasts, flows });
         }
         let (interfaces, ordinary) = (self.ingress.current().interfaces.clone(), self.specials.ordinary());
         let lenient = !ordinary.is_empty();
-        let Ingress { unusable, deprecated, .. } = self.ingress.current().clone();
+        let Ingress { unusable, deprecated, path_mtus, .. } = self.ingress.current().clone();
         let tables = tables.into();
-        let path_mtus = Arc::new(self.path_mtus());
         let ingress =
             Ingress { interfaces, tables, counting, choosing, ordinary, lenient, unusable, deprecated, path_mtus };
         self.ingress.publish(ingress);
     }
-    /// How long packets for hosts are at most, as workers look for it.
-    fn path_mtus(&self) -> HashMap<(u32, F::Address), u16> {
-        let slot = |id| Some(u32::from(self.fib.table(id)?.slot));
-        self.fib.adjacencies.path_mtus().filter_map(|((id, peer), mtu)| Some(((slot(id)?, peer), mtu))).collect()
-    }
     /// Sets how many bytes of a packet a host of a table gets at most; None leaves that to the links that lead to it.
     pub(crate) fn set_path_mtu(&mut self, table: TableId, peer: F::Address, mtu: Option<u16>) {
         self.fib.adjacencies.set_path_mtu(table, peer, mtu);
-        let path_mtus = Arc::new(self.path_mtus());
+        let path_mtus = self.fib.adjacencies.path_mtus().clone();
         self.ingress.update(|ingress| Ingress { path_mtus, ..ingress.clone() });
     }
     /// Another interface than `id` that has addresses on a part of `prefix`, or on more than it.

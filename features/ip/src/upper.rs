@@ -51,8 +51,12 @@ impl Upper {
     }
     /// What was noted of a row, which does not say so itself.
     pub fn of_row(pool: &Pool, frame: &Frame, i: usize) -> Option<Upper> {
-        let [a, b, c, d, tcp_flags, ..] = frame.note(pool, i)?.to_be_bytes();
-        Some(Upper { source: u16::from_be_bytes([a, b]), destination: u16::from_be_bytes([c, d]), tcp_flags })
+        frame.note(pool, i).map(Upper::of_note)
+    }
+    /// What a note says.
+    pub fn of_note(note: u64) -> Upper {
+        let [a, b, c, d, tcp_flags, ..] = note.to_be_bytes();
+        Upper { source: u16::from_be_bytes([a, b]), destination: u16::from_be_bytes([c, d]), tcp_flags }
     }
     /// The note that says it.
     pub fn to_note(self) -> u64 {

@@ -43,11 +43,6 @@ pub fn set_announcing(control: &Control, wanted: bool) {
     set_announcing_of::<V6>(control, wanted);
 }
 
-/// Whether addresses are announced.
-pub fn are_announced<F: Protocol>(control: &Control) -> bool {
-    control.room::<Announcements<F>>().are_wanted()
-}
-
 fn set_announcing_of<F: Protocol>(control: &Control, wanted: bool) {
     let mut room = control.room_mut::<Announcements<F>>();
     room.wanted = wanted;
@@ -81,6 +76,19 @@ pub(crate) fn register<F: Protocol>(control: &Control) {
         }
         _ => {}
     });
+}
+
+/// Tells a link of an address about which it was asked, and which is ours now. That was all that was to be said of it: whoever
+/// asks decides when the address may be spoken of, which [`Protocol::SAYINGS`] do not know.
+pub fn announce_asked<F: Protocol>(control: &Control, address: Wanted<F>) {
+    {
+        let mut room = control.room_mut::<Announcements<F>>();
+        if !room.wanted {
+            return;
+        }
+        (0..F::SAYINGS.len()).for_each(|number| room.waiting.cancel((address, number)));
+    }
+    keeper::claim::<F>(control, address);
 }
 
 /// Announces addresses of an interface, if its link hears of them; anew, where that has begun.

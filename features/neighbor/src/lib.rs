@@ -27,7 +27,7 @@ pub mod resolve;
 pub mod settings;
 pub mod table;
 
-pub use announce::{are_announced, set_announcing};
+pub use announce::{announce_asked, set_announcing};
 pub use input::Heard;
 pub use interface::{InterfaceNeighborSettings, Timers, hear_timers};
 pub use keeper::{answer, answer_for, ask, claim, is_ours, learn, look, probe, seek, set_guests};

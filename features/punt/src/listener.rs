@@ -70,12 +70,15 @@ pub(crate) fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (
 /// that says what it carries.
 fn frame_of<F: Punted>(cx: &Context, frame: &mut Frame, i: usize) -> Vec<u8> {
     let has_header = usize::from(frame.offset[i]) >= HEADROOM + EthernetHeader::LENGTH;
-    if has_header && frame.advance(cx.pool, i, -(EthernetHeader::LENGTH as isize)) {
-        return frame.segments(cx.pool, i).flatten().copied().collect();
+    let is_whole = has_header && frame.advance(cx.pool, i, -(EthernetHeader::LENGTH as isize));
+    let mut bytes = vec![];
+    frame.gather(cx.pool, i, &mut bytes);
+    if is_whole {
+        return bytes;
     }
     let none = MacAddress::ZERO;
     let header = EthernetHeader { destination: none, source: none, ethertype: F::ETHERTYPE };
-    header.as_bytes().iter().chain(frame.segments(cx.pool, i).flatten()).copied().collect()
+    [header.as_bytes(), &bytes].concat()
 }
 
 impl<F: Punted> Node for Listener<F> {

@@ -1,6 +1,6 @@
 //! `punt-socket-rx`: packets that programs send by the daemon's datagram socket. Each stands behind eight bytes, in the machine's
 //! order as VPP's clients have them: the number of an interface, and what is to be done: 0 sends it by that interface as the frame
-//! that it is, 1 and 2 look it up as a packet of IPv4 or IPv6 of ours, as what that interface receives is looked up.
+//! that it is, whether it has a sub-interface's tags already or not, 1 and 2 look it up as a packet of IPv4 or IPv6 of ours, as what that interface receives is looked up.
 //!
 //! What a program says is checked as if a stranger said it: datagrams that say what cannot be vanish by name.
 
@@ -10,6 +10,7 @@ use quiver_engine::{
     Context, Dataplane, DataplaneError, Frame, Injected, Node, NodeSpec, Paged, Publisher, Snapshot, arcs,
 };
 use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, Undecided, undecided, watch};
+use quiver_vlan::outside::take_tags;
 use quiver_wire::{EthernetHeader, Header, Ip4Header, Ip6Header};
 
 /// The node.
@@ -100,9 +101,16 @@ struct Known(Publisher<Paged<bool>>);
 
 /// Has a packet go where a program wants, which sent this datagram to the daemon.
 pub fn accept(control: &Control, datagram: &[u8]) {
+    let mut bytes = datagram.to_vec();
+    if let Ok((Next::Output, interface)) = wanted(datagram, datagram.len()) {
+        // Sub-interfaces put their tags in.
+        let mut frame = bytes.split_off(DESCRIPTOR);
+        take_tags(control, InterfaceId(interface), &mut frame);
+        bytes.append(&mut frame);
+    }
     let dataplane = control.room::<Dataplane>();
     if let Ok(node) = dataplane.graph().find(NAME) {
-        dataplane.inject(0, node, Injected { bytes: datagram.to_vec(), rx: LOCAL.0, tx: 0, hop: 0 });
+        dataplane.inject(0, node, Injected { bytes, rx: LOCAL.0, tx: 0, hop: 0 });
     }
 }
 

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::channel::Inbox;
-use quiver_interface::Events;
+use quiver_interface::{Events, InterfaceId};
+use quiver_vlan::outside::put_tags;
 use quiver_wire::{V4, V6};
 
 use crate::Punted;
@@ -50,7 +51,7 @@ pub struct Held {
     pub by: By,
     /// The interface that received it.
     pub rx: u16,
-    /// The frame.
+    /// The frame, without tags.
     pub bytes: Vec<u8>,
 }
 
@@ -126,7 +127,7 @@ fn deliver(control: &Control, packet: &Held) {
     };
     let sockets = control.room::<Delivery>().sockets.clone();
     let sent = match (path, sockets) {
-        (Some(path), Some(sockets)) => sockets.send(&path, &datagram(packet)).inspect_err(|error| {
+        (Some(path), Some(sockets)) => sockets.send(&path, &datagram(control, packet)).inspect_err(|error| {
             tracing::debug!("a packet for the socket {path}: {error}");
         }),
         // The program has just gone, or nobody has sockets.
@@ -145,7 +146,9 @@ fn path_of<F: Punted>(control: &Control, key: (u8, u16)) -> Option<String> {
 }
 
 /// What a program receives: the number of the interface and an action, 0 for "a frame as it was received", in the machine's
-/// order, as VPP's clients have them; the frame behind them.
-fn datagram(packet: &Held) -> Vec<u8> {
-    [&u32::from(packet.rx).to_ne_bytes()[..], &0u32.to_ne_bytes(), &packet.bytes].concat()
+/// order, as VPP's clients have them; the frame behind them, with the tags that it came with.
+fn datagram(control: &Control, packet: &Held) -> Vec<u8> {
+    let mut frame = packet.bytes.clone();
+    put_tags(control, InterfaceId(packet.rx), &mut frame);
+    [&u32::from(packet.rx).to_ne_bytes()[..], &0u32.to_ne_bytes(), &frame].concat()
 }

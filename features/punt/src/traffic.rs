@@ -77,12 +77,14 @@ pub fn set_unspoken(control: &Control, unspoken: Unspoken) {
 /// What is taken, for workers.
 pub(crate) struct Punts<F: Punted> {
     taken: Publisher<Taken>,
+    /// Protocols and ports in the order in which they were configured.
+    order: Vec<(u8, u16)>,
     family: PhantomData<F>,
 }
 
 impl<F: Punted> Punts<F> {
     pub fn new(domain: &Domain) -> Punts<F> {
-        Punts { taken: Publisher::new(domain, Taken::default()), family: PhantomData }
+        Punts { taken: Publisher::new(domain, Taken::default()), order: vec![], family: PhantomData }
     }
     pub fn taken(&self) -> Snapshot<Taken> {
         self.taken.snapshot()
@@ -90,6 +92,10 @@ impl<F: Punted> Punts<F> {
     /// Publishes what becomes of it.
     pub fn update(&mut self, change: impl FnOnce(&Taken) -> Taken) {
         self.taken.update(change);
+    }
+    /// The place of a protocol and port in the order in which they were configured.
+    pub fn place(&self, key: (u8, u16)) -> Option<usize> {
+        self.order.iter().position(|other| *other == key)
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Taken {
@@ -129,12 +135,18 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
     if is_wanted {
         is_programs(control, punt.socket.as_deref())?;
     }
-    let taker = Taker::of(punt.socket.as_deref());
-    control.room_mut::<Punts<F>>().update(|taken| {
+    let (key, taker) = ((punt.protocol, punt.port), Taker::of(punt.socket.as_deref()));
+    let mut punts = control.room_mut::<Punts<F>>();
+    if !is_wanted {
+        punts.order.retain(|other| *other != key);
+    } else if punts.place(key).is_none() {
+        punts.order.push(key);
+    }
+    punts.update(|taken| {
         let mut taken = taken.clone();
         match is_wanted {
-            true => taken.configured.insert((punt.protocol, punt.port), taker),
-            false => taken.configured.remove(&(punt.protocol, punt.port)),
+            true => taken.configured.insert(key, taker),
+            false => taken.configured.remove(&key),
         };
         taken
     });

@@ -54,6 +54,7 @@ fn packets_leave() {
     let mut daemon = router();
     let whole = |inside: &str| frame(&format!("{ETHERNET} / {inside}"));
     let (four, six) = (whole(IP4), whole(IP6));
+    let tagged = |tags: &str| whole(&format!("{tags} / {IP4}"));
     let out = |last: u8, mac: u8, frame: &[u8]| {
         let macs = [[2, 0, 0, 0, 0, last], [2, 0, 0, 0, 0, mac]].concat();
         [&macs[..], &frame[12..]].concat()
@@ -68,8 +69,12 @@ fn packets_leave() {
         (0, 1, &four[14..], ("pg1", out(3, 0xa1, &four))),
         (1, 2, &six[14..], ("pg0", out(2, 0xa0, &six))),
         (0, 2, &six[14..], ("pg1", out(3, 0xa1, &six))),
-        // A sub-interface puts its tag into the frame.
+        // A sub-interface puts its tag into the frame, if it is not there already.
         (3, 0, &four, ("pg1", frame(&format!("{ETHERNET} / dot1q 100 / {IP4}")))),
+        (3, 0, &tagged("dot1q 100"), ("pg1", tagged("dot1q 100"))),
+        (3, 0, &tagged("dot1q 101"), ("pg1", tagged("dot1q 100 / dot1q 101"))),
+        (3, 0, &tagged("dot1q 100 / dot1q 7"), ("pg1", tagged("dot1q 100 / dot1q 7"))),
+        (2, 0, &tagged("dot1q 100"), ("pg1", tagged("dot1q 100"))),
     ] {
         accept(daemon.control(), &datagram(interface, action, packet));
         daemon.settle().expect("it comes to rest");

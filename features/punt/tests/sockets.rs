@@ -28,10 +28,13 @@ fn router() -> (Daemon, Rc<Kept>) {
     daemon.configure(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create sub-interfaces pg0 100
+         create sub-interfaces pg0 7 dot1ad 20 inner-dot1q 30 exact-match
          set interface state pg0 up
          set interface state pg0.100 up
+         set interface state pg0.7 up
          set interface ip address pg0 10.0.0.1/24
          set interface ip address pg0.100 10.0.100.1/24
+         set interface ip address pg0.7 10.0.7.1/24
          set interface ip address pg0 2001:db8::1/64",
     );
     daemon.advance(Duration::from_secs(3)).expect("it settles");
@@ -56,6 +59,7 @@ fn programs_get_frames() {
     let frames = [
         "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1111 / payload 18",
         "dot1q 100 / ip4 10.0.100.2 > 10.0.100.1 ttl 64 / udp 9 > 1111 / payload 30",
+        "dot1ad 20 / dot1q 30 / ip4 10.0.7.2 > 10.0.7.1 ttl 64 / udp 9 > 1111 / payload 40",
         "ip6 2001:db8::2 > 2001:db8::1 hlim 64 / udp 9 > 7 / payload 3000",
         // Of these, one is for another port, and the other for a program that is gone.
         "ip4 10.0.0.2 > 10.0.0.1 ttl 64 / udp 9 > 1112 / payload 18",
@@ -65,10 +69,9 @@ fn programs_get_frames() {
     daemon.settle().expect("it comes to rest");
     let datagram =
         |interface: u32, frame: usize| [&interface.to_ne_bytes()[..], &[0; 4], &bytes(frames[frame])].concat();
-    // A sub-interface's frames come without their tags.
-    let inside = bytes(&frames[1].replace("dot1q 100 / ", ""));
-    let untagged = [&2u32.to_ne_bytes()[..], &[0; 4], &inside].concat();
-    let wanted = [("/four", datagram(1, 0)), ("/four", untagged), ("/six", datagram(1, 2))];
+    // Frames of sub-interfaces come with their tags.
+    let wanted =
+        [("/four", datagram(1, 0)), ("/four", datagram(2, 1)), ("/four", datagram(3, 2)), ("/six", datagram(1, 3))];
     let mut found = kept.0.borrow().clone();
     found.sort();
     assert_eq!(found, wanted.map(|(path, bytes)| (path.to_owned(), bytes)));

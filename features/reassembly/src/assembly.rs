@@ -1,7 +1,5 @@
 //! The parts of one packet, until it is whole.
 
-use std::collections::BTreeMap;
-
 /// Bytes of the longest packet.
 pub const LONGEST: usize = 65_535;
 
@@ -17,27 +15,46 @@ pub enum Refused {
 /// What is there of a packet.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    /// By their places in the payload.
-    parts: BTreeMap<usize, Vec<u8>>,
+    /// The parts' bytes, in the order in which they came.
+    bytes: Vec<u8>,
+    /// Where the parts lie, by their places in the payload.
+    pieces: Vec<Piece>,
     /// Bytes of the whole payload, once the last part has come.
     total: Option<usize>,
-    /// Bytes that have come.
-    bytes: usize,
     /// Whether the packet is given up: what comes still is dropped.
     given_up: bool,
 }
 
+/// Where a part lies.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// In the payload.
+    offset: usize,
+    /// Among the bytes that came.
+    at: usize,
+    length: usize,
+}
+
+impl Piece {
+    fn end(&self) -> usize {
+        self.offset + self.length
+    }
+}
+
 impl Assembly {
-    /// Adds a part at a place, behind which `more` come or not. The payload, if it is whole now.
+    /// Adds a part at a place, behind which `more` come or not. Where among the others it is, if the payload is whole with it: then
+    /// it is not kept; see [`Assembly::stretches`].
     ///
     /// # Errors
     /// If the part cannot be: then the packet is given up.
-    pub fn add(&mut self, offset: usize, more: bool, part: &[u8], most: usize) -> Result<Option<Vec<u8>>, Refused> {
-        let refused = match self.fits(offset, more, part) {
+    pub fn add(&mut self, offset: usize, more: bool, part: &[u8], most: usize) -> Result<Option<usize>, Refused> {
+        // Behind all parts that begin before it.
+        let place = self.pieces.partition_point(|piece| piece.offset < offset);
+        let refused = match self.fits(place, offset, more, part) {
             _ if self.given_up => Some(Refused::Overlap),
             // Links copy packets at times (RFC 8200, 4.5).
             Ok(true) => return Ok(None),
-            Ok(false) if self.parts.len() >= most => Some(Refused::TooMany),
+            Ok(false) if self.pieces.len() >= most => Some(Refused::TooMany),
             Ok(false) => None,
             Err(refused) => Some(refused),
         };
@@ -46,26 +63,48 @@ impl Assembly {
             return Err(refused);
         }
         self.total = if more { self.total } else { Some(offset + part.len()) };
-        self.bytes += part.len();
-        self.parts.insert(offset, part.to_vec());
         // No two parts overlap, and none is behind the end.
-        let is_whole = self.total == Some(self.bytes);
-        Ok(is_whole.then(|| std::mem::take(&mut self.parts).into_values().flatten().collect()))
+        if self.total == Some(self.bytes.len() + part.len()) {
+            return Ok(Some(place));
+        }
+        self.pieces.insert(place, Piece { offset, at: self.bytes.len(), length: part.len() });
+        self.bytes.extend_from_slice(part);
+        Ok(None)
     }
-    /// Whether a part is one that is there already.
-    fn fits(&self, offset: usize, more: bool, part: &[u8]) -> Result<bool, Refused> {
-        let end = offset + part.len();
-        if self.parts.get(&offset).is_some_and(|there| there == part) && more == (self.total != Some(end)) {
+    /// The stretches of a payload in their order, which is whole with a part at a place among the others.
+    pub fn stretches<'a>(&'a self, place: usize, part: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let (before, behind) = self.pieces.split_at(place.min(self.pieces.len()));
+        let of = |piece: &'a Piece| self.stretch(piece);
+        before.iter().map(of).chain([part]).chain(behind.iter().map(of))
+    }
+    /// Bytes of the whole payload, once the last part has come.
+    pub fn total(&self) -> Option<usize> {
+        self.total
+    }
+    /// Whether a part is one that is there already; `place` is behind all pieces that begin before it.
+    fn fits(&self, place: usize, offset: usize, more: bool, part: &[u8]) -> Result<bool, Refused> {
+        let (end, (before, behind)) = (offset + part.len(), self.pieces.split_at(place));
+        let next = behind.first();
+        let is_there = next.is_some_and(|piece| piece.offset == offset && self.stretch(piece) == part);
+        if is_there && more == (self.total != Some(end)) {
             return Ok(true);
         }
-        let before = self.parts.range(..offset).next_back().is_some_and(|(at, there)| at + there.len() > offset);
-        let behind = self.parts.range(offset..).next().is_some_and(|(at, _)| *at < end);
-        let last = self.parts.last_key_value().map_or(0, |(at, there)| at + there.len());
+        let overlaps =
+            before.last().is_some_and(|piece| piece.end() > offset) || next.is_some_and(|piece| piece.offset < end);
+        let last = self.pieces.last().map_or(0, Piece::end);
         let contradicts = match self.total {
             Some(total) => end > total || (!more && end != total) || (more && end == total),
             None => !more && last > end,
         };
-        if before || behind || contradicts { Err(Refused::Overlap) } else { Ok(false) }
+        if overlaps || contradicts { Err(Refused::Overlap) } else { Ok(false) }
+    }
+    fn stretch(&self, piece: &Piece) -> &[u8] {
+        self.bytes.get(piece.at..piece.at + piece.length).unwrap_or_default()
+    }
+    /// The part that begins at a place.
+    pub fn part_at(&self, offset: usize) -> Option<&[u8]> {
+        let found = self.pieces.binary_search_by_key(&offset, |piece| piece.offset).ok()?;
+        self.pieces.get(found).map(|piece| self.stretch(piece))
     }
     /// Whether it was given up, so that nobody is to be told of it.
     pub fn is_given_up(&self) -> bool {
@@ -73,7 +112,7 @@ impl Assembly {
     }
     /// Bytes that are kept.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.len()
     }
 }
 
@@ -83,6 +122,17 @@ mod tests {
     use proptest::prelude::*;
 
     const MOST: usize = 64;
+
+    /// Adds a part; the whole payload, if there is one.
+    fn add(
+        assembly: &mut Assembly,
+        (offset, more): (usize, bool),
+        part: &[u8],
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, Refused> {
+        let place = assembly.add(offset, more, part, most)?;
+        Ok(place.map(|place| assembly.stretches(place, part).collect::<Vec<_>>().concat()))
+    }
 
     proptest! {
         #[test]
@@ -101,7 +151,7 @@ mod tests {
             let all = order.iter().map(|index| *index.get(&parts)).chain(parts.iter().copied());
             let mut whole = None;
             for (offset, part) in all {
-                let added = assembly.add(offset, offset + part.len() < total, part, MOST).expect("it fits");
+                let added = add(&mut assembly, (offset, offset + part.len() < total), part, MOST).expect("it fits");
                 if added.is_some() {
                     whole = added;
                     break;
@@ -120,7 +170,7 @@ mod tests {
             for (place, units, more, other) in said {
                 let (offset, length) = (place * 8, units * 8);
                 let part: Vec<u8> = (offset..offset + length).map(|i| (i as u8) ^ u8::from(other)).collect();
-                match assembly.add(offset, more, &part, MOST) {
+                match add(&mut assembly, (offset, more), &part, MOST) {
                     Ok(None) => taken.push((offset, part)),
                     Ok(Some(whole)) => {
                         taken.push((offset, part));
@@ -131,7 +181,7 @@ mod tests {
                     }
                     Err(_) => {
                         // Given up for good.
-                        prop_assert_eq!(assembly.add(0, true, &[9; 8], MOST), Err(Refused::Overlap));
+                        prop_assert_eq!(add(&mut assembly, (0, true), &[9; 8], MOST), Err(Refused::Overlap));
                         return Ok(());
                     }
                 }
@@ -143,28 +193,30 @@ mod tests {
     fn parts_that_contradict_each_other_end_it() {
         let begun = || {
             let mut assembly = Assembly::default();
-            assert_eq!(assembly.add(8, true, &[1; 16], MOST), Ok(None));
+            assert_eq!(add(&mut assembly, (8, true), &[1; 16], MOST), Ok(None));
             assembly
         };
         for (offset, more, length) in
             [(0, true, 16), (16, true, 16), (8, true, 8), (8, false, 16), (0, false, 8), (16, false, 4)]
         {
-            assert_eq!(begun().add(offset, more, &vec![1; length], MOST), Err(Refused::Overlap), "{offset} {length}");
+            let refused = add(&mut begun(), (offset, more), &vec![1; length], MOST);
+            assert_eq!(refused, Err(Refused::Overlap), "{offset} {length}");
         }
         let mut ended = begun();
-        assert_eq!(ended.add(24, false, &[1; 4], MOST), Ok(None));
-        assert_eq!(ended.clone().add(32, true, &[1; 8], MOST), Err(Refused::Overlap));
-        assert_eq!(ended.clone().add(24, false, &[1; 4], MOST), Ok(None), "a copy");
-        assert_eq!(ended.add(0, true, &[1; 8], MOST), Ok(Some(vec![1; 28])));
+        assert_eq!(add(&mut ended, (24, false), &[1; 4], MOST), Ok(None));
+        assert_eq!(add(&mut ended.clone(), (32, true), &[1; 8], MOST), Err(Refused::Overlap));
+        assert_eq!(add(&mut ended, (24, false), &[1; 4], MOST), Ok(None), "a copy");
+        assert_eq!((ended.part_at(8), ended.part_at(16)), (Some(&[1; 16][..]), None));
+        assert_eq!(add(&mut ended, (0, true), &[1; 8], MOST), Ok(Some(vec![1; 28])));
     }
 
     #[test]
     fn a_packet_has_so_many_parts() {
         let mut assembly = Assembly::default();
         for part in 0..3 {
-            assert_eq!(assembly.add(part * 16, true, &[1; 8], 3), Ok(None));
+            assert_eq!(add(&mut assembly, (part * 16, true), &[1; 8], 3), Ok(None));
         }
-        assert_eq!(assembly.add(64, true, &[1; 8], 3), Err(Refused::TooMany));
-        assert_eq!((assembly.bytes(), assembly.add(8, true, &[1; 8], 3)), (0, Err(Refused::Overlap)));
+        assert_eq!(add(&mut assembly, (64, true), &[1; 8], 3), Err(Refused::TooMany));
+        assert_eq!((assembly.bytes(), add(&mut assembly, (8, true), &[1; 8], 3)), (0, Err(Refused::Overlap)));
     }
 }

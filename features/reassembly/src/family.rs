@@ -4,7 +4,6 @@ use quiver_ip::{Family, Fault};
 use quiver_wire::icmp6::parameter_problem;
 use quiver_wire::ip6::{FragmentHeader, extension, walk};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpFamily, IpProtocol, TcpHeader, UdpHeader, V4, V6};
-use zerocopy::IntoBytes;
 
 /// A parameter problem's code: the first fragment does not have all headers (RFC 7112, 5).
 const INCOMPLETE_CHAIN: u8 = 3;
@@ -20,8 +19,10 @@ pub struct Part<'a> {
     pub offset: usize,
     /// Whether more follow.
     pub more: bool,
-    /// What is in front of the payload, if this is the first: the header as the whole packet has it, but for lengths.
-    pub head: Vec<u8>,
+    /// What is in front of the payload.
+    pub front: &'a [u8],
+    /// Where it says what the payload is, or that this is a fragment.
+    pub pointer: usize,
     /// The payload's bytes.
     pub bytes: &'a [u8],
     /// What the fragments carry, as this one says: of IPv6 an extension header in front of it, perhaps.
@@ -47,8 +48,11 @@ pub trait Reassembled: Family {
 
     /// The fragment that a packet is. None if it is none.
     fn part(packet: &[u8]) -> Option<Part<'_>>;
-    /// The packet of this payload. None if it would be too long.
-    fn whole(head: &[u8], payload: &[u8]) -> Option<Vec<u8>>;
+    /// Bytes that a fragment has more in front of its payload than the whole packet.
+    const MORE: usize;
+    /// Makes of what is in front of a first part what is in front of the whole payload, which has so many bytes; `pointer` is the
+    /// part's. None if the packet would be too long.
+    fn complete(front: &mut Vec<u8>, pointer: usize, payload: usize) -> Option<()>;
     /// Why a sender is told of what cannot be: of IPv6 alone (RFC 8200, 4.5). The field that is wrong is at `pointer`.
     fn problem(pointer: usize) -> Option<Fault>;
     /// Why the sender of a first fragment is told that headers are missing in it: of IPv6 alone (RFC 7112, 5).
@@ -68,27 +72,28 @@ impl Reassembled for V4 {
 
     fn part(packet: &[u8]) -> Option<Part<'_>> {
         let (header, rest) = Ip4Header::parse(packet)?;
-        let (options, bytes) = header.split(rest).filter(|_| header.is_fragment())?;
+        let (_, bytes) = header.split(rest).filter(|_| header.is_fragment())?;
+        let front = packet.get(..header.header_length())?;
         Some(Part {
             identification: header.identification.get().into(),
             protocol: header.protocol.0,
             offset: header.fragment_offset(),
             more: header.more_fragments(),
-            head: [header.as_bytes(), options].concat(),
+            front,
+            pointer: V4::PROTOCOL_OFFSET,
             bytes,
             payload: header.protocol,
             pointers: (V4::LENGTH_OFFSET, 6),
         })
     }
-    fn whole(head: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
-        let mut packet = [head, payload].concat();
-        let total = u16::try_from(packet.len()).ok()?;
-        let (header, rest) = Ip4Header::parse_mut(&mut packet)?;
+    const MORE: usize = 0;
+    fn complete(front: &mut Vec<u8>, _: usize, payload: usize) -> Option<()> {
+        let total = u16::try_from(front.len() + payload).ok()?;
+        let (header, options) = Ip4Header::parse_mut(front)?;
         header.total_length = total.into();
         header.flags_fragment = 0.into();
-        let options = rest.get(..header.header_length().checked_sub(Ip4Header::LENGTH)?)?;
         header.fill_checksum(options);
-        Some(packet)
+        Some(())
     }
     fn problem(_: usize) -> Option<Fault> {
         None
@@ -120,25 +125,28 @@ impl Reassembled for V6 {
         let (at, bytes, pointer) = found?;
         let (fragment, _) = FragmentHeader::parse(bytes)?;
         let place = fragment.fragment();
-        let front = Ip6Header::LENGTH + at;
-        let mut head = packet.get(..front)?.to_vec();
-        *head.get_mut(pointer)? = fragment.next_header.0;
+        let length = Ip6Header::LENGTH + at;
+        let front = packet.get(..length + FragmentHeader::LENGTH)?;
         Some(Part {
             identification: fragment.identification.get(),
             protocol: 0,
             offset: place.offset,
             more: place.more,
-            head,
+            front,
+            pointer,
             bytes: rest.get(at + FragmentHeader::LENGTH..)?,
             payload: fragment.next_header,
-            pointers: (V6::LENGTH_OFFSET, front + 2),
+            pointers: (V6::LENGTH_OFFSET, length + 2),
         })
     }
-    fn whole(head: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
-        let mut packet = [head, payload].concat();
-        let length = u16::try_from(packet.len().checked_sub(Ip6Header::LENGTH)?).ok()?;
-        Ip6Header::parse_mut(&mut packet)?.0.payload_length = length.into();
-        Some(packet)
+    const MORE: usize = FragmentHeader::LENGTH;
+    fn complete(front: &mut Vec<u8>, pointer: usize, payload: usize) -> Option<()> {
+        let fragment = front.len().checked_sub(FragmentHeader::LENGTH)?;
+        *front.get_mut(pointer)? = FragmentHeader::parse(front.get(fragment..)?)?.0.next_header.0;
+        front.truncate(fragment);
+        let length = u16::try_from((fragment + payload).checked_sub(Ip6Header::LENGTH)?).ok()?;
+        Ip6Header::parse_mut(front)?.0.payload_length = length.into();
+        Some(())
     }
     fn problem(pointer: usize) -> Option<Fault> {
         Some(Fault::parameter(parameter_problem::HEADER_FIELD, pointer))
@@ -147,7 +155,9 @@ impl Reassembled for V6 {
         if part.offset > 0 {
             return None;
         }
-        let packet = [&part.head, part.bytes].concat();
+        let mut packet = part.front.to_vec();
+        V6::complete(&mut packet, part.pointer, part.bytes.len())?;
+        packet.extend_from_slice(part.bytes);
         let is_complete = V6::payload(&packet).is_some_and(|payload| {
             let least = match payload.protocol {
                 IpProtocol::TCP => TcpHeader::LENGTH,
@@ -175,22 +185,27 @@ fn has_ports(protocol: IpProtocol) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zerocopy::IntoBytes;
 
     /// A packet is cut as its family cuts it, and its parts put together again.
     fn cut_and_whole<F: Reassembled>(packet: &[u8], mtu: usize) {
-        let parts = F::fragments(packet, mtu, false).expect("it can be cut");
+        let mut parts = vec![];
+        F::cut(packet, mtu, false, |stretches| parts.push(stretches.concat())).expect("it can be cut");
         assert!(parts.len() > 2);
         let mut payload = vec![];
         for (number, part) in parts.iter().enumerate() {
             let read = F::part(part).expect("a fragment");
             assert_eq!((read.offset, read.more), (payload.len(), number + 1 < parts.len()));
             assert_eq!(read.identification, F::part(&parts[0]).expect("a fragment").identification);
+            assert_eq!([read.front, read.bytes].concat(), *part);
             payload.extend(read.bytes);
         }
-        let head = F::part(&parts[0]).expect("a fragment").head;
-        assert_eq!(F::whole(&head, &payload).expect("short enough"), packet);
-        assert_eq!(F::part(packet), None, "a whole one");
-        assert_eq!(F::whole(&head, &[0; 65_536]), None);
+        let first = F::part(&parts[0]).expect("a fragment");
+        let mut front = first.front.to_vec();
+        F::complete(&mut front, first.pointer, payload.len()).expect("short enough");
+        assert_eq!([&front[..], &payload].concat(), packet);
+        assert_eq!((front.len() + F::MORE, F::part(packet)), (first.front.len(), None), "a whole one");
+        assert_eq!(F::complete(&mut first.front.to_vec(), first.pointer, 65_536), None);
     }
 
     #[test]
@@ -215,6 +230,9 @@ mod tests {
         let packet = [header.as_bytes(), &options, &fragment, b"eight by"].concat();
         let part = V6::part(&packet).expect("a fragment");
         assert_eq!((part.identification, part.offset, part.more, part.bytes), (9, 0, true, &b"eight by"[..]));
-        assert_eq!((part.head.len(), part.head[6], part.head[40], part.pointers), (48, 60, 17, (4, 50)));
+        assert_eq!((part.pointer, part.pointers), (40, (4, 50)));
+        let mut front = part.front.to_vec();
+        V6::complete(&mut front, part.pointer, 8).expect("short enough");
+        assert_eq!((front.len(), front[5], front[6], front[40]), (48, 16, 60, 17));
     }
 }

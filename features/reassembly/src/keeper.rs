@@ -60,6 +60,10 @@ impl<F: Reassembled> Desk<'_, F> {
     pub fn key(&self, rx: u16, packet: &[u8], part: &Part<'_>) -> Option<Key<F>> {
         key(self.ingress, rx, packet, part)
     }
+    /// The worker that has the parts of a packet.
+    pub fn owner(&self, key: &Key<F>) -> usize {
+        owner::<F>(key, self.workers)
+    }
     /// Hands a row over to the worker that has the parts of its packet, if that is another one: then it is taken, or goes by an
     /// arc.
     pub fn hand_over<P: Parts<Family = F>>(
@@ -69,8 +73,9 @@ impl<F: Reassembled> Desk<'_, F> {
         i: usize,
         key: &Key<F>,
     ) -> Option<Option<P::Next>> {
-        let owner = owner::<F>(key, self.workers);
-        if owner == cx.worker || !self.settings.connected {
+        let owner = self.owner(key);
+        // A rehearsal is on no worker: it asks the one that has the parts.
+        if owner == cx.worker || !self.settings.connected || cx.is_rehearsal() {
             return None;
         }
         let (here, busy) = P::HANDED;
@@ -104,6 +109,10 @@ impl<P: Parts> Keeper<P> {
         parts: P,
     ) -> Keeper<P> {
         Keeper { ingress, settings, workers, waits, count, ahead: Ahead::default(), parts }
+    }
+    /// What a worker keeps, and the time there when its engine's clock says `now`.
+    pub(crate) fn look(&self, now: u64, settings: &Settings) -> (&P, Time) {
+        (&self.parts, Time { now: self.ahead.now(now), patience: settings.patience.as_nanos() as u64 })
     }
     /// Ends the wait of what has waited for too long, in this turn; control's clock says `now`. False if nothing waits any more.
     pub(crate) fn end(&mut self, now: u64) -> bool {

@@ -145,7 +145,12 @@ fn decide<F: Reassembled>(control: &Control, node: &'static str, kind: Kinds, pa
         node,
         match kind {
             Kinds::Full => |_, _| Some(format!("{} full", F::SETTINGS)),
-            Kinds::Shallow => |_, _| Some(format!("{} shallow", F::SETTINGS)),
+            Kinds::Shallow => |_, record| {
+                Some(match record.arc {
+                    Some(_) => format!("{} shallow", F::SETTINGS),
+                    None => "a part of the packet that has not come yet".to_owned(),
+                })
+            },
         },
     );
     undecided(control, node, Undecided::Packet, packet);

@@ -6,8 +6,9 @@
 //! parts and bytes; at a limit new packets are dropped, and those that have begun go on.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use quiver_engine::{ArcSpec, Context, Flags, Frame, arcs};
+use quiver_engine::{ArcSpec, Context, Flags, Frame, Packet, arcs};
 use quiver_ip::{Family, Fault};
 
 use crate::assembly::{Assembly, LONGEST, Refused};
@@ -49,9 +50,11 @@ const QUOTED_MAX: usize = 1280;
 /// A packet that is not whole yet.
 struct Begun {
     assembly: Assembly,
-    /// What is in front of the payload, and the first part as it came.
-    head: Option<Vec<u8>>,
-    first: Vec<u8>,
+    /// The first part, or until that has come the one that came before all others: its place, and what is in front of it.
+    place: usize,
+    front: Vec<u8>,
+    /// As [`Part::pointer`].
+    pointer: usize,
     /// The interface that received the part that came first.
     rx: u16,
     /// Whether a part came in a frame for many.
@@ -60,18 +63,10 @@ struct Begun {
     since: u64,
 }
 
-/// A whole packet.
-struct Whole {
-    bytes: Vec<u8>,
-    rx: u16,
-    link_group: bool,
-}
-
 /// What a fragment is, and where it came in.
 struct Came<'a, F: Reassembled> {
     key: Key<F>,
     part: Part<'a>,
-    packet: &'a [u8],
     rx: u16,
     link_group: bool,
 }
@@ -80,101 +75,161 @@ struct Came<'a, F: Reassembled> {
 pub struct Reassembly<P: Place> {
     begun: HashMap<Key<P::Family>, Begun>,
     bytes: usize,
+    /// Memory for the fragment at hand.
+    fragment: Vec<u8>,
 }
 
 impl<P: Place> Default for Reassembly<P> {
     fn default() -> Reassembly<P> {
-        Reassembly { begun: HashMap::new(), bytes: 0 }
+        Reassembly { begun: HashMap::new(), bytes: 0, fragment: vec![] }
     }
 }
 
 impl<P: Place> Reassembly<P> {
     /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
     /// somebody else only the host that it is for speaks.
-    fn give_one_up(&mut self, cx: &mut Context, key: Key<P::Family>) {
-        let Some(begun) = self.begun.remove(&key) else { return };
+    fn give_one_up(&mut self, cx: &mut Context, begun: &Begun) {
         self.bytes -= begun.assembly.bytes();
         if begun.assembly.is_given_up() {
             return;
         }
-        let Some(mut packet) = cx.pool.packet(&begun.first) else { return };
-        packet.rx = begun.rx;
+        let front = begun.front.get(..QUOTED_MAX).unwrap_or(&begun.front);
+        let bytes = begun.assembly.part_at(begun.place).unwrap_or_default();
+        let bytes = bytes.get(..QUOTED_MAX - front.len()).unwrap_or(bytes);
+        let Some(packet) = cx.pool.packet_of(&[front, bytes]) else { return };
+        let mut packet = received(packet, begun.rx, begun.link_group);
         packet.hop = Fault::REASSEMBLY.0;
-        if begun.link_group {
-            packet.set_link_group();
-        }
-        let is_told = begun.head.is_some() && (P::IS_LOCAL || P::Family::TELLS_FOR_OTHERS);
+        let is_told = begun.place == 0 && (P::IS_LOCAL || P::Family::TELLS_FOR_OTHERS);
         cx.emit(if is_told { Next::Error } else { Next::TimedOut }, packet);
     }
-    /// Where a fragment goes, and why its sender is told; the whole packet, if it is the last that was missing.
-    fn take(&mut self, desk: &Desk<'_, P::Family>, came: Came<'_, P::Family>) -> (Next, Fault, Option<Whole>) {
-        let settings = desk.settings;
-        let nothing = Fault(0);
-        let Came { key, ref part, packet, rx, link_group } = came;
-        let Part { offset, more, ref head, bytes, pointers, .. } = *part;
+    /// Where the packet of a row goes, whose bytes these are; None if another worker has it now.
+    fn follow_bytes(
+        &mut self,
+        desk: &Desk<'_, P::Family>,
+        cx: &mut Context,
+        frame: &mut Frame,
+        i: usize,
+        packet: &[u8],
+    ) -> Option<Next> {
+        let Some(part) = P::Family::part(packet) else {
+            return Some(if P::IS_LOCAL { Next::BadLength } else { Next::Whole });
+        };
+        if P::IS_LOCAL && !desk.settings.local {
+            return Some(Next::Full);
+        }
+        let (rx, link_group) = (frame.rx[i], frame.flags(i).has(Flags::LINK_GROUP));
+        let key = desk.key(rx, packet, &part)?;
+        if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
+            return handed;
+        }
+        let (next, fault) = self.take(desk, cx, &Came { key, part, rx, link_group });
+        frame.hop[i] = fault.0;
+        Some(next)
+    }
+    /// Where a fragment goes, and why its sender is told. Emits the whole packet, if it is the last that was missing.
+    fn take(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, came: &Came<'_, P::Family>) -> (Next, Fault) {
+        let (settings, nothing) = (desk.settings, Fault(0));
+        let Came { key, part, rx, link_group } = came;
+        let Part { offset, more, front, pointer, bytes, pointers, .. } = *part;
         let wrong = |next, pointer| match P::Family::problem(pointer) {
-            Some(fault) => (Next::Error, fault, None),
-            None => (next, nothing, None),
+            Some(fault) => (Next::Error, fault),
+            None => (next, nothing),
         };
         // RFC 6946: the only fragment of a packet is the whole packet, whatever others of its number there are.
         if offset == 0 && !more {
-            return match P::Family::whole(head, bytes) {
-                Some(bytes) => (Next::Kept, nothing, Some(Whole { bytes, rx, link_group })),
-                None => (Next::BadLength, nothing, None),
-            };
+            let mut front = front.to_vec();
+            if P::Family::complete(&mut front, pointer, bytes.len()).is_none() {
+                return (Next::BadLength, nothing);
+            }
+            let whole = cx.pool.packet_of(&[&front, bytes]).map(|whole| received(whole, *rx, *link_group));
+            return (emit(cx, whole), nothing);
         }
         if bytes.is_empty() {
-            return (Next::BadLength, nothing, None);
+            return (Next::BadLength, nothing);
         }
         // RFC 8200, 4.5: all but the last are whole units of eight bytes.
         if more && bytes.len() % 8 != 0 {
             return wrong(Next::BadLength, pointers.0);
         }
-        if head.len() + offset + bytes.len() > LONGEST {
+        if front.len() - P::Family::MORE + offset + bytes.len() > LONGEST {
             return wrong(Next::TooLong, pointers.1);
         }
         if let Some(fault) = P::Family::incomplete(part) {
-            return (Next::Error, fault, None);
+            return (Next::Error, fault);
         }
-        let is_new = !self.begun.contains_key(&key);
-        if self.bytes + bytes.len() > BYTES_MAX || (is_new && self.begun.len() >= settings.packets) {
-            return (Next::Full, nothing, None);
+        let mut others = self.begun.len();
+        let known = match self.begun.entry(*key) {
+            Entry::Occupied(late) if desk.time.is_over(late.get().since) => {
+                let late = late.remove();
+                self.give_one_up(cx, &late);
+                others -= 1;
+                self.begun.entry(*key)
+            }
+            known => known,
+        };
+        if self.bytes + bytes.len() > BYTES_MAX {
+            return (Next::Full, nothing);
         }
-        if self.begun.is_empty() {
-            desk.say_that_something_waits();
-        }
-        let quoted = || packet[..packet.len().min(QUOTED_MAX)].to_vec();
-        let begun = self.begun.entry(key).or_insert_with(|| Begun {
-            assembly: Assembly::default(),
-            head: None,
-            first: quoted(),
-            rx,
-            link_group,
-            since: desk.time.now,
-        });
-        if offset == 0 {
-            (begun.head, begun.first) = (Some(head.clone()), quoted());
+        let mut known = match known {
+            Entry::Occupied(known) => known,
+            Entry::Vacant(_) if others >= settings.packets => return (Next::Full, nothing),
+            Entry::Vacant(new) => {
+                if others == 0 {
+                    desk.say_that_something_waits();
+                }
+                new.insert_entry(Begun {
+                    assembly: Assembly::default(),
+                    place: offset,
+                    front: front.to_vec(),
+                    pointer,
+                    rx: *rx,
+                    link_group: *link_group,
+                    since: desk.time.now,
+                })
+            }
+        };
+        let begun = known.get_mut();
+        if offset == 0 && begun.place != 0 {
+            (begun.place, begun.front, begun.pointer) = (0, front.to_vec(), pointer);
         }
         begun.link_group |= link_group;
         let before = begun.assembly.bytes();
         let added = begun.assembly.add(offset, more, bytes, settings.fragments);
         self.bytes = self.bytes + begun.assembly.bytes() - before;
         match added {
-            Ok(None) => (Next::Kept, nothing, None),
-            Err(Refused::Overlap) => (Next::Overlap, nothing, None),
-            Err(Refused::TooMany) => (Next::TooMany, nothing, None),
-            Ok(Some(payload)) => {
-                let whole = begun.head.as_ref().and_then(|head| P::Family::whole(head, &payload));
-                let whole = whole.map(|bytes| Whole { bytes, rx: begun.rx, link_group: begun.link_group });
+            Ok(None) => (Next::Kept, nothing),
+            Err(Refused::Overlap) => (Next::Overlap, nothing),
+            Err(Refused::TooMany) => (Next::TooMany, nothing),
+            Ok(Some(place)) => {
+                let mut begun = known.remove();
                 self.bytes -= begun.assembly.bytes();
-                self.begun.remove(&key);
-                match whole {
-                    Some(whole) => (Next::Kept, nothing, Some(whole)),
-                    None => wrong(Next::TooLong, pointers.1),
+                let total = begun.assembly.total().unwrap_or_default();
+                if P::Family::complete(&mut begun.front, begun.pointer, total).is_none() {
+                    return wrong(Next::TooLong, pointers.1);
                 }
+                let stretches = begun.assembly.stretches(place, bytes);
+                let stretches: Vec<&[u8]> = [&begun.front[..]].into_iter().chain(stretches).collect();
+                let whole = cx.pool.packet_of(&stretches).map(|whole| received(whole, begun.rx, begun.link_group));
+                (emit(cx, whole), nothing)
             }
         }
     }
+}
+
+/// Has a packet be one that an interface received.
+fn received(mut packet: Packet, rx: u16, link_group: bool) -> Packet {
+    packet.rx = rx;
+    if link_group {
+        packet.set_link_group();
+    }
+    packet
+}
+
+/// Sends a whole packet on, if there were buffers for it; what becomes of its last fragment.
+fn emit(cx: &mut Context, whole: Option<Packet>) -> Next {
+    let Some(whole) = whole else { return Next::NoBuffers };
+    cx.emit(Next::Whole, whole);
+    Next::Kept
 }
 
 impl<P: Place> Parts for Reassembly<P> {
@@ -183,38 +238,22 @@ impl<P: Place> Parts for Reassembly<P> {
     const HANDED: (Next, Next) = (Next::Here, Next::Busy);
 
     fn follow(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
-        let packet: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
-        let Some(part) = P::Family::part(&packet) else {
-            return Some(if P::IS_LOCAL { Next::BadLength } else { Next::Whole });
-        };
-        if P::IS_LOCAL && !desk.settings.local {
-            return Some(Next::Full);
-        }
-        let (rx, link_group) = (frame.rx[i], frame.flags(i).has(Flags::LINK_GROUP));
-        let key = desk.key(rx, &packet, &part)?;
-        if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
-            return handed;
-        }
-        if self.begun.get(&key).is_some_and(|begun| desk.time.is_over(begun.since)) {
-            self.give_one_up(cx, key);
-        }
-        let (next, fault, whole) = self.take(desk, Came { key, part, packet: &packet, rx, link_group });
-        frame.hop[i] = fault.0;
-        let Some(whole) = whole else { return Some(next) };
-        let Some(mut packet) = cx.pool.packet(&whole.bytes) else { return Some(Next::NoBuffers) };
-        packet.rx = whole.rx;
-        if whole.link_group {
-            packet.set_link_group();
-        }
-        cx.emit(Next::Whole, packet);
-        Some(next)
+        let mut packet = std::mem::take(&mut self.fragment);
+        frame.gather(cx.pool, i, &mut packet);
+        let next = self.follow_bytes(desk, cx, frame, i, &packet);
+        self.fragment = packet;
+        next
     }
     fn give_up(&mut self, cx: &mut Context, time: &Time) {
         // In an order that does not depend on the table's secret: the same packets give the same events.
         let over = self.begun.iter().filter(|(_, begun)| time.is_over(begun.since)).map(|(key, _)| *key);
         let mut over: Vec<Key<P::Family>> = over.collect();
         over.sort_unstable();
-        over.into_iter().for_each(|key| self.give_one_up(cx, key));
+        for key in over {
+            if let Some(begun) = self.begun.remove(&key) {
+                self.give_one_up(cx, &begun);
+            }
+        }
     }
     fn len(&self) -> usize {
         self.begun.len()

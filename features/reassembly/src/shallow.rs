@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, HashMap};
 use quiver_engine::{Context, Flags, Frame, Packet, arcs};
 use quiver_ip::upper::Upper;
 
+use crate::config::Settings;
 use crate::family::Reassembled;
-use crate::keeper::{Desk, Parts, Time};
+use crate::keeper::{Desk, Keeper, Parts, Time};
 use crate::owner::Key;
 
 arcs! {
@@ -55,10 +56,59 @@ pub struct Shallow<F: Reassembled> {
     next: u64,
 }
 
+/// What becomes of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It goes on, with these ports.
+    Goes(Upper),
+    /// It waits for another part.
+    Waits,
+    /// There is no room for it to wait.
+    Leaves(Next),
+}
+
+/// A part, as far as that decides.
+#[derive(Clone, Copy)]
+struct Said {
+    /// What it says, if it is the first.
+    upper: Option<Upper>,
+    is_last: bool,
+}
+
 impl<F: Reassembled> Shallow<F> {
     /// Nothing is known yet; `most` parts wait at most.
     pub fn new(most: usize) -> Shallow<F> {
         Shallow { most, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0 }
+    }
+    /// What becomes of a part of a packet.
+    fn judge(&self, key: &Key<F>, said: Said, settings: &Settings, time: &Time) -> Verdict {
+        if settings.packets == 0 {
+            return Verdict::Leaves(Next::Full);
+        }
+        // What has been quiet for too long is forgotten before.
+        let (known, gone) = match self.known.get(key) {
+            Some(known) if time.is_over(known.heard) => (None, known.waiting.len()),
+            known => (known, 0),
+        };
+        let upper = said.upper.or(known.and_then(|known| known.upper));
+        let has_ended = said.is_last || known.is_some_and(|known| known.ended);
+        match upper.filter(|_| has_ended || !settings.extended) {
+            Some(upper) => Verdict::Goes(upper),
+            None if known.map_or(0, |known| known.waiting.len()) >= settings.fragments => {
+                Verdict::Leaves(Next::TooMany)
+            }
+            None if self.waiting - gone >= self.most => Verdict::Leaves(Next::Full),
+            None => Verdict::Waits,
+        }
+    }
+    /// The same. A rehearsal, which knows nothing, asks the worker that has the parts.
+    fn ask(&self, desk: &Desk<'_, F>, cx: &mut Context, key: Key<F>, said: Said) -> Verdict {
+        let (owner, settings) = (desk.owner(&key), *desk.settings);
+        let told = cx.recall(owner, move |keeper: &mut Keeper<Shallow<F>>, now| {
+            let (shallow, time) = keeper.look(now, &settings);
+            shallow.judge(&key, said, &settings, &time)
+        });
+        told.unwrap_or_else(|| self.judge(&key, said, desk.settings, &desk.time))
     }
     /// Forgets a packet; what waited for its first part is dropped.
     fn forget(&mut self, cx: &mut Context, key: Key<F>, reason: Next) {
@@ -100,7 +150,11 @@ impl<F: Reassembled> Parts for Shallow<F> {
 
     fn follow(&mut self, desk: &Desk<'_, F>, cx: &mut Context, frame: &mut Frame, i: usize) -> Option<Next> {
         let bytes: Cow<'_, [u8]> = match frame.flags(i).has(Flags::CHAINED) {
-            true => frame.segments(cx.pool, i).flatten().copied().collect(),
+            true => {
+                let mut whole = vec![];
+                frame.gather(cx.pool, i, &mut whole);
+                whole.into()
+            }
             false => frame.bytes(cx.pool, i).into(),
         };
         let Some(part) = F::part(&bytes).filter(|part| part.more || part.offset > 0) else { return Some(Next::Pass) };
@@ -117,15 +171,16 @@ impl<F: Reassembled> Parts for Shallow<F> {
         if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
             return handed;
         }
+        let said = Said { upper, is_last };
+        let verdict = self.ask(desk, cx, key, said);
         if self.known.get(&key).is_some_and(|known| desk.time.is_over(known.heard)) {
             self.forget(cx, key, Next::TimedOut);
         }
-        let (most, waiting) = (self.most, self.waiting);
         let Some(known) = self.hear(cx, key, desk) else { return Some(Next::Full) };
         known.upper = upper.or(known.upper);
         known.ended |= is_last;
-        match known.upper.filter(|_| known.ended || !desk.settings.extended) {
-            Some(upper) => {
+        match verdict {
+            Verdict::Goes(upper) => {
                 let ready = std::mem::take(&mut known.waiting);
                 self.waiting -= ready.len();
                 for mut packet in ready {
@@ -138,9 +193,8 @@ impl<F: Reassembled> Parts for Shallow<F> {
                 // Behind those that came before it, as they came.
                 leave(cx, frame, i)
             }
-            None if known.waiting.len() >= desk.settings.fragments => Some(Next::TooMany),
-            None if waiting >= most => Some(Next::Full),
-            None => {
+            Verdict::Leaves(next) => Some(next),
+            Verdict::Waits => {
                 known.waiting.extend(frame.take(cx.pool, i));
                 self.waiting += 1;
                 None

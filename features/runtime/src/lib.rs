@@ -4,6 +4,7 @@
 mod api;
 mod calls;
 mod capture;
+mod capture_command;
 mod capture_format;
 mod clock;
 mod dispatch;
@@ -27,7 +28,7 @@ use quiver_interface::{InterfaceId, Interfaces};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What the room keeps: the values of counters when they were last cleared, and the running capture.
+/// What the room keeps: the values of counters when they were last cleared, and the running captures.
 pub struct Runtime {
     /// (node, worker) to (calls, packets, clocks).
     cleared: HashMap<(NodeId, usize), [u64; 3]>,
@@ -38,7 +39,7 @@ pub struct Runtime {
     errors_cleared: HashMap<(NodeId, usize), u64>,
     /// The same of what interfaces remarked on.
     remarks_cleared: HashMap<(String, &'static str), u64>,
-    capture: Option<capture::Running>,
+    captures: Vec<capture::Running>,
     log: log::Log,
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,
@@ -54,7 +55,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         cleared_at: control.now(),
         errors_cleared: HashMap::new(),
         remarks_cleared: HashMap::new(),
-        capture: None,
+        captures: vec![],
         log: log::Log::default(),
         files: Rc::new(MemoryFiles::default()),
         heap: None,
@@ -68,7 +69,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     graph::register(control);
     graph_svg::register(control);
     trace::register(control);
-    capture::register(control);
+    capture_command::register(control);
     punt::register(control);
     log::register(control);
     clock::register(control);

@@ -9,6 +9,9 @@ use serde_json::json;
 /// Its version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Whether it is fast: a debug build checks what it does, ten times as slow.
+const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
+
 pub(crate) fn register(control: &Control) {
     let show = Command::new("show version [verbose] [cmdline]", "Show the version.", show_version);
     let show = show.argument("verbose", "also the process, by VPP's headings").argument("cmdline", "the command line");
@@ -16,7 +19,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn show_version(_: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    let mut json = json!({"program": "quiver", "version": VERSION});
+    let mut json = json!({"program": "quiver", "version": VERSION, "build": BUILD});
     if !matches.has("verbose") && !matches.has("cmdline") {
         return Ok(Reply::new(format!("quiver v{VERSION}"), json));
     }

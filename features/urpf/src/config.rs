@@ -15,18 +15,22 @@ pub trait Checked: Family {
     const KIND: &'static str;
     /// Their nodes: loose and strict of what is received, and of what is sent.
     const NODES: [[&'static str; 2]; 2];
+    /// The product that checks what is received.
+    const PRODUCT: &'static str;
 }
 
 impl Checked for V4 {
     const KIND: &'static str = "reverse-path-checks";
     const NODES: [[&'static str; 2]; 2] =
         [["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"], ["ip4-tx-urpf-loose", "ip4-tx-urpf-strict"]];
+    const PRODUCT: &'static str = "ip4-urpf";
 }
 
 impl Checked for V6 {
     const KIND: &'static str = "ip6-reverse-path-checks";
     const NODES: [[&'static str; 2]; 2] =
         [["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"], ["ip6-tx-urpf-loose", "ip6-tx-urpf-strict"]];
+    const PRODUCT: &'static str = "ip6-urpf";
 }
 
 quiver_control::choice! {
@@ -77,22 +81,41 @@ pub struct ReversePathCheck<F: Checked> {
     pub table: Option<TableNumber<F>>,
 }
 
-/// In place of a table's slot: that of the interface's own table.
-pub const OWN: u32 = u32::MAX;
+/// What is asked of an interface's packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The slot of the table in which ways are looked for, if not the interface's own.
+    slot: Option<u16>,
+    /// How much is wanted, if anything.
+    mode: Option<Mode>,
+}
 
-/// The tables in which ways are looked for, by direction and interface.
+impl Word {
+    /// The slot of the table, if it is not the interface's own.
+    #[inline(always)]
+    pub fn slot(self) -> Option<u32> {
+        self.slot.map(u32::from)
+    }
+    /// Whether it asks for this.
+    #[inline(always)]
+    pub fn asks(self, mode: Mode) -> bool {
+        self.mode == Some(mode)
+    }
+}
+
+/// What is asked, by direction and interface.
 pub(crate) struct Checks<F: Checked> {
-    tables: [ByInterface<u32>; 2],
+    words: [ByInterface<Word>; 2],
     family: PhantomData<F>,
 }
 
 impl<F: Checked> Checks<F> {
     pub fn new(domain: &Domain) -> Checks<F> {
-        Checks { tables: [(); 2].map(|()| ByInterface::new(domain, OWN)), family: PhantomData }
+        Checks { words: [(); 2].map(|()| ByInterface::new(domain, Word::default())), family: PhantomData }
     }
     /// What workers read.
-    pub fn tables(&self, direction: Direction) -> Snapshot<Vec<u32>> {
-        self.tables[direction as usize].snapshot()
+    pub fn words(&self, direction: Direction) -> Snapshot<Vec<Word>> {
+        self.words[direction as usize].snapshot()
     }
 }
 
@@ -105,7 +128,7 @@ pub(crate) fn arc<F: Checked>(direction: Direction) -> &'static str {
 }
 
 /// The node that checks so.
-pub(crate) fn node<F: Checked>(direction: Direction, mode: Mode) -> &'static str {
+pub(crate) const fn node<F: Checked>(direction: Direction, mode: Mode) -> &'static str {
     F::NODES[direction as usize][mode as usize]
 }
 
@@ -120,12 +143,13 @@ pub(crate) fn apply<F: Checked>(control: &Control, change: Change<'_, ReversePat
     let slot = match new.and_then(|check| check.table) {
         Some(table) => {
             let ip = control.room::<Ip<F>>();
-            let found = ip.fib.table(table.into()).map(|table| u32::from(table.slot));
-            found.ok_or_else(|| ObjectError::field("table", format!("there is no table {table}")))?
+            let found = ip.fib.table(table.into()).map(|table| table.slot);
+            Some(found.ok_or_else(|| ObjectError::field("table", format!("there is no table {table}")))?)
         }
-        None => OWN,
+        None => None,
     };
-    control.room_mut::<Checks<F>>().tables[*direction as usize].set(id, slot);
+    let word = Word { slot, mode: new.map(|check| check.mode) };
+    control.room_mut::<Checks<F>>().words[*direction as usize].set(id, word);
     let (old, new) = (old.map(|check| check.mode), new.map(|check| check.mode));
     let mut dataplane = control.room_mut::<Dataplane>();
     // What begins comes first, so that no packet passes unchecked meanwhile.

@@ -1,6 +1,7 @@
 //! Unicast reverse path forwarding (RFC 3704): packets whose senders' addresses lead nowhere, or elsewhere, are dropped.
 //!
-//! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites.
+//! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites; `product`: the fused
+//!   paths of what is received.
 //! - [`config`]: the objects of kinds `reverse-path-checks` and `ip6-reverse-path-checks`; `command`: the command line;
 //!   `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -9,12 +10,14 @@ mod api;
 mod command;
 pub mod config;
 pub mod node;
+mod product;
 
 pub use config::{Direction, Mode, ReversePathCheck};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_ethernet::input::Next as EthernetNext;
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::Ip;
@@ -22,46 +25,34 @@ use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
 
 use crate::config::{Checked, Checks};
-use crate::node::{Next, ReversePath};
+use crate::node::{Next, ReversePath, Ways};
 
 /// What VPP's clients know the count of dropped packets by.
 const DROPPED: &str = "uRPF Drop";
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    register_family::<V4>(control)?;
-    register_family::<V6>(control)?;
+    register_family::<V4, { EthernetNext::Ip4 as u16 }>(control)?;
+    register_family::<V6, { EthernetNext::Ip6 as u16 }>(control)?;
     command::register(control);
     api::register(control);
     Ok(())
 }
 
-fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> {
-    let room = {
-        let mut dataplane = control.room_mut::<Dataplane>();
-        let room = Checks::<F>::new(dataplane.domain());
+/// Registers what a family has, whose packets leave `ethernet-input` by this arc.
+fn register_family<F: Checked, const ARC: u16>(control: &Control) -> Result<(), DataplaneError> {
+    let room = Checks::<F>::new(control.room::<Dataplane>().domain());
+    let ways = |direction| {
         let ip = control.room::<Ip<F>>();
-        for direction in Direction::ALL {
-            for mode in Mode::ALL {
-                let node = ReversePath::<F> {
-                    direction,
-                    mode,
-                    ingress: ip.ingress(),
-                    groups: ip.fib.groups.snapshot(),
-                    adjacencies: ip.fib.adjacencies.snapshot(),
-                    tables: room.tables(direction),
-                };
-                let (arc, name) = (config::arc::<F>(direction), config::node::<F>(direction, mode));
-                let graph = dataplane.blueprint();
-                let spec = NodeSpec::new(name, Next::ARCS, move |_| node.clone());
-                graph.node(spec.describe(node::describer(direction, describe::<F>)))?;
-                graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
-                let arc = Next::ARCS[Next::NoWayBack as usize].name;
-                dataplane.also_called((name, arc), &format!("{name}/{DROPPED}"))?;
-            }
-        }
-        room
+        let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
+        Ways { ingress: ip.ingress(), groups, adjacencies, words: room.words(direction) }
     };
+    let (received, sent) = (ways(Direction::Rx), ways(Direction::Tx));
+    add::<F, false, false>(control, &received)?;
+    add::<F, false, true>(control, &received)?;
+    add::<F, true, false>(control, &sent)?;
+    add::<F, true, true>(control, &sent)?;
+    product::register::<F, ARC>(control, received);
     for (direction, decider) in
         [(Direction::Rx, check_of_received::<F> as Decider), (Direction::Tx, check_of_sent::<F>)]
     {
@@ -70,6 +61,23 @@ fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> 
     control.insert_room(room);
     control.objects().add(Kind::new(config::apply::<F>));
     Ok(())
+}
+
+/// Adds a node.
+fn add<F: Checked, const SENT: bool, const STRICT: bool>(
+    control: &Control,
+    ways: &Ways<F>,
+) -> Result<(), DataplaneError> {
+    let (stage, direction) =
+        (ReversePath::<F, SENT, STRICT>(ways.clone()), if SENT { Direction::Tx } else { Direction::Rx });
+    let spec = NodeSpec::stage(move |_| stage.clone()).describe(node::describer(direction, describe::<F>));
+    let (arc, name) = (config::arc::<F>(direction), spec.name());
+    let mut dataplane = control.room_mut::<Dataplane>();
+    let graph = dataplane.blueprint();
+    graph.node(spec)?;
+    graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
+    let arc = Next::ARCS[Next::NoWayBack as usize].name;
+    dataplane.also_called((name, arc), &format!("{name}/{DROPPED}"))
 }
 
 fn check_of_received<F: Checked>(control: &Control, record: &Record) -> Option<String> {

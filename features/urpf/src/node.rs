@@ -5,16 +5,18 @@
 //! receives has senders to whom packets go by this interface, and what is sent by one has senders to whom they go by another.
 //! Packets for groups and for all pass, and so do our own on their way out.
 
+use std::cell::Cell;
+
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Snapshot, Stage, arcs};
 use quiver_ip::Ingress;
 use quiver_ip::adjacency::AdjacencyTable;
 use quiver_ip::family::BACK;
-use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::{BUCKETS, GroupRow, GroupRows};
-use quiver_wire::{Header, IpHeader};
+use quiver_ip::fib::{Reader, hop};
+use quiver_ip::ingress::TableView;
 
-use crate::config::{Checked, Direction, Mode, OWN};
+use crate::config::{Checked, Direction, Mode, Word, node};
 
 arcs! {
     /// Where packets go from here.
@@ -24,49 +26,73 @@ arcs! {
     }
 }
 
-/// A node.
+/// What all the nodes of a direction read.
 #[derive(Clone)]
-pub struct ReversePath<F: Checked> {
-    /// Whether it sees what interfaces receive, or what they send.
-    pub direction: Direction,
-    /// How much it wants.
-    pub mode: Mode,
+pub struct Ways<F: Checked> {
     /// The tables, and which one is an interface's.
     pub ingress: Snapshot<Ingress<F>>,
     /// The groups that addresses lead to.
     pub groups: Snapshot<GroupRows>,
     /// By which interfaces groups' hops send.
     pub adjacencies: Snapshot<AdjacencyTable<F>>,
-    /// Slots of tables by interface, [`OWN`] for the interface's own.
-    pub tables: Snapshot<Vec<u32>>,
+    /// What is asked of interfaces' packets, and in which table.
+    pub words: Snapshot<Vec<Word>>,
+}
+
+/// The stage: of what interfaces send, or of what they receive; strict, or loose.
+#[derive(Clone)]
+pub struct ReversePath<F: Checked, const SENT: bool, const STRICT: bool>(pub Ways<F>);
+
+impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePath<F, SENT, STRICT> {
+    const DIRECTION: Direction = if SENT { Direction::Tx } else { Direction::Rx };
+    const MODE: Mode = if STRICT { Mode::Strict } else { Mode::Loose };
+}
+
+impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, SENT, STRICT> {
+    const NAME: &'static str = node::<F>(Self::DIRECTION, Self::MODE);
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = ReversePathBody<'f, F, SENT, STRICT>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> ReversePathBody<'f, F, SENT, STRICT> {
+        let Ways { ingress, groups, adjacencies, words } = &self.0;
+        // In this order: a group's row was there before a leaf led to it.
+        let (ingress, words) = (ingress.read(guard), words.read(guard));
+        let (rows, adjacencies) = (groups.read(guard), adjacencies.read(guard));
+        ReversePathBody { ingress, words, rows, newest: groups, adjacencies, guard, ahead: Cell::new((NOBODY, None)) }
+    }
+}
+
+/// No interface's number: nothing was looked at ahead.
+const NOBODY: u32 = u32::MAX;
+
+/// The stage at work.
+pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool> {
+    ingress: &'f Ingress<F>,
+    words: &'f [Word],
+    rows: &'f [GroupRow],
+    /// Where a group is found that is too new for `rows`.
+    newest: &'f Snapshot<GroupRows>,
+    adjacencies: &'f AdjacencyTable<F>,
+    guard: Guard<'f>,
+    /// The interface that was looked at ahead last, and its table if what that reads is far away.
+    ahead: Cell<(u32, Option<&'f TableView<F>>)>,
 }
 
 /// Where the ways to an address lead.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Ways {
+struct Leads {
     /// Anywhere.
     any: bool,
     /// Out by the interface in question.
     back: bool,
 }
 
-impl Ways {
-    fn of<F: Checked>(row: &GroupRow, adjacencies: &AdjacencyTable<F>, interface: u16) -> Ways {
-        let mut ways = Ways::default();
-        for bucket in 0..BUCKETS as u32 {
-            match row.hop(bucket) {
-                hop @ hop::FIRST_ADJACENCY.. => {
-                    ways.any = true;
-                    ways.back |= adjacencies.row(hop).tx() == interface;
-                }
-                hop::LOCAL => ways.any = true,
-                // Whoever has such an address is on the link.
-                hop::LINK_LOCAL => ways = Ways { any: true, back: true },
-                _ => {}
-            }
-        }
-        ways
+impl Leads {
+    #[inline(always)]
+    fn and(self, other: Leads) -> Leads {
+        Leads { any: self.any | other.any, back: self.back | other.back }
     }
+    #[inline(always)]
     fn are_good(self, direction: Direction, mode: Mode) -> bool {
         match (mode, direction) {
             (Mode::Loose, _) => self.any,
@@ -76,48 +102,126 @@ impl Ways {
     }
 }
 
-/// Where the IP header begins, from where the node's packets begin.
-fn start(direction: Direction) -> usize {
-    match direction {
-        Direction::Rx => 0,
-        Direction::Tx => BACK as usize,
+impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
+    /// What is asked of the packets of an interface.
+    #[inline(always)]
+    fn word(&self, interface: u32) -> Word {
+        self.words.get(interface as usize).copied().unwrap_or_default()
+    }
+    /// The slot of the table in which ways are looked for.
+    #[inline(always)]
+    fn slot(&self, interface: u32) -> u32 {
+        self.word(interface).slot().unwrap_or_else(|| self.ingress.word(interface) & 0xffff)
+    }
+    /// The groups that sixteen senders have in the tables of these slots.
+    #[inline(always)]
+    fn groups<I: Isa>(&self, slots: Lanes<I>, live: Mask16, from: &[F::Bits; 16]) -> [u32; 16] {
+        let all = slots.array();
+        if slots.ne(all[0]) & live != Mask16(0) {
+            return self.groups_of_several(&all, from);
+        }
+        match self.ingress.table(all[0]) {
+            Some(table) => table.groups(self.guard, from),
+            None => [0; 16],
+        }
+    }
+    #[cold]
+    fn groups_of_several(&self, slots: &[u32; 16], from: &[F::Bits; 16]) -> [u32; 16] {
+        let mut groups = [0; 16];
+        for lane in 0..16 {
+            let table = self.ingress.table(slots[lane]);
+            groups[lane] = table.map_or(0, |table| table.group_of(self.guard, from[lane]));
+        }
+        groups
+    }
+    /// Where a hop leads.
+    #[inline(always)]
+    fn leads(&self, hop: u32, interface: u32) -> Leads {
+        match hop {
+            hop @ hop::FIRST_ADJACENCY.. => {
+                Leads { any: true, back: u32::from(self.adjacencies.row(hop).tx()) == interface }
+            }
+            hop::LOCAL => Leads { any: true, back: false },
+            // Whoever has such an address is on the link.
+            hop::LINK_LOCAL => Leads { any: true, back: true },
+            _ => Leads::default(),
+        }
+    }
+    /// Whether a sender of this group is good. Of most groups the first way says all there is to know.
+    #[inline(always)]
+    fn is_good(&self, group: u32, interface: u32) -> bool {
+        let first = self.rows.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0));
+        let first = self.leads(first, interface);
+        // More ways can only add to what the first one is, and spoil nothing but this.
+        let is_settled = !(SENT && STRICT) && first.are_good(Self::DIRECTION, Self::MODE);
+        is_settled || self.is_good_by_all(group, interface)
+    }
+    #[cold]
+    fn is_good_by_all(&self, group: u32, interface: u32) -> bool {
+        let group = group as usize;
+        // A route may have been added since this frame began, and the groups have grown for it.
+        let row = self.rows.get(group).or_else(|| self.newest.read(self.guard).get(group));
+        let buckets = (0..BUCKETS as u32).map(|bucket| row.map_or(hop::NO_ROUTE, |row| row.hop(bucket)));
+        let all = buckets.map(|hop| self.leads(hop, interface)).fold(Leads::default(), Leads::and);
+        all.are_good(Self::DIRECTION, Self::MODE)
+    }
+    const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
+    const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
+    /// The table of an interface whose packets are looked at from now on, if what lookups read there is far away.
+    #[inline(always)]
+    fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
+        let table = self.ingress.table(self.slot(rx.into())).filter(|table| table.lpm.is_far());
+        self.ahead.set((rx.into(), table));
+        table
     }
 }
 
-impl<F: Checked> Node for ReversePath<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let (guard, start) = (cx.guard, start(self.direction));
-        // In this order: a group's row was there before a leaf led to it.
-        let (ingress, tables) = (self.ingress.read(guard), self.tables.read(guard));
-        let (groups, adjacencies) = (self.groups.read(guard), self.adjacencies.read(guard));
-        for i in 0..frame.len() {
-            let interface = match self.direction {
-                Direction::Rx => frame.rx[i],
-                Direction::Tx if frame.flags(i).has(Flags::LOCAL) => continue,
-                Direction::Tx => frame.tx[i],
-            };
-            let bytes = frame.bytes(cx.pool, i).get(start..).unwrap_or_default();
-            let Some((header, _)) = F::Header::parse(bytes) else { continue };
-            if !F::is_host(header.destination()) {
-                continue;
-            }
-            let slot = match tables.get(usize::from(interface)) {
-                Some(slot) if *slot != OWN => *slot,
-                _ => ingress.word(interface.into()),
-            };
-            let group = ingress.table(slot).map_or(0, |table| table.group(guard, header.source()));
-            let ways = groups.get(group as usize).map(|row| Ways::of(row, adjacencies, interface));
-            if !ways.unwrap_or_default().are_good(self.direction, self.mode) {
-                frame.next[i] = Next::NoWayBack.into();
-            }
+impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<'_, F, SENT, STRICT> {
+    // What is sent begins with the link's header, and what was received behind it.
+    const BACK: u32 = if SENT { 0 } else { BACK };
+    const WRITES: Columns = Columns::NONE;
+
+    #[inline(always)]
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+        let interfaces = if SENT { p.tx } else { p.rx };
+        interfaces.map_uniform(|interface| self.word(interface).asks(Self::MODE).into()).ne(0)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        let interfaces = if SENT { p.tx } else { p.rx };
+        let slots = interfaces.map_uniform(|interface| self.slot(interface));
+        let groups = self.groups(slots, p.live, &F::sources(p));
+        let (each, mut bad) = (interfaces.array(), 0);
+        for lane in 0..16 {
+            bad |= u16::from(!self.is_good(groups[lane], each[lane])) << lane;
+        }
+        let own = if SENT { p.flagged(Flags::LOCAL) } else { Mask16(0) };
+        let bad = Mask16(bad) & p.live & !own;
+        if bad != Mask16(0) {
+            p.leave(bad & F::for_hosts(p), Next::NoWayBack);
+        }
+    }
+    #[inline(always)]
+    fn ahead(&self, window: &[u8; 64], rx: u16) {
+        let (interface, mut table) = self.ahead.get();
+        if SENT {
+            return;
+        }
+        if interface != u32::from(rx) {
+            table = self.look_at(rx);
+        }
+        // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is.
+        if let Some(table) = table {
+            table.lpm.prefetch_first(self.guard, F::source_in(window));
         }
     }
 }
 
 /// What `show trace` says of a packet: its IP header, which on the way out another one stands before.
 pub(crate) fn describer(direction: Direction, describe: fn(&Record) -> String) -> impl Fn(&Record) -> String + 'static {
+    let start = if direction == Direction::Tx { BACK as usize } else { 0 };
     move |record| {
-        let bytes = record.bytes.get(start(direction)..).unwrap_or_default().into();
+        let bytes = record.bytes.get(start..).unwrap_or_default().into();
         describe(&Record { bytes, ..record.clone() })
     }
 }
@@ -128,14 +232,14 @@ mod tests {
 
     #[test]
     fn loose_wants_any_way_and_strict_the_right_one() {
-        let [none, other, back] = [(false, false), (true, false), (true, true)].map(|(any, back)| Ways { any, back });
+        let [none, other, back] = [(false, false), (true, false), (true, true)].map(|(any, back)| Leads { any, back });
         for (direction, mode, good) in [
             (Direction::Rx, Mode::Loose, [false, true, true]),
             (Direction::Tx, Mode::Loose, [false, true, true]),
             (Direction::Rx, Mode::Strict, [false, false, true]),
             (Direction::Tx, Mode::Strict, [false, true, false]),
         ] {
-            assert_eq!([none, other, back].map(|ways| ways.are_good(direction, mode)), good, "{direction} {mode}");
+            assert_eq!([none, other, back].map(|leads| leads.are_good(direction, mode)), good, "{direction} {mode}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! - [`rewrite`]: the objects and commands of tag rewrite in layer 2; [`edit`]: its nodes, `l2-input-vtr` and
 //!   `l2-output-vtr`.
 //! - [`product`]: fused paths of layer 2 and of IPv4 by way of sub-interfaces and rewrites.
-//! - [`tags`]: tags in the bytes of a frame; `api`: VPP's messages.
+//! - [`tags`]: tags in the bytes of a frame; [`outside`]: frames as they are on the wire, for programs; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -14,6 +14,7 @@ pub mod edit;
 pub mod input;
 pub mod matching;
 pub mod output;
+pub mod outside;
 pub mod product;
 pub mod rewrite;
 pub mod sub_interface;

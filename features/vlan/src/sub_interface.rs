@@ -137,7 +137,7 @@ pub struct SubInterface {
 
 impl SubInterface {
     /// The frames that it takes.
-    fn pattern(&self) -> Result<Pattern, ObjectError> {
+    pub(crate) fn pattern(&self) -> Result<Pattern, ObjectError> {
         let of = |vlan: Option<AnyVlan>| match vlan {
             None => TagPattern::None,
             Some(AnyVlan::Any) => TagPattern::Any,

@@ -87,7 +87,8 @@ async fn drops(control: Control, matches: Matches, output: Output) -> Result<Rep
             if lost > 0 {
                 all += lost;
                 let samples = samples.remove(reason).unwrap_or_default();
-                output.send(line(&control, *reason, lost, samples.into_values())).await;
+                let line = line(&control, *reason, lost, samples.into_values()).await;
+                output.send(line).await;
             }
         }
         before = now;
@@ -102,7 +103,7 @@ async fn drops(control: Control, matches: Matches, output: Output) -> Result<Rep
 }
 
 /// What is told of a reason: how many, and for each interface what decided it, and a packet.
-fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Item = Captured>) -> Reply {
+async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Item = Captured>) -> Reply {
     let (node, name) = {
         let dataplane = control.room::<Dataplane>();
         let graph = dataplane.graph();
@@ -114,7 +115,7 @@ fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterator<Ite
         let interface = InterfaceId(sample.interface);
         let from = control.room::<Interfaces>().name(interface);
         // It is asked again, now, when something else may be configured, or room again for what was too much.
-        let way = Way::of(control, interface, &sample.bytes).ok();
+        let way = Way::of(control, interface, &sample.bytes).await.ok();
         let step = way.as_ref().and_then(|way| way.loss(node, name));
         let decided_by = step.and_then(|step| step.decided_by.clone());
         let undecided = why_undecided(control, reason.node(), reason.arc() as u16);

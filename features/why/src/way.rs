@@ -3,7 +3,7 @@
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Table};
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, RehearsalError, To};
+use quiver_engine::{Dataplane, Recollection, RehearsalError, To};
 use quiver_interface::{InterfaceId, Interfaces, Undecided, decided_by, why_undecided};
 use serde_json::{Value, json};
 
@@ -71,11 +71,22 @@ impl std::fmt::Display for End {
 pub struct Way(pub Vec<Step>);
 
 impl Way {
-    /// What workers would do with a frame that an interface received now. Nothing comes of asking.
-    pub fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
-        let now = control.now().0;
-        let records = control.room_mut::<Dataplane>().rehearse(interface.0, frame, now)?;
-        Ok(Way::told(control, &records))
+    /// What workers would do with a frame that an interface received now. They are asked for what only they know, such as the
+    /// ports of a packet in fragments; nothing else comes of asking.
+    pub async fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
+        let mut recollection = Recollection::default();
+        loop {
+            let now = control.now().0;
+            let records = control.room_mut::<Dataplane>().rehearse(interface.0, frame, now, &mut recollection)?;
+            let question = control.room::<Dataplane>().recall(&mut recollection);
+            let is_more = match question {
+                Some(answer) => recollection.learn(answer.await),
+                None => false,
+            };
+            if !is_more {
+                return Ok(Way::told(control, &records));
+            }
+        }
     }
     /// What records of a packet tell.
     pub fn told(control: &Control, records: &[Record]) -> Way {

@@ -1,7 +1,7 @@
 //! `why`: what would become of a packet.
 
 use quiver_control::Control;
-use quiver_control::cli::{Command, CommandError, Matches, Reply};
+use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_engine::{Dataplane, RehearsalError};
 use quiver_interface::{Interface, InterfaceName, Interfaces};
 use quiver_wire::{IpProtocol, MacAddress};
@@ -20,12 +20,12 @@ const HOPS: u8 = 64;
 
 pub(crate) fn register(control: &Control) {
     let help = "Say node by node what would become of a frame, and what decides; nothing is sent.";
-    let bytes = Command::new("why <packet:text> on <interface>", help, of_bytes);
+    let bytes = Command::waiting("why <packet:text> on <interface>", help, of_bytes);
     control.commands().add(bytes.argument("packet", "the frame in hexadecimal, from its destination address on"));
     let help = "The same of a packet of a flow.";
     let grammar = "why <protocol:text> <source:text> <destination:text> on <interface> \
                    {to <to:mac>|from <from:mac>|hops <hops:u8>}";
-    let flow = Command::new(grammar, help, of_flow);
+    let flow = Command::waiting(grammar, help, of_flow);
     let flow = flow.argument("protocol", "tcp, udp, icmp, icmp6 or a number");
     let flow = flow.argument("source", "an address, with a port as 192.0.2.1:80 or [2001:db8::1]:80");
     let flow = flow.argument("destination", "the same of the receiver");
@@ -42,7 +42,7 @@ fn interface(control: &Control, matches: &Matches) -> Result<Interface, CommandE
     interfaces.find(&name.0).cloned().ok_or_else(unknown)
 }
 
-fn of_bytes(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn of_bytes(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let text: String = matches.get("packet")?;
     let wrong = |problem: String| CommandError::new(problem).at(matches.place("packet"));
     let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b':' | b' ' | b'.' | b'-')).collect();
@@ -56,10 +56,10 @@ fn of_bytes(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
     if frame.len() > FRAME_MAX {
         return Err(wrong(format!("the packet has {} bytes; give {FRAME_MAX} at most", frame.len())));
     }
-    explain(control, &interface(control, matches)?, frame)
+    explain(&control, &interface(&control, &matches)?, frame).await
 }
 
-fn of_flow(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+async fn of_flow(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
     let endpoint = |name| {
         let text: String = matches.get(name)?;
         tuple::endpoint(&text).map_err(|error| CommandError::new(error.to_string()).at(matches.place(name)))
@@ -68,16 +68,16 @@ fn of_flow(control: &Control, matches: &Matches) -> Result<Reply, CommandError> 
     let protocol = protocol.parse::<IpProtocol>();
     let protocol = protocol.map_err(|error| CommandError::new(error.to_string()).at(matches.place("protocol")))?;
     let (source, destination) = (endpoint("source")?, endpoint("destination")?);
-    let interface = interface(control, matches)?;
+    let interface = interface(&control, &matches)?;
     let flow = Flow { protocol, source, destination, hops: matches.find("hops")?.unwrap_or(HOPS) };
     let (from, to) = (matches.find("from")?.unwrap_or(SOMEBODY), matches.find("to")?.unwrap_or(interface.mac));
     let frame = tuple::frame(&flow, from, to).map_err(|error| CommandError::new(error.to_string()))?;
-    explain(control, &interface, frame)
+    explain(&control, &interface, frame).await
 }
 
-fn explain(control: &Control, interface: &Interface, mut frame: Vec<u8>) -> Result<Reply, CommandError> {
+async fn explain(control: &Control, interface: &Interface, mut frame: Vec<u8>) -> Result<Reply, CommandError> {
     frame.resize(frame.len().max(FRAME_MIN), 0);
-    let way = Way::of(control, interface.id, &frame).map_err(|error| refused(control, interface, &error))?;
+    let way = Way::of(control, interface.id, &frame).await.map_err(|error| refused(control, interface, &error))?;
     let mut notes = vec![];
     if !control.room::<Interfaces>().is_usable(interface.id) {
         notes.push(format!("{} is down: nothing comes from it now.", interface.name));

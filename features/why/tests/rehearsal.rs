@@ -1,15 +1,17 @@
 //! What `why` says of a packet is what becomes of it: of ten thousand packets, through every room that forwards, the rehearsal
 //! and the trace of the real packet have the same nodes and arcs. Of each loss somebody says what decided it.
 
+mod traced;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fastrand::Rng;
-use quiver_interface::Interfaces;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
-use quiver_why::way::{End, Way};
-use serde_json::Value;
+use quiver_why::way::End;
+
+use traced::{compare, way};
 
 /// Ten interfaces, each with rooms of its own on the way of its packets.
 const INTERFACES: [&str; 10] = ["pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9"];
@@ -60,7 +62,7 @@ const CONFIGURATION: &str = "
     ip route add 2001:db8:20::/48 via 2001:db8:1::2 pg1
     ip route add 2001:db8:21::/48 via drop
     ip route add 2001:db8:22::/48 via 2001:db8:1::2 pg1 via 2001:db8:8::2 pg8
-    ip route add 2001:db8:23::/48 via ip6-lookup-in-table 7
+    ip route add 2001:db8:23::/48 via rx-ip6 pg0.100
     ip route add 2001:db8:24::/48 via 2001:db8:1::77 pg1
     ip route add 2001:db8:25::/48 via null-send-unreach
     ip route add 2001:db8:20::/44 table 7 via 2001:db8:8::2 pg8
@@ -228,18 +230,6 @@ fn random(r: &mut Rng) -> (&'static str, Vec<u8>) {
     (INTERFACES[n], bytes)
 }
 
-/// Nodes and arcs of the packet that was traced last: of those before it some have waited meanwhile and gone on.
-fn traced(daemon: &mut Daemon) -> Vec<(String, Option<String>)> {
-    let reply = daemon.run("show trace").expect("there is a trace");
-    daemon.run("clear trace").expect("it can be cleared");
-    let packets = reply.json.as_array().cloned().unwrap_or_default();
-    let nodes = packets.iter().rev().map(|packet| &packet["nodes"]).find(|nodes| nodes[0]["node"] == "pg-input");
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let nodes = nodes.and_then(Value::as_array).cloned().unwrap_or_default();
-    let steps = nodes.iter().map(|node| (text(&node["node"]).unwrap_or_default(), text(&node["arc"])));
-    steps.filter(|(node, _)| !["drop", "punt", "done"].contains(&node.as_str())).collect()
-}
-
 /// Nodes that the packets have to come to, so that the comparison means something.
 const REACHED: [&str; 66] = [
     "pg-input",
@@ -316,14 +306,7 @@ fn it_agrees_with_the_trace_of_ten_thousand_packets() {
     let (mut ends, mut nodes) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
     for n in 0..10_000 {
         let (interface, frame) = random(&mut r);
-        let id = daemon.control().room::<Interfaces>().id_of(interface).expect("it was created");
-        let said = Way::of(daemon.control(), id, &frame).expect("it has a receive queue");
-        daemon.run("trace add pg-input 1").expect("there is such a node");
-        daemon.send(interface, &frame).expect("it has room");
-        daemon.settle().expect("nothing circles");
-        let said_steps: Vec<_> =
-            said.0.iter().map(|step| (step.node.to_owned(), step.arc.map(str::to_owned))).collect();
-        assert_eq!(said_steps, traced(&mut daemon), "packet {n}, on {interface}: {}", Packet::dissect(&frame));
+        let said = compare(&mut daemon, interface, &frame, &format!("packet {n}"));
         said.ends().for_each(|end| *ends.entry(end.to_string()).or_default() += 1);
         nodes.extend(said.0.iter().map(|step| step.node));
         for step in said.0.iter().filter(|step| matches!(step.end, Some(End::Dropped { .. }))) {
@@ -342,7 +325,7 @@ fn it_agrees_with_the_trace_of_ten_thousand_packets() {
 
 #[test]
 fn rooms_name_their_objects() {
-    let daemon = daemon();
+    let mut daemon = daemon();
     for (interface, packet, node, because) in [
         ("pg4", "ip4 99.0.0.1 > 20.0.0.1 ttl 64 / udp 1 > 2", "ip4-rx-urpf-strict", "reverse-path-checks pg4 rx"),
         (
@@ -401,14 +384,13 @@ fn rooms_name_their_objects() {
         ),
         ("pg3", "ip4 10.2.0.5 > 10.2.0.6 ttl 64 / udp 1 > 9", "acl-input-l2", "acls 4, rules[0]"),
     ] {
-        let id = daemon.control().room::<Interfaces>().id_of(interface).expect("it was created");
         let to = match packet.contains("> 232.") {
             true => "01:00:5e:01:01:01".to_owned(),
             false => interface.replace("pg", "02:00:00:00:00:a"),
         };
         let text = format!("eth 02:00:00:00:00:31 > {to} / {packet}");
         let frame: Packet = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
-        let way = Way::of(daemon.control(), id, &frame.to_bytes()).expect("it has a receive queue");
+        let way = way(&mut daemon, interface, &frame.to_bytes());
         let step =
             way.0.iter().find(|step| step.node == node).unwrap_or_else(|| panic!("{text}: {}", way.table().to_text()));
         assert_eq!(step.because(), because, "{text}: {}", way.table().to_text());

@@ -1,13 +1,15 @@
 //! What `why` says of a packet, and that asking changes nothing. That it is what becomes of the packet is in `rehearsal.rs`.
 
+mod traced;
+
 use fastrand::Rng;
 use quiver_engine::Dataplane;
-use quiver_interface::Interfaces;
 use quiver_scenarios::state::{compare, state};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
-use quiver_why::way::Way;
 use serde_json::Value;
+
+use traced::way;
 
 /// Routed interfaces, with a part and a table of its own, and a bridge domain with a virtual interface in it.
 const CONFIGURATION: &str = "
@@ -47,11 +49,6 @@ fn daemon() -> Daemon {
     daemon.configure(CONFIGURATION);
     daemon.settle().expect("nothing circles");
     daemon
-}
-
-fn way(daemon: &Daemon, interface: &str, frame: &[u8]) -> Way {
-    let id = daemon.control().room::<Interfaces>().id_of(interface).expect("it was created");
-    Way::of(daemon.control(), id, frame).expect("it has a receive queue")
 }
 
 fn one<'a>(r: &mut Rng, choices: &[&'a str]) -> &'a str {
@@ -107,7 +104,7 @@ fn asking_changes_nothing() {
     let stored = buffers(&daemon);
     for _ in 0..2_000 {
         let (interface, frame) = random(&mut r);
-        assert!(!way(&daemon, interface, &frame).0.is_empty());
+        assert!(!way(&mut daemon, interface, &frame).0.is_empty());
     }
     daemon.settle().expect("nothing circles");
     assert_eq!(buffers(&daemon), stored, "buffers that went and did not come back");

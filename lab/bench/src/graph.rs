@@ -254,11 +254,10 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 7] = [
+    const NODES: [(&str, &str); 6] = [
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
-        ("ip4, from table to table", "ip4-lookup-again"),
         ("ip4, sent in fragments", "ip4-rewrite"),
         ("ip4, echo requests in fragments", "ip4-reassembly"),
         ("ip6, 8 routes", "ip6-rewrite"),

@@ -1,9 +1,11 @@
-//! What the lab's crates need to run a quiverd: its [program](built), its [answers](ask), its [memory](resident).
+//! What the lab's crates need to run a quiverd: its [program](built) and [kind](is_debug_build), its [answers](ask), its
+//! [memory](resident).
 #![forbid(unsafe_code)]
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use quiver_control::protocol::{Request, Response};
 use quiver_stop::Wait;
@@ -46,6 +48,21 @@ pub fn built(program: &str) -> io::Result<PathBuf> {
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not built: `cargo build --workspace`"))
 }
 
+/// Whether a quiverd is a debug build, whose figures mean nothing: it is about ten times as slow as the one that users run.
+///
+/// # Errors
+/// It cannot be started.
+pub fn is_debug_build(quiverd: &Path) -> io::Result<bool> {
+    let said = Command::new(quiverd).arg("--version").stdin(Stdio::null()).output()?;
+    Ok(String::from_utf8_lossy(&said.stdout).trim_end().ends_with("(debug build)"))
+}
+
+/// The version that a quiverd answers `show version` with, and whether it is a debug build. Not all have told that.
+pub fn version_of(answer: &serde_json::Value) -> String {
+    let version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
+    if answer["build"] == "debug" { version + " (debug build)" } else { version }
+}
+
 /// Bytes of a process's memory that are resident (proc(5), `VmRSS`).
 ///
 /// # Errors
@@ -64,6 +81,7 @@ pub fn resident_of(status: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
     use std::sync::atomic::Ordering;
     use std::time::{Duration, Instant};
@@ -125,6 +143,26 @@ mod tests {
     fn memory_is_that_of_the_process() {
         assert!(resident(std::process::id()).expect("this process") > 1e5);
         assert_eq!(resident(u32::MAX).expect_err("nobody").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn debug_builds_say_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("quiverd");
+        for (said, is_debug) in [("quiverd 0.1.0 (debug build)", true), ("quiverd 0.1.0", false)] {
+            let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{said}'\n");
+            std::fs::write(&program, script).expect("a file");
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+            assert_eq!(is_debug_build(&program).expect("it starts"), is_debug);
+        }
+        assert!(is_debug_build(&folder.path().join("no-such-program")).is_err());
+        for (answer, version) in [
+            (serde_json::json!({"version": "0.1.0", "build": "debug"}), "0.1.0 (debug build)"),
+            (serde_json::json!({"version": "0.1.0", "build": "release"}), "0.1.0"),
+            (serde_json::json!({"version": "0.1.0"}), "0.1.0"),
+        ] {
+            assert_eq!(version_of(&answer), version);
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Quiver {
             })
         })?;
         let answer = quiver.ask("show version")?;
-        quiver.version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
+        quiver.version = quiver_daemon::version_of(&answer);
         commands.iter().try_for_each(|line| quiver.ask(line).map(drop))?;
         for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
             quiver.routes(&api.here, side, wire.ends(), table(job).map_or(0, |_| TABLE))?;

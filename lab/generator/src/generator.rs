@@ -39,7 +39,7 @@ impl Generator {
         let (configuration, interfaces) = configuration(setup);
         daemon.run(&configuration)?;
         let answer = daemon.ask("show version")?;
-        let version = answer["version"].as_str().map_or_else(|| answer.to_string(), str::to_owned);
+        let version = quiver_daemon::version_of(&answer);
         Ok(Generator { daemon, version, configuration, interfaces })
     }
 

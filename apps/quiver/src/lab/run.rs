@@ -127,6 +127,7 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     if place.is_lost(Path::new(&asked.results)) {
         return Err(LabError::Lost { path: asked.results.clone(), files: place.files() });
     }
+    warn_of_debug_builds(asked.quiverd.as_deref());
     let mut summary = Summary::default();
     cases.retain(|case| {
         let lacks = lacking(case, testbed.as_ref());
@@ -167,6 +168,22 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         Some(times) => runner.turns(&groups(&cases), times.into(), seed, &mut summary),
     }
     Ok(summary.tell(json || asked.json))
+}
+
+/// Says so if the generator, or the quiverd that is measured, is too slow for figures to mean anything.
+fn warn_of_debug_builds(measured: Option<&Path>) {
+    let generator = quiver_daemon::built("quiverd").ok();
+    for (what, program) in [("the generator", generator.as_deref()), ("the quiverd to measure", measured)] {
+        // One that is not there, or does not start, is told of by the case that wants it.
+        let Some(program) = program.filter(|program| quiver_daemon::is_debug_build(program).unwrap_or(false)) else {
+            continue;
+        };
+        show::warning(format_args!(
+            "{what} ({}) is a debug build, about ten times slower: no figure of this run means anything; build it with \
+             `cargo build --release`",
+            program.display()
+        ));
+    }
 }
 
 /// From here on signals end the run in good order. The second one ends it at once.

@@ -59,7 +59,10 @@ fn draw(device: &str, which: &str, number: usize) {
         (summary["cases"].as_array().map(Vec::len), documents.len().to_string()),
         (Some(documents.len()), number)
     );
+    // The tests' own quiverd is as they are.
+    assert_eq!(said.starts_with("warning: the generator ("), cfg!(debug_assertions), "{said}");
     for document in documents {
+        assert_eq!(document.tg_version.ends_with(" (debug build)"), cfg!(debug_assertions), "{}", document.tg_version);
         let extension = document.quiver.as_ref().expect("what the lab adds");
         assert!(!extension.trials.is_empty() || !document.passed, "{said}");
         for trial in &extension.trials {

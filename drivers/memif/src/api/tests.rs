@@ -94,6 +94,25 @@ fn sockets_get_numbers_and_lose_them() {
 }
 
 #[test]
+fn sockets_are_in_the_folder_of_the_daemon() {
+    let (mut end, folder) = (End::new(), tempfile::tempdir().expect("a folder"));
+    crate::sockets_in(end.daemon.control(), folder.path());
+    assert_eq!(end.name(1, "deep/below/one.sock"), Ok(1));
+    let below = |name: &str| folder.path().join(name).display().to_string();
+    assert_eq!(end.sockets(), [(0, below("memif.sock")), (1, below("deep/below/one.sock"))]);
+    assert_eq!(end.name(2, &below("memif.sock")), Err(Retval::INVALID_VALUE), "that is socket 0");
+    assert_eq!(end.name(2, &"long/".repeat(20)), Err(Retval::INVALID_VALUE), "no socket has a path of so many bytes");
+    for socket in [0, 1] {
+        end.caller.request(&wanted(Role::Master, 0, socket)).expect("it listens");
+    }
+    assert!(folder.path().join("deep/below/one.sock").exists() && folder.path().join("memif.sock").exists());
+    // Elsewhere no folder is made.
+    let elsewhere = tempfile::tempdir().expect("a folder").path().join("one.sock").display().to_string();
+    assert_eq!(end.name(3, &elsewhere), Ok(3));
+    assert_eq!(end.caller.request(&wanted(Role::Master, 0, 3)).err(), Some(Retval::INVALID_VALUE));
+}
+
+#[test]
 fn interfaces_of_two_daemons_find_each_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let filename = folder.path().join("memif.sock").display().to_string();

@@ -385,6 +385,12 @@ impl Pool {
             self.data(id).get(usize::from(header.start)..usize::from(header.end))
         })
     }
+    /// All bytes of a packet, in place of what was there.
+    pub(crate) fn gather(&self, raw: Raw, to: &mut Vec<u8>) {
+        to.clear();
+        to.reserve(raw.length as usize);
+        self.segments_of(raw).for_each(|part| to.extend_from_slice(part));
+    }
     /// Where the parts of a packet lie in the memory that other processes map.
     pub(crate) fn spans_of(&self, raw: Raw) -> impl Iterator<Item = super::Span> {
         let mut next = if raw.flags.has(Flags::CHAINED) { self.header(raw.buffer).next } else { END };
@@ -464,6 +470,37 @@ impl Pool {
         let raw = self.raw_from(bytes)?;
         Some(Packet::own(raw, self))
     }
+    /// A packet of these bytes, one stretch behind the other. None when the pool has too few buffers.
+    pub fn packet_of(&mut self, stretches: &[&[u8]]) -> Option<Packet> {
+        let length = stretches.iter().map(|stretch| stretch.len()).sum();
+        if length <= SEGMENT_MAX {
+            let id = self.allocate()?;
+            let mut to = &mut self.data_mut(id)[HEADROOM..];
+            for stretch in stretches {
+                let (here, behind) = to.split_at_mut(stretch.len());
+                here.copy_from_slice(stretch);
+                to = behind;
+            }
+            let raw = Raw { buffer: id, offset: HEADROOM as u16, length: length as u32, flags: Flags::NONE };
+            return Some(Packet::own(raw, self));
+        }
+        let (mut others, mut from) = (stretches.iter(), &[][..]);
+        let raw = self.raw_filled(length, |mut to| {
+            while !to.is_empty() {
+                if from.is_empty() {
+                    let Some(next) = others.next() else { return false };
+                    from = next;
+                }
+                let length = from.len().min(to.len());
+                let (these, rest) = from.split_at(length);
+                let (here, behind) = to.split_at_mut(length);
+                here.copy_from_slice(these);
+                (from, to) = (rest, behind);
+            }
+            true
+        })?;
+        Some(Packet::own(raw, self))
+    }
     /// A copy of a packet, with its offload, for floods and captures.
     pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
         self.check(packet);
@@ -472,7 +509,8 @@ impl Pool {
     }
     pub(crate) fn copy_raw(&mut self, raw: Raw) -> Option<Raw> {
         let mut copy = if raw.flags.has(Flags::CHAINED) {
-            let bytes: Vec<u8> = self.segments_of(raw).flatten().copied().collect();
+            let mut bytes = vec![];
+            self.gather(raw, &mut bytes);
             self.raw_from(&bytes)?
         } else {
             let id = self.allocate()?;

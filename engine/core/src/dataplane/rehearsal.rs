@@ -2,9 +2,10 @@
 //!
 //! Its nodes are made as a worker's are, by the same makers, and read the same tables. What they count, counts nowhere;
 //! what they tell control is not told; what they send is not sent. State of a worker's own (packets that wait for a
-//! neighbor, fragments, limits of rates) is as on a worker that has just begun.
+//! neighbor, fragments, limits of rates) is as on a worker that has just begun, but for what nodes ask workers for: see
+//! [`Recollection`].
 
-use super::Dataplane;
+use super::{Dataplane, Recollection};
 use crate::graph::{Context, GraphError};
 use crate::handoff::Outbound;
 use crate::intake::RECEIVED;
@@ -36,8 +37,16 @@ impl TxQueue for Nowhere {
 
 impl Dataplane {
     /// What the nodes would do with a frame that an interface received at `now`, in nanoseconds of the engine's clock: a
-    /// record for each node, in their order, for a copy of the packet as well. Nothing comes of it.
-    pub fn rehearse(&mut self, interface: u16, frame: &[u8], now: u64) -> Result<Vec<Record>, RehearsalError> {
+    /// record for each node, in their order, for a copy of the packet as well. Nothing comes of it. What nodes want to know of
+    /// workers is there afterwards, in the recollection: until they have been told, the records are no answer.
+    pub fn rehearse(
+        &mut self,
+        interface: u16,
+        frame: &[u8],
+        now: u64,
+        recollection: &mut Recollection,
+    ) -> Result<Vec<Record>, RehearsalError> {
+        recollection.rewind();
         let input = self.queues.iter().find(|queue| queue.interface == interface).ok_or(RehearsalError::NoQueue)?.input;
         let mut pool = self.buffers.pool().ok_or(RehearsalError::NoBuffer)?;
         let nobody = self.workers.len();
@@ -66,6 +75,7 @@ impl Dataplane {
             emitted: &mut emitted,
             node: graph.dispatcher(),
             outbound: &mut outbound,
+            recollection: Some(recollection),
         };
         let mut vector = graph.frame();
         if !vector.push_bytes(cx.pool, frame, interface) {
@@ -73,7 +83,7 @@ impl Dataplane {
         }
         if graph.tracer.before(input, &mut vector, &mut cx) {
             vector.next[0] = RECEIVED;
-            graph.tracer.after(input, &vector, now);
+            graph.tracer.after(&vector, &[]);
         }
         graph.forward(&mut cx, input, vector);
         graph.dispatch(&mut cx, &mut ticks());

@@ -198,7 +198,7 @@ impl Graph {
         let traced = self.tracer.before(at, &mut frame, cx);
         entry.node.process(cx, &mut frame);
         if traced {
-            self.tracer.after(at, &frame, cx.now);
+            self.tracer.after(&frame, cx.emitted);
         }
         entry.counters.calls.add(1);
         entry.counters.packets.add(n as u64);

@@ -17,6 +17,7 @@ use crate::buffer::{Packet, Pool};
 use crate::capture::Point;
 use crate::channel::Outbox;
 use crate::counters::{Counter, Row};
+use crate::dataplane::Recollection;
 use crate::frame::{Frame, TAKEN};
 use crate::handoff::Outbound;
 use crate::isa::Level;
@@ -43,6 +44,8 @@ pub struct Context<'t> {
     /// The node at work.
     pub(crate) node: NodeId,
     pub(crate) outbound: &'t mut Outbound,
+    /// What workers were asked for, in a rehearsal.
+    pub(crate) recollection: Option<&'t mut Recollection>,
 }
 impl Context<'_> {
     /// Sends a packet that is not a row of the frame by an arc of the current node: a reply, a copy.
@@ -94,7 +97,8 @@ pub(crate) struct Punt {
 impl Node for Punt {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         for i in 0..frame.len() {
-            let bytes = frame.segments(cx.pool, i).flatten().copied().collect();
+            let mut bytes = vec![];
+            frame.gather(cx.pool, i, &mut bytes);
             self.counters.add(frame.rx[i].into(), 1);
             // A full queue drops the packet and counts it.
             self.to.send(Punted { reason: Reason(frame.hop[i]), rx: frame.rx[i], bytes });

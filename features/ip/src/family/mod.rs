@@ -55,8 +55,12 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool);
     /// The destinations.
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
+    /// The senders.
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
     /// The destination of a packet, given its window.
     fn destination_in(window: &[u8; 64]) -> Self::Bits;
+    /// The sender of a packet, given its window.
+    fn source_in(window: &[u8; 64]) -> Self::Bits;
     /// The hash of each packet; its low four bits choose a bucket, the same for all packets of a flow.
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// The same for one packet, from its header on: for control, and for tests.
@@ -73,6 +77,8 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>);
     /// The packets that must not leave the link that they came from, because of their senders' addresses.
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    /// The packets that are for a single host ([`Family::is_host`]).
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16;
     /// The packets that concern their link alone, whatever is configured: those of and for its addresses, and about neighbours.
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
     /// Takes a hop off one packet's header.
@@ -89,8 +95,9 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn is_discovery(packet: &[u8]) -> bool;
     /// Whether a packet that is too long may be cut by us, who `forwarded` it or made it.
     fn may_fragment(packet: &[u8], forwarded: bool) -> bool;
-    /// A packet cut into fragments of at most `mtu` bytes, each one hop older if `forwarded`. None if it cannot be cut.
-    fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>>;
+    /// Cuts a packet into fragments of at most `mtu` bytes, each one hop older if `forwarded`, and gives each out in three
+    /// stretches that follow one another. None if it cannot be cut; some fragments may have been given out by then.
+    fn cut(packet: &[u8], mtu: usize, forwarded: bool, give: impl FnMut([&[u8]; 3])) -> Option<()>;
     /// What `show trace` says of a header.
     fn describe(header: &Self::Header) -> String;
 

@@ -46,6 +46,9 @@ pub struct Groups<F: IpFamily> {
     watched: BTreeSet<u32>,
     turned: BTreeSet<u32>,
     turns: Signal,
+    /// Whether groups lead through others than when this was asked last, in a family that is led through from the other one and
+    /// leads there.
+    reshaped: bool,
     rows: Rows,
 }
 
@@ -58,6 +61,14 @@ fn leads(hops: &Buckets) -> bool {
 }
 
 impl<F: IpFamily> Group<F> {
+    /// The groups through which its recursive paths lead.
+    pub(crate) fn through(&self) -> impl Iterator<Item = u32> + '_ {
+        self.through.iter().copied()
+    }
+    /// The ways to next hops of the other family that its paths lead over.
+    pub(crate) fn crossed(&self) -> impl Iterator<Item = Way> + '_ {
+        self.ways().filter_map(Path::crossed)
+    }
     /// The paths of its routes.
     pub fn ways(&self) -> impl Iterator<Item = &Path<F>> {
         self.paths.iter().filter(|path| !path.gone)
@@ -76,6 +87,7 @@ impl<F: IpFamily> Groups<F> {
             watched: BTreeSet::new(),
             turned: BTreeSet::new(),
             turns: Signal::new(),
+            reshaped: false,
             rows: Rows::new(domain),
         }
     }
@@ -125,6 +137,7 @@ impl<F: IpFamily> Groups<F> {
         self.rows.write(id, &hops);
         self.links.extend(links(&paths).map(|interface| (interface, id)));
         self.crossings.extend(crossed(&paths).map(|way| (way, id)));
+        self.reshape(crossed(&paths).next().is_some());
         let group = Group { paths: paths.clone(), routes: 1, hops, held: vec![], through: BTreeSet::new() };
         self.slots[id as usize] = Some(group);
         self.by_paths.insert(paths, id);
@@ -141,6 +154,7 @@ impl<F: IpFamily> Groups<F> {
         let group = self.slots[id as usize].take()?;
         self.by_paths.remove(&group.paths);
         links(&group.paths).for_each(|interface| _ = self.links.remove(&(interface, id)));
+        self.reshape(crossed(&group.paths).next().is_some());
         for way in crossed(&group.paths) {
             if self.crossings.remove(&(way, id)) && !self.crosses(way) {
                 self.uncrossed.push(way);
@@ -164,6 +178,7 @@ impl<F: IpFamily> Groups<F> {
         for new in through.difference(&old) {
             self.dependents.entry(*new).or_default().insert(id);
         }
+        self.reshape(old != through);
         old != through
     }
     /// Publishes what a group's paths come to. True if that is something new.
@@ -185,6 +200,19 @@ impl<F: IpFamily> Groups<F> {
             true => _ = self.watched.insert(id),
             false => _ = self.watched.remove(&id),
         }
+        self.reshape(true);
+    }
+    /// Notes that ways may lead in a circle now, or do not any more: if that `matters`, and packets of the other family come here
+    /// and go back there.
+    fn reshape(&mut self, matters: bool) {
+        if matters && !self.watched.is_empty() && !self.crossings.is_empty() {
+            self.reshaped = true;
+            self.turns.notify();
+        }
+    }
+    /// Whether that was so since this was asked last.
+    pub(crate) fn take_reshaped(&mut self) -> bool {
+        std::mem::take(&mut self.reshaped)
     }
     /// Whether packets of the other family get anywhere by a group.
     pub(crate) fn leads(&self, id: u32) -> bool {
@@ -243,10 +271,7 @@ impl<F: IpFamily> Groups<F> {
 
 /// The ways to next hops of the other family that paths lead over.
 fn crossed<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = Way> + '_ {
-    paths.iter().filter_map(|path| match path.target {
-        Target::Crossing(_, way) => Some(way),
-        _ => None,
-    })
+    paths.iter().filter_map(Path::crossed)
 }
 
 /// The interfaces on whose links paths stay.

@@ -24,7 +24,7 @@ pub const FIRST_ADJACENCY: u32 = 16;
 
 /// Set in hops that are no end: the packet is to be looked up again. No adjacency has such a number, so `ip4-rewrite` and
 /// `ip6-rewrite` let go of these packets as of others without a neighbour, and no fast path has to know of them.
-const AGAIN: u32 = 1 << 31;
+pub const AGAIN: u32 = 1 << 31;
 
 /// Where a packet is to be looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

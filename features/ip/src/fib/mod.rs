@@ -93,6 +93,8 @@ pub struct Fib<F: Forwarding> {
     attached: Attached<F>,
     /// Ways to next hops of the other family that lead nowhere there at present.
     astray: BTreeSet<Way>,
+    /// Those that lead back to where they began.
+    circling: BTreeSet<Way>,
     /// The groups.
     pub groups: Groups<F>,
     /// The adjacencies that groups hold, and neighbours complete.
@@ -113,6 +115,7 @@ impl<F: Forwarding> Fib<F> {
             slots: BTreeSet::new(),
             attached: Attached::default(),
             astray: BTreeSet::new(),
+            circling: BTreeSet::new(),
             groups: Groups::new(domain),
             adjacencies: Adjacencies::new(domain, shared.adjacencies.clone()),
         }
@@ -269,6 +272,13 @@ impl<F: Forwarding> Fib<F> {
             self.settle(over);
         }
     }
+    /// Notes the ways to next hops of the other family by which packets would come back, for ever: they are none.
+    pub(crate) fn set_circling(&mut self, ways: BTreeSet<Way>) {
+        let before = std::mem::replace(&mut self.circling, ways);
+        let changed = before.symmetric_difference(&self.circling);
+        let over: BTreeSet<u32> = changed.flat_map(|way| self.groups.over(*way)).collect();
+        self.settle(over);
+    }
     /// How often a leaf was stored, over all tables.
     pub fn leaf_stores(&self) -> u64 {
         self.tables.values().map(|table| table.leaf_stores).sum()
@@ -380,7 +390,8 @@ impl<F: Forwarding> Fib<F> {
             Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
             Target::Crossing(number, way) => {
                 let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
-                let is_way = !self.astray.contains(&way) && way.interface.is_none_or(is_up);
+                let leads = !self.astray.contains(&way) && !self.circling.contains(&way);
+                let is_way = leads && way.interface.is_none_or(is_up);
                 is_way.then(|| [Again::Crossing(number).hop(); BUCKETS])
             }
             Target::Recursive(_, address) => {

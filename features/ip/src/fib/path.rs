@@ -200,6 +200,13 @@ pub struct Path<F: IpFamily> {
 }
 
 impl<F: IpFamily> Path<F> {
+    /// The way to a next hop of the other family that it leads over.
+    pub(crate) fn crossed(&self) -> Option<Way> {
+        match self.target {
+            Target::Crossing(_, way) => Some(way),
+            _ => None,
+        }
+    }
     /// The only path of a route, or one of equal weight.
     pub fn to(target: Target<F>) -> Path<F> {
         Path { target, weight: 1, preference: 0, gone: false }

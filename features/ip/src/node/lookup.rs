@@ -1,7 +1,8 @@
 //! `ip4-lookup`, `ip6-lookup`: from the destination to a hop. Of a route with several paths, the flow's hash chooses one.
 //!
 //! Packets for a neighbour go to `ip4-rewrite`, packets for us to `ip4-local`; the others vanish by name, or their
-//! senders are told by ICMP.
+//! senders are told by ICMP. Where a route says to look in another table, that is done here if a neighbour is found there; whatever
+//! else comes of it is for `ip4-lookup-again`, which looks itself.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +13,12 @@ use quiver_engine::{
 
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
+use crate::fib::hop::Again;
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::{Reader, View, hop};
 use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
+use crate::node::again::LOOKUPS_MAX;
 use crate::node::walk::Walk;
 
 arcs! {
@@ -220,6 +223,29 @@ impl<F: Family> LookupBody<'_, F> {
     }
 }
 
+impl<F: Family> LookupBody<'_, F> {
+    /// The neighbours of packets that are to be looked up in other tables; what leads to none stays as it is.
+    #[cold]
+    fn look_again(&self, hops: &mut [u32; 16], buckets: &[u32; 16], from: &[F::Bits; 16], to: &[F::Bits; 16]) {
+        for lane in 0..16 {
+            let mut hop = hops[lane];
+            for _ in 0..LOOKUPS_MAX {
+                let (slot, address) = match Again::of(hop) {
+                    Some(Again::Destination(slot)) => (slot, to[lane]),
+                    Some(Again::Source(slot)) => (slot, from[lane]),
+                    _ => break,
+                };
+                let table = self.ingress.table(slot.into());
+                let leaf = table.map_or(0, |table| table.lpm.view(self.guard).lookup(address));
+                hop = self.hop(leaf, buckets[lane]);
+            }
+            if (hop::FIRST_ADJACENCY..hop::AGAIN).contains(&hop) {
+                hops[lane] = hop;
+            }
+        }
+    }
+}
+
 /// The first hop that an address has in the table of an interface.
 pub(super) fn first_hop<F: Family>(
     ingress: &Ingress<F>,
@@ -245,7 +271,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
-        let mut leaves = self.leaves(words, p.live, &F::destinations(p));
+        let to = F::destinations(p);
+        let mut leaves = self.leaves(words, p.live, &to);
         self.walk.step();
         if self.ingress.counting {
             self.through_counted(words, p.live, &mut leaves);
@@ -257,6 +284,13 @@ impl<F: Family> Body for LookupBody<'_, F> {
         for lane in 0..16 {
             hops[lane] = self.hop(leaves[lane], buckets[lane]);
         }
+        // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
+        let found = p.hop.with(&hops);
+        let is_odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live != Mask16(0);
+        if is_odd && !(self.ingress.counting | self.ingress.choosing) {
+            self.look_again(&mut hops, &buckets, &F::sources(p), &to);
+        }
+        // PERF: read again, for what is in a register across a call is put into memory for everybody.
         let hops = p.hop.with(&hops);
         p.hop = hops;
         // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
@@ -264,8 +298,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
         if for_many != Mask16(0) {
             p.leave(self.nobodys(&words.array(), for_many), Next::LinkGroup);
         }
-        let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
-        if special != Mask16(0) {
+        if is_odd {
+            let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
             let fate = |hop: u32| hops.eq(hop) & special;
             p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
             p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);

@@ -6,7 +6,7 @@
 //! it would have to be segmented before, or its options leave no room in a fragment. Fragments leave behind the frame's
 //! rows, so what comes after them in the frame does, too: it may be of the same flow.
 
-use quiver_engine::{Context, Flags, Frame, Packet, Pool, Row};
+use quiver_engine::{Context, Flags, Frame, Offload, Packet, Pool, Row};
 use quiver_wire::{Header, IpHeader, IpProtocol, TcpHeader, UdpHeader};
 
 use super::encapsulate::encapsulate;
@@ -28,30 +28,40 @@ pub fn process<F: Family>(
     row_of: impl Fn(&Pool, &Frame, usize) -> AdjacencyRow,
     sent: &Row,
 ) {
-    let mut has_fragments = false;
+    let (mut has_fragments, mut bench) = (false, Bench::default());
     for i in 0..frame.len() {
         if frame.next[i] == Next::TooBig as u16 {
             let (hop, row) = (frame.hop[i], row_of(cx.pool, frame, i));
-            match decide::<F>(cx, frame, i, &row) {
+            match decide::<F>(cx, frame, i, &row, &mut bench) {
                 Decision::Passes => {
                     frame.next[i] = Next::Output.into();
                     sent.add(hop, 1, frame.length[i].into());
                 }
                 Decision::Leaves(next) => frame.next[i] = next.into(),
-                Decision::Fragments(packets) => {
-                    has_fragments = true;
-                    for mut packet in packets {
-                        (packet.rx, packet.tx, packet.hop) = (frame.rx[i], row.tx(), hop);
-                        sent.add(hop, 1, packet.len() as u64);
-                        cx.emit(Next::Output, packet);
+                Decision::IsCut { first_is_row } => {
+                    if first_is_row {
+                        frame.next[i] = Next::Output.into();
+                        sent.add(hop, 1, frame.length[i].into());
                     }
-                    frame.take(cx.pool, i).into_iter().for_each(|whole| cx.pool.free(whole));
+                    let is_local = frame.flags(i).has(Flags::LOCAL);
+                    for part in &mut bench.parts {
+                        (part.rx, part.tx, part.hop) = (frame.rx[i], row.tx(), hop);
+                        if is_local {
+                            part.set_local();
+                        }
+                        sent.add(hop, 1, part.len() as u64);
+                    }
+                    if !first_is_row {
+                        frame.take(cx.pool, i).into_iter().for_each(|whole| cx.pool.free(whole));
+                    }
                 }
             }
         }
         if has_fragments && frame.next[i] == Next::Output as u16 {
             frame.take(cx.pool, i).into_iter().for_each(|packet| cx.emit(Next::Output, packet));
         }
+        has_fragments |= !bench.parts.is_empty();
+        bench.parts.drain(..).for_each(|part| cx.emit(Next::Output, part));
     }
 }
 
@@ -76,11 +86,22 @@ enum Decision {
     Passes,
     /// It is not sent.
     Leaves(Next),
-    /// These are sent in its place.
-    Fragments(Vec<Packet>),
+    /// Its parts are sent in its place. The row may have become the first of them, with its neighbour's header.
+    IsCut { first_is_row: bool },
 }
 
-fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow) -> Decision {
+/// Where packets are cut: memory that those of a frame have in common.
+#[derive(Default)]
+struct Bench {
+    /// All bytes of a packet.
+    whole: Vec<u8>,
+    /// What its first part begins with, if the rest of that lies where it was.
+    front: Vec<u8>,
+    /// Its parts, as they are sent.
+    parts: Vec<Packet>,
+}
+
+fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &AdjacencyRow, bench: &mut Bench) -> Decision {
     let segment = segment_length::<F>(cx, frame, i);
     if segment.or_else(|| total_length::<F>(cx, frame, i)).is_some_and(|length| length <= row.mtu().into()) {
         return match encapsulate::<F>(cx.pool, frame, i, row) {
@@ -102,21 +123,40 @@ fn decide<F: Family>(cx: &mut Context, frame: &mut Frame, i: usize, row: &Adjace
     if segment.is_some() {
         return Decision::Leaves(Next::CannotFragment);
     }
-    let bytes: Vec<u8> = frame.segments(cx.pool, i).flatten().copied().collect();
-    let bytes = match frame.offload(cx.pool, i).filter(|_| frame.flags(i).has(Flags::OFFLOAD)) {
-        Some(offload) => complete_checksum(bytes, offload, frame.offset[i]),
-        None => bytes,
-    };
-    let Some(parts) = F::fragments(&bytes, usize::from(row.mtu()).min(FRAGMENT_MAX), !local) else {
-        return Decision::Leaves(Next::CannotFragment);
-    };
-    let packets: Vec<_> = parts.iter().filter_map(|part| cx.pool.packet(&[row.header(), part].concat())).collect();
-    if packets.len() < parts.len() {
-        // Half a packet is of no use to anybody.
-        packets.into_iter().for_each(|packet| cx.pool.free(packet));
-        return Decision::Leaves(Next::NoBuffers);
+    let Bench { whole, front, parts } = bench;
+    frame.gather(cx.pool, i, whole);
+    if let Some(offload) = frame.offload(cx.pool, i) {
+        complete_checksum(whole, offload, frame.offset[i]);
     }
-    Decision::Fragments(packets)
+    let header = row.header();
+    let has_room = usize::from(frame.offset[i]) >= header.len();
+    let stays = has_room && !frame.flags(i).has(Flags::CHAINED.with(Flags::OFFLOAD));
+    let (mut first, mut is_short) = (None, false);
+    let cut = F::cut(whole, usize::from(row.mtu()).min(FRAGMENT_MAX), !local, |[ip, behind, payload]| {
+        let (start, is_first) = (ip.len() + behind.len(), first.is_none() && parts.is_empty());
+        let end = start + payload.len();
+        if is_first && stays && whole.get(start..end).is_some_and(|there| std::ptr::eq(there, payload)) {
+            front.clear();
+            [header, ip, behind].iter().for_each(|stretch| front.extend_from_slice(stretch));
+            first = Some(end);
+            return;
+        }
+        let part = if is_short { None } else { cx.pool.packet_of(&[header, ip, behind, payload]) };
+        is_short |= part.is_none();
+        parts.extend(part);
+    });
+    if cut.is_none() || is_short {
+        // Half a packet is of no use to anybody.
+        parts.drain(..).for_each(|part| cx.pool.free(part));
+        return Decision::Leaves(if is_short && cut.is_some() { Next::NoBuffers } else { Next::CannotFragment });
+    }
+    if let Some(length) = first {
+        frame.truncate(i, length as u32);
+        frame.advance(cx.pool, i, -(header.len() as isize));
+        frame.bytes_mut(cx.pool, i).iter_mut().zip(front.iter()).for_each(|(to, from)| *to = *from);
+        frame.tx[i] = row.tx();
+    }
+    Decision::IsCut { first_is_row: first.is_some() }
 }
 
 /// Bytes that the IP header says.
@@ -137,7 +177,7 @@ fn segment_length<F: Family>(cx: &Context, frame: &Frame, i: usize) -> Option<us
 }
 
 /// Computes the checksum that a driver would have computed: fragments have none of their own.
-fn complete_checksum(mut bytes: Vec<u8>, offload: quiver_engine::Offload, offset: u16) -> Vec<u8> {
+fn complete_checksum(bytes: &mut [u8], offload: Offload, offset: u16) {
     const TO_BE_COMPUTED: u8 = 1;
     let start = usize::from(offload.checksum_start).checked_sub(offset.into());
     if let Some(start) = start.filter(|_| offload.flags & TO_BE_COMPUTED != 0)
@@ -147,5 +187,4 @@ fn complete_checksum(mut bytes: Vec<u8>, offload: quiver_engine::Offload, offset
         let place = summed.get_mut(offload.checksum_offset.into()..).and_then(|rest| rest.first_chunk_mut());
         place.into_iter().for_each(|place| *place = sum.to_be_bytes());
     }
-    bytes
 }

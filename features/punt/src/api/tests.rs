@@ -94,6 +94,15 @@ fn sockets_come_and_go() {
     caller.request(&register(protocol(IpProto::OSPF), "/c")).expect("a protocol");
     assert_eq!(found(&mut caller, PuntType::L4), [(first, "/a".into()), (second, "/b".into())]);
     assert_eq!(found(&mut caller, PuntType::IpProto), [(protocol(IpProto::OSPF), "/c".into())]);
+    // In the order in which they were registered, not in that of their numbers.
+    let (ospf, eigrp) = (protocol(IpProto::OSPF), protocol(IpProto::EIGRP));
+    caller.request(&register(eigrp, "/e")).expect("a protocol");
+    caller.request(&register(ospf, "/f")).expect("another path");
+    assert_eq!(found(&mut caller, PuntType::IpProto), [(ospf, "/f".into()), (eigrp, "/e".into())]);
+    caller.request(&PuntSocketDeregister { punt: ospf }).expect("it is there");
+    caller.request(&register(ospf, "/c")).expect("it is back");
+    assert_eq!(found(&mut caller, PuntType::IpProto), [(eigrp, "/e".into()), (ospf, "/c".into())]);
+    caller.request(&PuntSocketDeregister { punt: eigrp }).expect("it is there");
     caller.request(&SetPunt { is_add: true, punt: first }).expect("the socket keeps it");
     caller.request(&SetPunt { is_add: false, punt: first }).expect("the socket keeps it");
     caller.request(&register(first, "/d")).expect("another path");

@@ -11,7 +11,7 @@ use quiver_wire::{IpProtocol, V4, V6};
 use crate::Punted;
 use crate::reason::{PuntReason as ByReason, Reason};
 use crate::sockets::server;
-use crate::traffic::Punt;
+use crate::traffic::{Punt, Punts};
 
 pub(super) fn register(control: &Control) {
     quiver_compat::add(control, "punt", (2, 2, 1), |file| {
@@ -288,7 +288,11 @@ fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDeta
         let what = describe(&punt);
         (what.r#type == wanted).then_some(PuntSocketDetails { punt: what, pathname })
     };
-    control.objects().all::<Punt<F>>().into_iter().filter_map(of).collect()
+    let mut all = control.objects().all::<Punt<F>>();
+    // In the order in which they were registered: clients of VPP count on it.
+    let punts = control.room::<Punts<F>>();
+    all.sort_by_key(|punt| punts.place((punt.protocol, punt.port)));
+    all.into_iter().filter_map(of).collect()
 }
 
 fn describe<F: Punted>(punt: &Punt<F>) -> PuntWhat {

@@ -7,6 +7,7 @@ use quiver_control::Control;
 use quiver_engine::capture::Point;
 use quiver_interface::api::find;
 
+use crate::Runtime;
 use crate::capture::{CaptureError, Wanted, begin, end};
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
@@ -53,13 +54,19 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
         chosen.zip([Point::Rx, Point::Tx, Point::Drop]).filter_map(|(is_wanted, point)| is_wanted.then_some(point));
     let (snap, most, filter) = (request.max_bytes_per_packet, request.max_packets.into(), request.filter);
     let error = Some(request.error.0).filter(|error| !error.is_empty());
+    // As VPP: clients name no file where they end captures, so they begin one at a time.
+    if control.room::<Runtime>().captures.iter().any(|running| running.is_at(&[])) {
+        return Err(Refusal::new(Retval::INVALID_VALUE, "a capture is running; pcap_trace_off ends it"));
+    }
     Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), error, filter, snap, most })?)
 }
 
 async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
-    match end(&control, false).await?.written {
+    let ended = end(&control, |running| running.is_at(&[])).await;
+    match ended.iter().map(|ended| ended.written).sum() {
+        _ if ended.is_empty() => Err(CaptureError::NotRunning(false).into()),
         // There is no file.
-        0 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
+        0u64 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
         _ => Ok(()),
     }
 }

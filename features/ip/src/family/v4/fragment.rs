@@ -2,22 +2,31 @@
 
 use quiver_wire::ip4::MORE_FRAGMENTS;
 use quiver_wire::options::Options;
-use quiver_wire::{Header, Ip4Header};
+use quiver_wire::{Header, Ip4Header, checksum};
 use zerocopy::IntoBytes;
 
 /// In an option's kind: it belongs into every fragment (RFC 791, 3.1).
 const COPIED: u8 = 0x80;
 
-/// A packet cut into fragments of at most `mtu` bytes, each one hop older if `forwarded`. None if it cannot be cut: its
-/// header is malformed, or leaves no room.
-pub(super) fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>> {
+/// Cuts a packet into fragments of at most `mtu` bytes, each one hop older if `forwarded`, and gives out each one's header, its
+/// options and its part of the payload. None if it cannot be cut: its header is malformed, or leaves no room.
+pub(super) fn cut(packet: &[u8], mtu: usize, forwarded: bool, mut give: impl FnMut([&[u8]; 3])) -> Option<()> {
     let (header, rest) = Ip4Header::parse(packet)?;
-    let (options, payload) = header.split(rest)?;
+    let (options, payload) = header.split(rest).filter(|(_, payload)| !payload.is_empty())?;
     let copied = copied_options(options);
-    let mut parts = vec![];
+    let of_fragments = |options: &[u8]| {
+        let mut own = *header;
+        own.version_ihl = 0x40 | u8::try_from((Ip4Header::LENGTH + options.len()) / 4).ok()?;
+        own.ttl = header.ttl.saturating_sub(forwarded.into());
+        (own.total_length, own.flags_fragment, own.checksum) = (0.into(), 0.into(), 0.into());
+        let sum = checksum::of(own.as_bytes()).add_bytes(options);
+        Some((own, sum))
+    };
+    // What the first has, and what all others have.
+    let (first, later) = (of_fragments(options)?, of_fragments(&copied)?);
     let mut at = 0;
     while at < payload.len() {
-        let options = if at == 0 { options } else { &copied };
+        let ((mut own, sum), options) = if at == 0 { (first, options) } else { (later, &copied[..]) };
         let length = Ip4Header::LENGTH + options.len();
         let room = mtu.checked_sub(length)?;
         // All but the last are whole units of eight bytes.
@@ -26,20 +35,17 @@ pub(super) fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Ve
             return None;
         }
         let (part, end) = (payload.get(at..at + take)?, at + take);
-        let mut own = *header;
-        own.version_ihl = 0x40 | u8::try_from(length / 4).ok()?;
-        own.total_length = u16::try_from(length + take).ok()?.into();
         // A fragment of a fragment keeps its place, and is the last only if the whole was.
         // A fragment that ends beyond the longest packet would overflow into the flags.
         let offset = u16::try_from((header.fragment_offset() + at) / 8).ok().filter(|offset| *offset <= 0x1fff)?;
         let more = end < payload.len() || header.more_fragments();
-        own.flags_fragment = (offset | if more { MORE_FRAGMENTS } else { 0 }).into();
-        own.ttl = header.ttl.saturating_sub(forwarded.into());
-        own.fill_checksum(options);
-        parts.push([own.as_bytes(), options, part].concat());
+        let (total, place) = (u16::try_from(length + take).ok()?, offset | if more { MORE_FRAGMENTS } else { 0 });
+        (own.total_length, own.flags_fragment) = (total.into(), place.into());
+        own.checksum = sum.add_word(total).add_word(place).checksum().into();
+        give([own.as_bytes(), options, part]);
         at = end;
     }
-    (!parts.is_empty()).then_some(parts)
+    Some(())
 }
 
 /// The options that every fragment carries, filled up to whole words.
@@ -58,6 +64,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use quiver_wire::IpProtocol;
+
+    fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>> {
+        let mut parts = vec![];
+        cut(packet, mtu, forwarded, |stretches| parts.push(stretches.concat())).map(|()| parts)
+    }
 
     fn packet(payload: &[u8], options: &[u8]) -> Vec<u8> {
         let (a, b) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());

@@ -117,8 +117,16 @@ impl Family for V4 {
         p.header.get(fields::DESTINATION).array()
     }
     #[inline(always)]
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u32; 16] {
+        p.header.get(fields::SOURCE).array()
+    }
+    #[inline(always)]
     fn destination_in(window: &[u8; 64]) -> u32 {
         u32::from_be_bytes([window[30], window[31], window[32], window[33]])
+    }
+    #[inline(always)]
+    fn source_in(window: &[u8; 64]) -> u32 {
+        u32::from_be_bytes([window[26], window[27], window[28], window[29]])
     }
     #[inline(always)]
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
@@ -153,6 +161,11 @@ impl Family for V4 {
         Mask16(0)
     }
     #[inline(always)]
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+        let to = p.header.get(fields::DESTINATION);
+        !(to.eq(0) | to.eq(!0) | (to >> 28).eq(0xe))
+    }
+    #[inline(always)]
     fn stays_on_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
         Mask16(0)
     }
@@ -180,8 +193,8 @@ impl Family for V4 {
     fn may_fragment(packet: &[u8], _: bool) -> bool {
         Ip4Header::parse(packet).is_some_and(|(header, _)| !header.dont_fragment())
     }
-    fn fragments(packet: &[u8], mtu: usize, forwarded: bool) -> Option<Vec<Vec<u8>>> {
-        fragment::fragments(packet, mtu, forwarded)
+    fn cut(packet: &[u8], mtu: usize, forwarded: bool, give: impl FnMut([&[u8]; 3])) -> Option<()> {
+        fragment::cut(packet, mtu, forwarded, give)
     }
     fn describe(header: &Ip4Header) -> String {
         format!(

@@ -7,9 +7,10 @@ use zerocopy::IntoBytes;
 /// Bytes of a fragment header.
 const LENGTH: usize = 8;
 
-/// A packet of ours cut into fragments of at most `mtu` bytes. None if it cannot be cut: its length is not what it says, the
-/// link takes too little, or it has headers of its own that each fragment would need.
-pub(super) fn fragments(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
+/// Cuts a packet of ours into fragments of at most `mtu` bytes, and gives out each one's headers and its part of the payload. None
+/// if it cannot be cut: its length is not what it says, the link takes too little, or it has headers of its own that each fragment
+/// would need.
+pub(super) fn cut(packet: &[u8], mtu: usize, mut give: impl FnMut([&[u8]; 3])) -> Option<()> {
     let (header, rest) = Ip6Header::parse(packet)?;
     let payload = rest.get(..header.payload_length.get().into())?;
     let of_each_hop = [extension::HOP_BY_HOP, extension::ROUTING, extension::DESTINATION, extension::FRAGMENT];
@@ -17,8 +18,7 @@ pub(super) fn fragments(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
     if room == 0 || payload.is_empty() || of_each_hop.contains(&header.next_header) {
         return None;
     }
-    let identification = identification(packet);
-    let mut parts = vec![];
+    let identification = identification(packet).to_be_bytes();
     for (number, part) in payload.chunks(room).enumerate() {
         let offset = u16::try_from(number * room).ok()?;
         let more = usize::from(offset) + part.len() < payload.len();
@@ -26,11 +26,13 @@ pub(super) fn fragments(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
         own.next_header = extension::FRAGMENT;
         own.payload_length = u16::try_from(LENGTH + part.len()).ok()?.into();
         // The offset counts units of eight bytes in the high 13 bits, so it stands there as it is.
-        let place = (offset | u16::from(more)).to_be_bytes();
-        let kind = [header.next_header.0, 0];
-        parts.push([own.as_bytes(), &kind, &place, &identification.to_be_bytes(), part].concat());
+        let mut fragment = [0; LENGTH];
+        fragment[0] = header.next_header.0;
+        fragment[2..4].copy_from_slice(&(offset | u16::from(more)).to_be_bytes());
+        fragment[4..].copy_from_slice(&identification);
+        give([own.as_bytes(), &fragment, part]);
     }
-    Some(parts)
+    Some(())
 }
 
 /// What tells the fragments of one packet from those of the next: made of what is in it (FNV-1a), so that it takes no
@@ -45,6 +47,11 @@ mod tests {
     use proptest::prelude::*;
     use quiver_wire::IpProtocol;
     use quiver_wire::ip6::{Fragment, upper};
+
+    fn fragments(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
+        let mut parts = vec![];
+        cut(packet, mtu, |stretches| parts.push(stretches.concat())).map(|()| parts)
+    }
 
     fn packet(next: IpProtocol, payload: &[u8]) -> Vec<u8> {
         let (a, b) = ("2001:db8::1".parse().expect("one"), "2001:db8::2".parse().expect("one"));

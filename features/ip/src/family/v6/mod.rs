@@ -41,6 +41,19 @@ const LINK_LOCAL_MASK: u32 = 0xffc0_0000;
 /// Types of the messages of Neighbour Discovery, which stay on their link (RFC 4861, 4).
 const ABOUT_NEIGHBORS: RangeInclusive<u8> = Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0;
 
+/// Sixteen addresses, given their words.
+#[inline(always)]
+fn addresses<I: Isa>([a, b, c, d]: [Lanes<I>; 4]) -> [u128; 16] {
+    let (a, b, c, d) = (a.array(), b.array(), c.array(), d.array());
+    let mut all = [0; 16];
+    for lane in 0..16 {
+        let (high, low) =
+            (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
+        all[lane] = u128::from(high) << 64 | u128::from(low);
+    }
+    all
+}
+
 impl Family for V6 {
     type Other = V4;
     const NAMES: &'static Names = &Names {
@@ -108,19 +121,19 @@ impl Family for V6 {
     }
     #[inline(always)]
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
-        let [a, b, c, d] = fields::destination(p);
-        let (a, b, c, d) = (a.array(), b.array(), c.array(), d.array());
-        let mut all = [0; 16];
-        for lane in 0..16 {
-            let (high, low) =
-                (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
-            all[lane] = u128::from(high) << 64 | u128::from(low);
-        }
-        all
+        addresses(fields::destination(p))
+    }
+    #[inline(always)]
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
+        addresses(fields::source(p))
     }
     #[inline(always)]
     fn destination_in(window: &[u8; 64]) -> u128 {
         window[38..].first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
+    }
+    #[inline(always)]
+    fn source_in(window: &[u8; 64]) -> u128 {
+        window[22..].first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes))
     }
     #[inline(always)]
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
@@ -151,6 +164,11 @@ impl Family for V6 {
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
         let [first, ..] = fields::source(p);
         (first & LINK_LOCAL_MASK).eq(LINK_LOCAL)
+    }
+    #[inline(always)]
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+        let [a, b, c, d] = fields::destination(p);
+        !((a >> 24).eq(0xff) | ((a | b | c).eq(0) & d.lt(2)))
     }
     #[inline(always)]
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
@@ -192,8 +210,8 @@ impl Family for V6 {
     fn may_fragment(_: &[u8], forwarded: bool) -> bool {
         !forwarded
     }
-    fn fragments(packet: &[u8], mtu: usize, _: bool) -> Option<Vec<Vec<u8>>> {
-        fragment::fragments(packet, mtu)
+    fn cut(packet: &[u8], mtu: usize, _: bool, give: impl FnMut([&[u8]; 3])) -> Option<()> {
+        fragment::cut(packet, mtu, give)
     }
     fn describe(header: &Ip6Header) -> String {
         format!(

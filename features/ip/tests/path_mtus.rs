@@ -1,0 +1,78 @@
+//! MTUs of paths by the thousand: one more costs what it changes, and neighbours have what is the least of theirs.
+
+use std::net::Ipv4Addr;
+
+use quiver_interface::Interfaces;
+use quiver_ip::Ip4;
+use quiver_ip::objects::TableNumber;
+use quiver_ip::path_mtu::PathMtu;
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::growth::assert_linear;
+use quiver_wire::V4;
+
+fn router() -> Daemon {
+    let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
+    daemon.configure(
+        "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+         set interface state pg0 up
+         set interface ip address pg0 10.0.0.1/8
+         ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+         ip neighbor pg0 10.0.0.3 02:00:00:00:00:03",
+    );
+    daemon
+}
+
+fn key(host: u32) -> (TableNumber<V4>, Ipv4Addr) {
+    (TableNumber::DEFAULT, Ipv4Addr::from(0x0a00_0000 + host))
+}
+
+fn set(daemon: &Daemon, host: u32, mtu: u16) {
+    let (table, peer) = key(host);
+    daemon.control().put(PathMtu { mtu, ..PathMtu::<V4>::new(table, peer) }).expect("it is one host's");
+}
+
+#[test]
+fn setting_and_removing_them_costs_what_they_are() {
+    assert_linear("MTUs of paths", 5_000, |hosts| {
+        let mut daemon = router();
+        (0..hosts as u32).for_each(|host| set(&daemon, 10 + host, 1000 + (host % 400) as u16));
+        (0..hosts as u32)
+            .for_each(|host| daemon.control().delete::<PathMtu<V4>>(&key(10 + host)).expect("it is there"));
+        daemon.settle().expect("nothing circles");
+    });
+}
+
+#[test]
+fn the_least_of_all_is_known_as_they_come_and_go() {
+    let daemon = router();
+    let pg0 = daemon.control().room::<Interfaces>().id_of("pg0").expect("it was created");
+    // Of each neighbour, how long packets are that need no second look, and how long they are at most.
+    let rows = || {
+        let ip = daemon.control().room::<Ip4>();
+        [2, 3].map(|host| {
+            let hop = ip.fib.adjacencies.find(pg0, Some(key(host).1)).expect("a neighbour");
+            let row = ip.fib.adjacencies.row(hop);
+            (u16::from_be_bytes([row.0[18], row.0[19]]), row.mtu())
+        })
+    };
+    let of_path = |host: u32| daemon.control().room::<Ip4>().current().path_mtu(pg0.0, key(host).1);
+    let delete = |host: u32| daemon.control().delete::<PathMtu<V4>>(&key(host)).expect("it is there");
+    assert_eq!(rows(), [(9000, 9000); 2]);
+    set(&daemon, 2, 1400);
+    set(&daemon, 99, 1300);
+    set(&daemon, 98, 1300);
+    assert_eq!((rows(), of_path(99), of_path(97)), ([(1300, 1400), (1300, 9000)], Some(1300), None));
+    delete(99);
+    assert_eq!((rows(), of_path(99)), ([(1300, 1400), (1300, 9000)], None));
+    set(&daemon, 98, 1350);
+    assert_eq!((rows(), of_path(98)), ([(1350, 1400), (1350, 9000)], Some(1350)));
+    delete(98);
+    assert_eq!(rows(), [(1400, 1400), (1400, 9000)]);
+    set(&daemon, 3, 1500);
+    set(&daemon, 2, 1600);
+    assert_eq!(rows(), [(1500, 1600), (1500, 1500)]);
+    delete(2);
+    delete(3);
+    assert_eq!(rows(), [(9000, 9000); 2]);
+}

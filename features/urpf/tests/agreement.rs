@@ -1,0 +1,111 @@
+//! What the products do with packets whose senders are checked is what the nodes do, on every instruction set.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use quiver_engine::{Dataplane, Level};
+use quiver_scenarios::ROOMS;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+
+quiver_testkit::level_tests![nodes_and_products_agree];
+
+/// Interface pg0 is checked. Senders behind it, behind pg1, behind both, behind neither; in a table that counts by route, perhaps.
+const CONFIGURATION: &str = "
+    create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
+    create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+    set interface state pg0 up
+    set interface state pg1 up
+    ip table add 5 counters
+    ip6 table add 5 counters
+    set interface ip table pg0 TABLE
+    set interface ip table pg1 TABLE
+    set interface ip6 table pg0 TABLE
+    set interface ip6 table pg1 TABLE
+    set interface ip address pg0 10.0.0.1/24
+    set interface ip address pg1 10.0.1.1/24
+    set interface ip address pg0 2001:db8::1/64
+    set interface ip address pg1 2001:db8:1::1/64
+    ip neighbor pg0 10.0.0.2 02:00:00:00:00:02
+    ip neighbor pg1 10.0.1.2 02:00:00:00:00:12
+    ip neighbor pg0 2001:db8::2 02:00:00:00:00:02
+    ip neighbor pg1 2001:db8:1::2 02:00:00:00:00:12
+    ip route add 20.0.0.0/16 table TABLE via 10.0.0.2 pg0
+    ip route add 20.1.0.0/16 table TABLE via 10.0.1.2 pg1
+    ip route add 20.2.0.0/16 table TABLE via 10.0.1.2 pg1 via 10.0.0.2 pg0
+    ip route add 20.3.0.0/16 table TABLE via drop
+    ip route add fd20::/32 table TABLE via 2001:db8::2 pg0
+    ip route add fd20:1::/32 table TABLE via 2001:db8:1::2 pg1
+    ip route add fd20:2::/32 table TABLE via 2001:db8:1::2 pg1 via 2001:db8::2 pg0
+    ip route add fd20:3::/32 table TABLE via drop
+";
+
+/// A packet from one of five networks to another one, so that packets of one flow are not all alike.
+fn packet(r: &mut Rng, ip6: bool) -> Vec<u8> {
+    let (from, to, host) = (r.u8(..5), r.u8(1..3), r.u8(1..9));
+    let ip = match ip6 {
+        false => format!("ip4 20.{from}.0.{host} > 20.{to}.0.{host} ttl 64"),
+        true => format!("ip6 fd20:{from}::{host} > fd20:{to}::{host} hlim 64"),
+    };
+    let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {ip} / udp 1 > 2 / payload 18");
+    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+}
+
+/// What is sent, in the order of each flow, and what is counted; the product, and how many packets it carried.
+type Outcome = (BTreeMap<Vec<u8>, Vec<Vec<u8>>>, BTreeMap<(&'static str, &'static str), u64>);
+
+fn run(level: Level, fusion: bool, (mode, ip6, table): (&str, bool, u32)) -> (Outcome, Option<&'static str>, u64) {
+    let mut daemon = Daemon::new(ROOMS, Setup { level, fusion, ..Setup::default() }).expect("the rooms fit");
+    // A queue has one product, for one family.
+    let is_of = |line: &&str| {
+        let is_ip6 = line.contains("ip6") || line.contains("2001:") || line.contains("fd20:");
+        is_ip6 == ip6 || !line.contains(" ip")
+    };
+    let lines: Vec<&str> = CONFIGURATION.lines().filter(is_of).collect();
+    daemon.configure(&lines.join("\n").replace("TABLE", &table.to_string()));
+    daemon.configure(&format!("set urpf {} rx {mode} pg0", if ip6 { "ip6" } else { "ip4" }));
+    daemon.settle().expect("nothing circles");
+    daemon.sent();
+    let mut r = Rng::with_seed(7);
+    for _ in 0..8 {
+        (0..r.usize(1..200)).for_each(|_| daemon.send("pg0", &packet(&mut r, ip6)).expect("it is up"));
+        daemon.settle().expect("nothing circles");
+    }
+    let (product, carried) = {
+        let dataplane = daemon.control().room::<Dataplane>();
+        let queue = dataplane.queues().iter().find(|queue| queue.carried.get() > 0);
+        (queue.and_then(|queue| queue.product.clone().ok()), queue.map_or(0, |queue| queue.carried.get()))
+    };
+    let mut flows = BTreeMap::<_, Vec<_>>::new();
+    for (_, bytes) in daemon.sent() {
+        flows.entry(bytes[26..54.min(bytes.len())].to_vec()).or_default().push(bytes);
+    }
+    let outcome = (flows, daemon.counts());
+    daemon.finish().expect("nothing leaks");
+    (outcome, product, carried)
+}
+
+fn nodes_and_products_agree(level: Level) {
+    for mode in ["loose", "strict"] {
+        for (ip6, product) in [(false, "ip4-urpf"), (true, "ip6-urpf")] {
+            for table in [0, 5] {
+                let of = (mode, ip6, table);
+                let (nodes, none, _) = run(Level::best(), false, of);
+                assert_eq!(none, None, "{of:?}");
+                let node = format!("{}-rx-urpf-{mode}", &product[..3]);
+                let dropped: u64 = nodes
+                    .1
+                    .iter()
+                    .filter(|((at, why), _)| *at == node && *why == "no-reverse-path")
+                    .map(|(_, n)| n)
+                    .sum();
+                let sent: usize = nodes.0.values().map(Vec::len).sum();
+                assert!(dropped > 100 && sent > 100, "{of:?}: {dropped} dropped, {sent} sent");
+                let (fused, serving, carried) = run(level, true, of);
+                assert_eq!(serving, Some(product), "{of:?}");
+                assert!(fused == nodes, "{of:?}: {:?} and {:?}", fused.1, nodes.1);
+                assert!(carried > 50, "{of:?}: {carried}");
+            }
+        }
+    }
+}
