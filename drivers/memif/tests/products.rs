@@ -14,7 +14,7 @@ use quiver_wire::checksum;
 use site::path::Path;
 
 /// Functions of the interfaces `A` and `B`.
-const FUNCTIONS: [&str; 7] = [
+const FUNCTIONS: [&str; 9] = [
     "set interface l2 xconnect A B
     set interface l2 xconnect B A",
     "create bridge-domain 1
@@ -79,6 +79,25 @@ const FUNCTIONS: [&str; 7] = [
     ip route add 3020:2::/32 via drop
     ip route add 3020:3::/32 via 2001:db8::2 A
     ip route add 3030::/16 via 2001:db8::2 A",
+    // There is a way back to the stations of A, and none to those of B.
+    "set interface ip address A 10.0.0.1/24
+    set interface ip address B 10.0.1.1/24
+    ip neighbor A 10.0.0.2 02:00:00:00:00:02
+    ip neighbor B 10.0.1.3 02:00:00:00:00:13
+    ip route add 10.0.1.2/32 via drop
+    ip route add 20.0.0.0/8 via 10.0.1.3 B
+    ip route add 30.0.0.0/8 via 10.0.0.2 A
+    set urpf ip4 rx strict A
+    set urpf ip4 rx loose B",
+    "set interface ip address A 2001:db8::1/64
+    set interface ip address B 2001:db8:1::1/64
+    ip neighbor A 2001:db8::2 02:00:00:00:00:02
+    ip neighbor B 2001:db8:1::3 02:00:00:00:00:13
+    ip route add 2001:db8:1::2/128 via drop
+    ip route add 3020::/16 via 2001:db8:1::3 B
+    ip route add 3030::/16 via 2001:db8::2 A
+    set urpf ip6 rx strict A
+    set urpf ip6 rx loose B",
 ];
 
 /// What comes between bursts. Some of it is refused, of some interfaces and at some times.
@@ -346,7 +365,7 @@ fn compare(kind: &str, changes: bool) {
         let seed = changes.then_some(seed);
         let setup = |level: Level, fusion: bool| Setup { level, fusion, buffers: 8192, ..Setup::default() };
         let nodes = run(kind, setup(Level::best(), false), (function, seed), &bursts, &mut BTreeMap::from([("", 0)]));
-        assert!(nodes.came.iter().map(Vec::len).sum::<usize>() > if changes { 50 } else { 500 }, "{function}");
+        assert!(nodes.came.iter().map(Vec::len).sum::<usize>() > if changes { 50 } else { 200 }, "{function}");
         for (name, level) in levels::here() {
             let fused = run(kind, setup(level, true), (function, seed), &bursts, &mut carriers);
             for (burst, (fused, nodes)) in fused.came.iter().zip(&nodes.came).enumerate() {

@@ -59,16 +59,14 @@ pub(crate) fn register(control: &Control) {
 fn new(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let Told { mut stream, entry, interface, has_source } =
         text::stream(&matches.all::<String>("words")?).map_err(CommandError::new)?;
-    match interface {
+    let is_ours = |name: &InterfaceName| control.room::<PacketGenerators>().ports.contains_key(&name.0);
+    match interface.filter(|_| stream.output.is_some()) {
+        Some(name) if has_source => stream.received_by = Some(name),
         // As in VPP: whoever is said to have received what is sent, it comes from the first interface of the generator.
-        Some(name) if stream.output.is_some() && !control.room::<PacketGenerators>().ports.contains_key(&name.0) => {
-            stream.received_by = Some(name);
-            if !has_source {
-                stream.interface = InterfaceName(FIRST.into());
-            }
+        Some(name) if !is_ours(&name) => {
+            (stream.interface, stream.received_by) = (InterfaceName(FIRST.into()), Some(name));
         }
-        Some(name) => stream.interface = name,
-        None => {}
+        _ => {}
     }
     let wanted = match entry {
         Entry::Ethernet => None,

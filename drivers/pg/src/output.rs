@@ -1,5 +1,6 @@
 //! `pg-input-output`: packets of streams that are to be sent rather than received. They come from their stream's queue as others
-//! do, marked with the interface that sends them, and leave the way of what is received here, before anything else is done with it.
+//! do, marked with the interface that sends them, and leave the way of what is received here. What is enabled in front of it at that
+//! interface of the generator sees them as received: counters of groups, hand-over between workers, parts for stations.
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::trace::Record;

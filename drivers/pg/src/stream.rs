@@ -1,4 +1,4 @@
-//! Streams: what a generator's interface is to receive. Objects of kind `pg-streams`.
+//! Streams: what a generator's interface is to receive, or another one to send. Objects of kind `pg-streams`.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -20,14 +20,14 @@ const RECORDED_MAX: usize = 65_536;
 /// The size of frames if none is said.
 const SIZE: FrameSize = FrameSize::new(64).expect("it is one");
 
-/// A stream of packets that an interface of the packet generator receives.
+/// A stream of packets that an interface of the packet generator receives, or that another one sends.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "pg-streams")]
 pub struct PgStream {
     /// The name of the stream.
     #[key]
     pub name: String,
-    /// The interface of the packet generator that receives it.
+    /// The interface of the packet generator from whose queue it comes, and which receives it unless `output` is set.
     pub interface: InterfaceName,
     /// The interface by which its packets are sent, as if they had been routed there, rather than received.
     pub output: Option<InterfaceName>,

@@ -136,7 +136,8 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     }
     let unwritten = Unwritten::default();
     let is_dispatch = points.contains(&Point::Node);
-    let is_other = |running: &&Running| running.path == path || is_dispatch && running.is_dispatch();
+    let place = place_of(&path);
+    let is_other = |running: &&Running| place_of(&running.path) == place || is_dispatch && running.is_dispatch();
     if let Some(running) = control.room::<Runtime>().captures.iter().find(is_other) {
         return Err(CaptureError::Running(running.path.clone(), running.is_dispatch()));
     }
@@ -225,6 +226,12 @@ async fn write(control: Control, id: CaptureId) {
             return;
         }
     }
+}
+
+/// Where a file is, however its folder is spelled.
+fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
 impl Running {

@@ -127,13 +127,15 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
     if place.is_lost(Path::new(&asked.results)) {
         return Err(LabError::Lost { path: asked.results.clone(), files: place.files() });
     }
-    warn_of_debug_builds(asked.quiverd.as_deref());
     let mut summary = Summary::default();
     cases.retain(|case| {
         let lacks = lacking(case, testbed.as_ref());
         lacks.iter().for_each(|lack| *summary.skipped.entry(lack.to_string()).or_default() += 1);
         lacks.is_empty()
     });
+    if !cases.is_empty() {
+        warn_of_debug_builds(asked.quiverd.as_deref());
+    }
     for (why, cases) in &summary.skipped {
         show::say(format_args!("skipped {cases}: {why}"));
     }

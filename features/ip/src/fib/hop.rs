@@ -23,7 +23,8 @@ pub const LINK_LOCAL: u32 = 7;
 pub const FIRST_ADJACENCY: u32 = 16;
 
 /// Set in hops that are no end: the packet is to be looked up again. No adjacency has such a number, so `ip4-rewrite` and
-/// `ip6-rewrite` let go of these packets as of others without a neighbour, and no fast path has to know of them.
+/// `ip6-rewrite` let go of these packets as of others without a neighbour. Those that end at a neighbour in another table the
+/// lookup follows itself, and asks once for sixteen packets whether there are any.
 pub const AGAIN: u32 = 1 << 31;
 
 /// Where a packet is to be looked up again.

@@ -2,7 +2,7 @@
 //! sender, or as if another interface had received them; and those whose route says that they go on in layer 2, or in packets
 //! of ours.
 //!
-//! They come from `ip4-rewrite`, which has no neighbour for them, so that no other packet pays for the question. What is found
+//! They come from `ip4-rewrite`, which has no neighbour for them: what the lookup could not follow itself. What is found
 //! is dealt with as `ip4-lookup` does, and counted by route where the table counts. Tables that send packets to each other in
 //! a circle are left after [`LOOKUPS_MAX`] lookups.
 
