@@ -239,10 +239,7 @@ impl Daemon {
     /// # Panics
     /// If nothing will ever end it.
     pub fn run_task<T: 'static>(&mut self, task: impl Future<Output = T> + 'static) -> T {
-        let answer = Rc::new(RefCell::new(None));
-        let kept = answer.clone();
-        self.control.spawn("task", async move { *kept.borrow_mut() = Some(task.await) });
-        self.answered(&answer).unwrap_or_else(|| panic!("nothing will ever end the task"))
+        self.answer_of("task", task).unwrap_or_else(|| panic!("nothing will ever end the task"))
     }
 
     /// Runs a line to the end of its answer, letting time pass if it waits. What it answers in parts is joined.
@@ -278,26 +275,28 @@ impl Daemon {
     /// Applies a configuration file, while the workers take their turns.
     pub fn apply(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
-        self.answer_of(async move { control.apply(&file, &text, Terms::default()).await })
+        self.transaction(async move { control.apply(&file, &text, Terms::default()).await })
     }
 
     /// Compares a configuration file with what runs.
     pub fn diff(&mut self, file: &str, text: &str) -> Result<Reply, TransactionError> {
         let (control, file, text) = (self.control.clone(), file.to_owned(), text.to_owned());
-        self.answer_of(async move { control.diff(&file, &text).await })
+        self.transaction(async move { control.diff(&file, &text).await })
     }
 
-    fn answer_of(
+    fn transaction(
         &mut self,
         work: impl Future<Output = Result<Reply, TransactionError>> + 'static,
     ) -> Result<Reply, TransactionError> {
+        self.answer_of("transaction", work).unwrap_or(Err(TransactionError::Failed))
+    }
+
+    /// What a task of control says in the end; nothing if nothing will ever end it.
+    fn answer_of<T: 'static>(&mut self, name: &'static str, task: impl Future<Output = T> + 'static) -> Option<T> {
         let answer = Rc::new(RefCell::new(None));
-        let place = answer.clone();
-        self.control.spawn("transaction", async move {
-            let reply = work.await;
-            *place.borrow_mut() = Some(reply);
-        });
-        self.answered(&answer).unwrap_or(Err(TransactionError::Failed))
+        let kept = answer.clone();
+        self.control.spawn(name, async move { *kept.borrow_mut() = Some(task.await) });
+        self.answered(&answer)
     }
 
     /// Lets the daemon run, and time pass, until there is an answer and the workers have read their letters; nothing if

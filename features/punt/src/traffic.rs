@@ -93,9 +93,9 @@ impl<F: Punted> Punts<F> {
     pub fn update(&mut self, change: impl FnOnce(&Taken) -> Taken) {
         self.taken.update(change);
     }
-    /// The place of a protocol and port in the order in which they were configured.
-    pub fn place(&self, key: (u8, u16)) -> Option<usize> {
-        self.order.iter().position(|other| *other == key)
+    /// Protocols and ports in the order in which they were configured.
+    pub fn order(&self) -> &[(u8, u16)] {
+        &self.order
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Taken {
@@ -139,7 +139,7 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
     let mut punts = control.room_mut::<Punts<F>>();
     if !is_wanted {
         punts.order.retain(|other| *other != key);
-    } else if punts.place(key).is_none() {
+    } else if !punts.order.contains(&key) {
         punts.order.push(key);
     }
     punts.update(|taken| {

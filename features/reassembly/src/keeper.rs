@@ -112,7 +112,10 @@ impl<P: Parts> Keeper<P> {
     }
     /// What a worker keeps, and the time there when its engine's clock says `now`.
     pub(crate) fn look(&self, now: u64, settings: &Settings) -> (&P, Time) {
-        (&self.parts, Time { now: self.ahead.now(now), patience: settings.patience.as_nanos() as u64 })
+        (&self.parts, self.time(now, settings))
+    }
+    fn time(&self, now: u64, settings: &Settings) -> Time {
+        Time { now: self.ahead.now(now), patience: settings.patience.as_nanos() as u64 }
     }
     /// Ends the wait of what has waited for too long, in this turn; control's clock says `now`. False if nothing waits any more.
     pub(crate) fn end(&mut self, now: u64) -> bool {
@@ -125,7 +128,7 @@ impl<P: Parts> Node for Keeper<P> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let settings = self.settings.read(cx.guard);
         let is_asked = self.ahead.hears(cx.now);
-        let time = Time { now: self.ahead.now(cx.now), patience: settings.patience.as_nanos() as u64 };
+        let time = self.time(cx.now, settings);
         let (ingress, workers, waits) = (self.ingress.read(cx.guard), self.workers, &self.waits);
         let desk = Desk { ingress, workers, waits, settings, time };
         if is_asked {

@@ -67,12 +67,19 @@ enum Verdict {
     Leaves(Next),
 }
 
-/// A part, as far as that decides.
+/// What parts have said, as far as that decides.
 #[derive(Clone, Copy)]
 struct Said {
-    /// What it says, if it is the first.
+    /// What the first one says, if it has come.
     upper: Option<Upper>,
-    is_last: bool,
+    /// Whether the last one has come.
+    ended: bool,
+}
+impl Said {
+    /// Together with what was known before.
+    fn with(self, known: &Known) -> Said {
+        Said { upper: self.upper.or(known.upper), ended: self.ended || known.ended }
+    }
 }
 
 impl<F: Reassembled> Shallow<F> {
@@ -90,9 +97,8 @@ impl<F: Reassembled> Shallow<F> {
             Some(known) if time.is_over(known.heard) => (None, known.waiting.len()),
             known => (known, 0),
         };
-        let upper = said.upper.or(known.and_then(|known| known.upper));
-        let has_ended = said.is_last || known.is_some_and(|known| known.ended);
-        match upper.filter(|_| has_ended || !settings.extended) {
+        let said = known.map_or(said, |known| said.with(known));
+        match said.upper.filter(|_| said.ended || !settings.extended) {
             Some(upper) => Verdict::Goes(upper),
             None if known.map_or(0, |known| known.waiting.len()) >= settings.fragments => {
                 Verdict::Leaves(Next::TooMany)
@@ -171,14 +177,13 @@ impl<F: Reassembled> Parts for Shallow<F> {
         if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
             return handed;
         }
-        let said = Said { upper, is_last };
+        let said = Said { upper, ended: is_last };
         let verdict = self.ask(desk, cx, key, said);
         if self.known.get(&key).is_some_and(|known| desk.time.is_over(known.heard)) {
             self.forget(cx, key, Next::TimedOut);
         }
         let Some(known) = self.hear(cx, key, desk) else { return Some(Next::Full) };
-        known.upper = upper.or(known.upper);
-        known.ended |= is_last;
+        Said { upper: known.upper, ended: known.ended } = said.with(known);
         match verdict {
             Verdict::Goes(upper) => {
                 let ready = std::mem::take(&mut known.waiting);

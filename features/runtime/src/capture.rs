@@ -136,8 +136,7 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     }
     let unwritten = Unwritten::default();
     let is_dispatch = points.contains(&Point::Node);
-    let place = place_of(&path);
-    let is_other = |running: &&Running| place_of(&running.path) == place || is_dispatch && running.is_dispatch();
+    let is_other = |running: &&Running| running.is_to(&path) || is_dispatch && running.is_dispatch();
     if let Some(running) = control.room::<Runtime>().captures.iter().find(is_other) {
         return Err(CaptureError::Running(running.path.clone(), running.is_dispatch()));
     }
@@ -247,9 +246,9 @@ impl Running {
     pub fn is_of(&self, interface: u16) -> bool {
         self.interface == Some(interface)
     }
-    /// Whether it goes to this file, as [`path_of`] has it.
+    /// Whether it goes to this file, as [`path_of`] has it, however its folder is spelled.
     pub fn is_to(&self, path: &Path) -> bool {
-        self.path == path
+        place_of(&self.path) == place_of(path)
     }
     /// The file, which comes into being with the first packet.
     fn file(&mut self, files: &dyn CaptureFiles) -> io::Result<Option<Rc<dyn CaptureFile>>> {

@@ -288,11 +288,9 @@ fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDeta
         let what = describe(&punt);
         (what.r#type == wanted).then_some(PuntSocketDetails { punt: what, pathname })
     };
-    let mut all = control.objects().all::<Punt<F>>();
     // In the order in which they were registered: clients of VPP count on it.
-    let punts = control.room::<Punts<F>>();
-    all.sort_by_key(|punt| punts.place((punt.protocol, punt.port)));
-    all.into_iter().filter_map(of).collect()
+    let (punts, objects) = (control.room::<Punts<F>>(), control.objects());
+    punts.order().iter().filter_map(|key| objects.get::<Punt<F>>(key)).filter_map(of).collect()
 }
 
 fn describe<F: Punted>(punt: &Punt<F>) -> PuntWhat {

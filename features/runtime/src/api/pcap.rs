@@ -55,19 +55,21 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
     let (snap, most, filter) = (request.max_bytes_per_packet, request.max_packets.into(), request.filter);
     let error = Some(request.error.0).filter(|error| !error.is_empty());
     // As VPP: clients name no file where they end captures, so they begin one at a time.
-    if control.room::<Runtime>().captures.iter().any(|running| running.is_at(&[])) {
+    if control.room::<Runtime>().captures.iter().any(|running| !running.is_dispatch()) {
         return Err(Refusal::new(Retval::INVALID_VALUE, "a capture is running; pcap_trace_off ends it"));
     }
     Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), error, filter, snap, most })?)
 }
 
 async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
-    let ended = end(&control, |running| running.is_at(&[])).await;
-    match ended.iter().map(|ended| ended.written).sum() {
-        _ if ended.is_empty() => Err(CaptureError::NotRunning(false).into()),
+    let ended = end(&control, |running| !running.is_dispatch()).await;
+    if ended.is_empty() {
+        return Err(CaptureError::NotRunning(false).into());
+    }
+    match ended.iter().any(|ended| ended.written > 0) {
+        true => Ok(()),
         // There is no file.
-        0u64 => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
-        _ => Ok(()),
+        false => Err(Refusal::new(Retval::NO_SUCH_ENTRY, "no packet was captured")),
     }
 }
 
