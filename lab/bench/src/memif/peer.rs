@@ -130,15 +130,20 @@ pub fn socket_of(role: Role, socket: &str, id: u32) -> String {
     if role == Role::Master { socket.to_owned() } else { format!("{socket}-{id}") }
 }
 
-/// The process at the other end: sends by interface 0 as fast as it can, and takes what comes by interface 1, until the
-/// daemon closes the connection.
+/// The process at the other end: says when it is connected and waits for a line; then it sends by interface 0 as fast as it
+/// can, and takes what comes by interface 1, until the daemon closes the connection.
 pub fn run(role: Role, socket: &str, bytes: usize, core: usize) -> Result<(), String> {
     pin(core);
     let (mut from, mut to) = (Peer::join(role, socket, 0)?, Peer::join(role, socket, 1)?);
+    while !(from.poll()? & to.poll()? & from.has_room()?) {
+        std::thread::yield_now();
+    }
+    println!("connected");
+    std::io::stdin().read_line(&mut String::new()).map_err(|error| error.to_string())?;
     let mut turns = 0u32;
     loop {
         // Control messages are rare.
-        if turns.is_multiple_of(1024) || from.ends.is_none() || to.ends.is_none() {
+        if turns.is_multiple_of(1024) {
             let _ = (from.poll()?, to.poll()?);
         }
         turns = turns.wrapping_add(1);
