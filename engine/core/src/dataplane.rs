@@ -37,7 +37,7 @@ use crate::worker::{Worker, WorkerCounters};
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
-use products::Planned;
+use products::{Planned, Tally};
 use quiver_stats::Threads;
 use quiver_table::Domain;
 use std::collections::BTreeSet;
@@ -139,6 +139,8 @@ pub struct Dataplane {
     parts: Parts,
     /// What products were planned by last.
     planned: Planned,
+    /// On how many interfaces features are enabled that products may have to know of.
+    tally: Tally,
     next_queue: u32,
     next_worker: usize,
     next_capture: u32,
@@ -200,6 +202,7 @@ impl Dataplane {
             up: BTreeSet::new(),
             parts: Parts::default(),
             planned: Planned::default(),
+            tally: Tally::default(),
             next_queue: 0,
             next_worker: 0,
             next_capture: 0,

@@ -42,6 +42,10 @@ impl ProductSpec {
         let kernels = [product_kernel::<S>(), relay_kernel::<S>()];
         ProductSpec { name, path, sends_by_parts: <S::Body<'static> as Body>::BY_PARTS, applies, kernels, make }
     }
+    /// Whether its path leads through a part of the receiving interface.
+    pub(crate) fn finds_part(&self) -> bool {
+        self.path.iter().any(|hop| hop.finds_part)
+    }
     pub(crate) fn make(&self, seed: Seed) -> Box<dyn Product> {
         (self.make)(seed)
     }

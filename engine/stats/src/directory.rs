@@ -1,7 +1,7 @@
 //! The entries: as control keeps them, and as they are written for clients. Called between the marks of a change only
 //! (see [`Edit`](crate::Edit)), but for lengths and values, which clients may find changed at any time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use crate::memory::{Block, Memory, PAGE};
 use crate::space::Space;
 
 /// An entry, wherever in the directory it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EntryId(u64);
 
 /// A vector takes so great a part of the memory at most.
@@ -84,6 +84,8 @@ pub(crate) struct Directory {
     pub entries: Vec<Entry>,
     places: HashMap<EntryId, usize>,
     names: HashMap<String, EntryId>,
+    /// Entries that lead to others, behind those that they lead to.
+    leads: BTreeSet<(EntryId, EntryId)>,
     next: u64,
     vector: Stretch,
     /// Whether it was told that there is no room left.
@@ -97,8 +99,8 @@ impl Directory {
         let mut space = Space::new(layout::HEADER_WORDS, memory.words().len() - 1);
         let (at, words) = space.take(1 + 2 * ENTRY_WORDS).unwrap_or((layout::HEADER_WORDS, 1));
         let (vector, entries) = (Stretch { at, words }, vec![]);
-        let (places, names) = (HashMap::new(), HashMap::new());
-        let directory = Directory { memory, space, entries, places, names, next: 0, vector, told: false };
+        let (places, names, leads) = (HashMap::new(), HashMap::new(), BTreeSet::new());
+        let directory = Directory { memory, space, entries, places, names, leads, next: 0, vector, told: false };
         directory.store(layout::DIRECTORY, directory.address(vector.data()));
         directory
     }
@@ -140,6 +142,9 @@ impl Directory {
         self.next += 1;
         self.places.insert(id, place);
         self.names.insert(name.clone(), id);
+        if let Value::Symlink { to, .. } = value {
+            self.leads.insert((to, id));
+        }
         self.entries.push(Entry { id, name, value });
         self.write(place);
         self.store(self.vector.at, self.entries.len() as u64);
@@ -150,12 +155,15 @@ impl Directory {
         let Some(place) = self.places.remove(&id) else { return };
         let gone = self.entries.swap_remove(place);
         self.names.remove(&gone.name);
+        if let Value::Symlink { to, .. } = gone.value {
+            self.leads.remove(&(to, id));
+        }
         let moved = self.entries.get(place).map(|entry| entry.id);
         if let Some(moved) = moved {
             self.places.insert(moved, place);
             self.write(place);
-            let leads = |entry: &Entry| matches!(entry.value, Value::Symlink { to, .. } if to == moved);
-            (0..self.entries.len()).filter(|at| leads(&self.entries[*at])).for_each(|at| self.write(at));
+            let leads = self.leads.range((moved, EntryId(0))..=(moved, EntryId(u64::MAX)));
+            leads.filter_map(|(_, from)| self.place(*from)).for_each(|at| self.write(at));
         }
         self.store(self.vector.at, self.entries.len() as u64);
         let end = self.vector.data() + self.entries.len() * ENTRY_WORDS;

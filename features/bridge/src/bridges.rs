@@ -41,6 +41,16 @@ pub enum Mode {
     },
 }
 
+impl Mode {
+    /// The domain of a member.
+    fn domain(self) -> Option<u32> {
+        match self {
+            Mode::Member { domain, .. } => Some(domain),
+            Mode::Connected(_) => None,
+        }
+    }
+}
+
 /// A bridge domain.
 pub struct BridgeState {
     /// Its number in the data plane.
@@ -51,12 +61,29 @@ pub struct BridgeState {
 
 /// What interfaces are in layer 2, for products: at any time, in every copy.
 #[derive(Clone, Default)]
-pub struct Functions(Rc<RefCell<BTreeMap<u16, Mode>>>);
+pub struct Functions(Rc<RefCell<Known>>);
+
+#[derive(Default)]
+struct Known {
+    modes: BTreeMap<u16, Mode>,
+    /// Domains and their members.
+    members: BTreeSet<(u32, u16)>,
+}
 
 impl Functions {
+    fn set(&self, interface: u16, mode: Option<Mode>) {
+        let was = self.domain(interface);
+        let Known { modes, members } = &mut *self.0.borrow_mut();
+        match mode {
+            Some(mode) => modes.insert(interface, mode),
+            None => modes.remove(&interface),
+        };
+        was.map(|domain| members.remove(&(domain, interface)));
+        mode.and_then(Mode::domain).map(|domain| members.insert((domain, interface)));
+    }
     /// The interface by which a cross-connect sends.
     pub fn peer(&self, interface: u16) -> Option<u16> {
-        match self.0.borrow().get(&interface) {
+        match self.0.borrow().modes.get(&interface) {
             Some(Mode::Connected(peer)) => Some(peer.0),
             _ => None,
         }
@@ -67,16 +94,12 @@ impl Functions {
     }
     /// Whether some member of an interface's domain is like this.
     pub fn has_member(&self, interface: u16, like: impl Fn(u16) -> bool) -> bool {
-        let domain = self.domain(interface);
-        let members = self.0.borrow();
-        let in_domain = |mode: &Mode| matches!(mode, Mode::Member { domain: of, .. } if Some(*of) == domain);
-        members.iter().any(|(member, mode)| in_domain(mode) && like(*member))
+        let Some(domain) = self.domain(interface) else { return false };
+        let known = self.0.borrow();
+        known.members.range((domain, 0)..=(domain, u16::MAX)).any(|(_, member)| like(*member))
     }
     fn domain(&self, interface: u16) -> Option<u32> {
-        match self.0.borrow().get(&interface) {
-            Some(Mode::Member { domain, .. }) => Some(*domain),
-            _ => None,
-        }
+        self.0.borrow().modes.get(&interface).copied().and_then(Mode::domain)
     }
 }
 
@@ -233,16 +256,10 @@ impl Bridges {
             Some(mode) => self.modes.insert(id, mode),
             None => self.modes.remove(&id),
         };
-        let domain = |mode| match mode {
-            Some(Mode::Member { domain, .. }) => Some(domain),
-            _ => None,
-        };
+        let domain = |mode: Option<Mode>| mode.and_then(Mode::domain);
         domain(was).map(|domain| self.members.remove(&(domain, id)));
         domain(mode).map(|domain| self.members.insert((domain, id)));
-        match mode {
-            Some(mode) => self.functions.0.borrow_mut().insert(id.0, mode),
-            None => self.functions.0.borrow_mut().remove(&id.0),
-        };
+        self.functions.set(id.0, mode);
         let domains: Vec<u32> = [domain(was), domain(mode)].into_iter().flatten().collect();
         let diverts = |mode| matches!(mode, Some(Mode::Member { unknown: true, .. }));
         let mut concerned = vec![id];

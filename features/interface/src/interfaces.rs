@@ -1,6 +1,6 @@
 //! The interfaces that there are: hardware, software, and sub-interfaces of others.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -127,6 +127,8 @@ type Watcher = Rc<dyn Fn(&Control, InterfaceEvent)>;
 pub struct Interfaces {
     interfaces: Vec<Option<Interface>>,
     names: HashMap<String, InterfaceId>,
+    /// Parts of interfaces, behind those.
+    parts: BTreeSet<(InterfaceId, InterfaceId)>,
     watchers: Vec<Watcher>,
     /// Numbers that no worker can refer to any more arrive here.
     released: (Sender<InterfaceId>, Receiver<InterfaceId>),
@@ -138,6 +140,7 @@ impl Default for Interfaces {
         let mut interfaces = Interfaces {
             interfaces: vec![None],
             names: HashMap::new(),
+            parts: BTreeSet::new(),
             watchers: vec![],
             released: channel(),
             free: vec![],
@@ -186,6 +189,7 @@ impl Interfaces {
     }
     fn insert(&mut self, interface: Interface) {
         self.names.insert(interface.name.clone(), interface.id);
+        self.parts.extend(interface.parent.map(|parent| (parent, interface.id)));
         let place = interface.id.index();
         self.interfaces[place] = Some(interface);
     }
@@ -207,7 +211,8 @@ impl Interfaces {
         self.interfaces.get_mut(id.index())?.as_mut()
     }
     pub(crate) fn children(&self, id: InterfaceId) -> Vec<InterfaceId> {
-        self.iter().filter(|interface| interface.parent == Some(id)).map(|interface| interface.id).collect()
+        let parts = self.parts.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
+        parts.map(|(_, part)| *part).collect()
     }
 }
 
@@ -310,6 +315,7 @@ pub fn remove(control: &Control, id: InterfaceId) {
         let mut interfaces = control.room_mut::<Interfaces>();
         if let Some(interface) = interfaces.interfaces[id.index()].take() {
             interfaces.names.remove(&interface.name);
+            interface.parent.map(|parent| interfaces.parts.remove(&(parent, id)));
         }
         interfaces.released.0.clone()
     };

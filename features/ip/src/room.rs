@@ -151,6 +151,8 @@ pub struct Ip<F: Family> {
     connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress<F>>,
     protocols: Publisher<Protocols>,
+    /// Interfaces that use the addresses of others, behind those.
+    borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
     /// The interfaces that speak the family, for products.
     routed: Rc<RefCell<BTreeSet<u16>>>,
 }
@@ -224,6 +226,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols::<F>()),
+            borrowers: BTreeSet::new(),
             routed: Rc::default(),
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
@@ -483,7 +486,9 @@ impl<F: Family> Ip<F> {
     }
     /// The interface whose addresses another one uses, or none.
     pub(crate) fn set_lender(&mut self, id: InterfaceId, lender: Option<InterfaceId>) {
-        self.interfaces.entry(id).or_default().lender = lender;
+        let before = std::mem::replace(&mut self.interfaces.entry(id).or_default().lender, lender);
+        before.map(|before| self.borrowers.remove(&(before, id)));
+        lender.map(|lender| self.borrowers.insert((lender, id)));
         self.publish_interface(id);
     }
     /// Has an interface be in these groups besides its own: those by which others are asked for, for whom a room answers there.
@@ -547,6 +552,7 @@ impl<F: Family> Ip<F> {
         self.said_mtus.remove(&id);
         let Some(gone) = self.interfaces.remove(&id) else { return false };
         gone.link_hop.into_iter().for_each(|hop| self.fib.adjacencies.release(hop));
+        gone.lender.map(|lender| self.borrowers.remove(&(lender, id)));
         true
     }
     /// Has the adjacency that stands for all on a link, where the link is spoken to by an address of its own.
@@ -565,8 +571,8 @@ impl<F: Family> Ip<F> {
     /// Tells workers what has become of an interface, and of those that use its addresses.
     fn publish_interface(&mut self, id: InterfaceId) {
         self.publish_one(id);
-        let borrowers = self.interfaces.iter().filter(|(_, other)| other.lender == Some(id));
-        let borrowers: Vec<InterfaceId> = borrowers.map(|(borrower, _)| *borrower).collect();
+        let borrowers = self.borrowers.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
+        let borrowers: Vec<InterfaceId> = borrowers.map(|(_, borrower)| *borrower).collect();
         borrowers.into_iter().for_each(|borrower| self.publish_one(borrower));
     }
     /// The addresses that an interface has, and those that it may use.

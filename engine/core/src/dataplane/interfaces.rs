@@ -51,13 +51,9 @@ impl Parts {
     pub fn contains(&self, interface: u16) -> bool {
         self.0.borrow().contains_key(&interface)
     }
-    /// Whether an interface is a part of this one.
-    pub fn are_of(&self, port: u16, interface: u16) -> bool {
-        self.0.borrow().get(&interface) == Some(&port)
-    }
-    /// The parts of an interface.
-    pub fn of(&self, port: u16) -> Vec<u16> {
-        self.0.borrow().iter().filter(|(_, of)| **of == port).map(|(part, _)| *part).collect()
+    /// The interface that this one is a part of.
+    pub fn whole_of(&self, interface: u16) -> Option<u16> {
+        self.0.borrow().get(&interface).copied()
     }
     /// Each part with its whole.
     pub(super) fn all(&self) -> Vec<(u16, u16)> {
@@ -86,7 +82,7 @@ impl Dataplane {
             return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
         }
         self.counted.grow(interface, rx.len());
-        self.ports.insert(interface);
+        self.recount(interface, |dataplane| dataplane.ports.insert(interface));
         self.generations.change(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
             let counters = self.counted.tx.row(worker);
@@ -134,7 +130,7 @@ impl Dataplane {
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
         self.generations.change(interface);
-        self.parts.set(interface, port);
+        self.recount(interface, |dataplane| dataplane.parts.set(interface, port));
         self.counted.grow(interface, 0);
         self.post_all(|worker| {
             let via = port.map(|port| (port, self.counted.tx.row(worker)));
@@ -145,11 +141,13 @@ impl Dataplane {
     /// let it free the interface's number.
     pub fn detach(&mut self, interface: u16, gone: impl Send + Sync + 'static) {
         self.queues.retain(|q| q.interface != interface);
-        self.ports.remove(&interface);
         self.up.remove(&interface);
-        self.parts.set(interface, None);
         self.generations.change(interface);
-        let disabled = self.blueprint.disable_all(interface);
+        let disabled = self.recount(interface, |dataplane| {
+            dataplane.ports.remove(&interface);
+            dataplane.parts.set(interface, None);
+            dataplane.blueprint.disable_all(interface)
+        });
         let gone = Arc::new(gone);
         self.post_all(|_| {
             let (attic, gone) = (self.attic.clone(), gone.clone());

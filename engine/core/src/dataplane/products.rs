@@ -1,11 +1,15 @@
 //! Which fused product serves which receive queue.
+//!
+//! There may be thousands of interfaces, and each change of one asks for a plan. So no plan looks at all of them: what
+//! concerns many is counted as it changes.
 
 use super::{Dataplane, QueueInfo};
-use crate::graph::{NodeId, Seed, Side, To, Wiring};
+use crate::graph::{Feature, NodeId, Seed, Side, To, Wiring};
 use crate::intake::RECEIVED;
 use crate::product::{Installed, Patience, ProductSpec};
 use crate::stage::Hop;
 use crate::tx::OUTPUT;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What the plans of all receive queues depend on, whatever their interfaces are.
@@ -14,6 +18,74 @@ pub(super) struct Planned {
     wiring: Wiring,
     /// By product: why it serves nobody, if so.
     hindered: Vec<Option<String>>,
+    asking: Asking,
+}
+
+/// Which parts of interfaces ask for products whose paths find a part.
+#[derive(Default)]
+struct Asking {
+    /// By part: its whole, and the numbers of the products.
+    parts: BTreeMap<u16, (u16, Vec<usize>)>,
+    /// How many parts of a whole ask for a product.
+    counts: BTreeMap<(u16, usize), u32>,
+}
+impl Asking {
+    /// Notes what a part asks for from now on.
+    fn set(&mut self, part: u16, asks: Option<(u16, Vec<usize>)>) {
+        let before = match asks {
+            Some(asks) => self.parts.insert(part, asks),
+            None => self.parts.remove(&part),
+        };
+        let (whole, products) = before.unwrap_or_default();
+        products.into_iter().for_each(|product| _ = take_one(&mut self.counts, (whole, product)));
+        if let Some((whole, products)) = self.parts.get(&part) {
+            products.iter().for_each(|product| *self.counts.entry((*whole, *product)).or_default() += 1);
+        }
+    }
+    /// Whether some part of an interface asks for a product.
+    fn has(&self, whole: u16, product: usize) -> bool {
+        self.counts.contains_key(&(whole, product))
+    }
+}
+
+/// One less; what is counted no more is forgotten. True if that was the last one.
+fn take_one<K: Ord>(counts: &mut BTreeMap<K, u32>, key: K) -> bool {
+    let left = counts.get_mut(&key).map(|count| {
+        *count -= 1;
+        *count
+    });
+    left == Some(0) && counts.remove(&key).is_some()
+}
+
+/// What an interface is for products.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    /// One with queues of its own.
+    Port,
+    /// Part of another one.
+    Part,
+    /// Part of this one.
+    PartOf(u16),
+}
+
+/// On how many interfaces of each kind each feature is enabled.
+#[derive(Default)]
+pub(super) struct Tally {
+    counts: BTreeMap<(Feature, Kind), u32>,
+    /// Parts that nobody was asked about since they came or went.
+    unasked: BTreeSet<u16>,
+    /// Whether a feature was enabled on the first interface of a kind, or disabled on the last, since the last survey.
+    has_turned: bool,
+}
+impl Tally {
+    fn add(&mut self, key: (Feature, Kind)) {
+        let count = self.counts.entry(key).or_default();
+        *count += 1;
+        self.has_turned |= *count == 1;
+    }
+    fn remove(&mut self, key: (Feature, Kind)) {
+        self.has_turned |= take_one(&mut self.counts, key);
+    }
 }
 
 /// A product, and the nodes and arcs that it stands for on a queue.
@@ -43,20 +115,41 @@ impl Dataplane {
     /// Decides for each receive queue which product serves it. Called by rooms after a change that a product's
     /// `applies` looks at.
     pub fn plan(&mut self) {
+        self.tally.unasked.extend(self.parts.all().into_iter().map(|(part, _)| part));
         if self.survey().is_some() {
             self.plan_queues(|_| true);
         }
     }
     /// The same after a change that concerns only what one interface receives, unless it is a part: others may send by it.
     pub fn plan_interface(&mut self, interface: u16) {
-        if self.parts.contains(interface) {
-            return self.plan();
+        let is_part = self.parts.contains(interface);
+        if is_part {
+            self.tally.unasked.insert(interface);
         }
         match self.survey() {
-            Some(false) => self.plan_queues(|queue| queue.interface == interface),
-            Some(true) => self.plan_queues(|_| true),
+            Some(false) if !is_part => self.plan_queues(|queue| queue.interface == interface),
+            Some(_) => self.plan_queues(|_| true),
             None => {}
         }
+    }
+    /// Changes what an interface is, or the features on it, and keeps count.
+    pub(super) fn recount<T>(&mut self, interface: u16, change: impl FnOnce(&mut Dataplane) -> T) -> T {
+        let (before, was) = (self.counted_features(interface), self.parts.whole_of(interface));
+        let done = change(self);
+        let after = self.counted_features(interface);
+        before.difference(&after).for_each(|key| self.tally.remove(*key));
+        after.difference(&before).for_each(|key| self.tally.add(*key));
+        if was != self.parts.whole_of(interface) {
+            self.tally.unasked.insert(interface);
+        }
+        done
+    }
+    fn counted_features(&self, interface: u16) -> BTreeSet<(Feature, Kind)> {
+        let port = self.ports.contains(&interface).then_some(Kind::Port);
+        let part = self.parts.whole_of(interface).into_iter().flat_map(|whole| [Kind::Part, Kind::PartOf(whole)]);
+        let kinds: Vec<Kind> = port.into_iter().chain(part).collect();
+        let of = |feature| kinds.iter().map(move |kind| (feature, *kind));
+        self.blueprint.features_of(interface).flat_map(of).collect()
     }
     /// Notes what all plans depend on. Whether that is something new; None if the graph does not fit together.
     fn survey(&mut self) -> Option<bool> {
@@ -67,11 +160,27 @@ impl Dataplane {
                 return None;
             }
         };
-        // Features on the way out are decided by the sending interface, which a product does not know beforehand.
-        let hindered: Vec<_> = self.products.iter().map(|product| self.hindrance_of_sending(product)).collect();
-        let new = hindered != self.planned.hindered || !Arc::ptr_eq(&wiring.shape, &self.planned.wiring.shape);
-        self.planned = Planned { wiring, hindered };
-        Some(new)
+        for part in std::mem::take(&mut self.tally.unasked) {
+            let whole = self.parts.whole_of(part);
+            let asks = whole.map(|whole| (whole, self.asked_by(part)));
+            self.planned.asking.set(part, asks);
+        }
+        let is_new = std::mem::take(&mut self.tally.has_turned)
+            || !Arc::ptr_eq(&wiring.shape, &self.planned.wiring.shape)
+            || self.planned.hindered.len() != self.products.len();
+        self.planned.wiring = wiring;
+        if is_new {
+            // Features on the way out are decided by the sending interface, which a product does not know beforehand.
+            let hindered = self.products.iter().map(|product| self.hindrance_of_sending(product)).collect();
+            self.planned.hindered = hindered;
+        }
+        Some(is_new)
+    }
+    /// The products whose paths find this part, if it asks for them.
+    fn asked_by(&self, part: u16) -> Vec<usize> {
+        let asked =
+            self.products.iter().enumerate().filter(|(_, product)| product.finds_part() && (product.applies)(part));
+        asked.map(|(number, _)| number).collect()
     }
     fn plan_queues(&mut self, wanted: impl Fn(&QueueInfo) -> bool) {
         let mut queues = std::mem::take(&mut self.queues);
@@ -100,15 +209,15 @@ impl Dataplane {
         if !self.fusion {
             return Err("fusion is off".into());
         }
-        let parts = self.parts.of(queue.interface);
-        let applying = self.products.iter().zip(&self.planned.hindered).filter(|(product, _)| {
-            match product.path.iter().any(|hop| hop.finds_part) {
-                true => parts.iter().any(|part| (product.applies)(*part)),
+        let applying =
+            self.products.iter().zip(&self.planned.hindered).enumerate().filter(|(number, (product, _))| match product
+                .finds_part()
+            {
+                true => self.planned.asking.has(queue.interface, *number),
                 false => (product.applies)(queue.interface),
-            }
-        });
+            });
         let mut why = None;
-        for (product, hindered) in applying {
+        for (_, (product, hindered)) in applying {
             let fits = match hindered {
                 Some(hindrance) => Err(hindrance.clone()),
                 None => self.follow(product, queue),
@@ -164,27 +273,21 @@ impl Dataplane {
     }
     /// A product sends by ports, some also by parts: of interfaces that are neither, features are met by the nodes.
     fn hindrance_of_sending(&self, product: &ProductSpec) -> Option<String> {
-        let sends = |interface: &u16| {
-            self.ports.contains(interface) || product.sends_by_parts && self.parts.contains(*interface)
-        };
-        self.hindrance(product, &product.path, Side::Tx, sends)
+        let kinds: &[Kind] = if product.sends_by_parts { &[Kind::Port, Kind::Part] } else { &[Kind::Port] };
+        self.hindrance(product, &product.path, Side::Tx, kinds)
     }
     /// The same for the parts of an interface, which receive from hop `from` on.
     fn hindrance_of_parts(&self, product: &ProductSpec, from: usize, port: u16) -> Option<String> {
         let path = product.path.get(from..).unwrap_or_default();
-        self.hindrance(product, path, Side::Rx, |interface| self.parts.are_of(port, *interface))
+        self.hindrance(product, path, Side::Rx, &[Kind::PartOf(port)])
     }
-    fn hindrance(
-        &self,
-        product: &ProductSpec,
-        path: &[Hop],
-        side: Side,
-        concerned: impl Fn(&u16) -> bool,
-    ) -> Option<String> {
+    /// A feature on the path's arcs that is enabled on an interface of one of these kinds, and is none of the product's.
+    fn hindrance(&self, product: &ProductSpec, path: &[Hop], side: Side, kinds: &[Kind]) -> Option<String> {
         let includes = |node| product.path.iter().any(|hop| hop.is_optional && hop.node == node);
+        let is_on = |feature| kinds.iter().any(|kind| self.tally.counts.contains_key(&(feature, *kind)));
         path.iter().filter_map(|hop| self.arc_of(hop)).filter(|(_, of)| *of == side).find_map(|(arc, _)| {
-            let mut features = self.blueprint.features_ahead(arc).filter(|(node, _)| !includes(*node));
-            let (node, _) = features.find_map(|(node, mut on)| Some((node, on.find(|on| concerned(on))?)))?;
+            let mut features = self.blueprint.features_ahead(arc).filter(|(_, node)| !includes(*node));
+            let (_, node) = features.find(|feature| is_on(*feature))?;
             Some(format!("{node} is enabled on {arc}"))
         })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 impl Dataplane {
     /// Enables or disables a feature on an interface.
     pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
-        if self.blueprint.enable(arc, node, interface, on)? {
+        if self.recount(interface, |dataplane| dataplane.blueprint.enable(arc, node, interface, on))? {
             self.wire_interface(interface);
         }
         Ok(())

@@ -201,6 +201,9 @@ pub enum GraphError {
     },
 }
 
+/// A feature: the number of its arc, and its node.
+pub(crate) type Feature = (usize, &'static str);
+
 /// The registered nodes, arcs and features, and which features are enabled where.
 pub struct Blueprint {
     pub(super) nodes: Vec<NodeSpec>,
@@ -210,6 +213,8 @@ pub struct Blueprint {
     pub(super) features: Vec<Vec<FeatureSpec>>,
     /// (arc, feature's node, interface).
     pub(super) enabled: BTreeSet<(usize, &'static str, u16)>,
+    /// The same by interface.
+    pub(super) enabled_at: BTreeSet<(u16, Feature)>,
     /// Arcs that configuration re-wired.
     pub(super) rewired: HashMap<(NodeId, u16), NodeId>,
     /// Nodes to those that stand for them.
@@ -233,6 +238,7 @@ impl Blueprint {
             arcs: vec![],
             features: vec![],
             enabled: Default::default(),
+            enabled_at: Default::default(),
             rewired: HashMap::new(),
             stand_ins: BTreeMap::new(),
             bypassed: BTreeMap::new(),

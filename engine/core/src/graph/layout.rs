@@ -2,7 +2,7 @@
 //! only where a feature is enabled for the first time, or the last, the shape of the whole.
 
 use super::arc::{ArcSpec, To};
-use super::blueprint::{Blueprint, FeatureArcSpec, GraphError};
+use super::blueprint::{Blueprint, Feature, FeatureArcSpec, GraphError};
 use super::wiring::{FeatureTable, NodeId, Shape, Side, Target, Wiring};
 use quiver_table::Paged;
 use std::collections::BTreeSet;
@@ -18,14 +18,22 @@ impl Blueprint {
     }
     /// Disables all features of an interface. True if there were any.
     pub fn disable_all(&mut self, interface: u16) -> bool {
-        let all = self.features.iter().enumerate().flat_map(|(at, on)| on.iter().map(move |f| (at, f.node, interface)));
-        let keys: Vec<_> = all.collect();
+        let keys: Vec<_> = self.features_of(interface).map(|(at, node)| (at, node, interface)).collect();
         keys.into_iter().fold(false, |changed, key| self.set_enabled(key, false) | changed)
+    }
+    /// The features that are enabled on an interface.
+    pub(crate) fn features_of(&self, interface: u16) -> impl Iterator<Item = Feature> {
+        let from = self.enabled_at.range((interface, (0, ""))..);
+        from.take_while(move |(at, _)| *at == interface).map(|(_, feature)| *feature)
     }
     fn set_enabled(&mut self, key: (usize, &'static str, u16), on: bool) -> bool {
         let (at, node, interface) = key;
         let before = self.is_enabled(at, node);
         let changed = if on { self.enabled.insert(key) } else { self.enabled.remove(&key) };
+        match on {
+            true => self.enabled_at.insert((interface, (at, node))),
+            false => self.enabled_at.remove(&(interface, (at, node))),
+        };
         if changed && let Some(mut wiring) = self.wiring.take() {
             self.place(&mut wiring, at, interface);
             let same_shape = before == self.is_enabled(at, node);
@@ -38,16 +46,16 @@ impl Blueprint {
     fn is_enabled(&self, at: usize, node: &'static str) -> bool {
         self.enabled_on(at, node).next().is_some()
     }
+    /// The interfaces on which a feature is enabled.
     pub(super) fn enabled_on(&self, at: usize, node: &'static str) -> impl Iterator<Item = u16> {
         let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
         let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| open)
     }
-    /// The features on this arc and on those behind it, each with the interfaces on which it is enabled.
-    pub(crate) fn features_ahead(&self, arc: &str) -> impl Iterator<Item = (&'static str, impl Iterator<Item = u16>)> {
+    /// The features on this arc and on those behind it that are enabled on some interface.
+    pub(crate) fn features_ahead(&self, arc: &str) -> impl Iterator<Item = Feature> {
         let first = self.arcs.iter().position(|a| a.name == arc);
-        let all = first.into_iter().flat_map(|at| self.ahead(at, 0));
-        all.map(|(at, node)| (node, self.enabled_on(at, node)))
+        first.into_iter().flat_map(|at| self.ahead(at, 0))
     }
     /// Whose interface decides on this arc.
     pub(crate) fn side(&self, arc: &str) -> Option<Side> {
@@ -116,7 +124,7 @@ impl Blueprint {
         Err(wrong("it leads back there; let one of them end at a node"))
     }
     /// The features that may come behind `position` on an arc and those behind it: enabled on some interface at least.
-    fn ahead(&self, at: usize, position: usize) -> impl Iterator<Item = (usize, &'static str)> {
+    fn ahead(&self, at: usize, position: usize) -> impl Iterator<Item = Feature> {
         let arcs = std::iter::successors(Some((at, position)), |(at, _)| Some((self.beyond(*at)?, 0)));
         let features = arcs.flat_map(|(at, from)| self.features[at].iter().skip(from).map(move |f| (at, f.node)));
         features.filter(|(at, node)| self.is_enabled(*at, node))

@@ -8,6 +8,7 @@ mod layout;
 mod wiring;
 
 pub use arc::{ArcSpec, To};
+pub(crate) use blueprint::Feature;
 pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
 pub(crate) use dispatch::DispatchNext;
 pub use dispatch::{DISPATCH, Graph, NodeCounters};
