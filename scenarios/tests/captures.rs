@@ -93,6 +93,73 @@ fn a_capture_ends_by_itself_when_it_has_its_packets() {
     daemon.finish().expect("nothing leaks");
 }
 
+/// Files that know how many of them are open.
+#[derive(Default)]
+struct Counted(MemoryFiles, Rc<()>);
+
+struct Open {
+    file: Rc<dyn CaptureFile>,
+    _is_open: Rc<()>,
+}
+
+impl CaptureFiles for Counted {
+    fn check(&self, path: &Path) -> io::Result<()> {
+        self.0.check(path)
+    }
+    fn create(&self, path: &Path) -> io::Result<Rc<dyn CaptureFile>> {
+        Ok(Rc::new(Open { file: self.0.create(path)?, _is_open: self.1.clone() }))
+    }
+}
+
+impl CaptureFile for Open {
+    fn append(&self, bytes: Vec<u8>) -> LocalFuture<io::Result<()>> {
+        self.file.append(bytes)
+    }
+}
+
+#[test]
+fn a_capture_that_has_its_packets_holds_nothing() {
+    let (files, open) = (MemoryFiles::default(), Rc::new(()));
+    let mut daemon = daemon(Rc::new(Counted(files.clone(), open.clone())));
+    let is_open = || Rc::strong_count(&open) > 2;
+    let status = |daemon: &mut Daemon| daemon.run("pcap trace status").expect("it runs");
+    let none = status(&mut daemon);
+    assert_eq!((&none.text[..], none.json), ("No capture is running.", serde_json::json!([])));
+    daemon.configure("pcap trace rx max 3 file seen.pcap\npcap dispatch trace on max 2");
+    send(&mut daemon, 0..1);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    assert!(is_open());
+    assert_eq!(status(&mut daemon).json[0]["state"], "running");
+    send(&mut daemon, 1..9);
+    daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    assert!(!is_open(), "its file is closed");
+    let ended = status(&mut daemon);
+    for (number, packets) in [(0, 3), (1, 2)] {
+        let told = &ended.json[number];
+        assert_eq!((&told["state"], &told["packets"], &told["lost"]), (&"complete".into(), &packets.into(), &0.into()));
+    }
+    assert!(ended.text.contains("; it has ended with all packets that were wanted"), "{}", ended.text);
+    // Of its file and of what comes to nodes another one begins, which takes its place.
+    daemon.configure("pcap trace tx max 100 file seen.pcap\npcap dispatch trace on");
+    let running = status(&mut daemon).json;
+    assert_eq!(
+        (running.as_array().map(Vec::len), &running[0]["state"], &running[0]["packets"]),
+        (Some(2), &"running".into(), &0.into())
+    );
+    send(&mut daemon, 0..5);
+    daemon.configure("pcap trace off\npcap dispatch trace off");
+    assert_eq!(packets(&files.read(FILE).expect("begun")).len(), 5);
+    // Nobody has to take note of those that ended: only so many are told of.
+    for number in 0..100 {
+        daemon.configure(&format!("pcap trace rx max 1 file seen{number}.pcap"));
+        send(&mut daemon, 0..1);
+        daemon.advance(std::time::Duration::from_millis(50)).expect("nothing circles");
+    }
+    let told = status(&mut daemon).json;
+    assert_eq!((told.as_array().map(Vec::len), &told[63]["file"]), (Some(64), &"/tmp/seen99.pcap".into()));
+    daemon.finish().expect("nothing leaks");
+}
+
 #[test]
 fn captures_run_side_by_side_each_to_its_file() {
     let files = MemoryFiles::default();

@@ -257,6 +257,8 @@ fn a_capture_of_an_interface_ends_with_it() {
     create(&mut daemon, "pg1");
     send(&mut daemon, "pg1", &PROBES);
     daemon.advance(Duration::from_secs(1)).expect("it comes to rest");
+    let status = daemon.run("pcap trace status").expect("a command").json[0]["state"].clone();
+    assert_eq!(status, "interface-gone");
     let written = daemon.run("pcap trace off").expect("a command").json[0]["packets"].clone();
     assert_eq!(written, 0);
 }

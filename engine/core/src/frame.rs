@@ -226,6 +226,13 @@ impl Frame {
         self.taken += 1;
         Some(packet.with_columns(self.rx[i], self.tx[i], self.hop[i]))
     }
+    /// Has a packet that is made of row `i` be traced with it, if that one is traced.
+    pub fn trace_on(&self, pool: &mut Pool, i: usize, made: &mut Packet) {
+        if i < self.len && self.flags(i).has(Flags::TRACED) && self.buffer[i] != pool.null {
+            let number = pool.header(self.buffer[i]).trace;
+            made.set_traced(pool, number);
+        }
+    }
     /// A copy of row `i`'s packet with its columns.
     pub fn copy(&self, pool: &mut Pool, i: usize) -> Option<Packet> {
         let raw = pool.copy_raw(self.raw(i))?;

@@ -20,6 +20,8 @@ pub struct Record {
     pub time: u64,
     /// The node.
     pub node: NodeId,
+    /// The worker that the node was on.
+    pub worker: usize,
     /// The arc that the packet took, as a row or emitted; None if the node kept the packet.
     pub arc: Option<u16>,
     /// The interface that received it.
@@ -146,6 +148,7 @@ impl Tracer {
                     packet: cx.pool.header(frame.buffer[i]).trace,
                     time: cx.now,
                     node: at,
+                    worker: cx.worker,
                     arc: None,
                     rx: frame.rx[i],
                     tx: 0,

@@ -49,10 +49,22 @@ impl WorkerHandoff {
         self.spreads.resize(self.spreads.len().max(at + 1), None);
         std::mem::replace(&mut self.spreads[at], spread)
     }
+    /// A rehearsal's node was told of no interface: it asks the worker's.
+    fn recall(&mut self, cx: &mut Context, frame: &Frame) {
+        for i in 0..frame.len() {
+            let rx = frame.rx[i];
+            let told =
+                cx.recall(move |this: &mut WorkerHandoff, _| this.spreads.get(usize::from(rx)).cloned().flatten());
+            self.set(rx, told.flatten());
+        }
+    }
 }
 
 impl Node for WorkerHandoff {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        if cx.is_rehearsal() {
+            self.recall(cx, frame);
+        }
         for i in 0..frame.len() {
             let Some(Some(spread)) = self.spreads.get(usize::from(frame.rx[i])) else { continue };
             if let Some(worker) = spread.worker(frame.bytes(cx.pool, i))

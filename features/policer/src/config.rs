@@ -183,16 +183,20 @@ impl Policers {
 /// What holds of a policer by itself.
 pub(crate) fn check(policer: &Policer) -> Result<(), ObjectError> {
     let two_rates = matches!(policer.scheme, Scheme::TwoRate2698 | Scheme::TwoRate4115);
-    let three_colors = policer.scheme != Scheme::OneRateTwoColor;
     let wrong = |field: &str, what: &str, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
     match policer {
         Policer { name, .. } if name.is_empty() || name.len() > 63 => {
             wrong("name", "it is empty or too long", "give 1 to 63 bytes")
         }
         Policer { cir: 0, .. } => wrong("cir", "no packet would be within it", "give a rate above 0"),
+        // RFC 2697, 2: of a single rate's two bursts one may be 0.
+        Policer { scheme: Scheme::OneRateThreeColor, cb: 0, eb: 0, .. } => {
+            wrong("cb", "no packet would fit into it, nor into eb", "give one of them above 0")
+        }
+        Policer { scheme: Scheme::OneRateThreeColor, .. } => Ok(()),
         Policer { cb: 0, .. } => wrong("cb", "no packet would fit into it", "give a burst above 0"),
         Policer { eir: 0, .. } if two_rates => wrong("eir", "there is no second rate", "give one, or scheme 1r3c"),
-        Policer { eb: 0, .. } if three_colors => wrong("eb", "there is no second burst", "give one, or scheme 1r2c"),
+        Policer { eb: 0, .. } if two_rates => wrong("eb", "there is no second burst", "give one, or scheme 1r2c"),
         Policer { cir, eir, scheme: Scheme::TwoRate2698, .. } if eir < cir => {
             wrong("eir", "the peak rate is below the committed one", "give at least that (RFC 2698, 2)")
         }

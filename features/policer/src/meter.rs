@@ -44,10 +44,10 @@ impl Meter {
             RateUnit::Kbps => u64::from(rate) * 125,
             RateUnit::Pps => rate.into(),
         };
-        // At least one packet, or nothing would ever pass.
+        // At least one packet, or nothing would ever pass; but no burst is none.
         let burst = |rate: u32, burst: u64| match policer.unit {
             RateUnit::Kbps => burst,
-            RateUnit::Pps => (u64::from(rate).saturating_mul(burst) / 1000).max(1),
+            RateUnit::Pps => (u64::from(rate).saturating_mul(burst) / 1000).max(burst.min(1)),
         };
         let committed = Rate { tokens_per_second: tokens(policer.cir), burst: burst(policer.cir, policer.cb) };
         let second = match policer.scheme {
@@ -58,7 +58,12 @@ impl Meter {
             _ => Rate { tokens_per_second: tokens(policer.eir), burst: burst(policer.eir, policer.eb) },
         };
         let actions = [policer.conform_action, policer.exceed_action, policer.violate_action];
-        let (scheme, unit) = (policer.scheme, policer.unit);
+        let scheme = match policer.scheme {
+            // Without an excess burst nothing is yellow, and one bucket says all (RFC 2697, 2).
+            Scheme::OneRateThreeColor if policer.eb == 0 => Scheme::OneRateTwoColor,
+            scheme => scheme,
+        };
+        let unit = policer.unit;
         Meter { scheme, unit, rates: [committed, second], buckets: Default::default(), actions }
     }
     /// The color of a packet of so many bytes, by nanoseconds of the engine's clock; what it takes is taken.
@@ -192,6 +197,99 @@ mod tests {
             seen[color as usize] += 1;
         }
         assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+    }
+
+    /// Two buckets in the RFCs' own words: tokens that are there, those of a full one, and those that come in a millisecond.
+    struct Buckets {
+        scheme: Scheme,
+        tokens: [u64; 2],
+        bursts: [u64; 2],
+        rates: [u64; 2],
+    }
+    impl Buckets {
+        fn wait(&mut self, ms: u64) {
+            for _ in 0..ms {
+                let [first, second] = self.tokens;
+                let [committed, other] = self.rates;
+                self.tokens[0] = (first + committed).min(self.bursts[0]);
+                // RFC 2697, 3: of a single rate the second one has what the first has no room for.
+                let come =
+                    if self.scheme == Scheme::OneRateThreeColor { first + committed - self.tokens[0] } else { other };
+                self.tokens[1] = (second + come).min(self.bursts[1]);
+            }
+        }
+        fn color(&mut self, bytes: u64) -> Color {
+            let [first, second] = self.tokens;
+            let (color, takes) = match self.scheme {
+                // RFC 2698, 3: the peak bucket is asked first, and whatever is green takes from both.
+                Scheme::TwoRate2698 if second < bytes => (Violate, [0, 0]),
+                Scheme::TwoRate2698 if first < bytes => (Exceed, [0, bytes]),
+                Scheme::TwoRate2698 => (Conform, [bytes, bytes]),
+                // RFC 2697, 3; RFC 4115, 3: a packet takes from one.
+                _ if first >= bytes => (Conform, [bytes, 0]),
+                _ if second >= bytes && self.scheme != Scheme::OneRateTwoColor => (Exceed, [0, bytes]),
+                _ => (Violate, [0, 0]),
+            };
+            self.tokens = [first - takes[0], second - takes[1]];
+            color
+        }
+    }
+
+    #[test]
+    fn meters_are_as_their_rfcs_have_them() {
+        // Rates of which a byte comes in whole ticks: 8 kbit/s are a byte in a millisecond.
+        let wanted = [
+            (Scheme::OneRateTwoColor, 16, 0, 2500, 0),
+            (Scheme::OneRateThreeColor, 16, 0, 2500, 4000),
+            (Scheme::OneRateThreeColor, 16, 0, 2500, 0),
+            (Scheme::OneRateThreeColor, 16, 0, 0, 2500),
+            (Scheme::OneRateThreeColor, 8, 0, 100, 2500),
+            (Scheme::TwoRate2698, 8, 16, 1500, 3000),
+            (Scheme::TwoRate2698, 8, 24, 3000, 1500),
+            (Scheme::TwoRate2698, 8, 40, 2000, 2000),
+            (Scheme::TwoRate4115, 8, 16, 1500, 3000),
+            (Scheme::TwoRate4115, 40, 8, 3000, 1500),
+        ];
+        for (number, (scheme, cir, eir, cb, eb)) in (1..).zip(wanted) {
+            let meter = meter(scheme, cir, eir, cb, eb);
+            let rates = [cir, eir].map(|kbps| u64::from(kbps / 8));
+            let mut buckets = Buckets { scheme, tokens: [cb, eb], bursts: [cb, eb], rates };
+            let (mut state, mut now, mut seen) = (number, SECOND, [0; 3]);
+            let mut random = |below: u32| {
+                state = u32::wrapping_mul(state, 1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) % below
+            };
+            for _ in 0..20_000 {
+                // Bursts, and gaps in which buckets fill.
+                let ms = if random(4) > 0 { 0 } else { random(1500).into() };
+                let longest = if random(2) == 0 { 1480 } else { 200 };
+                let bytes = 20 + random(longest);
+                now += ms * 1_000_000;
+                buckets.wait(ms);
+                let color = buckets.color(bytes.into());
+                assert_eq!(meter.color_of_question(now, bytes), color, "{scheme:?} {number}: {now} {bytes}");
+                assert_eq!(meter.color(now, bytes), color, "{scheme:?} {number}: {now} {bytes}");
+                seen[color as usize] += 1;
+            }
+            // RFC 2697, 2: a burst of 0 is one that no packet is within.
+            let is_possible = [cb > 0, eb > 0 && scheme != Scheme::OneRateTwoColor, true];
+            assert_eq!(seen.map(|count| count > 200), is_possible, "{scheme:?} {number}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn without_an_excess_burst_nothing_is_within_it() {
+        for unit in [RateUnit::Kbps, RateUnit::Pps] {
+            let policer =
+                Policer { scheme: Scheme::OneRateThreeColor, unit, cir: 8, cb: 1000, ..Policer::new("p".into()) };
+            let meter = Meter::new(&policer);
+            let colors: Vec<_> = (0..12).map(|_| meter.color(SECOND, 125)).collect();
+            assert_eq!(colors, [[Conform; 8].as_slice(), &[Violate; 4]].concat(), "{unit:?}");
+            let policer = Policer { cb: 0, eb: 1000, ..policer };
+            let meter = Meter::new(&policer);
+            let colors: Vec<_> = (0..12).map(|_| meter.color(SECOND, 125)).collect();
+            assert_eq!(colors, [[Exceed; 8].as_slice(), &[Violate; 4]].concat(), "{unit:?}");
+        }
     }
 
     #[test]

@@ -110,6 +110,10 @@ impl Assembly {
     pub fn is_given_up(&self) -> bool {
         self.given_up
     }
+    /// Parts that are kept.
+    pub fn parts(&self) -> usize {
+        self.pieces.len()
+    }
     /// Bytes that are kept.
     pub fn bytes(&self) -> usize {
         self.bytes.len()

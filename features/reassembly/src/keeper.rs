@@ -26,6 +26,11 @@ pub(crate) trait Parts: Send + 'static {
         frame: &mut Frame,
         i: usize,
     ) -> Option<Self::Next>;
+    /// In a rehearsal, takes over what a worker has of the packets that are worked on, as far as that is needed; how many more
+    /// packets it has.
+    fn recall(&mut self, _: &Desk<'_, Self::Family>, _: &mut Context, _: &Frame) -> usize {
+        0
+    }
     /// Ends what has waited for too long.
     fn give_up(&mut self, cx: &mut Context, time: &Time);
     /// Packets of which it has something.
@@ -60,9 +65,10 @@ impl<F: Reassembled> Desk<'_, F> {
     pub fn key(&self, rx: u16, packet: &[u8], part: &Part<'_>) -> Option<Key<F>> {
         key(self.ingress, rx, packet, part)
     }
-    /// The worker that has the parts of a packet.
-    pub fn owner(&self, key: &Key<F>) -> usize {
-        owner::<F>(key, self.workers)
+    /// The worker that has the parts of a packet, if they are not where they are received.
+    pub fn other_owner(&self, cx: &Context, key: &Key<F>) -> Option<usize> {
+        let owner = owner::<F>(key, self.workers);
+        (owner != cx.worker && self.settings.connected).then_some(owner)
     }
     /// Hands a row over to the worker that has the parts of its packet, if that is another one: then it is taken, or goes by an
     /// arc.
@@ -73,11 +79,7 @@ impl<F: Reassembled> Desk<'_, F> {
         i: usize,
         key: &Key<F>,
     ) -> Option<Option<P::Next>> {
-        let owner = self.owner(key);
-        // A rehearsal is on no worker: it asks the one that has the parts.
-        if owner == cx.worker || !self.settings.connected || cx.is_rehearsal() {
-            return None;
-        }
+        let owner = self.other_owner(cx, key)?;
         let (here, busy) = P::HANDED;
         Some(if cx.hand_off(frame, i, owner, here) { None } else { Some(busy) })
     }
@@ -134,6 +136,16 @@ impl<P: Parts> Node for Keeper<P> {
         if is_asked {
             self.parts.give_up(cx, &desk.time);
         }
+        // A rehearsal's limits are what the worker's other packets leave of them.
+        let left;
+        let desk = match cx.is_rehearsal() {
+            true => {
+                let others = self.parts.recall(&desk, cx, frame);
+                left = Settings { packets: settings.packets.saturating_sub(others), ..*settings };
+                Desk { settings: &left, ..desk }
+            }
+            false => desk,
+        };
         for i in 0..frame.len() {
             if let Some(next) = self.parts.follow(&desk, cx, frame, i) {
                 frame.next[i] = next.into();

@@ -23,6 +23,7 @@ pub use config::{Kinds, ReassemblySettings};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
+use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
 use quiver_interface::{Undecided, decides, undecided};
 use quiver_ip::Ip;
@@ -144,9 +145,10 @@ fn decide<F: Reassembled>(control: &Control, node: &'static str, kind: Kinds, pa
         control,
         node,
         match kind {
-            Kinds::Full => |_, _| Some(format!("{} full", F::SETTINGS)),
+            Kinds::Full => |_, record| full_decides::<F>(record),
             Kinds::Shallow => |_, record| {
                 Some(match record.arc {
+                    Some(arc) if arc == u16::from(shallow::Next::Here) => ELSEWHERE.to_owned(),
                     Some(_) => format!("{} shallow", F::SETTINGS),
                     None => "a part of the packet that has not come yet".to_owned(),
                 })
@@ -155,6 +157,27 @@ fn decide<F: Reassembled>(control: &Control, node: &'static str, kind: Kinds, pa
     );
     undecided(control, node, Undecided::Packet, packet);
     undecided(control, node, Undecided::Load, &["handoff-full"]);
+}
+
+/// Why a fragment is handed to another worker.
+const ELSEWHERE: &str = "the other parts of the packet, which come together there";
+
+/// What decides where full reassembly sends a fragment.
+fn full_decides<F: Reassembled>(record: &Record) -> Option<String> {
+    let is = |next: node::Next| record.arc == Some(u16::from(next));
+    match record.hop {
+        // No fragment.
+        _ if is(node::Next::Whole) => None,
+        _ if is(node::Next::Here) => Some(ELSEWHERE.to_owned()),
+        0 if is(node::Next::Kept) => Some(format!("the packet, which is whole with it on worker {}", record.worker)),
+        1 if is(node::Next::Kept) => {
+            Some(format!("parts that have not come yet; it is the first that worker {} has", record.worker))
+        }
+        parts if is(node::Next::Kept) => {
+            Some(format!("parts that have not come yet; worker {} has {parts} with it", record.worker))
+        }
+        _ => Some(format!("{} full", F::SETTINGS)),
+    }
 }
 
 fn known(dataplane: &mut Dataplane, node: &str, names: &[(&str, &str)]) -> Result<(), DataplaneError> {

@@ -13,7 +13,7 @@ use quiver_ip::{Family, Fault};
 
 use crate::assembly::{Assembly, LONGEST, Refused};
 use crate::family::{Part, Reassembled};
-use crate::keeper::{Desk, Parts, Time};
+use crate::keeper::{Desk, Keeper, Parts, Time};
 use crate::owner::Key;
 use crate::place::Place;
 
@@ -48,6 +48,7 @@ const BYTES_MAX: usize = 4 << 20;
 const QUOTED_MAX: usize = 1280;
 
 /// A packet that is not whole yet.
+#[derive(Clone)]
 struct Begun {
     assembly: Assembly,
     /// The first part, or until that has come the one that came before all others: its place, and what is in front of it.
@@ -63,12 +64,37 @@ struct Begun {
     since: u64,
 }
 
-/// What a fragment is, and where it came in.
+/// What a fragment is, and the row in which it came.
 struct Came<'a, F: Reassembled> {
     key: Key<F>,
     part: Part<'a>,
-    rx: u16,
-    link_group: bool,
+    frame: &'a Frame,
+    i: usize,
+}
+
+impl<F: Reassembled> Came<'_, F> {
+    fn rx(&self) -> u16 {
+        self.frame.rx[self.i]
+    }
+    fn link_group(&self) -> bool {
+        self.frame.flags(self.i).has(Flags::LINK_GROUP)
+    }
+    /// Sends the whole packet on, if there were buffers for it; what becomes of this fragment, its last one.
+    fn emit(&self, cx: &mut Context, whole: Option<Packet>) -> Next {
+        let Some(mut whole) = whole else { return Next::NoBuffers };
+        self.frame.trace_on(cx.pool, self.i, &mut whole);
+        cx.emit(Next::Whole, whole);
+        Next::Kept
+    }
+}
+
+/// What a worker has of a packet, for a rehearsal.
+#[derive(Clone)]
+struct Recalled {
+    begun: Option<Begun>,
+    /// Packets beside it, and the bytes of all.
+    others: usize,
+    bytes: usize,
 }
 
 /// The packets of a place that are not whole.
@@ -86,6 +112,17 @@ impl<P: Place> Default for Reassembly<P> {
 }
 
 impl<P: Place> Reassembly<P> {
+    /// What there is of a packet, and beside it, when another part of it comes: what has waited for too long is gone then.
+    fn recalled(&self, key: &Key<P::Family>, time: &Time) -> Recalled {
+        let known = self.begun.get(key);
+        let (others, bytes) = (self.begun.len() - usize::from(known.is_some()), self.bytes);
+        match known {
+            Some(late) if time.is_over(late.since) => {
+                Recalled { begun: None, others, bytes: bytes - late.assembly.bytes() }
+            }
+            known => Recalled { begun: known.cloned(), others, bytes },
+        }
+    }
     /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
     /// somebody else only the host that it is for speaks.
     fn give_one_up(&mut self, cx: &mut Context, begun: &Begun) {
@@ -117,22 +154,22 @@ impl<P: Place> Reassembly<P> {
         if P::IS_LOCAL && !desk.settings.local {
             return Some(Next::Full);
         }
-        let (rx, link_group) = (frame.rx[i], frame.flags(i).has(Flags::LINK_GROUP));
-        let key = desk.key(rx, packet, &part)?;
+        let key = desk.key(frame.rx[i], packet, &part)?;
         if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
             return handed;
         }
-        let (next, fault) = self.take(desk, cx, &Came { key, part, rx, link_group });
-        frame.hop[i] = fault.0;
+        let (next, hop) = self.take(desk, cx, &Came { key, part, frame, i });
+        frame.hop[i] = hop;
         Some(next)
     }
-    /// Where a fragment goes, and why its sender is told. Emits the whole packet, if it is the last that was missing.
-    fn take(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, came: &Came<'_, P::Family>) -> (Next, Fault) {
-        let (settings, nothing) = (desk.settings, Fault(0));
-        let Came { key, part, rx, link_group } = came;
+    /// Where a fragment goes, and why its sender is told; of one that is kept, how many parts are there with it, or 0 if the packet
+    /// is whole. Emits the whole packet, if it is the last that was missing.
+    fn take(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, came: &Came<'_, P::Family>) -> (Next, u32) {
+        let (settings, nothing) = (desk.settings, 0);
+        let Came { key, part, .. } = came;
         let Part { offset, more, front, pointer, bytes, pointers, .. } = *part;
         let wrong = |next, pointer| match P::Family::problem(pointer) {
-            Some(fault) => (Next::Error, fault),
+            Some(fault) => (Next::Error, fault.0),
             None => (next, nothing),
         };
         // RFC 6946: the only fragment of a packet is the whole packet, whatever others of its number there are.
@@ -141,8 +178,9 @@ impl<P: Place> Reassembly<P> {
             if P::Family::complete(&mut front, pointer, bytes.len()).is_none() {
                 return (Next::BadLength, nothing);
             }
-            let whole = cx.pool.packet_of(&[&front, bytes]).map(|whole| received(whole, *rx, *link_group));
-            return (emit(cx, whole), nothing);
+            let whole = cx.pool.packet_of(&[&front, bytes]);
+            let whole = whole.map(|whole| received(whole, came.rx(), came.link_group()));
+            return (came.emit(cx, whole), nothing);
         }
         if bytes.is_empty() {
             return (Next::BadLength, nothing);
@@ -155,7 +193,7 @@ impl<P: Place> Reassembly<P> {
             return wrong(Next::TooLong, pointers.1);
         }
         if let Some(fault) = P::Family::incomplete(part) {
-            return (Next::Error, fault);
+            return (Next::Error, fault.0);
         }
         let mut others = self.begun.len();
         let known = match self.begun.entry(*key) {
@@ -182,8 +220,8 @@ impl<P: Place> Reassembly<P> {
                     place: offset,
                     front: front.to_vec(),
                     pointer,
-                    rx: *rx,
-                    link_group: *link_group,
+                    rx: came.rx(),
+                    link_group: came.link_group(),
                     since: desk.time.now,
                 })
             }
@@ -192,12 +230,12 @@ impl<P: Place> Reassembly<P> {
         if offset == 0 && begun.place != 0 {
             (begun.place, begun.front, begun.pointer) = (0, front.to_vec(), pointer);
         }
-        begun.link_group |= link_group;
+        begun.link_group |= came.link_group();
         let before = begun.assembly.bytes();
         let added = begun.assembly.add(offset, more, bytes, settings.fragments);
         self.bytes = self.bytes + begun.assembly.bytes() - before;
         match added {
-            Ok(None) => (Next::Kept, nothing),
+            Ok(None) => (Next::Kept, begun.assembly.parts() as u32),
             Err(Refused::Overlap) => (Next::Overlap, nothing),
             Err(Refused::TooMany) => (Next::TooMany, nothing),
             Ok(Some(place)) => {
@@ -210,7 +248,7 @@ impl<P: Place> Reassembly<P> {
                 let stretches = begun.assembly.stretches(place, bytes);
                 let stretches: Vec<&[u8]> = [&begun.front[..]].into_iter().chain(stretches).collect();
                 let whole = cx.pool.packet_of(&stretches).map(|whole| received(whole, begun.rx, begun.link_group));
-                (emit(cx, whole), nothing)
+                (came.emit(cx, whole), nothing)
             }
         }
     }
@@ -225,13 +263,6 @@ fn received(mut packet: Packet, rx: u16, link_group: bool) -> Packet {
     packet
 }
 
-/// Sends a whole packet on, if there were buffers for it; what becomes of its last fragment.
-fn emit(cx: &mut Context, whole: Option<Packet>) -> Next {
-    let Some(whole) = whole else { return Next::NoBuffers };
-    cx.emit(Next::Whole, whole);
-    Next::Kept
-}
-
 impl<P: Place> Parts for Reassembly<P> {
     type Family = P::Family;
     type Next = Next;
@@ -243,6 +274,25 @@ impl<P: Place> Parts for Reassembly<P> {
         let next = self.follow_bytes(desk, cx, frame, i, &packet);
         self.fragment = packet;
         next
+    }
+    fn recall(&mut self, desk: &Desk<'_, P::Family>, cx: &mut Context, frame: &Frame) -> usize {
+        let (mut packet, mut others) = (vec![], 0);
+        for i in 0..frame.len() {
+            frame.gather(cx.pool, i, &mut packet);
+            let key = P::Family::part(&packet).and_then(|part| desk.key(frame.rx[i], &packet, &part));
+            // What another worker has is asked for there.
+            let Some(key) = key.filter(|key| desk.other_owner(cx, key).is_none()) else { continue };
+            let settings = *desk.settings;
+            let told = cx.recall(move |keeper: &mut Keeper<Reassembly<P>>, now| {
+                let (this, time) = keeper.look(now, &settings);
+                this.recalled(&key, &time)
+            });
+            let Some(told) = told else { continue };
+            (others, self.bytes) = (told.others, told.bytes);
+            // It is not over there, so it is not here, whatever this clock says.
+            self.begun.extend(told.begun.map(|begun| (key, Begun { since: desk.time.now, ..begun })));
+        }
+        others
     }
     fn give_up(&mut self, cx: &mut Context, time: &Time) {
         // In an order that does not depend on the table's secret: the same packets give the same events.

@@ -107,10 +107,10 @@ impl<F: Reassembled> Shallow<F> {
             None => Verdict::Waits,
         }
     }
-    /// The same. A rehearsal, which knows nothing, asks the worker that has the parts.
+    /// The same. A rehearsal, which knows nothing, asks the worker.
     fn ask(&self, desk: &Desk<'_, F>, cx: &mut Context, key: Key<F>, said: Said) -> Verdict {
-        let (owner, settings) = (desk.owner(&key), *desk.settings);
-        let told = cx.recall(owner, move |keeper: &mut Keeper<Shallow<F>>, now| {
+        let settings = *desk.settings;
+        let told = cx.recall(move |keeper: &mut Keeper<Shallow<F>>, now| {
             let (shallow, time) = keeper.look(now, &settings);
             shallow.judge(&key, said, &settings, &time)
         });

@@ -1,10 +1,11 @@
 //! Captures: copies of packets at receive, transmit and drop, or before each node, written to a pcap or pcapng file. Several run at a
-//! time, each to a file of its own; one of them before nodes.
+//! time, each to a file of its own; one of them before nodes. One that has all its packets, or cannot go on, ends by itself: its file
+//! is closed, and what became of it is told until it is switched off or another one takes its place.
 
 use crate::Runtime;
 use crate::capture_format::Format;
 use crate::files::{CaptureFile, CaptureFiles};
-use quiver_control::{Control, Task};
+use quiver_control::Control;
 use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, CaptureId, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
@@ -23,29 +24,54 @@ const QUEUE: usize = 16_384;
 /// How often copies are written.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A running capture.
-pub(crate) struct Running {
+/// Captures that ended by themselves and are still told of; more make the eldest forgotten.
+const ENDED_MAX: usize = 64;
+
+/// A capture, which runs or has ended by itself.
+pub(crate) struct Begun {
     id: CaptureId,
-    inbox: Inbox<Captured>,
     /// Where packets are copied.
     points: Vec<Point>,
     /// The only one, if it is one.
     interface: Option<u16>,
+    path: PathBuf,
+    /// Packets in the file.
+    written: u64,
+    /// Copies that had no room to wait.
+    lost: u64,
+    state: State,
+}
+
+/// Whether a capture runs.
+enum State {
+    Running(Box<Running>),
+    Ended(Cause),
+}
+
+/// Why a capture has ended.
+enum Cause {
+    /// Somebody has switched it off.
+    Asked,
+    /// It has its packets.
+    Full,
+    /// There is no such interface any more.
+    InterfaceGone,
+    /// The file does not grow any more.
+    Failed(String),
+}
+
+/// What a running capture works with.
+struct Running {
+    inbox: Inbox<Captured>,
     format: Format<Unwritten>,
     unwritten: Unwritten,
     /// The file, from its first packet on.
     file: Option<Rc<dyn CaptureFile>>,
-    path: PathBuf,
-    /// Packets in the file.
-    written: u64,
     /// Packets in the file and in `unwritten`.
     taken: u64,
     most: u64,
-    /// Why the file does not grow any more.
-    failed: Option<String>,
-    is_ending: bool,
-    /// The task that writes, alone.
-    task: Task,
+    /// Why it is to end, as soon as all that was copied is in its file.
+    ending: Option<Cause>,
 }
 
 /// The part of a file that was made but not written yet.
@@ -136,9 +162,9 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     }
     let unwritten = Unwritten::default();
     let is_dispatch = points.contains(&Point::Node);
-    let is_other = |running: &&Running| running.is_to(&path) || is_dispatch && running.is_dispatch();
-    if let Some(running) = control.room::<Runtime>().captures.iter().find(is_other) {
-        return Err(CaptureError::Running(running.path.clone(), running.is_dispatch()));
+    let is_other = |begun: &Begun| begun.is_to(&path) || is_dispatch && begun.is_dispatch();
+    if let Some(begun) = control.room::<Runtime>().captures.iter().find(|begun| begun.is_running() && is_other(begun)) {
+        return Err(CaptureError::Running(begun.path.clone(), begun.is_dispatch()));
     }
     control.room::<Runtime>().files.check(&path).map_err(refused)?;
     let format = match is_dispatch {
@@ -156,24 +182,19 @@ pub(crate) fn begin(control: &Control, wanted: Wanted) -> Result<(), CaptureErro
     let all = Capture::new(points.iter().map(|point| Capture::bit(*point)).sum(), snap as usize, to);
     let id = dataplane.capture(Capture { interface, reason, filter, frames: true, ..all });
     drop(dataplane);
-    let task = control.spawn("pcap", write(control.clone(), id));
-    control.room_mut::<Runtime>().captures.push(Running {
-        id,
-        inbox,
-        points,
-        interface,
-        format,
-        unwritten,
-        file: None,
-        path,
-        written: 0,
-        taken: 0,
-        most,
-        failed: None,
-        is_ending: false,
-        task,
-    });
+    // Those that have ended make place for it.
+    forget(control, is_other);
+    let running = Running { inbox, format, unwritten, file: None, taken: 0, most, ending: None };
+    let state = State::Running(Box::new(running));
+    let begun = Begun { id, points, interface, path: path.clone(), written: 0, lost: 0, state };
+    control.room_mut::<Runtime>().captures.push(begun);
+    control.spawn("pcap", write(control.clone(), id));
     Ok(())
+}
+
+/// Tells no more of captures that have ended.
+pub(crate) fn forget(control: &Control, chosen: impl Fn(&Begun) -> bool) {
+    control.room_mut::<Runtime>().captures.retain(|begun| begun.is_running() || !chosen(begun));
 }
 
 /// The reason that somebody calls `{node}.{reason}`, or without braces, by a name of ours or of clients' own; VPP has lower
@@ -196,32 +217,51 @@ fn reason(dataplane: &Dataplane, told: &str) -> Option<Reason> {
     })
 }
 
-/// Writes what workers copied, until the capture ends or has its packets.
+/// Writes what workers copied, until the capture ends or has its packets; then ends it.
 async fn write(control: Control, id: CaptureId) {
     loop {
         control.sleep(EVERY).await;
-        let (file, bytes, taken) = {
+        let (file, bytes, taken, mut cause) = {
             let mut runtime = control.room_mut::<Runtime>();
             let Runtime { captures, files, .. } = &mut *runtime;
-            let Some(running) = captures.iter_mut().find(|running| running.id == id) else { return };
-            running.take(&control);
+            let Some(begun) = captures.iter_mut().find(|begun| begun.id == id) else { return };
+            let State::Running(running) = &mut begun.state else { return };
+            // Whoever ends it has waited for the workers' last copies, which are taken now; what comes later is not theirs.
+            let cause = running.ending.take();
+            let cause = running.take(&control).err().map(Cause::Failed).or(cause);
+            let cause = cause.or((running.taken >= running.most).then_some(Cause::Full));
+            begun.lost = running.inbox.lost();
             // A capture without packets leaves no file.
             let bytes = if running.taken > 0 { running.unwritten.0.take() } else { vec![] };
-            (running.file(&**files), bytes, running.taken)
+            (running.file(&begun.path, &**files), bytes, running.taken, cause)
         };
+        if cause.is_some() {
+            // Workers need not copy more while the file is written.
+            control.room::<Dataplane>().end_capture(id);
+        }
         let done = match file {
             Ok(Some(file)) if !bytes.is_empty() => file.append(bytes).await,
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
         let mut runtime = control.room_mut::<Runtime>();
-        let Some(running) = runtime.captures.iter_mut().find(|running| running.id == id) else { return };
+        let Some(begun) = runtime.captures.iter_mut().find(|begun| begun.id == id) else { return };
         match done {
-            Ok(()) => running.written = taken,
-            Err(error) => running.failed = Some(error.to_string()),
+            Ok(()) => begun.written = taken,
+            Err(error) => {
+                control.room::<Dataplane>().end_capture(id);
+                cause = Some(Cause::Failed(error.to_string()));
+            }
         }
-        if running.is_ending || running.taken >= running.most || running.failed.is_some() {
-            control.room::<Dataplane>().end_capture(id);
+        if let Some(cause) = cause {
+            // With what it worked with goes its file, which is closed.
+            begun.state = State::Ended(cause);
+            let ended = runtime.captures.iter().filter(|begun| !begun.is_running()).count();
+            if ended > ENDED_MAX
+                && let Some(eldest) = runtime.captures.iter().position(|begun| !begun.is_running())
+            {
+                runtime.captures.remove(eldest);
+            }
             return;
         }
     }
@@ -234,6 +274,30 @@ fn place_of(path: &Path) -> PathBuf {
 }
 
 impl Running {
+    /// The file, which comes into being with the first packet.
+    fn file(&mut self, path: &Path, files: &dyn CaptureFiles) -> io::Result<Option<Rc<dyn CaptureFile>>> {
+        if self.file.is_none() && self.taken > 0 {
+            self.file = Some(files.create(path)?);
+        }
+        Ok(self.file.clone())
+    }
+    /// Takes what workers copied into the part that is to be written; why not, if that cannot be.
+    fn take(&mut self, control: &Control) -> Result<(), String> {
+        while self.taken < self.most
+            && let Some(copy) = self.inbox.receive()
+        {
+            self.format.write(control, &copy).map_err(|error| error.to_string())?;
+            self.taken += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Begun {
+    /// Whether it copies packets, or writes the last of them.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
     /// Whether `pcap dispatch trace` began it, and is to end it.
     pub fn is_dispatch(&self) -> bool {
         self.points.contains(&Point::Node)
@@ -250,48 +314,60 @@ impl Running {
     pub fn is_to(&self, path: &Path) -> bool {
         place_of(&self.path) == place_of(path)
     }
-    /// The file, which comes into being with the first packet.
-    fn file(&mut self, files: &dyn CaptureFiles) -> io::Result<Option<Rc<dyn CaptureFile>>> {
-        if self.file.is_none() && self.taken > 0 {
-            self.file = Some(files.create(&self.path)?);
-        }
-        Ok(self.file.clone())
-    }
-    /// Takes what workers copied into the part that is to be written.
-    fn take(&mut self, control: &Control) {
-        while self.taken < self.most
-            && let Some(copy) = self.inbox.receive()
-        {
-            match self.format.write(control, &copy) {
-                Ok(()) => self.taken += 1,
-                Err(error) => self.failed = Some(error.to_string()),
-            }
-        }
-    }
     /// What became of its packets so far.
     pub fn told(&self) -> (String, Value) {
-        let (path, lost) = (self.path.display().to_string(), self.inbox.lost());
-        let mut text = format!(
-            "Write {} packets to {path}, {lost} lost because the file was slower than the packets",
-            self.written
-        );
-        if let Some(failed) = &self.failed {
-            text.push_str(&format!("; then the file failed: {failed}"));
-        }
-        (text, json!({"file": path, "packets": self.written, "lost": lost, "failed": self.failed}))
+        let (path, packets, lost) = (self.path.display().to_string(), self.written, self.lost);
+        let mut text =
+            format!("Write {packets} packets to {path}, {lost} lost because the file was slower than the packets");
+        let (state, failed) = match &self.state {
+            State::Running(_) => ("running", None),
+            State::Ended(Cause::Asked) => ("off", None),
+            State::Ended(Cause::Full) => ("complete", None),
+            State::Ended(Cause::InterfaceGone) => ("interface-gone", None),
+            State::Ended(Cause::Failed(why)) => ("failed", Some(why)),
+        };
+        text.push_str(&match &self.state {
+            State::Ended(Cause::Full) => "; it has ended with all packets that were wanted".to_owned(),
+            State::Ended(Cause::InterfaceGone) => "; it has ended with its interface".to_owned(),
+            State::Ended(Cause::Failed(why)) => format!("; then the file failed: {why}"),
+            State::Running(_) | State::Ended(Cause::Asked) => String::new(),
+        });
+        (text, json!({"file": path, "packets": packets, "lost": lost, "state": state, "failed": failed}))
     }
 }
 
 /// Lets workers copy no more for these.
-pub(crate) fn stop(control: &Control, chosen: impl Fn(&Running) -> bool) -> Vec<CaptureId> {
+fn stop(control: &Control, chosen: impl Fn(&Begun) -> bool) -> Vec<CaptureId> {
     let runtime = control.room::<Runtime>();
-    let ids: Vec<_> = runtime.captures.iter().filter(|running| chosen(running)).map(|running| running.id).collect();
+    let ids: Vec<_> = runtime.captures.iter().filter(|begun| chosen(begun)).map(|begun| begun.id).collect();
     ids.iter().for_each(|id| control.room::<Dataplane>().end_capture(*id));
     ids
 }
 
-/// Ends captures, when all that was copied is in their files.
-pub(crate) async fn end(control: &Control, chosen: impl Fn(&Running) -> bool) -> Vec<Ended> {
+/// Has a running capture end for this cause, when it has written what it was given.
+fn finish(begun: &mut Begun, cause: Cause) {
+    if let State::Running(running) = &mut begun.state {
+        running.ending.get_or_insert(cause);
+    }
+}
+
+/// Ends the captures of an interface that is no more.
+pub(crate) fn end_of_interface(control: &Control, interface: u16) {
+    let ids = stop(control, |begun| begun.is_running() && begun.is_of(interface));
+    if ids.is_empty() {
+        return;
+    }
+    let (settled, owned) = (control.room::<Dataplane>().settled(), control.clone());
+    control.spawn("pcap", async move {
+        settled.await;
+        let captures = &mut owned.room_mut::<Runtime>().captures;
+        let theirs = captures.iter_mut().filter(|begun| ids.contains(&begun.id));
+        theirs.for_each(|begun| finish(begun, Cause::InterfaceGone));
+    });
+}
+
+/// Ends captures, when all that was copied is in their files; those that had ended before are among them, and told of no more.
+pub(crate) async fn end(control: &Control, chosen: impl Fn(&Begun) -> bool) -> Vec<Ended> {
     let ids = stop(control, chosen);
     let settled = control.room::<Dataplane>().settled();
     settled.await;
@@ -301,11 +377,11 @@ pub(crate) async fn end(control: &Control, chosen: impl Fn(&Running) -> bool) ->
             {
                 let captures = &mut control.room_mut::<Runtime>().captures;
                 // Somebody else may have ended it at the same time, and has what is to be told.
-                let Some(at) = captures.iter().position(|running| running.id == id) else { break };
-                captures[at].is_ending = true;
-                if captures[at].task.has_ended() {
-                    let running = captures.remove(at);
-                    ended.push(Ended { written: running.written, told: running.told() });
+                let Some(at) = captures.iter().position(|begun| begun.id == id) else { break };
+                finish(&mut captures[at], Cause::Asked);
+                if !captures[at].is_running() {
+                    let begun = captures.remove(at);
+                    ended.push(Ended { written: begun.written, told: begun.told() });
                     break;
                 }
             }

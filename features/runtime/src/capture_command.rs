@@ -5,10 +5,10 @@ use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_engine::Dataplane;
 use quiver_engine::capture::Point;
 use quiver_interface::{InterfaceEvent, Interfaces, watch};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Runtime;
-use crate::capture::{CaptureError, Ended, POINTS, Running, Wanted, begin, end, path_of, stop};
+use crate::capture::{Begun, CaptureError, Ended, POINTS, Wanted, begin, end, end_of_interface, path_of};
 
 /// Bytes kept of a packet that comes to a node: all of most, and of a long one as much as VPP keeps.
 const DISPATCH_SNAP: u32 = 16_000;
@@ -44,7 +44,7 @@ pub(crate) fn register(control: &Control) {
     // Whoever has the interface's number next is not the one that was meant.
     watch(control, |control, event| {
         if let InterfaceEvent::Removed(id) = event {
-            stop(control, |running| running.is_of(id.0));
+            end_of_interface(control, id.0);
         }
     });
 }
@@ -54,8 +54,8 @@ async fn trace(control: Control, matches: Matches, _: Output) -> Result<Reply, C
         (true, _) => Ok(status(&control)),
         (_, true) => {
             let (points, path) = (points(&matches), matches.find::<String>("file")?.map(|file| path_of(&file)));
-            let is_meant = |running: &Running| path.as_ref().is_none_or(|path| running.is_to(path));
-            let ended = end(&control, |running| running.is_at(&points) && is_meant(running)).await;
+            let is_meant = |begun: &Begun| path.as_ref().is_none_or(|path| begun.is_to(path));
+            let ended = end(&control, |begun| begun.is_at(&points) && is_meant(begun)).await;
             report(ended, false)
         }
         _ => start(&control, &matches),
@@ -82,8 +82,8 @@ fn list(told: impl Iterator<Item = (String, Value)>) -> Reply {
 fn status(control: &Control) -> Reply {
     let runtime = control.room::<Runtime>();
     match &runtime.captures[..] {
-        [] => Reply::text("No capture is running."),
-        captures => list(captures.iter().map(Running::told)),
+        [] => Reply::new("No capture is running.", json!([])),
+        captures => list(captures.iter().map(Begun::told)),
     }
 }
 
@@ -91,7 +91,7 @@ async fn dispatch(control: Control, matches: Matches, _: Output) -> Result<Reply
     let told = |error: CaptureError| CommandError::new(error.to_string());
     match (matches.has("status"), matches.has("off"), matches.has("on")) {
         (true, _, _) => Ok(status(&control)),
-        (_, true, _) => report(end(&control, Running::is_dispatch).await, true),
+        (_, true, _) => report(end(&control, Begun::is_dispatch).await, true),
         (_, _, false) => Err(CommandError::new("say `on`, `off` or `status`")),
         (_, _, true) => {
             let node = match matches.find::<String>("node")? {

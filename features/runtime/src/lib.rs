@@ -28,7 +28,7 @@ use quiver_interface::{InterfaceId, Interfaces};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What the room keeps: the values of counters when they were last cleared, and the running captures.
+/// What the room keeps: the values of counters when they were last cleared, and captures.
 pub struct Runtime {
     /// (node, worker) to (calls, packets, clocks).
     cleared: HashMap<(NodeId, usize), [u64; 3]>,
@@ -39,7 +39,7 @@ pub struct Runtime {
     errors_cleared: HashMap<(NodeId, usize), u64>,
     /// The same of what interfaces remarked on.
     remarks_cleared: HashMap<(String, &'static str), u64>,
-    captures: Vec<capture::Running>,
+    captures: Vec<capture::Begun>,
     log: log::Log,
     /// Where captures are written.
     files: Rc<dyn CaptureFiles>,

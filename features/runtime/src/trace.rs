@@ -26,9 +26,13 @@ fn add(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
     let name: String = matches.get("node")?;
     let unknown = |e: quiver_engine::GraphError| CommandError::new(e.to_string()).at(matches.place("node"));
     let node = dataplane.graph().find(&name).map_err(unknown)?;
+    let count: u32 = matches.get("count")?;
+    if count == 0 {
+        return Err(CommandError::new("no packet is traced by that; say 1 or more").at(matches.place("count")));
+    }
     let chain = matches.has("filter").then(|| quiver_classify::filter(control, Use::Trace));
     let filter = chain.map(|chain| -> Filter { Arc::new(move |packet: &[u8]| chain.takes(packet)) });
-    dataplane.trace(node, matches.get("count")?, filter);
+    dataplane.trace(node, count, filter);
     Ok(Reply::done())
 }
 
@@ -46,10 +50,13 @@ async fn show(control: Control, matches: Matches, _: Output) -> Result<Reply, Co
         packets.entry((u64::from(record.packet & 0xff), record.packet)).or_default().push(record);
     }
     let (mut text, mut json) = (String::new(), vec![]);
-    for (shown, ((worker, _), records)) in packets.iter().enumerate().take(most as usize) {
+    for (shown, ((worker, _), records)) in packets.iter_mut().enumerate().take(most as usize) {
         text.push_str(&format!("Packet {} (worker {worker})\n\n", shown + 1));
-        for record in records {
-            text.push_str(&describe(&control, record));
+        // Each worker has its own in their order; first was the one that chose the packet.
+        let is_first = |record: &Record| record.worker as u64 & 0xff == *worker;
+        records.sort_by_key(|record| (!is_first(record), record.time));
+        for record in records.iter() {
+            text.push_str(&describe(&control, record, is_first(record)));
         }
         text.push('\n');
         let steps: Vec<Value> = records.iter().map(|record| to_json(&control, record)).collect();
@@ -72,11 +79,12 @@ fn parts(control: &Control, record: &Record) -> (&'static str, Option<&'static s
     (name, arc, describe.map(|describe| describe(record)).unwrap_or_default())
 }
 
-fn describe(control: &Control, record: &Record) -> String {
+fn describe(control: &Control, record: &Record, is_first_worker: bool) -> String {
     let (node, arc, words) = parts(control, record);
     let time = std::time::Duration::from_nanos(record.time);
     let (hours, minutes, seconds) = (time.as_secs() / 3600, time.as_secs() / 60 % 60, time.as_secs() % 60);
-    let mut text = format!("{hours:02}:{minutes:02}:{seconds:02}:{:06}: {node}\n", time.subsec_micros());
+    let worker = if is_first_worker { String::new() } else { format!(" (worker {})", record.worker) };
+    let mut text = format!("{hours:02}:{minutes:02}:{seconds:02}:{:06}: {node}{worker}\n", time.subsec_micros());
     let rx = crate::interface_name(control, record.rx);
     text.push_str(&format!(
         "  {} bytes from {rx}, {}\n",
@@ -94,6 +102,6 @@ fn to_json(control: &Control, record: &Record) -> Value {
     let hex: String = record.bytes.iter().map(|b| format!("{b:02x}")).collect();
     json!({
         "node": node, "arc": arc, "time-ns": record.time, "length": record.length, "detail": words, "bytes": hex,
-        "rx": crate::interface_name(control, record.rx),
+        "rx": crate::interface_name(control, record.rx), "worker": record.worker,
     })
 }

@@ -67,6 +67,10 @@ fn counts(dataplane: &Dataplane) -> BTreeMap<Reason, u64> {
 async fn drops(control: Control, matches: Matches, output: Output) -> Result<Reply, CommandError> {
     let follows = matches.has("follow") || matches.has("--follow");
     let seconds: Option<u32> = matches.find("seconds")?;
+    if seconds == Some(0) {
+        let wrong = "losses cannot be watched for 0 seconds; say 1 or more";
+        return Err(CommandError::new(wrong).at(matches.place("seconds")));
+    }
     let mut left = seconds.or((!follows).then_some(1));
     let following = Following::start(&control);
     let mut before = counts(&control.room::<Dataplane>());
@@ -93,13 +97,11 @@ async fn drops(control: Control, matches: Matches, output: Output) -> Result<Rep
         }
         before = now;
     }
-    Ok(match all {
-        0 => Reply::new(
-            "Nothing was lost. `drops follow` waits for it; `show errors` has what was lost before.",
-            json!([]),
-        ),
-        _ => Reply::done(),
-    })
+    let text = match all {
+        0 => "Nothing was lost. `drops follow` waits for it; `show errors` has what was lost before.",
+        _ => "",
+    };
+    Ok(Reply::new(text, json!({"lost": all})))
 }
 
 /// What is told of a reason: how many, and for each interface what decided it, and a packet.
@@ -115,7 +117,11 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
         let interface = InterfaceId(sample.interface);
         let from = control.room::<Interfaces>().name(interface);
         // It is asked again, now, when something else may be configured, or room again for what was too much.
-        let way = Way::of(control, interface, &sample.bytes).await.ok();
+        let way = Way::of(control, interface, &sample.bytes).await;
+        let (way, untold) = match way {
+            Ok(way) => (Some(way), String::new()),
+            Err(error) => (None, format!("what cannot be told of {from}: {error}")),
+        };
         let step = way.as_ref().and_then(|way| way.loss(node, name));
         let decided_by = step.and_then(|step| step.decided_by.clone());
         let undecided = why_undecided(control, reason.node(), reason.arc() as u16);
@@ -123,7 +129,7 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
             (Some(step), ..) => step.because(),
             (None, Some(undecided @ (Undecided::Packet | Undecided::Load)), _) => undecided.to_string(),
             (None, _, Some(way)) => format!("what is no more: it would be {} now", way.summary()),
-            (None, _, None) => "what is no more".to_owned(),
+            (None, _, None) => untold,
         };
         let hex: String = sample.bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
         text.push_str(&format!("  from {from}, because of {because}\n    {} bytes: {hex}\n", sample.length));

@@ -35,6 +35,16 @@ pub enum TupleError {
         /// The receiver's.
         destination: IpAddr,
     },
+    /// The other family's ICMP.
+    #[error("`{protocol}` is the other family's; say `{other}` with {destination}, or give the frame in hexadecimal")]
+    OtherFamily {
+        /// The protocol.
+        protocol: IpProtocol,
+        /// That of the addresses' family.
+        other: IpProtocol,
+        /// One of them.
+        destination: IpAddr,
+    },
 }
 
 /// Reads an address, with a port or without.
@@ -61,6 +71,15 @@ fn payload(flow: &Flow) -> (Vec<u8>, Option<usize>) {
 
 /// The frame of a flow's packet from one station to another.
 pub fn frame(flow: &Flow, from: MacAddress, to: MacAddress) -> Result<Vec<u8>, TupleError> {
+    let other = match (flow.protocol, flow.destination.ip()) {
+        (IpProtocol::ICMP4, IpAddr::V6(_)) => Some(IpProtocol::ICMP6),
+        (IpProtocol::ICMP6, IpAddr::V4(_)) => Some(IpProtocol::ICMP4),
+        _ => None,
+    };
+    if let Some(other) = other {
+        let (protocol, destination) = (flow.protocol, flow.destination.ip());
+        return Err(TupleError::OtherFamily { protocol, other, destination });
+    }
     let (mut payload, place) = payload(flow);
     let length = payload.len();
     let (ethertype, header, pseudo) = match (flow.source.ip(), flow.destination.ip()) {
@@ -129,5 +148,18 @@ mod tests {
         };
         let refused = frame(&flow, MacAddress([0; 6]), MacAddress([0; 6])).unwrap_err();
         assert!(matches!(refused, TupleError::TwoFamilies { .. }), "{refused}");
+        for (protocol, address, said) in [
+            (IpProtocol::ICMP4, "2001:db8::1", "`icmp` is the other family's; say `icmp6` with 2001:db8::1"),
+            (IpProtocol::ICMP6, "192.0.2.1", "`icmp6` is the other family's; say `icmp` with 192.0.2.1"),
+        ] {
+            let flow = Flow {
+                protocol,
+                source: endpoint(address).unwrap(),
+                destination: endpoint(address).unwrap(),
+                hops: 64,
+            };
+            let refused = frame(&flow, MacAddress([0; 6]), MacAddress([0; 6])).unwrap_err().to_string();
+            assert!(refused.starts_with(said), "{refused}");
+        }
     }
 }

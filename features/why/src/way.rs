@@ -24,6 +24,10 @@ pub struct Step {
     pub to: Option<&'static str>,
     /// Where that leads, if it leads out of the graph.
     pub end: Option<End>,
+    /// The worker that the node is on, and the other one to which it hands the packet.
+    pub worker: usize,
+    /// See there.
+    pub handed_to: Option<usize>,
 }
 
 impl Step {
@@ -92,6 +96,10 @@ impl Way {
     pub fn told(control: &Control, records: &[Record]) -> Way {
         let mut steps: Vec<Step> = vec![];
         for record in records {
+            // What comes to another worker was handed over by the node before.
+            if let Some(before) = steps.last_mut().filter(|before| before.worker != record.worker) {
+                (before.arc, before.handed_to) = (None, Some(record.worker));
+            }
             let Some(mut step) = step(control, record) else { continue };
             if step.undecided == Some(Undecided::NodeBefore) {
                 let before = steps.iter().rev().find(|before| before.to == Some(step.node));
@@ -118,7 +126,10 @@ impl Way {
         for step in &self.0 {
             table.row([
                 Cell::from(step.node),
-                Cell::from(step.arc.unwrap_or("stays")),
+                match step.handed_to {
+                    Some(worker) => Cell::from(format!("worker {worker}")),
+                    None => Cell::from(step.arc.unwrap_or("stays")),
+                },
                 Cell::from(match step.end {
                     Some(End::Dropped { .. }) => Some(step.because()),
                     _ => step.decided_by.clone(),
@@ -136,9 +147,12 @@ impl Way {
     }
     /// For programs.
     pub fn to_json(&self) -> Value {
-        let steps = self.0.iter().map(
-            |step| json!({"node": step.node, "arc": step.arc, "decided-by": step.decided_by, "detail": step.detail}),
-        );
+        let steps = self.0.iter().map(|step| {
+            json!({
+                "node": step.node, "arc": step.arc, "decided-by": step.decided_by, "detail": step.detail,
+                "worker": step.worker, "handed-to": step.handed_to,
+            })
+        });
         let ends = self.ends().map(|end| match end {
             End::Sent(interface) => json!({"what": "sent", "interface": interface}),
             End::Dropped { node, reason } => json!({"what": "dropped", "node": node, "reason": reason}),
@@ -177,5 +191,5 @@ fn step(control: &Control, record: &Record) -> Option<Step> {
     let undecided = record.arc.and_then(|arc| why_undecided(control, record.node, arc));
     let detail = describe.map(|describe| describe(record)).unwrap_or_default();
     let (arc, decided_by) = (arc.map(|arc| arc.name), decided_by(control, record));
-    Some(Step { node, arc, decided_by, undecided, detail, to, end })
+    Some(Step { node, arc, decided_by, undecided, detail, to, end, worker: record.worker, handed_to: None })
 }

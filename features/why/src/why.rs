@@ -56,7 +56,7 @@ async fn of_bytes(control: Control, matches: Matches, _: Output) -> Result<Reply
     if frame.len() > FRAME_MAX {
         return Err(wrong(format!("the packet has {} bytes; give {FRAME_MAX} at most", frame.len())));
     }
-    explain(&control, &interface(&control, &matches)?, frame).await
+    explain(&control, &interface(&control, &matches)?, frame, vec![]).await
 }
 
 async fn of_flow(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
@@ -72,13 +72,21 @@ async fn of_flow(control: Control, matches: Matches, _: Output) -> Result<Reply,
     let flow = Flow { protocol, source, destination, hops: matches.find("hops")?.unwrap_or(HOPS) };
     let (from, to) = (matches.find("from")?.unwrap_or(SOMEBODY), matches.find("to")?.unwrap_or(interface.mac));
     let frame = tuple::frame(&flow, from, to).map_err(|error| CommandError::new(error.to_string()))?;
-    explain(&control, &interface, frame).await
+    // Rules and hashes look at ports, so nobody should have to guess which were looked at.
+    let has_ports = matches!(protocol, IpProtocol::TCP | IpProtocol::UDP);
+    let without = [source, destination].into_iter().filter(|end| has_ports && end.port() == 0);
+    let notes = without.map(|end| format!("No port was said of {}: it is 0.", end.ip())).collect();
+    explain(&control, &interface, frame, notes).await
 }
 
-async fn explain(control: &Control, interface: &Interface, mut frame: Vec<u8>) -> Result<Reply, CommandError> {
+async fn explain(
+    control: &Control,
+    interface: &Interface,
+    mut frame: Vec<u8>,
+    mut notes: Vec<String>,
+) -> Result<Reply, CommandError> {
     frame.resize(frame.len().max(FRAME_MIN), 0);
     let way = Way::of(control, interface.id, &frame).await.map_err(|error| refused(control, interface, &error))?;
-    let mut notes = vec![];
     if !control.room::<Interfaces>().is_usable(interface.id) {
         notes.push(format!("{} is down: nothing comes from it now.", interface.name));
     }

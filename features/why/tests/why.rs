@@ -151,6 +151,10 @@ fn questions_without_an_answer_say_how_to_ask() {
     assert!(refused("why tcp 10.0.0.2 10.0.0.1 on pg9").contains("pg9"));
     assert!(refused("why 123 on pg0").contains("hexadecimal"));
     assert!(refused("why icmp 10.1.0.2 10.1.0.1 on pg0.100").contains("on `pg0`"));
+    assert!(refused("why icmp 2001:db8::2 2001:db8::1 on pg0").contains("say `icmp6`"));
+    assert!(refused("drops seconds 0").contains("say 1 or more"));
+    let without = daemon.run("why tcp 10.0.0.2 20.0.0.1:80 on pg0").expect("it can be asked");
+    assert_eq!(without.json["notes"], serde_json::json!(["No port was said of 10.0.0.2: it is 0."]));
     let down = daemon.run("why icmp 10.1.0.2 10.1.0.1 on pg4").expect("it can be asked").text;
     assert!(down.starts_with("pg4 is down"), "{down}");
 }
@@ -187,4 +191,39 @@ fn losses_are_told_with_what_decided() {
     assert_eq!(line["samples"][0]["decided-by"], "routes 20.1.0.0/16");
     let bytes: String = lost.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(line["samples"][0]["bytes"], bytes.as_str());
+}
+
+/// What `drops` says of what is lost within a second, part by part, and at the end.
+fn losses(daemon: &mut Daemon, interface: &str, frame: &[u8]) -> (Vec<Value>, Value) {
+    let (control, output) = (daemon.control().clone(), quiver_control::cli::Output::default());
+    let (parts, told) = (output.clone(), std::rc::Rc::new(std::cell::RefCell::new((vec![], Value::Null))));
+    let (heard, ended) = (told.clone(), told.clone());
+    daemon.control().spawn("drops", async move {
+        let end = control.commands().run(&control, "drops", &output).await.expect("it ends");
+        ended.borrow_mut().1 = end.json;
+    });
+    daemon.control().spawn("reader", async move {
+        while let Some(part) = parts.next().await {
+            heard.borrow_mut().0.push(part.json);
+        }
+    });
+    daemon.settle().expect("nothing circles");
+    daemon.send(interface, frame).expect("it has room");
+    daemon.advance(std::time::Duration::from_millis(1500)).expect("time passes");
+    let told = told.borrow();
+    told.clone()
+}
+
+#[test]
+fn losses_end_with_how_many_there_were() {
+    let mut daemon = daemon();
+    let frame = |to: &str| {
+        let text =
+            format!("eth 02:00:00:00:00:31 > 02:00:00:00:00:a0 / ip4 10.0.0.2 > {to} ttl 64 / udp 1 > 2 / payload 18");
+        text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+    };
+    let (told, end) = losses(&mut daemon, "pg0", &frame("20.1.0.1"));
+    assert_eq!((told.len(), end), (1, serde_json::json!({"lost": 1})));
+    let (told, end) = losses(&mut daemon, "pg0", &frame("20.0.0.1"));
+    assert_eq!((told, end), (vec![], serde_json::json!({"lost": 0})));
 }

@@ -115,6 +115,12 @@ impl Packet {
     pub fn set_link_group(&mut self) {
         self.raw.flags = self.raw.flags.with(Flags::LINK_GROUP);
     }
+    /// Has nodes record what they do with it as they do with a traced packet, whose number this is.
+    pub(crate) fn set_traced(&mut self, pool: &mut Pool, number: u32) {
+        pool.check(self);
+        self.raw.flags = self.raw.flags.with(Flags::TRACED);
+        pool.header_mut(self.raw.buffer).trace = number;
+    }
     /// Attaches what a room has to say of it.
     pub fn set_note(&mut self, pool: &mut Pool, note: u64) {
         pool.check(self);

@@ -1,5 +1,5 @@
 //! What rehearsals ask workers for: a rehearsed node begins with nothing that a worker keeps of packets before, and where that
-//! decides, it asks the worker's instance of itself.
+//! decides, it asks the instance of itself at the worker at which the packet would be.
 //!
 //! A rehearsal never waits. The first question that has no answer yet ends what it is good for: the question goes to the worker
 //! as a letter, and the packet is rehearsed again from its beginning with the answer. It asks the same questions in the same order
@@ -30,12 +30,14 @@ pub struct Recollection {
     used: usize,
     /// The question that comes next, and for which worker.
     question: Option<(usize, Question)>,
+    /// Workers that hand packets to each other: none as long as they are not connected.
+    pub(crate) connected: usize,
 }
 
 impl Recollection {
-    /// Begins a rehearsal.
-    pub(crate) fn rewind(&mut self) {
-        (self.used, self.question) = (0, None);
+    /// Begins a rehearsal, in which so many workers may hand the packet to each other.
+    pub(crate) fn rewind(&mut self, connected: usize) {
+        (self.used, self.question, self.connected) = (0, None, connected);
     }
     /// Takes what a worker said; whether anything new can come of it.
     #[must_use]
@@ -51,14 +53,13 @@ impl Context<'_> {
     pub fn is_rehearsal(&self) -> bool {
         self.recollection.is_some()
     }
-    /// In a rehearsal, what the node's instance on a worker says, at that worker's time in nanoseconds; None as long as it was not
+    /// In a rehearsal, what the node's instance on this worker says, at that worker's time in nanoseconds; None as long as it was not
     /// asked, and outside of rehearsals.
     pub fn recall<N: Node, T: Clone + Send + 'static>(
         &mut self,
-        worker: usize,
         question: impl FnOnce(&mut N, u64) -> T + Send + 'static,
     ) -> Option<T> {
-        let node = self.node;
+        let (node, worker) = (self.node, self.worker);
         let recollection = self.recollection.as_deref_mut()?;
         let place = recollection.used;
         recollection.used += 1;

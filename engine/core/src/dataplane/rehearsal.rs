@@ -3,7 +3,8 @@
 //! Its nodes are made as a worker's are, by the same makers, and read the same tables. What they count, counts nowhere;
 //! what they tell control is not told; what they send is not sent. State of a worker's own (packets that wait for a
 //! neighbor, fragments, limits of rates) is as on a worker that has just begun, but for what nodes ask workers for: see
-//! [`Recollection`].
+//! [`Recollection`]. A rehearsal is at one worker at a time: first at the one that polls the interface's first receive queue, and
+//! from a hand-off on at the one to which the packet is handed, with all copies of it.
 
 use super::{Dataplane, Recollection};
 use crate::graph::{Context, GraphError};
@@ -46,8 +47,9 @@ impl Dataplane {
         now: u64,
         recollection: &mut Recollection,
     ) -> Result<Vec<Record>, RehearsalError> {
-        recollection.rewind();
-        let input = self.queues.iter().find(|queue| queue.interface == interface).ok_or(RehearsalError::NoQueue)?.input;
+        recollection.rewind(if self.connected { self.workers.len() } else { 0 });
+        let queue = self.queues.iter().find(|queue| queue.interface == interface).ok_or(RehearsalError::NoQueue)?;
+        let (input, worker) = (queue.input, queue.worker);
         let mut pool = self.buffers.pool().ok_or(RehearsalError::NoBuffer)?;
         let nobody = self.workers.len();
         let mut graph = self.blueprint.rehearsal(nobody, pool.home())?;
@@ -69,7 +71,7 @@ impl Dataplane {
             level: self.settings.level,
             guard: reader.guard(),
             now,
-            worker: nobody,
+            worker,
             pool: &mut pool,
             output: &mut ports,
             emitted: &mut emitted,

@@ -8,7 +8,7 @@ use quiver_engine::capture::Point;
 use quiver_interface::api::find;
 
 use crate::Runtime;
-use crate::capture::{CaptureError, Wanted, begin, end};
+use crate::capture::{CaptureError, Wanted, begin, end, forget};
 
 pub(super) fn add_messages(file: &mut Adding<'_>) {
     file.request(pcap_trace_on);
@@ -55,14 +55,17 @@ fn pcap_trace_on(control: &Control, request: PcapTraceOn) -> Result<(), Refusal>
     let (snap, most, filter) = (request.max_bytes_per_packet, request.max_packets.into(), request.filter);
     let error = Some(request.error.0).filter(|error| !error.is_empty());
     // As VPP: clients name no file where they end captures, so they begin one at a time.
-    if control.room::<Runtime>().captures.iter().any(|running| !running.is_dispatch()) {
+    if control.room::<Runtime>().captures.iter().any(|begun| begun.is_running() && !begun.is_dispatch()) {
         return Err(Refusal::new(Retval::INVALID_VALUE, "a capture is running; pcap_trace_off ends it"));
     }
-    Ok(begin(control, Wanted { points: points.collect(), interface, file: Some(file), error, filter, snap, most })?)
+    begin(control, Wanted { points: points.collect(), interface, file: Some(file), error, filter, snap, most })?;
+    // What their clients hear of when they end it is this one alone.
+    forget(control, |begun| !begun.is_dispatch());
+    Ok(())
 }
 
 async fn pcap_trace_off(control: Control, _: PcapTraceOff) -> Result<(), Refusal> {
-    let ended = end(&control, |running| !running.is_dispatch()).await;
+    let ended = end(&control, |begun| !begun.is_dispatch()).await;
     if ended.is_empty() {
         return Err(CaptureError::NotRunning(false).into());
     }
@@ -165,6 +168,26 @@ mod tests {
         assert!(files.read("/tmp/none.pcap").is_none(), "it had no packet");
         let ended = off(&mut daemon, &mut caller);
         assert_eq!(ended.err(), Some(Retval::VALUE_EXIST));
+    }
+
+    #[test]
+    fn a_capture_that_has_its_packets_is_in_nobodys_way() {
+        let (mut daemon, files) = (daemon(), MemoryFiles::default());
+        crate::capture_to(daemon.control(), Rc::new(files.clone()));
+        let mut caller = Caller::connect(daemon.control());
+        let begun = |daemon: &mut Daemon, caller: &mut Caller, name: &str| {
+            caller.request(&PcapTraceOn { max_packets: 1, ..wanted(0, name) }).expect("it begins");
+            daemon.send("pg0", &[7; 60]).expect("pg0 is up");
+            daemon.advance(std::time::Duration::from_millis(50)).expect("it settles");
+        };
+        begun(&mut daemon, &mut caller, "a.pcap");
+        assert_eq!(off(&mut daemon, &mut caller), Ok(()), "it is told of still");
+        assert_eq!(off(&mut daemon, &mut caller).err(), Some(Retval::VALUE_EXIST));
+        begun(&mut daemon, &mut caller, "a.pcap");
+        // The next one is another matter: what is told of it has nothing to do with the one before.
+        caller.request(&wanted(0, "b.pcap")).expect("it begins");
+        assert_eq!(off(&mut daemon, &mut caller).err(), Some(Retval::NO_SUCH_ENTRY), "no packet came");
+        assert!(files.read("/tmp/a.pcap").is_some() && files.read("/tmp/b.pcap").is_none());
     }
 
     #[test]
