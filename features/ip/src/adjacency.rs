@@ -189,6 +189,12 @@ impl Numbers {
     }
 }
 
+/// Bytes of a packet at most that needs no second look, where so many go at most: packets that are longer than what the least of
+/// all paths takes may be for its host.
+fn second_look(mtu: u16, least: Option<u16>) -> u16 {
+    least.map_or(mtu, |least| mtu.min(least))
+}
+
 /// How long packets for a host are at most, by the table in which it is looked up.
 pub type PathMtus<F> = SharedMap<(TableId, <F as IpFamily>::Address), u16>;
 
@@ -382,11 +388,14 @@ impl<F: IpFamily> Adjacencies<F> {
             }
         }
         mtu.into_iter().for_each(|mtu| *self.path_mtu_counts.entry(mtu).or_default() += 1);
-        // Packets that are longer than the least of all have a second look, wherever they go.
-        let hops: Vec<u32> = match self.path_mtu_min() == before {
-            true => self.neighbors.range((peer, 0)..=(peer, u32::MAX)).map(|(_, hop)| *hop).collect(),
-            false => self.iter().map(|(hop, _)| hop).collect(),
-        };
+        let mut hops: Vec<u32> = self.neighbors.range((peer, 0)..=(peer, u32::MAX)).map(|(_, hop)| *hop).collect();
+        let after = self.path_mtu_min();
+        if after != before {
+            // Wherever packets go; but where a link takes none that are longer, nothing becomes of it.
+            let is_concerned = |mtu: u16| second_look(mtu, before) != second_look(mtu, after);
+            let all = self.iter().map(|(hop, _)| hop);
+            hops.extend(all.filter(|hop| is_concerned(self.row(*hop).mtu())));
+        }
         self.publish(&hops);
     }
     /// The least of all.
@@ -461,7 +470,7 @@ impl<F: IpFamily> Adjacencies<F> {
         row[14] = state as u8;
         row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
         let mtu = self.mtu(adjacency, link);
-        row[18..20].copy_from_slice(&self.path_mtu_min().map_or(mtu, |min| mtu.min(min)).to_be_bytes());
+        row[18..20].copy_from_slice(&second_look(mtu, self.path_mtu_min()).to_be_bytes());
         row[24..26].copy_from_slice(&mtu.to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
         AdjacencyRow(row)

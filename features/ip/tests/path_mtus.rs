@@ -76,3 +76,47 @@ fn the_least_of_all_is_known_as_they_come_and_go() {
     delete(3);
     assert_eq!(rows(), [(9000, 9000); 2]);
 }
+
+#[test]
+fn a_row_of_falling_ones_rewrites_what_takes_longer_packets() {
+    let mut daemon = router();
+    daemon.configure(
+        "create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
+         set interface state pg1 up
+         set interface mtu 1400 pg1
+         set interface ip address pg1 11.0.0.1/8",
+    );
+    let [long, short] = ["pg0", "pg1"].map(|name| daemon.control().room::<Interfaces>().id_of(name).expect("created"));
+    let neighbors = |net: u32| (0..1000).map(move |host| Ipv4Addr::from((net << 24) + 0x10000 + host));
+    let hops = {
+        let mut ip = daemon.control().room_mut::<Ip4>();
+        // Numbers in a row, so that most pages are of one link alone.
+        [(long, 10), (short, 11)]
+            .map(|(on, net)| neighbors(net).map(|to| ip.fib.adjacencies.acquire(on, Some(to))).collect::<Vec<u32>>())
+    };
+    // Where the rows of each link lie that are not on a page with those of the other: elsewhere when they were written again.
+    let places = || {
+        let ip = daemon.control().room::<Ip4>();
+        [&hops[0][..700], &hops[1][300..]]
+            .map(|hops| hops.iter().map(|hop| std::ptr::from_ref(ip.fib.adjacencies.row(*hop))).collect::<Vec<_>>())
+    };
+    let looks = |hop: u32| {
+        let ip = daemon.control().room::<Ip4>();
+        u16::from_be_bytes([ip.fib.adjacencies.row(hop).0[18], ip.fib.adjacencies.row(hop).0[19]])
+    };
+    let mut rewritten = [0, 0];
+    for (host, mtu) in (0..80).map(|step| (99 + step, 9000 - 100 * step as u16)) {
+        let before = places();
+        set(&daemon, host, mtu);
+        let after = places();
+        for link in [0, 1] {
+            rewritten[link] +=
+                usize::from(before[link].iter().zip(&after[link]).any(|(before, after)| before != after));
+        }
+        assert_eq!((looks(hops[0][0]), looks(hops[1][999])), (mtu, mtu.min(1400)));
+    }
+    // From 9000 to 1400 nothing is new to whom 1400 is the most, and the rest is.
+    assert_eq!(rewritten, [79, 3]);
+    let mut ip = daemon.control().room_mut::<Ip4>();
+    hops.iter().flatten().for_each(|hop| ip.fib.adjacencies.release(*hop));
+}

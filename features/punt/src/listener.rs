@@ -62,7 +62,7 @@ pub(crate) fn taker<F: Punted>(taken: &Taken, packet: &[u8]) -> Option<(Taker, (
         _ => None,
     };
     let protocol = payload.protocol.0;
-    let found = |port| taken.configured.get(&(protocol, port)).map(|taker| (*taker, (protocol, port)));
+    let found = |port| taken.configured.get((protocol, port)).map(|taker| (taker, (protocol, port)));
     port.filter(|port| *port != 0).and_then(found).or_else(|| found(0))
 }
 

@@ -1,10 +1,10 @@
 //! What is punted: protocols and ports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 use quiver_wire::{IpProtocol, V4, V6};
 
 use crate::Punted;
@@ -45,11 +45,51 @@ impl Taker {
     }
 }
 
+/// A protocol and a port; see [`Punt`].
+pub type Key = (u8, u16);
+
+/// Who takes packets by protocol and port. A change costs a page, however many there are.
+#[derive(Clone, Debug, Default)]
+pub struct Configured {
+    /// By protocol, by port of UDP, by port of TCP.
+    takers: [Paged<Option<Taker>>; 3],
+    count: usize,
+}
+
+impl Configured {
+    /// Who takes packets of a protocol and port.
+    pub fn get(&self, key: Key) -> Option<Taker> {
+        let (of, row) = place(key)?;
+        *self.takers[of].get(row)?
+    }
+    /// Sets who does.
+    pub(crate) fn set(&mut self, key: Key, taker: Option<Taker>) {
+        let Some((of, row)) = place(key) else { return };
+        let before = std::mem::replace(self.takers[of].get_mut(row), taker);
+        self.count = self.count + usize::from(taker.is_some()) - usize::from(before.is_some());
+    }
+    /// Whether nobody takes any.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// Where it stands who takes packets of a protocol and port: in which table, and in which row.
+fn place((protocol, port): Key) -> Option<(usize, usize)> {
+    match (IpProtocol(protocol), port) {
+        (_, 0) => Some((0, protocol.into())),
+        (IpProtocol::UDP, _) => Some((1, port.into())),
+        (IpProtocol::TCP, _) => Some((2, port.into())),
+        // No packet of another one has a port.
+        _ => None,
+    }
+}
+
 /// What is taken.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     /// By protocol and port.
-    pub configured: BTreeMap<(u8, u16), Taker>,
+    pub configured: Configured,
     /// By the reason why nobody takes it otherwise.
     pub reasons: BTreeMap<Reason, Taker>,
     /// Whether packets of all protocols are punted that nobody speaks.
@@ -74,17 +114,43 @@ pub fn set_unspoken(control: &Control, unspoken: Unspoken) {
     control.room_mut::<Punts<V6>>().update(set);
 }
 
+/// Protocols and ports in the order in which they were configured.
+#[derive(Debug, Default)]
+struct Order {
+    keys: BTreeMap<u64, Key>,
+    /// The place of each in it.
+    places: HashMap<Key, u64>,
+    next: u64,
+}
+
+impl Order {
+    /// Puts one behind all others, unless it is there already.
+    fn add(&mut self, key: Key) {
+        let Order { keys, places, next } = self;
+        places.entry(key).or_insert_with(|| {
+            let place = *next;
+            keys.insert(place, key);
+            *next += 1;
+            place
+        });
+    }
+    fn remove(&mut self, key: Key) {
+        if let Some(place) = self.places.remove(&key) {
+            self.keys.remove(&place);
+        }
+    }
+}
+
 /// What is taken, for workers.
 pub(crate) struct Punts<F: Punted> {
     taken: Publisher<Taken>,
-    /// Protocols and ports in the order in which they were configured.
-    order: Vec<(u8, u16)>,
+    order: Order,
     family: PhantomData<F>,
 }
 
 impl<F: Punted> Punts<F> {
     pub fn new(domain: &Domain) -> Punts<F> {
-        Punts { taken: Publisher::new(domain, Taken::default()), order: vec![], family: PhantomData }
+        Punts { taken: Publisher::new(domain, Taken::default()), order: Order::default(), family: PhantomData }
     }
     pub fn taken(&self) -> Snapshot<Taken> {
         self.taken.snapshot()
@@ -94,8 +160,8 @@ impl<F: Punted> Punts<F> {
         self.taken.update(change);
     }
     /// Protocols and ports in the order in which they were configured.
-    pub fn order(&self) -> &[(u8, u16)] {
-        &self.order
+    pub fn order(&self) -> impl Iterator<Item = Key> + '_ {
+        self.order.keys.values().copied()
     }
     /// The same, as it was published last.
     pub fn current(&self) -> &Taken {
@@ -137,18 +203,85 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
     }
     let (key, taker) = ((punt.protocol, punt.port), Taker::of(punt.socket.as_deref()));
     let mut punts = control.room_mut::<Punts<F>>();
-    if !is_wanted {
-        punts.order.retain(|other| *other != key);
-    } else if !punts.order.contains(&key) {
-        punts.order.push(key);
+    match is_wanted {
+        true => punts.order.add(key),
+        false => punts.order.remove(key),
     }
     punts.update(|taken| {
         let mut taken = taken.clone();
-        match is_wanted {
-            true => taken.configured.insert(key, taker),
-            false => taken.configured.remove(&key),
-        };
+        taken.configured.set(key, is_wanted.then_some(taker));
         taken
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thousands of ports, of both protocols that have any, and all protocols.
+    fn many() -> impl Iterator<Item = Key> {
+        let ports = (1..=4000).flat_map(|port| [(IpProtocol::UDP.0, port * 16), (IpProtocol::TCP.0, port * 16 + 1)]);
+        ports.chain((0..=u8::MAX).map(|protocol| (protocol, 0)))
+    }
+
+    /// Pages of which two hold different copies.
+    fn differing(a: &Configured, b: &Configured) -> usize {
+        let page = |taken: &Configured, of: usize, row| taken.takers[of].page(row).map(std::ptr::from_ref);
+        let all = (0..3).flat_map(|of| (0..=u16::MAX).step_by(64).map(move |row| (of, usize::from(row))));
+        let differ = all.filter(|(of, row)| page(a, *of, *row) != page(b, *of, *row));
+        differ.map(|(of, row)| page(a, of, row)).collect::<std::collections::HashSet<_>>().len()
+    }
+
+    #[test]
+    fn a_change_among_thousands_copies_one_page() {
+        let mut taken = Configured::default();
+        many().for_each(|key| taken.set(key, Some(Taker::Socket)));
+        assert_eq!(taken.count, 2 * 4000 + 256);
+        for key in many().step_by(101) {
+            let before = taken.clone();
+            taken.set(key, None);
+            assert_eq!(differing(&before, &taken), 1, "{key:?}");
+            assert_eq!((taken.get(key), before.get(key)), (None, Some(Taker::Socket)), "{key:?}");
+        }
+        many().for_each(|key| taken.set(key, None));
+        assert!(taken.is_empty() && many().all(|key| taken.get(key).is_none()));
+    }
+
+    #[test]
+    fn what_nobody_takes_or_has_no_ports_is_nobodys() {
+        let mut taken = Configured::default();
+        taken.set((1, 7), Some(Taker::Arc));
+        assert!(taken.is_empty(), "ICMP has no ports");
+        taken.set((IpProtocol::UDP.0, 7), Some(Taker::Arc));
+        taken.set((IpProtocol::UDP.0, 7), Some(Taker::Socket));
+        assert_eq!(taken.count, 1);
+        let udp = [7, 8, 0].map(|port| taken.get((IpProtocol::UDP.0, port)));
+        assert_eq!(udp, [Some(Taker::Socket), None, None]);
+        assert_eq!([taken.get((IpProtocol::TCP.0, 7)), taken.get((7, 0))], [None, None]);
+        taken.set((IpProtocol::TCP.0, 7), None);
+        assert_eq!(taken.count, 1, "what is not there does not go");
+    }
+
+    #[test]
+    fn the_order_is_that_of_coming_whatever_goes() {
+        let (mut order, mut naive) = (Order::default(), vec![]);
+        for (n, key) in many().enumerate() {
+            order.add(key);
+            naive.push(key);
+            if n % 3 == 0 {
+                // One from the middle goes, and perhaps comes again: behind all others.
+                let gone = naive.remove(naive.len() / 2);
+                order.remove(gone);
+                if n % 2 == 0 {
+                    order.add(gone);
+                    naive.push(gone);
+                }
+            }
+            order.add(naive[naive.len() / 2]);
+        }
+        assert_eq!(order.keys.values().copied().collect::<Vec<_>>(), naive);
+        naive.iter().for_each(|key| order.remove(*key));
+        assert!(order.keys.is_empty() && order.places.is_empty());
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) const fn arcs_of<P: Place>() -> &'static [ArcSpec] {
     Next::arcs::<P>().split_at(P::Family::ARCS).0
 }
 
-/// Bytes of all parts that a worker keeps at most.
+/// Bytes of all parts that a worker keeps at most, with what it keeps of the headers in front of them.
 const BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of a packet's first part that are kept as they came, for who is told that the rest is missing: as many as the longest
@@ -62,6 +62,17 @@ struct Begun {
     link_group: bool,
     /// When the first came, in nanoseconds.
     since: u64,
+}
+
+impl Begun {
+    /// Bytes that are kept.
+    fn bytes(&self) -> usize {
+        self.front.len() + self.assembly.bytes()
+    }
+    /// Whether a part at this place comes in front of the one whose front is kept.
+    fn begins_with(&self, offset: usize) -> bool {
+        offset == 0 && self.place != 0
+    }
 }
 
 /// What a fragment is, and the row in which it came.
@@ -126,7 +137,7 @@ impl<P: Place> Reassembly<P> {
     /// Ends the wait for a packet: its sender is told if the first part has come (RFC 792; RFC 8200, 4.5). Of a packet of IPv4 for
     /// somebody else only the host that it is for speaks.
     fn give_one_up(&mut self, cx: &mut Context, begun: &Begun) {
-        self.bytes -= begun.assembly.bytes();
+        self.bytes -= begun.bytes();
         if begun.assembly.is_given_up() {
             return;
         }
@@ -205,7 +216,13 @@ impl<P: Place> Reassembly<P> {
             }
             known => known,
         };
-        if self.bytes + bytes.len() > BYTES_MAX {
+        // What would be kept of its headers, and what they would take the place of.
+        let (headers, others_headers) = match &known {
+            Entry::Vacant(_) => (front.len(), 0),
+            Entry::Occupied(known) if known.get().begins_with(offset) => (front.len(), known.get().front.len()),
+            Entry::Occupied(_) => (0, 0),
+        };
+        if self.bytes - others_headers + headers + bytes.len() > BYTES_MAX {
             return (Next::Full, nothing);
         }
         let mut known = match known {
@@ -215,6 +232,7 @@ impl<P: Place> Reassembly<P> {
                 if others == 0 {
                     desk.say_that_something_waits();
                 }
+                self.bytes += front.len();
                 new.insert_entry(Begun {
                     assembly: Assembly::default(),
                     place: offset,
@@ -227,20 +245,24 @@ impl<P: Place> Reassembly<P> {
             }
         };
         let begun = known.get_mut();
-        if offset == 0 && begun.place != 0 {
+        let before = begun.bytes();
+        if begun.begins_with(offset) {
             (begun.place, begun.front, begun.pointer) = (0, front.to_vec(), pointer);
         }
         begun.link_group |= came.link_group();
-        let before = begun.assembly.bytes();
         let added = begun.assembly.add(offset, more, bytes, settings.fragments);
-        self.bytes = self.bytes + begun.assembly.bytes() - before;
+        if added.is_err() {
+            // Of what is given up nobody is told, so nothing is quoted.
+            begun.front = vec![];
+        }
+        self.bytes = self.bytes + begun.bytes() - before;
         match added {
             Ok(None) => (Next::Kept, begun.assembly.parts() as u32),
             Err(Refused::Overlap) => (Next::Overlap, nothing),
             Err(Refused::TooMany) => (Next::TooMany, nothing),
             Ok(Some(place)) => {
                 let mut begun = known.remove();
-                self.bytes -= begun.assembly.bytes();
+                self.bytes -= begun.bytes();
                 let total = begun.assembly.total().unwrap_or_default();
                 if P::Family::complete(&mut begun.front, begun.pointer, total).is_none() {
                     return wrong(Next::TooLong, pointers.1);

@@ -31,8 +31,22 @@ fn router(place: Place) -> Daemon {
 }
 
 /// A fragment: its packet's number, its place in units of eight bytes, and how many units it has.
-fn send(daemon: &mut Daemon, (at, ip6): (Place, bool), id: u32, place: usize, units: usize) {
-    let (offset, length) = (place * 8, units * 8);
+fn send(daemon: &mut Daemon, of: (Place, bool), id: u32, place: usize, units: usize) {
+    hand(daemon, of, id, Part { place, units, more: true, headers: 0 });
+    daemon.settle().expect("it settles");
+}
+
+/// A part of a packet.
+struct Part {
+    place: usize,
+    units: usize,
+    more: bool,
+    /// Bytes of options in front of its payload: of an extension header, with that itself.
+    headers: usize,
+}
+
+fn hand(daemon: &mut Daemon, (at, ip6): (Place, bool), id: u32, part: Part) {
+    let (offset, length) = (part.place * 8, part.units * 8);
     let to = match (at, ip6) {
         (Place::Local, false) => "10.0.0.1",
         (Place::Local, true) => "2001:db8::1",
@@ -40,13 +54,26 @@ fn send(daemon: &mut Daemon, (at, ip6): (Place, bool), id: u32, place: usize, un
         (Place::Received, true) => "2001:db8:1::1",
     };
     let packet = match ip6 {
-        false => format!("ip4 10.0.0.2 > {to} id {id} mf offset {offset} protocol udp / payload {length}"),
-        true => format!("ip6 2001:db8::2 > {to} / frag offset {offset} more id {id} next udp / payload {length}"),
+        false => {
+            let options = match part.headers {
+                0 => String::new(),
+                bytes => format!(" options {}", "01".repeat(bytes)),
+            };
+            let more = if part.more { " mf" } else { "" };
+            format!("ip4 10.0.0.2 > {to} id {id}{more} offset {offset}{options} protocol udp / payload {length}")
+        }
+        true => {
+            let options = match part.headers {
+                0 => String::new(),
+                bytes => format!(" / dstopt hex {}", "00".repeat(bytes - 2)),
+            };
+            let more = if part.more { " more" } else { "" };
+            format!("ip6 2001:db8::2 > {to}{options} / frag offset {offset}{more} id {id} next udp / payload {length}")
+        }
     };
     let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {packet}");
     let bytes = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
     daemon.send("pg0", &bytes).expect("it is up");
-    daemon.settle().expect("it settles");
 }
 
 /// How many packets a family's node has dropped for a reason.
@@ -86,11 +113,58 @@ fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_roo
         assert_eq!(drops(&daemon, of, "reassembly-full"), 1, "{of:?}");
         daemon.advance(Duration::from_secs(62)).expect("it settles");
         assert_eq!(drops(&daemon, of, "reassembly-timeout"), 1024, "{of:?}");
-        // 4 MB, in parts of 8,000 bytes.
-        let whole = (4 << 20) / 8000;
+        // 4 MB, in parts of 8,000 bytes with the headers in front of them.
+        let whole = (4 << 20) / (8000 + if of.1 { 40 + 8 } else { 20 });
         (0..whole).for_each(|id| send(&mut daemon, of, id, 2, 1000));
         assert_eq!(drops(&daemon, of, "reassembly-full"), 1, "{of:?}");
         send(&mut daemon, of, whole, 2, 1000);
         assert_eq!(drops(&daemon, of, "reassembly-full"), 2, "{of:?}");
+    }
+}
+
+#[test]
+fn headers_in_front_of_parts_are_kept_and_count_until_they_are_not() {
+    for of in ALL {
+        let mut daemon = router(of.0);
+        daemon.configure("set ip4-full-reassembly packets 8192\nset ip6-full-reassembly packets 8192");
+        // What is kept of a packet's first part that has come: 1,000 bytes, and what is in front of them.
+        let (options, front) = if of.1 { (1024, 40 + 1024 + 8) } else { (40, 20 + 40) };
+        let each = 1000 + front;
+        let (fit, left) = ((4 << 20) / each, (4 << 20) % each);
+        let all = |daemon: &mut Daemon, from: u32, parts: &[(usize, usize, bool, usize)]| {
+            for id in from..from + fit as u32 {
+                for &(place, units, more, headers) in parts {
+                    hand(daemon, of, id, Part { place, units, more, headers });
+                }
+                if id % 32 == 0 {
+                    daemon.settle().expect("it settles");
+                }
+            }
+            daemon.settle().expect("it settles");
+        };
+        // As many as fit, and one more.
+        let fill = |daemon: &mut Daemon, from: u32, time: &str| {
+            let before = drops(daemon, of, "reassembly-full");
+            all(daemon, from, &[(2, 125, true, options)]);
+            assert_eq!(drops(daemon, of, "reassembly-full"), before, "{time}: {of:?}");
+            hand(daemon, of, from + 9999, Part { place: 2, units: 125, more: true, headers: options });
+            daemon.settle().expect("it settles");
+            assert_eq!(drops(daemon, of, "reassembly-full"), before + 1, "{time}, more than {fit}: {of:?}");
+        };
+        fill(&mut daemon, 0, "at first");
+        daemon.advance(Duration::from_secs(62)).expect("it settles");
+        fill(&mut daemon, 0, "when their time is over");
+        // The rest is less than another one, and the parts that are missing fit in. The first one's front is the shorter one.
+        assert!(left > 24, "{of:?}");
+        all(&mut daemon, 0, &[(0, 2, true, 0), (127, 1, false, options)]);
+        assert_eq!(drops(&daemon, of, "reassembly-full"), 2, "{of:?}");
+        fill(&mut daemon, 0, "when all are whole");
+        // Of those that are given up nothing is kept but that they are.
+        all(&mut daemon, 0, &[(3, 1, true, options)]);
+        assert_eq!(drops(&daemon, of, "overlapping-fragments"), fit as u64, "{of:?}");
+        fill(&mut daemon, 20_000, "when all are given up");
+        daemon.advance(Duration::from_secs(62)).expect("it settles");
+        fill(&mut daemon, 0, "when all are gone");
+        daemon.finish().expect("nothing leaks");
     }
 }

@@ -96,6 +96,11 @@ impl Word {
     pub fn slot(self) -> Option<u32> {
         self.slot.map(u32::from)
     }
+    /// How much is wanted, if anything.
+    #[inline(always)]
+    pub fn mode(self) -> Option<Mode> {
+        self.mode
+    }
     /// Whether it asks for this.
     #[inline(always)]
     pub fn asks(self, mode: Mode) -> bool {
@@ -148,6 +153,7 @@ pub(crate) fn apply<F: Checked>(control: &Control, change: Change<'_, ReversePat
         }
         None => None,
     };
+    // The word decides from now on, also at nodes that workers still have wired as before: see `node`.
     let word = Word { slot, mode: new.map(|check| check.mode) };
     control.room_mut::<Checks<F>>().words[*direction as usize].set(id, word);
     let (old, new) = (old.map(|check| check.mode), new.map(|check| check.mode));

@@ -147,6 +147,19 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
             _ => Leads::default(),
         }
     }
+    /// Of lanes that are bad by this node, and for whose interface another check is configured by now or none, those that are bad by
+    /// that one. Words change at once, and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a
+    /// check that is over, whose table may be gone.
+    #[cold]
+    fn bad_of(&self, lanes: Mask16, groups: &[u32; 16], interfaces: &[u32; 16]) -> Mask16 {
+        let mut bad = 0;
+        for lane in 0..16 {
+            let mode = self.word(interfaces[lane]).mode();
+            let is_good = mode.is_none_or(|mode| self.is_good_by_all(groups[lane], interfaces[lane], mode));
+            bad |= u16::from(!is_good) << lane;
+        }
+        Mask16(bad) & lanes
+    }
     /// Whether a sender of this group is good. Of most groups the first way says all there is to know.
     #[inline(always)]
     fn is_good(&self, group: u32, interface: u32) -> bool {
@@ -154,16 +167,16 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
         let first = self.leads(first, interface);
         // More ways can only add to what the first one is, and spoil nothing but this.
         let is_settled = !(SENT && STRICT) && first.are_good(Self::DIRECTION, Self::MODE);
-        is_settled || self.is_good_by_all(group, interface)
+        is_settled || self.is_good_by_all(group, interface, Self::MODE)
     }
     #[cold]
-    fn is_good_by_all(&self, group: u32, interface: u32) -> bool {
+    fn is_good_by_all(&self, group: u32, interface: u32, mode: Mode) -> bool {
         let group = group as usize;
         // A route may have been added since this frame began, and the groups have grown for it.
         let row = self.rows.get(group).or_else(|| self.newest.read(self.guard).get(group));
         let buckets = (0..BUCKETS as u32).map(|bucket| row.map_or(hop::NO_ROUTE, |row| row.hop(bucket)));
         let all = buckets.map(|hop| self.leads(hop, interface)).fold(Leads::default(), Leads::and);
-        all.are_good(Self::DIRECTION, Self::MODE)
+        all.are_good(Self::DIRECTION, mode)
     }
     const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
     const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
@@ -198,6 +211,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         let own = if SENT { p.flagged(Flags::LOCAL) } else { Mask16(0) };
         let bad = Mask16(bad) & p.live & !own;
         if bad != Mask16(0) {
+            let others = bad & !self.meets(p);
+            let bad = if others == Mask16(0) { bad } else { bad & !others | self.bad_of(others, &groups, &each) };
             p.leave(bad & F::for_hosts(p), Next::NoWayBack);
         }
     }

@@ -40,6 +40,15 @@ const CONFIGURATION: &str = "
     ip route add fd20:3::/32 table TABLE via drop
 ";
 
+/// Senders whose own routes lead elsewhere than those of their networks; and so many more that hosts are what a lookup of IPv6 asks
+/// for first.
+const HOSTS: &str = "
+    ip route add count 4 fd20::1/128 table TABLE via 2001:db8:1::2 pg1
+    ip route add count 1100 fd20:1::1/128 table TABLE via 2001:db8::2 pg0
+    ip route add count 4 fd20:2::1/128 table TABLE via drop
+    ip route add count 4 fd20:3::1/128 table TABLE via 2001:db8:1::2 pg1 via 2001:db8::2 pg0
+";
+
 /// A packet from one of five networks to another one, so that packets of one flow are not all alike.
 fn packet(r: &mut Rng, ip6: bool) -> Vec<u8> {
     let (from, to, host) = (r.u8(..5), r.u8(1..3), r.u8(1..9));
@@ -54,14 +63,18 @@ fn packet(r: &mut Rng, ip6: bool) -> Vec<u8> {
 /// What is sent, in the order of each flow, and what is counted; the product, and how many packets it carried.
 type Outcome = (BTreeMap<Vec<u8>, Vec<Vec<u8>>>, BTreeMap<(&'static str, &'static str), u64>);
 
-fn run(level: Level, fusion: bool, (mode, ip6, table): (&str, bool, u32)) -> (Outcome, Option<&'static str>, u64) {
+fn run(
+    level: Level,
+    fusion: bool,
+    (mode, ip6, table, hosts): (&str, bool, u32, &str),
+) -> (Outcome, Option<&'static str>, u64) {
     let mut daemon = Daemon::new(ROOMS, Setup { level, fusion, ..Setup::default() }).expect("the rooms fit");
     // A queue has one product, for one family.
     let is_of = |line: &&str| {
         let is_ip6 = line.contains("ip6") || line.contains("2001:") || line.contains("fd20:");
         is_ip6 == ip6 || !line.contains(" ip")
     };
-    let lines: Vec<&str> = CONFIGURATION.lines().filter(is_of).collect();
+    let lines: Vec<&str> = CONFIGURATION.lines().filter(is_of).chain(hosts.lines()).collect();
     daemon.configure(&lines.join("\n").replace("TABLE", &table.to_string()));
     daemon.configure(&format!("set urpf {} rx {mode} pg0", if ip6 { "ip6" } else { "ip4" }));
     daemon.settle().expect("nothing circles");
@@ -77,8 +90,10 @@ fn run(level: Level, fusion: bool, (mode, ip6, table): (&str, bool, u32)) -> (Ou
         (queue.and_then(|queue| queue.product.clone().ok()), queue.map_or(0, |queue| queue.carried.get()))
     };
     let mut flows = BTreeMap::<_, Vec<_>>::new();
+    // Where hosts have routes of their own, senders of several networks pass: only their whole addresses tell flows apart.
+    let source = if hosts.is_empty() { 26 } else { 22 };
     for (_, bytes) in daemon.sent() {
-        flows.entry(bytes[26..54.min(bytes.len())].to_vec()).or_default().push(bytes);
+        flows.entry(bytes[source..54.min(bytes.len())].to_vec()).or_default().push(bytes);
     }
     let outcome = (flows, daemon.counts());
     daemon.finish().expect("nothing leaks");
@@ -87,9 +102,9 @@ fn run(level: Level, fusion: bool, (mode, ip6, table): (&str, bool, u32)) -> (Ou
 
 fn nodes_and_products_agree(level: Level) {
     for mode in ["loose", "strict"] {
-        for (ip6, product) in [(false, "ip4-urpf"), (true, "ip6-urpf")] {
+        for (ip6, product, hosts) in [(false, "ip4-urpf", ""), (true, "ip6-urpf", ""), (true, "ip6-urpf", HOSTS)] {
             for table in [0, 5] {
-                let of = (mode, ip6, table);
+                let of = (mode, ip6, table, hosts);
                 let (nodes, none, _) = run(Level::best(), false, of);
                 assert_eq!(none, None, "{of:?}");
                 let node = format!("{}-rx-urpf-{mode}", &product[..3]);

@@ -290,7 +290,7 @@ fn details<F: Punted>(control: &Control, wanted: PuntType) -> Vec<PuntSocketDeta
     };
     // In the order in which they were registered: clients of VPP count on it.
     let (punts, objects) = (control.room::<Punts<F>>(), control.objects());
-    punts.order().iter().filter_map(|key| objects.get::<Punt<F>>(key)).filter_map(of).collect()
+    punts.order().filter_map(|key| objects.get::<Punt<F>>(&key)).filter_map(of).collect()
 }
 
 fn describe<F: Punted>(punt: &Punt<F>) -> PuntWhat {
