@@ -129,7 +129,7 @@ impl<P: Place> Reassembly<P> {
         let (others, bytes) = (self.begun.len() - usize::from(known.is_some()), self.bytes);
         match known {
             Some(late) if time.is_over(late.since) => {
-                Recalled { begun: None, others, bytes: bytes - late.assembly.bytes() }
+                Recalled { begun: None, others, bytes: bytes - late.bytes() }
             }
             known => Recalled { begun: known.cloned(), others, bytes },
         }
