@@ -128,9 +128,7 @@ impl<P: Place> Reassembly<P> {
         let known = self.begun.get(key);
         let (others, bytes) = (self.begun.len() - usize::from(known.is_some()), self.bytes);
         match known {
-            Some(late) if time.is_over(late.since) => {
-                Recalled { begun: None, others, bytes: bytes - late.bytes() }
-            }
+            Some(late) if time.is_over(late.since) => Recalled { begun: None, others, bytes: bytes - late.bytes() },
             known => Recalled { begun: known.cloned(), others, bytes },
         }
     }
