@@ -146,7 +146,7 @@ impl Bench {
     fn serves(&self, port: u16) -> bool {
         let is_of = |part: &u16| self.wholes.get(part) == Some(&port);
         let sends = |interface: &u16| *interface < PORTS || self.wholes.contains_key(interface);
-        self.asking.borrow().iter().any(|part| is_of(part))
+        self.asking.borrow().iter().any(is_of)
             && !self.enabled.iter().any(|(node, on)| *node == "f" && is_of(on) || *node == "g" && sends(on))
     }
 }
