@@ -1,34 +1,20 @@
 //! What `why` says of packets in fragments, whose ports only a worker knows, is what becomes of them.
 
+mod router;
 mod traced;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::packet::Packet;
 use quiver_why::way::End;
 
+use router::{TWO, frame, router};
 use traced::{compare, way};
 
-/// A router that looks at ports of fragments, too: some are dropped by them, and some go another way.
+/// It looks at ports of fragments, too: some are dropped by them, and some go another way.
 const CONFIGURATION: &str = "
-    create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-    create packet-generator interface pg1 hw-addr 02:00:00:00:00:a0
-    create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
-    set interface state pg0 up
-    set interface state pg1 up
-    set interface state pg2 up
-    set interface ip address pg0 10.0.0.1/24
-    set interface ip address pg1 10.1.0.1/24
-    set interface ip address pg2 10.2.0.1/24
-    set interface ip address pg0 2001:db8::1/64
-    set interface ip address pg1 2001:db8:1::1/64
-    set interface ip address pg2 2001:db8:2::1/64
-    ip neighbor pg2 10.2.0.2 02:00:00:00:00:12
     ip neighbor pg2 10.2.0.3 02:00:00:00:00:13
-    ip neighbor pg2 2001:db8:2::2 02:00:00:00:00:12
     ip neighbor pg2 2001:db8:2::3 02:00:00:00:00:13
     set acl-plugin acl deny proto 17 dport 53, permit src 0.0.0.0/0, permit src ::/0
     set acl-plugin acl permit src 0.0.0.0/0 proto 17 dport 80
@@ -45,16 +31,6 @@ const CONFIGURATION: &str = "
     abf attach ip6 policy 11 priority 10 pg1
 ";
 
-fn daemon(workers: usize, more: &str) -> Daemon {
-    let mut daemon =
-        Daemon::new(quiver_scenarios::ROOMS, Setup { workers, buffers: 8192, ..Setup::default() }).expect("they fit");
-    daemon.configure(CONFIGURATION);
-    daemon.configure(more);
-    daemon.advance(Duration::from_secs(5)).expect("time passes");
-    daemon.sent();
-    daemon
-}
-
 /// A part of the packet of this number: the first one says the port.
 fn part(ip6: bool, id: u32, port: Option<u16>, (offset, is_last): (u16, bool)) -> Vec<u8> {
     let more = if is_last { "" } else { " more" };
@@ -69,13 +45,12 @@ fn part(ip6: bool, id: u32, port: Option<u16>, (offset, is_last): (u16, bool)) -
         Some(port) => format!("hex 0001{port:04x}002000000001020304050607"),
         None => "payload 16".to_owned(),
     };
-    let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {ip} / {payload}");
-    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+    frame(&format!("{ip} / {payload}"))
 }
 
 /// Parts of many packets in any order, of which some are never heard of again, against the limits of what is kept.
 fn parts_come_in_any_order(more: &str, seed: u64) -> BTreeMap<String, usize> {
-    let (mut daemon, mut r) = (daemon(1, more), Rng::with_seed(seed));
+    let (mut daemon, mut r) = (router(1, &[CONFIGURATION, more]), Rng::with_seed(seed));
     let (mut ends, mut deciders) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
     for n in 0..1000 {
         let (ip6, id) = (r.bool(), r.u32(..30));
@@ -135,7 +110,7 @@ fn limits_are_told_as_they_are_met() {
 
 #[test]
 fn the_worker_that_has_the_parts_is_asked_whichever_receives_them() {
-    let mut daemon = daemon(2, "set interface rx-placement pg0 worker 0\nset interface rx-placement pg1 worker 1");
+    let mut daemon = router(2, &[CONFIGURATION, TWO]);
     for (id, port) in (0..12).zip([53, 80, 90].into_iter().cycle()) {
         for ip6 in [false, true] {
             let later = part(ip6, id, None, (16, true));

@@ -1,52 +1,15 @@
 //! With several workers `why` says what becomes of a packet at the one that receives it and at the one that it is handed to, and
 //! of fragments what the worker makes of them that has the other parts.
 
+mod router;
 mod traced;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use quiver_testkit::daemon::{Daemon, Setup};
-use quiver_testkit::packet::Packet;
-
+use router::{TWO, frame, router};
 use traced::{compare, way};
-
-/// A router of which each worker receives from an interface, and whose way out is known.
-const CONFIGURATION: &str = "
-    create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
-    create packet-generator interface pg1 hw-addr 02:00:00:00:00:a0
-    create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
-    set interface state pg0 up
-    set interface state pg1 up
-    set interface state pg2 up
-    set interface ip address pg0 10.0.0.1/24
-    set interface ip address pg1 10.1.0.1/24
-    set interface ip address pg2 10.2.0.1/24
-    set interface ip address pg0 2001:db8::1/64
-    set interface ip address pg1 2001:db8:1::1/64
-    set interface ip address pg2 2001:db8:2::1/64
-    ip neighbor pg2 10.2.0.2 02:00:00:00:00:12
-    ip neighbor pg2 2001:db8:2::2 02:00:00:00:00:12
-";
-
-/// Each worker polls one of the interfaces that receive.
-const TWO: &str = "set interface rx-placement pg0 worker 0\nset interface rx-placement pg1 worker 1";
-
-fn daemon(workers: usize, more: &str) -> Daemon {
-    let mut daemon =
-        Daemon::new(quiver_scenarios::ROOMS, Setup { workers, buffers: 8192, ..Setup::default() }).expect("they fit");
-    daemon.configure(CONFIGURATION);
-    daemon.configure(more);
-    daemon.advance(Duration::from_secs(5)).expect("time passes");
-    daemon.sent();
-    daemon
-}
-
-fn frame(packet: &str) -> Vec<u8> {
-    let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0 / {packet}");
-    text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
-}
 
 /// A part of 16 bytes of the packet of this number to a host behind the router, or to the router.
 fn part(ip6: bool, is_for_us: bool, id: u32, (place, is_last): (u16, bool)) -> Vec<u8> {
@@ -68,7 +31,7 @@ fn part(ip6: bool, is_for_us: bool, id: u32, (place, is_last): (u16, bool)) -> V
 /// Parts of many packets in any order, some of which cannot be, against the limits of what is kept: what is said of each is what
 /// becomes of it. So many of 256 are for the router. How packets ended.
 fn parts_come_in_any_order(workers: usize, more: &str, for_us: u8, seed: u64) -> BTreeMap<String, usize> {
-    let (mut daemon, mut r) = (daemon(workers, more), Rng::with_seed(seed));
+    let (mut daemon, mut r) = (router(workers, &[more]), Rng::with_seed(seed));
     let mut ends = BTreeMap::<String, usize>::new();
     for n in 0..800 {
         let (ip6, is_for_us, id, interface) = (r.bool(), r.u8(..) < for_us, r.u32(..12), ["pg0", "pg1"][r.usize(..2)]);
@@ -143,7 +106,7 @@ fn a_fragment_is_seen_at_both_workers() {
 
 #[test]
 fn as_long_as_workers_hand_nothing_over_each_has_what_it_received() {
-    let mut daemon = daemon(2, TWO);
+    let mut daemon = router(2, &[TWO]);
     for (id, ip6) in (0..10).zip([false, true].into_iter().cycle()) {
         let [first, last] = [(0, false), (1, true)].map(|place| part(ip6, true, id, place));
         let waits = |way: quiver_why::way::Way| way.0.last().is_some_and(|step| step.node.ends_with("-reassembly"));
@@ -159,7 +122,7 @@ fn as_long_as_workers_hand_nothing_over_each_has_what_it_received() {
 
 #[test]
 fn flows_are_followed_to_the_worker_that_they_are_spread_to() {
-    let mut daemon = daemon(2, &format!("{TWO}\nset interface handoff pg0 workers 0-1"));
+    let mut daemon = router(2, &[TWO, "set interface handoff pg0 workers 0-1"]);
     let mut seen = [0; 2];
     for port in 1000..1050 {
         let packet = frame(&format!("ip4 10.0.0.2 > 10.2.0.2 ttl 64 / udp {port} > 80 / payload 18"));
@@ -174,7 +137,7 @@ fn flows_are_followed_to_the_worker_that_they_are_spread_to() {
 
 #[test]
 fn it_says_in_words_who_has_the_parts() {
-    let mut daemon = daemon(2, &format!("{TWO}\n{FULL}"));
+    let mut daemon = router(2, &[TWO, FULL]);
     let mut ask = |interface: &str, frame: &[u8], send: bool| {
         let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
         let said = daemon.run(&format!("why {hex} on {interface}")).expect("it is answered");
