@@ -209,13 +209,12 @@ impl Dataplane {
         if !self.fusion {
             return Err("fusion is off".into());
         }
-        let applying =
-            self.products.iter().zip(&self.planned.hindered).enumerate().filter(|(number, (product, _))| match product
-                .finds_part()
-            {
-                true => self.planned.asking.has(queue.interface, *number),
-                false => (product.applies)(queue.interface),
-            });
+        let applies = |number, product: &ProductSpec| match product.finds_part() {
+            true => self.planned.asking.has(queue.interface, number),
+            false => (product.applies)(queue.interface),
+        };
+        let products = self.products.iter().zip(&self.planned.hindered).enumerate();
+        let applying = products.filter(|(number, (product, _))| applies(*number, product));
         let mut why = None;
         for (_, (product, hindered)) in applying {
             let fits = match hindered {
