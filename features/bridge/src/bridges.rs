@@ -59,31 +59,35 @@ pub struct BridgeState {
     pub settings: BridgeDomain,
 }
 
-/// What interfaces are in layer 2, for products: at any time, in every copy.
+/// What interfaces are in layer 2, as the room knows it and products ask for it: at any time, in every copy.
 #[derive(Clone, Default)]
-pub struct Functions(Rc<RefCell<Known>>);
+pub struct Functions(Rc<RefCell<Modes>>);
 
 #[derive(Default)]
-struct Known {
-    modes: BTreeMap<u16, Mode>,
+struct Modes {
+    by_interface: BTreeMap<InterfaceId, Mode>,
     /// Domains and their members.
-    members: BTreeSet<(u32, u16)>,
+    members: BTreeSet<(u32, InterfaceId)>,
 }
 
 impl Functions {
-    fn set(&self, interface: u16, mode: Option<Mode>) {
-        let was = self.domain(interface);
-        let Known { modes, members } = &mut *self.0.borrow_mut();
-        match mode {
-            Some(mode) => modes.insert(interface, mode),
-            None => modes.remove(&interface),
+    /// Notes what an interface is now; returns what it was.
+    fn set(&self, id: InterfaceId, mode: Option<Mode>) -> Option<Mode> {
+        let Modes { by_interface, members } = &mut *self.0.borrow_mut();
+        let was = match mode {
+            Some(mode) => by_interface.insert(id, mode),
+            None => by_interface.remove(&id),
         };
-        was.map(|domain| members.remove(&(domain, interface)));
-        mode.and_then(Mode::domain).map(|domain| members.insert((domain, interface)));
+        was.and_then(Mode::domain).map(|domain| members.remove(&(domain, id)));
+        mode.and_then(Mode::domain).map(|domain| members.insert((domain, id)));
+        was
+    }
+    fn get(&self, id: InterfaceId) -> Option<Mode> {
+        self.0.borrow().by_interface.get(&id).copied()
     }
     /// The interface by which a cross-connect sends.
     pub fn peer(&self, interface: u16) -> Option<u16> {
-        match self.0.borrow().modes.get(&interface) {
+        match self.get(InterfaceId(interface)) {
             Some(Mode::Connected(peer)) => Some(peer.0),
             _ => None,
         }
@@ -95,41 +99,41 @@ impl Functions {
     /// Whether some member of an interface's domain is like this.
     pub fn has_member(&self, interface: u16, like: impl Fn(u16) -> bool) -> bool {
         let Some(domain) = self.domain(interface) else { return false };
-        let known = self.0.borrow();
-        known.members.range((domain, 0)..=(domain, u16::MAX)).any(|(_, member)| like(*member))
+        self.0.borrow().members_of(domain).any(|member| like(member.0))
     }
     fn domain(&self, interface: u16) -> Option<u32> {
-        self.0.borrow().modes.get(&interface).copied().and_then(Mode::domain)
+        self.get(InterfaceId(interface)).and_then(Mode::domain)
+    }
+}
+impl Modes {
+    fn members_of(&self, domain: u32) -> impl Iterator<Item = InterfaceId> + '_ {
+        let members = self.members.range((domain, InterfaceId(0))..=(domain, InterfaceId(u16::MAX)));
+        members.map(|(_, interface)| *interface)
     }
 }
 
 /// The room's state.
 pub struct Bridges {
     domains: BTreeMap<u32, BridgeState>,
-    modes: BTreeMap<InterfaceId, Mode>,
+    functions: Functions,
     /// What interfaces let happen themselves: bits of [`Port`].
     own: BTreeMap<InterfaceId, u32>,
-    /// Domains and their members.
-    members: BTreeSet<(u32, InterfaceId)>,
     /// Virtual interfaces that are set up.
     up: BTreeSet<InterfaceId>,
     published: Publisher<Layer2>,
     /// The addresses of all domains.
     pub macs: Macs,
-    functions: Functions,
 }
 
 impl Bridges {
     pub(crate) fn new(epochs: &Epochs, macs: Macs) -> Bridges {
         Bridges {
             domains: BTreeMap::new(),
-            modes: BTreeMap::new(),
+            functions: Functions::default(),
             own: BTreeMap::new(),
-            members: BTreeSet::new(),
             up: BTreeSet::new(),
             published: Publisher::new(epochs, Layer2::default()),
             macs,
-            functions: Functions::default(),
         }
     }
     pub(crate) fn snapshot(&self) -> Snapshot<Layer2> {
@@ -148,17 +152,16 @@ impl Bridges {
         self.domains.iter().find(|(_, domain)| domain.index == index).map(|(id, _)| *id)
     }
     /// The interfaces of layer 2.
-    pub fn modes(&self) -> impl Iterator<Item = (InterfaceId, Mode)> + '_ {
-        self.modes.iter().map(|(id, mode)| (*id, *mode))
+    pub fn modes(&self) -> impl Iterator<Item = (InterfaceId, Mode)> + use<> {
+        self.functions.0.borrow().by_interface.clone().into_iter()
     }
     /// What an interface is in layer 2.
     pub fn mode(&self, interface: InterfaceId) -> Option<Mode> {
-        self.modes.get(&interface).copied()
+        self.functions.get(interface)
     }
     /// The interfaces of a domain, with that for frames to unknown addresses.
-    pub(crate) fn interfaces(&self, id: u32) -> impl Iterator<Item = InterfaceId> + '_ {
-        let members = self.members.range((id, InterfaceId(0))..=(id, InterfaceId(u16::MAX)));
-        members.map(|(_, interface)| *interface)
+    pub(crate) fn interfaces(&self, id: u32) -> impl Iterator<Item = InterfaceId> + use<> {
+        self.functions.0.borrow().members_of(id).collect::<Vec<_>>().into_iter()
     }
     /// The members of a domain, to which it floods: interface, split-horizon group, and whether it is the virtual one.
     pub fn members(&self, id: u32) -> impl Iterator<Item = Member> + '_ {
@@ -252,14 +255,8 @@ impl Bridges {
 
     /// Notes what an interface is now, and tells the nodes.
     fn set(&mut self, id: InterfaceId, mode: Option<Mode>) {
-        let was = match mode {
-            Some(mode) => self.modes.insert(id, mode),
-            None => self.modes.remove(&id),
-        };
+        let was = self.functions.set(id, mode);
         let domain = |mode: Option<Mode>| mode.and_then(Mode::domain);
-        domain(was).map(|domain| self.members.remove(&(domain, id)));
-        domain(mode).map(|domain| self.members.insert((domain, id)));
-        self.functions.set(id.0, mode);
         let domains: Vec<u32> = [domain(was), domain(mode)].into_iter().flatten().collect();
         let diverts = |mode| matches!(mode, Some(Mode::Member { unknown: true, .. }));
         let mut concerned = vec![id];
