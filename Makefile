@@ -22,7 +22,6 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	@lab/provide build run test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
-	$(CARGO) build --workspace
 	$(CARGO) xtask check
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	$(CARGO) test --workspace --no-fail-fast
