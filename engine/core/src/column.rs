@@ -52,6 +52,16 @@ pub(crate) fn uniform(column: &[u16; VECTOR], n: usize) -> bool {
     differ == 0
 }
 
+/// Whether all values of a group are equal.
+#[inline(always)]
+pub(crate) fn is_one(group: &[u16; GROUP]) -> bool {
+    let mut differ = 0;
+    for value in group {
+        differ |= value ^ group[0];
+    }
+    differ == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

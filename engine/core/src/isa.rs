@@ -6,12 +6,15 @@
 mod cpu;
 mod lanes;
 mod level;
+mod mask;
 mod x86;
 
 pub(crate) use cpu::lap;
 pub use cpu::{prefetch, ticks};
+pub(crate) use lanes::quarter;
 pub use lanes::{Lanes, Operand};
 pub use level::{Kernel, Level, LevelError};
+pub use mask::Mask;
 
 use std::ops::{BitAnd, BitOr, Not};
 
@@ -19,6 +22,8 @@ use std::ops::{BitAnd, BitOr, Not};
 pub trait Isa: Copy + 'static {
     /// The registers that hold sixteen words.
     type V: Copy;
+    /// What a comparison says of sixteen words, and a selection goes by.
+    type M: Copy;
     /// Sixteen words from memory.
     fn load(self, a: &[u32; 16]) -> Self::V;
     /// Sixteen words to memory.
@@ -39,18 +44,30 @@ pub trait Isa: Copy + 'static {
     fn shl(self, a: Self::V, n: u32) -> Self::V;
     /// All lanes shifted right, zeros coming in.
     fn shr(self, a: Self::V, n: u32) -> Self::V;
-    /// A bit for each lane whose words are equal.
-    fn eq(self, a: Self::V, b: Self::V) -> u16;
-    /// A bit for each lane where `a` is less, unsigned.
-    fn lt(self, a: Self::V, b: Self::V) -> u16;
-    /// `yes` where the bit is set, else `no`.
-    fn select(self, m: u16, yes: Self::V, no: Self::V) -> Self::V;
+    /// The lanes whose words are equal.
+    fn eq(self, a: Self::V, b: Self::V) -> Self::M;
+    /// The lanes where `a` is less, unsigned.
+    fn lt(self, a: Self::V, b: Self::V) -> Self::M;
+    /// `yes` in the lanes of the mask, else `no`.
+    fn select(self, m: Self::M, yes: Self::V, no: Self::V) -> Self::V;
+    /// The lanes of both masks.
+    fn both(self, a: Self::M, b: Self::M) -> Self::M;
+    /// The lanes of either mask.
+    fn either(self, a: Self::M, b: Self::M) -> Self::M;
+    /// The lanes of `a` that are not in `b`.
+    fn without(self, a: Self::M, b: Self::M) -> Self::M;
+    /// The mask of bits, one for each lane.
+    fn mask(self, bits: u16) -> Self::M;
+    /// The bits of a mask.
+    fn bits(self, m: Self::M) -> u16;
+    /// Whether there is any lane in the mask.
+    fn any(self, m: Self::M) -> bool;
     /// The bytes of each word reversed.
     fn swap_bytes(self, a: Self::V) -> Self::V;
-    /// Sixteen rows of 32 bytes become eight columns of sixteen little-endian words.
-    fn columns(self, rows: &[&[u8; 32]; 16]) -> [Self::V; 8];
-    /// The inverse of `columns`.
-    fn rows(self, columns: &[Self::V; 8]) -> [[u8; 32]; 16];
+    /// Sixteen rows of 16 bytes become four columns of sixteen little-endian words.
+    fn columns<'a>(self, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self::V; 4];
+    /// Eight columns of sixteen little-endian words become rows of 32 bytes, each of which is put somewhere.
+    fn rows(self, columns: &[Self::V; 8], put: impl FnMut(usize, [u8; 32]));
 }
 
 /// One bit per lane.

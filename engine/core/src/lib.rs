@@ -49,7 +49,7 @@ pub use graph::{
 };
 pub use handoff::Generations;
 pub use intake::QueueId;
-pub use isa::{Isa, Lanes, Level, LevelError, Mask16};
+pub use isa::{Isa, Lanes, Level, LevelError, Mask, Mask16};
 pub use product::ProductSpec;
 pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};

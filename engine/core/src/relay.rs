@@ -6,7 +6,7 @@
 
 use crate::aside::{Aside, FlowOf};
 use crate::buffer::Pool;
-use crate::isa::{Isa, Kernel, Lanes, Level, Mask16};
+use crate::isa::{Isa, Kernel, Lanes, Level, Mask, Mask16};
 use crate::stage::{AHEAD, Body, Columns, Header, PacketLanes};
 use crate::tx::{Ports, TxContext};
 use quiver_table::simulation::seam;
@@ -128,25 +128,18 @@ impl Relay {
             flags: zero,
             hop: zero,
             next: zero,
-            live: Mask16::first(self.len() - base),
+            live: Mask::new(isa, Mask16::first(self.len() - base)),
         }
     }
     /// Writes back what the stages changed of the live lanes.
     #[inline(always)]
     fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, writes: Columns) {
         if writes.has(Columns::HEADER) {
-            let (front, windows) = (p.header.front(), p.window.array());
-            for lane in p.live {
-                let at = (windows[lane] as usize).min(SLOT);
-                self.slots[(base + lane) & (BURST - 1)].0[at..at + 32].copy_from_slice(&front[lane]);
-            }
-            if writes.has(Columns::MORE) {
-                let back = p.header.back();
-                for lane in p.live {
-                    let at = (windows[lane] as usize).min(SLOT) + 32;
-                    self.slots[(base + lane) & (BURST - 1)].0[at..at + 16].copy_from_slice(&back[lane][..16]);
-                }
-            }
+            let windows = p.window.array();
+            p.header.put(p.live, writes, |lane, at, bytes| {
+                let at = (windows[lane] as usize).min(SLOT) + at;
+                self.slots[(base + lane) & (BURST - 1)].0[at..at + bytes.len()].copy_from_slice(bytes);
+            });
         }
         if writes.has(Columns::OFFSET) {
             self.offset[base..base + 16].copy_from_slice(&p.offset.array());
@@ -370,22 +363,24 @@ impl<B: Body> Kernel for RelayLoop<'_, B> {
         let len = relay.len();
         for base in (0..len).step_by(16) {
             seam("about to step sixteen packets");
-            let first = if base == 0 { 0 } else { base + AHEAD };
-            for i in first..(base + AHEAD + 16).min(len) {
-                body.ahead(relay.window(i, B::BACK), interface);
+            if body.looks_ahead(interface) {
+                let first = if base == 0 { 0 } else { base + AHEAD };
+                for i in first..(base + AHEAD + 16).min(len) {
+                    body.ahead(relay.window(i, B::BACK), interface);
+                }
             }
             let mut p = relay.lanes(isa, base, interface, &body);
-            let mut present = p.live;
+            let came = p.live;
             body.step(&mut p);
             let port = if B::BY_PARTS { output.ports_of(p.tx) } else { p.tx };
             p.live = p.live & output.relays(port);
-            let left = present & !p.live;
+            let (mut present, left) = (came.bits(), came.without(p.live).bits());
             let mut is_cut = false;
             if left != Mask16(0) || !aside.flows.is_empty() {
                 let held = relay.hold_back((base, B::BACK), interface, pool, (present, left), aside, B::flow);
                 is_cut = held.done != present;
                 present = held.done;
-                p.live = p.live & present & !held.back;
+                p.live = p.live & p.live.with(present & !held.back);
             }
             body.commit(&mut p);
             relay.keep(base, &p, B::WRITES);

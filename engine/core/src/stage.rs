@@ -6,9 +6,10 @@
 
 use crate::aside::Flows;
 use crate::buffer::{Flags, Pool};
+use crate::column;
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{ArcSpec, Context, Node};
-use crate::isa::{Isa, Kernel, Lanes, Mask16};
+use crate::isa::{Isa, Kernel, Lanes, Mask, Mask16, quarter};
 use crate::tx::{Ports, TxContext};
 use quiver_table::Guard;
 use quiver_table::simulation::seam;
@@ -42,25 +43,23 @@ impl<I: Isa> Header<I> {
     #[inline(always)]
     pub(crate) fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
         // Columns that the stages do not read are dead code, and vanish.
-        let (mut lower, mut upper) = ([&[0; 32]; 16], [&[0; 32]; 16]);
-        for lane in 0..16 {
-            (lower[lane], upper[lane]) = halves(packets[lane]);
-        }
-        let [a, b, c, d, e, f, g, h] = Lanes::columns(isa, &lower);
-        let [i, j, k, l, m, n, o, p] = Lanes::columns(isa, &upper);
+        let [a, b, c, d] = Lanes::four_columns(isa, |lane| quarter::<0>(packets[lane]));
+        let [e, f, g, h] = Lanes::four_columns(isa, |lane| quarter::<16>(packets[lane]));
+        let [i, j, k, l] = Lanes::four_columns(isa, |lane| quarter::<32>(packets[lane]));
+        let [m, n, o, p] = Lanes::four_columns(isa, |lane| quarter::<48>(packets[lane]));
         Header { words: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] }
     }
-    /// The first 32 bytes of each packet's window.
+    /// Puts what a stage may have changed of some packets' windows: bytes from a place in the window on.
     #[inline(always)]
-    pub(crate) fn front(&self) -> [[u8; 32]; 16] {
-        let [a, b, c, d, e, f, g, h, ..] = self.words;
-        Lanes::rows([a, b, c, d, e, f, g, h])
-    }
-    /// The 32 bytes behind them.
-    #[inline(always)]
-    pub(crate) fn back(&self) -> [[u8; 32]; 16] {
-        let [.., i, j, k, l, m, n, o, p] = self.words;
-        Lanes::rows([i, j, k, l, m, n, o, p])
+    pub(crate) fn put(&self, lanes: Mask<I>, writes: Columns, mut put: impl FnMut(usize, usize, &[u8])) {
+        let ([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p], lanes) = (self.words, lanes.bits());
+        if lanes == Mask16(0) {
+            return;
+        }
+        put_rows([a, b, c, d, e, f, g, h], lanes, |lane, row| put(lane, 0, row));
+        if writes.has(Columns::MORE) {
+            put_rows([i, j, k, l, m, n, o, p], lanes, |lane, row| put(lane, 32, &row[..16]));
+        }
     }
     /// The field of every packet.
     #[inline(always)]
@@ -90,13 +89,14 @@ impl<I: Isa> Header<I> {
         self.words[at / 4] = value;
     }
 }
+/// Puts the rows of these lanes.
 #[inline(always)]
-fn halves(window: &[u8; 64]) -> (&[u8; 32], &[u8; 32]) {
-    let (lower, upper) = window.split_at(32);
-    match (lower.try_into(), upper.try_into()) {
-        (Ok(lower), Ok(upper)) => (lower, upper),
-        _ => unreachable!("64 is twice 32"),
-    }
+fn put_rows<I: Isa>(columns: [Lanes<I>; 8], lanes: Mask16, mut put: impl FnMut(usize, &[u8; 32])) {
+    Lanes::rows(columns, |lane, row| {
+        if lanes.0 & 1 << lane != 0 {
+            put(lane, &row);
+        }
+    });
 }
 
 /// Sixteen packets on their way through a stage.
@@ -121,36 +121,36 @@ pub struct PacketLanes<I: Isa> {
     /// The arc taken by lanes that left; arc 0 is the way on.
     pub next: Lanes<I>,
     /// Lanes that have not left. Others still compute, but none of their header is written back.
-    pub live: Mask16,
+    pub live: Mask<I>,
 }
 impl<I: Isa> PacketLanes<I> {
     /// Lanes in `mask` leave by an arc, unless they left before.
     #[inline(always)]
-    pub fn leave(&mut self, mask: Mask16, arc: impl Into<u16>) {
+    pub fn leave(&mut self, mask: Mask<I>, arc: impl Into<u16>) {
         self.next = self.next.replace(mask & self.live, u32::from(arc.into()));
-        self.live = self.live & !mask;
+        self.live = self.live.without(mask);
     }
     /// Sets a flag in the lanes of `mask`, and takes it from the others.
     #[inline(always)]
-    pub fn flag(&mut self, mask: Mask16, flag: Flags) {
+    pub fn flag(&mut self, mask: Mask<I>, flag: Flags) {
         let flag = u32::from(flag.0);
         self.flags = (self.flags & !flag).replace(mask, self.flags | flag);
     }
     /// The lanes that have a flag.
     #[inline(always)]
-    pub fn flagged(&self, flag: Flags) -> Mask16 {
+    pub fn flagged(&self, flag: Flags) -> Mask<I> {
         (self.flags & u32::from(flag.0)).ne(0)
     }
     /// In the lanes of `mask` the current header begins `by` bytes further on. The window stays where it is.
     #[inline(always)]
-    pub fn advance(&mut self, mask: Mask16, by: u32) {
+    pub fn advance(&mut self, mask: Mask<I>, by: u32) {
         self.offset = self.offset.replace(mask, self.offset + by);
         self.length = self.length.replace(mask, self.length - by);
     }
     /// In the lanes of `mask` takes out the word behind the first 12 bytes of the window, where a tag stands: what is in
     /// front of it moves up. The window must begin with the current header.
     #[inline(always)]
-    pub fn cut_tag(&mut self, mask: Mask16) {
+    pub fn cut_tag(&mut self, mask: Mask<I>) {
         let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
         let w = &mut self.header.words;
         (w[3], w[4], w[5], w[6]) = (d.replace(mask, e), e.replace(mask, f), f.replace(mask, g), g.replace(mask, h));
@@ -161,7 +161,7 @@ impl<I: Isa> PacketLanes<I> {
     }
     /// Puts a word there; what is in front of it moves into the headroom, which the caller has seen to be large enough.
     #[inline(always)]
-    pub fn put_tag(&mut self, mask: Mask16, tag: Lanes<I>) {
+    pub fn put_tag(&mut self, mask: Mask<I>, tag: Lanes<I>) {
         let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
         let w = &mut self.header.words;
         (w[3], w[4], w[5], w[6]) = (d.replace(mask, tag), e.replace(mask, d), f.replace(mask, e), g.replace(mask, f));
@@ -242,9 +242,8 @@ pub trait Body {
     }
     /// Of a stage that is a feature: the lanes for whose interface it is enabled; see [`Optional`].
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
-        let _ = p;
-        Mask16::ALL
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
+        p.live.with(Mask16::ALL)
     }
     /// Changes the lanes, and lets odd ones leave.
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>);
@@ -253,6 +252,12 @@ pub trait Body {
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         let _ = p;
+    }
+    /// Whether [`Body::ahead`] is to be called for packets that this interface received.
+    #[inline(always)]
+    fn looks_ahead(&self, rx: u16) -> bool {
+        let _ = rx;
+        false
     }
     /// Called some [`AHEAD`] packets ahead with the packet's window and the interface that received it, to prefetch tables.
     #[inline(always)]
@@ -307,6 +312,10 @@ impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
         self.1.commit(p);
     }
     #[inline(always)]
+    fn looks_ahead(&self, rx: u16) -> bool {
+        self.0.looks_ahead(rx) || self.1.looks_ahead(rx)
+    }
+    #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
         self.0.ahead(window, rx);
         self.1.ahead(window, rx);
@@ -353,17 +362,21 @@ impl<B: Body> Body for OptionalBody<'_, B> {
         self.body.reads(rx)
     }
     #[inline(always)]
+    fn looks_ahead(&self, rx: u16) -> bool {
+        self.body.looks_ahead(rx)
+    }
+    #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
         self.body.ahead(window, rx);
     }
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let met = self.body.meets(p) & p.live;
-        self.met.set(met);
-        if met == Mask16(0) {
+        self.met.set(met.bits());
+        if !met.any() {
             return;
         }
-        let others = p.live & !met;
+        let others = p.live.without(met);
         p.live = met;
         self.body.step(p);
         p.live = p.live | others;
@@ -371,7 +384,7 @@ impl<B: Body> Body for OptionalBody<'_, B> {
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         self.body.commit(p);
-        *self.passed += u64::from((self.met.get() & p.live).0.count_ones());
+        *self.passed += u64::from((self.met.get() & p.live.bits()).0.count_ones());
     }
 }
 
@@ -441,17 +454,16 @@ impl Frame {
     fn lanes<I: Isa, B: Body>(&self, isa: I, base: usize, body: &B, pool: &Pool) -> PacketLanes<I> {
         let mut p = self.columns(isa, base, B::BACK);
         if B::WRITES.has(Columns::HEADER) || body.reads(p.rx) {
-            p.header = self.header(isa, base, B::BACK, pool);
+            p.header = self.header(isa, base, p.window, pool);
         }
         p
     }
     /// The windows of sixteen packets, transposed into columns.
     #[inline(always)]
-    fn header<I: Isa>(&self, isa: I, base: usize, back: u32, pool: &Pool) -> Header<I> {
-        let mut windows = [pool.window(self.buffer[base], 0); 16];
+    fn header<I: Isa>(&self, isa: I, base: usize, window: Lanes<I>, pool: &Pool) -> Header<I> {
+        let (at, mut windows) = (window.array(), [pool.window(self.buffer[base], 0); 16]);
         for lane in 0..16 {
-            let at = usize::from(self.offset[base + lane]).saturating_sub(back as usize);
-            windows[lane] = pool.window(self.buffer[base + lane], at);
+            windows[lane] = pool.window(self.buffer[base + lane], at[lane] as usize);
         }
         Header::load(isa, &windows)
     }
@@ -469,13 +481,13 @@ impl Frame {
             flags: widen(isa, &self.flags, base),
             hop: long(isa, &self.hop, base),
             next: Lanes::splat(isa, 0),
-            live: Mask16::first(self.len - base),
+            live: Mask::new(isa, Mask16::first(self.len - base)),
         }
     }
     /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
     #[inline(always)]
     pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
-        if writes.has(Columns::FLAGS) && p.flags.ne(flags) != Mask16(0) {
+        if writes.has(Columns::FLAGS) && p.flags.ne(flags).any() {
             narrow(p.flags, &mut self.flags[base..base + 16]);
             for flags in &self.flags[base..base + 16] {
                 self.any = self.any.with(Flags(*flags));
@@ -498,18 +510,11 @@ impl Frame {
     /// Writes the first bytes of the live lanes' windows, where these begin by now.
     #[inline(always)]
     pub(crate) fn keep_header<I: Isa>(&self, base: usize, p: &PacketLanes<I>, writes: Columns, pool: &mut Pool) {
-        let front = p.header.front();
         let windows = p.window.array();
-        for lane in p.live {
-            pool.window_mut(self.buffer[base + lane], windows[lane] as usize)[..32].copy_from_slice(&front[lane]);
-        }
-        if writes.has(Columns::MORE) {
-            let back = p.header.back();
-            for lane in p.live {
-                let window = pool.window_mut(self.buffer[base + lane], windows[lane] as usize);
-                window[32..48].copy_from_slice(&back[lane][..16]);
-            }
-        }
+        p.header.put(p.live, writes, |lane, at, bytes| {
+            let window = pool.window_mut(self.buffer[base + lane], windows[lane] as usize);
+            window[at..at + bytes.len()].copy_from_slice(bytes);
+        });
     }
 }
 #[inline(always)]
@@ -580,11 +585,18 @@ pub(crate) const AHEAD: usize = 96;
 /// them prefetches what it receives. PERF: doing it here cost 4 of a cross-connect's 20 ticks (three nodes, Zen 4).
 #[inline(always)]
 fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
-    let len = frame.len();
     let first = if base == 0 { 0 } else { base + AHEAD };
-    for i in first..(base + AHEAD + 16).min(len) {
-        let at = usize::from(frame.offset[i]).saturating_sub(B::BACK as usize);
-        body.ahead(pool.window(frame.buffer[i], at), frame.rx[i]);
+    let end = (base + AHEAD + 16).min(frame.len());
+    for base in (first..end).step_by(16) {
+        // PERF: sixteen packets of one interface, as most are, for whom nothing is to be fetched, cost a look. Without a way
+        // out of the loop it is no code at all for bodies that fetch nothing.
+        let rx = frame.rx.get(base..).and_then(|rx| rx.first_chunk::<16>());
+        if rx.is_some_and(|rx| body.looks_ahead(rx[0]) || !column::is_one(rx)) {
+            for i in base..(base + 16).min(end) {
+                let at = usize::from(frame.offset[i]).saturating_sub(B::BACK as usize);
+                body.ahead(pool.window(frame.buffer[i], at), frame.rx[i]);
+            }
+        }
     }
 }
 
@@ -614,15 +626,15 @@ impl<B: Body> Kernel for ProductLoop<'_, B> {
             let mut p = frame.lanes(isa, base, &body, pool);
             let present = p.live;
             if frame.any.has(Flags::ODD) {
-                p.live = p.live & !p.flagged(Flags::ODD);
+                p.live = p.live.without(p.flagged(Flags::ODD));
             }
             body.step(&mut p);
             let port = if B::BY_PARTS { output.ports_of(p.tx) } else { p.tx };
             p.live = p.live & output.accepts(port);
-            let mut left = present & !p.live;
+            let mut left = present.without(p.live).bits();
             if left != Mask16(0) || !flows.is_empty() {
-                left = frame.hold_back((base, B::BACK), pool, (present, left), flows, B::flow);
-                p.live = p.live & !left;
+                left = frame.hold_back((base, B::BACK), pool, (present.bits(), left), flows, B::flow);
+                p.live = p.live.without(p.live.with(left));
             }
             body.commit(&mut p);
             if B::WRITES.has(Columns::HEADER) {

@@ -8,7 +8,7 @@ use crate::complete::{Completion, Incomplete};
 use crate::counters::{Counter, Row};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
-use crate::isa::{Isa, Lanes, Mask16};
+use crate::isa::{Isa, Lanes, Mask, Mask16};
 use crate::relay::{BURST, Relay, Relayed, Sink};
 use crate::stage::{PacketLanes, narrow};
 use quiver_table::simulation::seam;
@@ -270,16 +270,17 @@ impl Relays {
 
 /// The lanes for whose value something is so, which is asked once where all values are the same.
 #[inline(always)]
-fn lanes_with<I: Isa>(values: Lanes<I>, is_so: impl Fn(u16) -> bool) -> Mask16 {
+fn lanes_with<I: Isa>(values: Lanes<I>, is_so: impl Fn(u16) -> bool) -> Mask<I> {
     let all = values.array();
-    if values.eq(all[0]) == Mask16::ALL {
-        return if is_so(all[0] as u16) { Mask16::ALL } else { Mask16(0) };
+    let first = values.eq(all[0]);
+    if first.all() {
+        return first.with(if is_so(all[0] as u16) { Mask16::ALL } else { Mask16(0) });
     }
     let mut mask = 0;
     for lane in 0..16 {
         mask |= u16::from(is_so(all[lane] as u16)) << lane;
     }
-    Mask16(mask)
+    first.with(Mask16(mask))
 }
 
 struct Port {
@@ -382,7 +383,7 @@ impl Ports {
     #[inline(always)]
     pub(crate) fn count_parts<I: Isa>(&self, p: &PacketLanes<I>) {
         let (tx, lengths) = (p.tx.array(), p.length.array());
-        for lane in p.live {
+        for lane in p.live.bits() {
             if let Some(Some(via)) = self.via.get(tx[lane] as usize) {
                 via.counters.add(tx[lane], 1, lengths[lane].into());
             }
@@ -390,12 +391,12 @@ impl Ports {
     }
     /// The lanes whose tx interface is an open port.
     #[inline(always)]
-    pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
+    pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask<I> {
         lanes_with(tx, |interface| self.refusal(interface).is_none())
     }
     /// The lanes whose tx interface is an open port that takes packets from a relay.
     #[inline(always)]
-    pub(crate) fn relays<I: Isa>(&self, tx: Lanes<I>) -> Mask16 {
+    pub(crate) fn relays<I: Isa>(&self, tx: Lanes<I>) -> Mask<I> {
         lanes_with(tx, |interface| match self.ports.get(usize::from(interface)) {
             Some(Some(port)) => port.up & port.is_sink,
             _ => false,
@@ -405,12 +406,13 @@ impl Ports {
     #[inline(always)]
     pub(crate) fn push_relayed<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>) {
         let (tx, lengths) = (p.tx.array(), p.length.array());
-        let n = p.live.0.count_ones() as usize;
+        let (live, is_one_port) = (p.live.bits(), !(p.tx.ne(tx[0]) & p.live).any());
+        let n = live.0.count_ones() as usize;
         // The usual case: the first packets of the group, by one port.
-        if p.live == Mask16::first(n) && p.tx.ne(tx[0]) & p.live == Mask16(0) {
+        if live == Mask16::first(n) && is_one_port {
             return self.note_relayed(tx[0] as u16, base, n, &lengths);
         }
-        for lane in p.live {
+        for lane in p.live.bits() {
             self.note_relayed(tx[lane] as u16, base + lane, 1, &[lengths[lane]; 16]);
         }
     }
@@ -435,10 +437,11 @@ impl Ports {
     #[inline(always)]
     pub(crate) fn push_group<I: Isa>(&mut self, cx: &mut TxContext, frame: &Frame, base: usize, p: &PacketLanes<I>) {
         let tx = p.tx.array();
-        let (n, interface) = (p.live.0.count_ones() as usize, tx[0] as u16);
+        let (live, is_one_port) = (p.live.bits(), !(p.tx.ne(tx[0]) & p.live).any());
+        let (n, interface) = (live.0.count_ones() as usize, tx[0] as u16);
         // The usual case: the first packets of the group, by one port.
-        if p.live == Mask16::first(n)
-            && p.tx.ne(tx[0]) & p.live == Mask16(0)
+        if live == Mask16::first(n)
+            && is_one_port
             && let Some(Some(port)) = self.ports.get_mut(usize::from(interface))
         {
             let was_empty = port.batch.is_empty();
@@ -454,7 +457,7 @@ impl Ports {
             }
         }
         let (offsets, lengths) = (p.offset.array(), p.length.array());
-        for lane in p.live {
+        for lane in p.live.bits() {
             let flags = Flags(frame.flags[base + lane]);
             let (offset, length) = (offsets[lane] as u16, lengths[lane]);
             self.push(cx, tx[lane] as u16, Raw { buffer: frame.buffer[base + lane], offset, length, flags });

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use quiver_engine::isa::Kernel;
-use quiver_engine::{Isa, Lanes, Level, Mask16};
+use quiver_engine::{Isa, Lanes, Level, Mask, Mask16};
 
 quiver_testkit::level_tests![operations_agree_with_plain_words, rows_and_columns_are_inverse];
 
@@ -41,13 +41,22 @@ impl Kernel for Operations<'_> {
             assert_eq!((x ^ one).array(), each(&|a, _| a ^ one));
             assert_eq!((x << shift).array(), each(&|a, _| a.checked_shl(shift).unwrap_or(0)));
             assert_eq!((x >> shift).array(), each(&|a, _| a.checked_shr(shift).unwrap_or(0)));
-            assert_eq!(x.eq(y), bits(&|a, b| a == b));
-            assert_eq!(x.ne(y), bits(&|a, b| a != b));
-            assert_eq!(x.lt(y), bits(&|a, b| a < b));
-            assert_eq!(x.gt(y), bits(&|a, b| a > b));
-            assert_eq!(x.lt(one), bits(&|a, _| a < one));
-            let replaced = x.replace(Mask16(mask), y).array();
+            assert_eq!(x.eq(y).bits(), bits(&|a, b| a == b));
+            assert_eq!(x.ne(y).bits(), bits(&|a, b| a != b));
+            assert_eq!(x.lt(y).bits(), bits(&|a, b| a < b));
+            assert_eq!(x.gt(y).bits(), bits(&|a, b| a > b));
+            assert_eq!(x.lt(one).bits(), bits(&|a, _| a < one));
+            let replaced = x.replace(Mask::new(isa, Mask16(mask)), y).array();
             assert_eq!(replaced, std::array::from_fn(|i| if mask >> i & 1 == 1 { b[i] } else { a[i] }));
+            let (m, n) = (Mask::new(isa, Mask16(mask)), x.lt(y));
+            let (plain, other) = (Mask16(mask), n.bits());
+            assert_eq!((m & n).bits(), plain & other);
+            assert_eq!((m | n).bits(), plain | other);
+            assert_eq!((m.without(n).bits(), (!m).bits()), (plain & !other, !plain));
+            for bits in [mask, 0, !0, 1 << (mask % 16), !(1 << (mask % 16))] {
+                let some = m.with(Mask16(bits));
+                assert_eq!((some.bits(), some.any(), some.all()), (Mask16(bits), bits != 0, bits == !0));
+            }
             assert_eq!(x.map(u32::swap_bytes).array(), each(&|a, _| a.swap_bytes()));
             assert_eq!(x.map_with(y, |a, b| a.rotate_left(b % 32)).array(), each(&|a, b| a.rotate_left(b % 32)));
             assert_eq!(x.map_uniform(u32::count_ones).array(), each(&|a, _| a.count_ones()));
@@ -70,7 +79,9 @@ impl Kernel for Transpositions<'_> {
                 let word = |row: &[u8; 32]| row[4 * number..].first_chunk().copied().map(u32::from_be_bytes);
                 assert_eq!(column.array().map(Some), rows.each_ref().map(word), "column {number}");
             }
-            assert_eq!(Lanes::rows(columns), rows);
+            let mut again = [[0; 32]; 16];
+            Lanes::rows(columns, |lane, row| again[lane] = row);
+            assert_eq!(again, rows);
         }
     }
 }

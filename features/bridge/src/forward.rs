@@ -4,7 +4,7 @@
 //! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
 //! does not.
 
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
 use quiver_table::{ExactTable, ExactView};
 
 use crate::layer2::{Layer2, Port};
@@ -60,7 +60,7 @@ impl Body for ForwardBody<'_> {
         // A domain that does not forward treats every station as unknown.
         let known = p.live & (p.hop & Port::FORWARD).ne(0);
         let keys = Keys::of_destinations(p);
-        let asked = keys.asked(known);
+        let (all, asked) = (known.bits(), keys.asked(known));
         let (keys, mut tx) = (keys.array(), p.tx.array());
         let (mut found, mut bvi, mut filtered) = (0u16, 0u16, 0u16);
         for lane in asked {
@@ -71,25 +71,31 @@ impl Body for ForwardBody<'_> {
                 filtered |= u16::from(value & station::FILTER != 0) << lane;
             }
         }
-        if asked == known {
+        if asked == all {
             p.tx = p.tx.with(&tx);
         } else {
             for lane in asked {
                 p.tx = p.tx.replace(known, tx[lane]);
             }
         }
-        let unknown = !of_all(found, asked, known);
-        p.leave(unknown & (p.hop & Port::DIVERT).ne(0), Next::Divert);
-        p.leave(unknown & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
-        p.leave(unknown, Next::Flood);
-        p.leave(of_all(filtered, asked, known), Next::Filtered);
-        p.leave(of_all(bvi, asked, known), Next::Virtual);
+        let unknown = p.live.bits() & !of_all(found, asked, all);
+        if unknown != Mask16(0) {
+            let unknown = p.live.with(unknown);
+            p.leave(unknown & (p.hop & Port::DIVERT).ne(0), Next::Divert);
+            p.leave(unknown & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
+            p.leave(unknown, Next::Flood);
+        }
+        if filtered | bvi != 0 {
+            p.leave(p.live.with(of_all(filtered, asked, all)), Next::Filtered);
+            p.leave(p.live.with(of_all(bvi, asked, all)), Next::Virtual);
+        }
+    }
+    #[inline(always)]
+    fn looks_ahead(&self, _: u16) -> bool {
+        self.table.is_large()
     }
     #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        if !self.table.is_large() {
-            return;
-        }
         let [a, b, c, d, e, f] = window.first_chunk::<6>().copied().unwrap_or_default();
         let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         self.table.prefetch(destination << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));

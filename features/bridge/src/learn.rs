@@ -89,8 +89,8 @@ impl Body for LearnBody<'_> {
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let (keys, rx) = (Keys::of_sources(p), p.rx.array());
-        let is_one_interface = p.rx.ne(rx[0]) & p.live == Mask16(0);
-        let asked = if is_one_interface { keys.asked(p.live) } else { p.live };
+        let (live, is_one_interface) = (p.live.bits(), !(p.rx.ne(rx[0]) & p.live).any());
+        let asked = if is_one_interface { keys.asked(p.live) } else { live };
         let (keys, mut unknown, mut violating) = (keys.array(), 0u16, 0u16);
         for lane in asked {
             match self.table.find(keys[lane]) {
@@ -100,12 +100,14 @@ impl Body for LearnBody<'_> {
                 _ => unknown |= 1 << lane,
             }
         }
-        self.unknown.set(of_all(unknown, asked, p.live));
-        p.leave(of_all(violating, asked, p.live), Next::Moved);
+        self.unknown.set(of_all(unknown, asked, live));
+        if violating != 0 {
+            p.leave(p.live.with(of_all(violating, asked, live)), Next::Moved);
+        }
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let unknown = p.live & self.unknown.get();
+        let unknown = p.live.bits() & self.unknown.get();
         if unknown == Mask16(0) {
             return;
         }
@@ -117,10 +119,11 @@ impl Body for LearnBody<'_> {
         }
     }
     #[inline(always)]
+    fn looks_ahead(&self, _: u16) -> bool {
+        self.table.is_large()
+    }
+    #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        if !self.table.is_large() {
-            return;
-        }
         let [.., a, b, c, d, e, f] = window.first_chunk::<12>().copied().unwrap_or_default();
         let source = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         self.table.prefetch(source << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));

@@ -1,6 +1,6 @@
 //! Stations: addresses in bridge domains, as keys and values of the table.
 
-use quiver_engine::{Isa, Lanes, Mask16, PacketLanes};
+use quiver_engine::{Isa, Lanes, Mask, Mask16, PacketLanes};
 use quiver_interface::InterfaceId;
 use quiver_wire::MacAddress;
 
@@ -63,10 +63,11 @@ impl<I: Isa> Keys<I> {
     }
     /// The lanes to be looked up of these: the first one where all have its key, as those of one conversation have.
     #[inline(always)]
-    pub fn asked(self, lanes: Mask16) -> Mask16 {
-        let first = lanes.0.trailing_zeros() as usize & 15;
+    pub fn asked(self, lanes: Mask<I>) -> Mask16 {
+        let all = lanes.bits();
+        let first = all.0.trailing_zeros() as usize & 15;
         let others = self.high.ne(self.high.array()[first]) | self.low.ne(self.low.array()[first]);
-        if others & lanes == Mask16(0) { Mask16(lanes.0 & 1 << first) } else { lanes }
+        if (others & lanes).any() { all } else { Mask16(all.0 & 1 << first) }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Paged, Snapshot, Stage, arcs,
+    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Snapshot, Stage, arcs,
 };
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
@@ -70,7 +70,7 @@ impl EthernetBody<'_> {
 
 /// The lanes of interfaces that belong to layer 2 with all their frames, whatever these are.
 #[inline(always)]
-fn wholly_layer2<I: Isa>(low: Lanes<I>) -> Mask16 {
+fn wholly_layer2<I: Isa>(low: Lanes<I>) -> Mask<I> {
     (low & (Port::LAYER2 | Port::TAGS | Port::UNTAGGED)).eq(Port::LAYER2)
 }
 
@@ -78,7 +78,7 @@ impl Body for EthernetBody<'_> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::FLAGS);
     #[inline(always)]
     fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
-        wholly_layer2(self.low(rx)) != Mask16::ALL
+        !wholly_layer2(self.low(rx)).all()
     }
     fn flow(window: &[u8; 64]) -> u32 {
         crate::flow::of(window)
@@ -88,15 +88,15 @@ impl Body for EthernetBody<'_> {
         let low = self.low(p.rx);
         p.leave(p.length.lt(LENGTH), Next::TooShort);
         p.leave(wholly_layer2(low), Next::Layer2);
-        if p.live == Mask16(0) {
+        if !p.live.any() {
             return;
         }
         let layer2 = (low & Port::LAYER2).ne(0);
         let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
         let ethertype = p.header.get(TYPE);
         let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
-        let expected = tagged & (low & Port::TAGS).ne(0) | !tagged & (low & Port::UNTAGGED).ne(0);
-        p.leave(layer2 & !expected, Next::Layer2);
+        let expected = tagged & (low & Port::TAGS).ne(0) | (low & Port::UNTAGGED).ne(0).without(tagged);
+        p.leave(layer2.without(expected), Next::Layer2);
         // Whom a tagged frame is for is looked at when its tags are off.
         p.leave(tagged | expected, Next::Vlan);
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);

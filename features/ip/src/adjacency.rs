@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
-use quiver_table::SharedMap;
+use quiver_table::{PAGE, SharedMap};
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
 use zerocopy::IntoBytes;
 
@@ -107,6 +107,11 @@ impl<F: IpFamily> AdjacencyTable<F> {
     #[inline(always)]
     pub fn row(&self, hop: u32) -> &AdjacencyRow {
         self.rows.get(hop as usize).unwrap_or(&ABSENT)
+    }
+    /// The rows beside that of a number, by what is left of it modulo [`PAGE`].
+    #[inline(always)]
+    pub fn page(&self, hop: u32) -> Option<&[AdjacencyRow; PAGE]> {
+        self.rows.page(hop as usize)
     }
     /// The neighbour; none for a link as a whole.
     pub fn next_hop(&self, hop: u32) -> Option<F::Address> {

@@ -59,9 +59,9 @@ impl<F: Family> Body for Look<F> {
     fn step<I: Isa>(&self, _: &mut PacketLanes<I>) {}
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let (to, hosts) = (F::destinations(p), F::for_hosts(p));
+        let (to, hosts) = (F::destinations(p), F::for_hosts(p).bits());
         let mut seen = self.0.0.lock().expect("nobody panics with it");
-        for lane in p.live {
+        for lane in p.live.bits() {
             seen.push((to[lane], hosts & Mask16(1 << lane) != Mask16(0)));
         }
     }

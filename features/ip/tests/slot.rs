@@ -6,7 +6,7 @@ mod ends;
 use std::net::Ipv4Addr;
 
 use quiver_engine::{
-    ArcSpec, Body, Chain, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, Mask16, NodeSpec, Optional,
+    ArcSpec, Body, Chain, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, Mask, NodeSpec, Optional,
     PacketLanes, ProductSpec, Stage, arcs,
 };
 use quiver_ethernet::EthernetInput;
@@ -54,7 +54,7 @@ mod filter {
     impl Body for Filter {
         const WRITES: Columns = Columns::NONE;
         #[inline(always)]
-        fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+        fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
             p.tx.eq(GUARDED)
         }
         #[inline(always)]

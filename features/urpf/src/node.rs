@@ -8,7 +8,9 @@
 use std::cell::Cell;
 
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Snapshot, Stage, arcs,
+};
 use quiver_ip::Ingress;
 use quiver_ip::adjacency::AdjacencyTable;
 use quiver_ip::family::BACK;
@@ -115,9 +117,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     }
     /// The groups that sixteen senders have in the tables of these slots.
     #[inline(always)]
-    fn groups<I: Isa>(&self, slots: Lanes<I>, live: Mask16, from: &[F::Bits; 16]) -> [u32; 16] {
+    fn groups<I: Isa>(&self, slots: Lanes<I>, live: Mask<I>, from: &[F::Bits; 16]) -> [u32; 16] {
         let all = slots.array();
-        if slots.ne(all[0]) & live != Mask16(0) {
+        if (slots.ne(all[0]) & live).any() {
             return self.groups_of_several(&all, from);
         }
         match self.ingress.table(all[0]) {
@@ -147,18 +149,21 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
             _ => Leads::default(),
         }
     }
-    /// Of lanes that are bad by this node, and for whose interface another check is configured by now or none, those that are bad by
-    /// that one. Words change at once, and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a
-    /// check that is over, whose table may be gone.
+    /// Of lanes that are bad by this node, those that are bad by what is configured of their interfaces by now. Words change at once,
+    /// and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a check that is over, whose table
+    /// may be gone.
     #[cold]
-    fn bad_of(&self, lanes: Mask16, groups: &[u32; 16], interfaces: &[u32; 16]) -> Mask16 {
-        let mut bad = 0;
-        for lane in 0..16 {
-            let mode = self.word(interfaces[lane]).mode();
-            let is_good = mode.is_none_or(|mode| self.is_good_by_all(groups[lane], interfaces[lane], mode));
-            bad |= u16::from(!is_good) << lane;
+    fn still_bad(&self, bad: Mask16, groups: &[u32; 16], interfaces: &[u32; 16]) -> Mask16 {
+        let mut still = 0;
+        for lane in bad {
+            let is_bad = match self.word(interfaces[lane]).mode() {
+                Some(mode) if mode == Self::MODE => true,
+                Some(mode) => !self.leads_of_all(groups[lane], interfaces[lane]).are_good(Self::DIRECTION, mode),
+                None => false,
+            };
+            still |= u16::from(is_bad) << lane;
         }
-        Mask16(bad) & lanes
+        Mask16(still)
     }
     /// Whether a sender of this group is good. Of most groups the first way says all there is to know.
     #[inline(always)]
@@ -167,20 +172,32 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
         let first = self.leads(first, interface);
         // More ways can only add to what the first one is, and spoil nothing but this.
         let is_settled = !(SENT && STRICT) && first.are_good(Self::DIRECTION, Self::MODE);
-        is_settled || self.is_good_by_all(group, interface, Self::MODE)
+        is_settled || self.is_good_by_all(group, interface)
     }
     #[cold]
-    fn is_good_by_all(&self, group: u32, interface: u32, mode: Mode) -> bool {
+    fn is_good_by_all(&self, group: u32, interface: u32) -> bool {
+        self.leads_of_all(group, interface).are_good(Self::DIRECTION, Self::MODE)
+    }
+    /// Where all ways of a group lead.
+    #[inline(always)]
+    fn leads_of_all(&self, group: u32, interface: u32) -> Leads {
         let group = group as usize;
         // A route may have been added since this frame began, and the groups have grown for it.
         let row = self.rows.get(group).or_else(|| self.newest.read(self.guard).get(group));
         let buckets = (0..BUCKETS as u32).map(|bucket| row.map_or(hop::NO_ROUTE, |row| row.hop(bucket)));
-        let all = buckets.map(|hop| self.leads(hop, interface)).fold(Leads::default(), Leads::and);
-        all.are_good(Self::DIRECTION, mode)
+        buckets.map(|hop| self.leads(hop, interface)).fold(Leads::default(), Leads::and)
     }
     const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
     const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
-    /// The table of an interface whose packets are looked at from now on, if what lookups read there is far away.
+    /// The table of an interface, if what lookups read there is far away.
+    #[inline(always)]
+    fn far_table(&self, rx: u16) -> Option<&TableView<F>> {
+        match self.ahead.get() {
+            (interface, table) if interface == u32::from(rx) => table,
+            _ => self.look_at(rx),
+        }
+    }
+    /// The same of one whose packets are looked at from now on.
     #[inline(always)]
     fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
         let table = self.ingress.table(self.slot(rx.into())).filter(|table| table.lpm.is_far());
@@ -195,7 +212,7 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     const WRITES: Columns = Columns::NONE;
 
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
         let interfaces = if SENT { p.tx } else { p.rx };
         interfaces.map_uniform(|interface| self.word(interface).asks(Self::MODE).into()).ne(0)
     }
@@ -208,25 +225,21 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
         for lane in 0..16 {
             bad |= u16::from(!self.is_good(groups[lane], each[lane])) << lane;
         }
-        let own = if SENT { p.flagged(Flags::LOCAL) } else { Mask16(0) };
-        let bad = Mask16(bad) & p.live & !own;
+        let others = if SENT { p.live.without(p.flagged(Flags::LOCAL)) } else { p.live };
+        let bad = Mask16(bad) & others.bits();
         if bad != Mask16(0) {
-            let others = bad & !self.meets(p);
-            let bad = if others == Mask16(0) { bad } else { bad & !others | self.bad_of(others, &groups, &each) };
+            let bad = p.live.with(self.still_bad(bad, &groups, &each));
             p.leave(bad & F::for_hosts(p), Next::NoWayBack);
         }
     }
     #[inline(always)]
+    fn looks_ahead(&self, rx: u16) -> bool {
+        !SENT && self.far_table(rx).is_some()
+    }
+    #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        let (interface, mut table) = self.ahead.get();
-        if SENT {
-            return;
-        }
-        if interface != u32::from(rx) {
-            table = self.look_at(rx);
-        }
         // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is.
-        if let Some(table) = table {
+        if !SENT && let Some(table) = self.far_table(rx) {
             table.lpm.prefetch_first(self.guard, F::source_in(window));
         }
     }

@@ -5,7 +5,7 @@
 //! that are to go on.
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Domain, Guard, Isa, Lanes, Mask16, PacketLanes, Paged, Publisher, Snapshot, Stage, arcs,
+    ArcSpec, Body, Columns, Domain, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Publisher, Snapshot, Stage, arcs,
 };
 use quiver_interface::InterfaceId;
 
@@ -93,7 +93,7 @@ impl<const OUT: bool> RewriterBody<'_, OUT> {
 impl<const OUT: bool> Body for RewriterBody<'_, OUT> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::HEADER);
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
         self.interface(p).map_uniform(|interface| (self.edit(interface).pop | self.edit(interface).push).into()).ne(0)
     }
     #[inline(always)]
@@ -106,8 +106,8 @@ impl<const OUT: bool> Body for RewriterBody<'_, OUT> {
         // The frame keeps its priority: that of the outermost tag, if it had one.
         let priority = (p.header.word(OUTER) & 0xf000).replace(count.eq(0), 0);
         for n in 1..=2 {
-            let off = p.live & !pop.lt(n);
-            if off != Mask16(0) {
+            let off = p.live.without(pop.lt(n));
+            if off.any() {
                 p.cut_tag(off);
             }
         }

@@ -131,7 +131,7 @@ impl Body for InputBody<'_> {
         // Sixteen frames mostly have the same tags.
         let mut last = ([0; 4], Verdict { rx: 0, next: Next::UnknownVlan, pop: 0, found: false });
         last.0[3] = u32::MAX;
-        for lane in p.live {
+        for lane in p.live.bits() {
             let behind = if counts[lane] > 1 { inner[lane] & NO_PRIORITY } else { 0 };
             let key = [rx[lane], outer[lane] & NO_PRIORITY, behind, counts[lane]];
             if key != last.0 {
@@ -149,15 +149,15 @@ impl Body for InputBody<'_> {
         p.leave(next.eq(Next::UnknownVlan as u32), Next::UnknownVlan);
         p.leave(next.eq(Next::Layer2 as u32), Next::Layer2);
         for n in 1..=2 {
-            let off = p.live & !pop.lt(n);
-            if off != Mask16(0) {
+            let off = p.live.without(pop.lt(n));
+            if off.any() {
                 p.cut_tag(off);
             }
         }
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        self.received.add_lanes(p.live & Mask16(self.found.get()), &p.rx.array(), &self.lengths.get());
+        self.received.add_lanes(p.live.bits() & Mask16(self.found.get()), &p.rx.array(), &self.lengths.get());
     }
 }
 

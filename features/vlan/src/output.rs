@@ -4,7 +4,7 @@
 //! Drops: `tagging-impossible`, for a sub-interface that does not say which tags its frames have, or when there is no room
 //! for them in front of the frame.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask16, PacketLanes, Paged, Snapshot, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Snapshot, Stage, arcs};
 use quiver_ethernet::Port;
 
 use crate::matching::{Part, part};
@@ -60,11 +60,7 @@ impl OutputBody<'_> {
     #[inline(always)]
     fn counts<I: Isa>(&self, tx: Lanes<I>) -> Lanes<I> {
         let all = tx.array();
-        if tx.eq(all[0]) == Mask16::ALL {
-            tx.with(&[self.count(all[0]); 16])
-        } else {
-            tx.with(&self.count_several(&all))
-        }
+        if tx.eq(all[0]).all() { tx.with(&[self.count(all[0]); 16]) } else { tx.with(&self.count_several(&all)) }
     }
     #[cold]
     #[inline(never)]
@@ -77,7 +73,7 @@ impl Body for OutputBody<'_> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::HEADER).and(Columns::MORE);
     const BY_PARTS: bool = true;
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask16 {
+    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
         p.tx.map_uniform(|tx| part(self.parts, tx as u16).exists.into()).ne(0)
     }
     #[inline(always)]
@@ -90,7 +86,7 @@ impl Body for OutputBody<'_> {
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         let count = self.counts(p.tx);
         let count = count.replace(count.eq(UNSAID), 0);
-        if count.ne(0) & p.live == Mask16(0) {
+        if !(count.ne(0) & p.live).any() {
             return;
         }
         let outer = p.tx.map_uniform(|tx| part(self.parts, tx as u16).tags[0].word());

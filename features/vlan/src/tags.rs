@@ -1,6 +1,6 @@
 //! Tags in the bytes of a frame: reading, taking off, putting on. IEEE 802.1Q, 9.3 to 9.6.
 
-use quiver_engine::{Isa, Lanes, Mask16, PacketLanes};
+use quiver_engine::{Isa, Lanes, Mask, PacketLanes};
 use quiver_wire::{EtherType, EthernetHeader, Header, VlanTag};
 
 /// Bytes of a tag.
@@ -68,7 +68,7 @@ const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
 const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;
 
 #[inline(always)]
-fn announced<I: Isa>(word: Lanes<I>) -> Mask16 {
+fn announced<I: Isa>(word: Lanes<I>) -> Mask<I> {
     let ethertype = word >> 16;
     ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD)
 }
@@ -76,11 +76,11 @@ fn announced<I: Isa>(word: Lanes<I>) -> Mask16 {
 impl Tags {
     /// How many tags frames have, 3 for three or more, and which of the frames end within header or tags.
     #[inline(always)]
-    pub(crate) fn count_of<I: Isa>(p: &PacketLanes<I>) -> (Lanes<I>, Mask16) {
+    pub(crate) fn count_of<I: Isa>(p: &PacketLanes<I>) -> (Lanes<I>, Mask<I>) {
         let one = announced(p.header.word(OUTER));
         let two = one & announced(p.header.word(INNER));
         let three = two & announced(p.header.word(THIRD));
-        let count = p.rx.replace(Mask16::ALL, 0).replace(one, 1).replace(two, 2).replace(three, 3);
+        let count = p.rx.with(&[0; 16]).replace(one, 1).replace(two, 2).replace(three, 3);
         (count, p.length.lt((count << 2) + (ADDRESSES + 2) as u32))
     }
 }
@@ -89,11 +89,11 @@ impl Tags {
 #[inline(always)]
 pub(crate) fn put<I: Isa>(p: &mut PacketLanes<I>, count: Lanes<I>, [outer, inner]: [Lanes<I>; 2]) {
     let both = p.live & count.gt(1);
-    if both != Mask16(0) {
+    if both.any() {
         p.put_tag(both, inner);
     }
     let some = p.live & count.ne(0);
-    if some != Mask16(0) {
+    if some.any() {
         p.put_tag(some, outer);
     }
 }

@@ -1,6 +1,6 @@
 //! Sixteen values of one packet field, for every instruction set. Safe: a value carries the proof of its level.
 
-use super::{Isa, Mask16};
+use super::{Isa, Mask};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
 /// Sixteen values of one packet field.
@@ -51,29 +51,29 @@ impl<I: Isa> Lanes<I> {
     }
     /// Lanes that are equal.
     #[inline(always)]
-    pub fn eq(self, o: impl Operand<I>) -> Mask16 {
-        Mask16(self.isa.eq(self.v, o.register(self.isa)))
+    pub fn eq(self, o: impl Operand<I>) -> Mask<I> {
+        Mask { m: self.isa.eq(self.v, o.register(self.isa)), isa: self.isa }
     }
     /// Lanes that differ.
     #[inline(always)]
-    pub fn ne(self, o: impl Operand<I>) -> Mask16 {
+    pub fn ne(self, o: impl Operand<I>) -> Mask<I> {
         !self.eq(o)
     }
     /// Lanes in which self is less, unsigned.
     #[inline(always)]
-    pub fn lt(self, o: impl Operand<I>) -> Mask16 {
-        Mask16(self.isa.lt(self.v, o.register(self.isa)))
+    pub fn lt(self, o: impl Operand<I>) -> Mask<I> {
+        Mask { m: self.isa.lt(self.v, o.register(self.isa)), isa: self.isa }
     }
     /// Lanes in which self is greater, unsigned.
     #[inline(always)]
-    pub fn gt(self, o: impl Operand<I>) -> Mask16 {
-        Mask16(self.isa.lt(o.register(self.isa), self.v))
+    pub fn gt(self, o: impl Operand<I>) -> Mask<I> {
+        Mask { m: self.isa.lt(o.register(self.isa), self.v), isa: self.isa }
     }
     /// `other` in the lanes of `mask`, self elsewhere.
     #[inline(always)]
-    pub fn replace(self, mask: Mask16, other: impl Operand<I>) -> Self {
+    pub fn replace(self, mask: Mask<I>, other: impl Operand<I>) -> Self {
         let other = other.register(self.isa);
-        Lanes { v: self.isa.select(mask.0, other, self.v), isa: self.isa }
+        Lanes { v: self.isa.select(mask.m, other, self.v), isa: self.isa }
     }
     /// Looks each lane up in a table, with scalar loads (faster than gathers on the CPUs measured).
     #[inline(always)]
@@ -96,7 +96,13 @@ impl<I: Isa> Lanes<I> {
     /// Looks each lane up in a table of rows, whose big-endian words become columns.
     #[inline(always)]
     pub fn map_rows<'a>(self, look_up: impl Fn(u32) -> &'a [u8; 32]) -> [Self; 8] {
-        let (a, mut rows) = (self.array(), [EMPTY; 16]);
+        let a = self.array();
+        if self.eq(a[0]).all() {
+            let (words, _) = look_up(a[0]).as_chunks();
+            let word = |i: usize| Lanes::splat(self.isa, u32::from_be_bytes(words[i]));
+            return [word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7)];
+        }
+        let mut rows = [EMPTY; 16];
         for i in 0..16 {
             rows[i] = look_up(a[i]);
         }
@@ -106,27 +112,41 @@ impl<I: Isa> Lanes<I> {
     #[inline(always)]
     pub fn map_uniform(self, look_up: impl Fn(u32) -> u32) -> Self {
         let first = self.array()[0];
-        if self.eq(first) == Mask16::ALL { Lanes::splat(self.isa, look_up(first)) } else { self.map(look_up) }
+        if self.eq(first).all() { Lanes::splat(self.isa, look_up(first)) } else { self.map(look_up) }
     }
     /// Transposes sixteen rows into columns of their eight big-endian words.
     #[inline(always)]
     pub fn columns(isa: I, rows: &[&[u8; 32]; 16]) -> [Self; 8] {
         // Written out, here and below: LLVM leaves arrays that loops fill in memory, and copies them from place to place.
-        let [a, b, c, d, e, f, g, h] = isa.columns(rows);
-        let swap = Lanes::swapped;
-        [swap(isa, a), swap(isa, b), swap(isa, c), swap(isa, d), swap(isa, e), swap(isa, f), swap(isa, g), swap(isa, h)]
+        let [a, b, c, d] = Lanes::four_columns(isa, |i| quarter::<0>(rows[i]));
+        let [e, f, g, h] = Lanes::four_columns(isa, |i| quarter::<16>(rows[i]));
+        [a, b, c, d, e, f, g, h]
     }
-    /// The inverse of `columns`.
+    /// Transposes sixteen rows into columns of their four big-endian words.
     #[inline(always)]
-    pub fn rows([a, b, c, d, e, f, g, h]: [Self; 8]) -> [[u8; 32]; 16] {
+    pub fn four_columns<'a>(isa: I, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self; 4] {
+        let ([a, b, c, d], swap) = (isa.columns(row), Lanes::swapped);
+        [swap(isa, a), swap(isa, b), swap(isa, c), swap(isa, d)]
+    }
+    /// The inverse of `columns`; each row is put somewhere.
+    #[inline(always)]
+    pub fn rows([a, b, c, d, e, f, g, h]: [Self; 8], put: impl FnMut(usize, [u8; 32])) {
         let isa = a.isa;
         let [a, b, c, d] = [isa.swap_bytes(a.v), isa.swap_bytes(b.v), isa.swap_bytes(c.v), isa.swap_bytes(d.v)];
         let [e, f, g, h] = [isa.swap_bytes(e.v), isa.swap_bytes(f.v), isa.swap_bytes(g.v), isa.swap_bytes(h.v)];
-        isa.rows(&[a, b, c, d, e, f, g, h])
+        isa.rows(&[a, b, c, d, e, f, g, h], put)
     }
     #[inline(always)]
     fn swapped(isa: I, v: I::V) -> Self {
         Lanes { v: isa.swap_bytes(v), isa }
+    }
+}
+/// The sixteen bytes from `AT` on.
+#[inline(always)]
+pub(crate) fn quarter<const AT: usize>(bytes: &[u8]) -> &[u8; 16] {
+    match bytes[AT..].first_chunk() {
+        Some(quarter) => quarter,
+        None => unreachable!("whoever asks has more"),
     }
 }
 const EMPTY: &[u8; 32] = &[0; 32];

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::Isa;
-use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_setr_epi8};
+use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm_setr_epi8};
 
 macro_rules! level { ($token:ident $table:ident $parts:literal) => {
     /// Proof that the CPU has the level.
@@ -20,9 +20,11 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
     }
     impl Isa for $token {
         type V = [$table::Register; $parts];
-        level!(@two $table add sub and or xor);
+        type M = [$table::Truth; $parts];
+        level!(@two V $table add sub and or xor);
+        level!(@two M $table both either without);
+        level!(@compare $table eq lt);
         level!(@shift $table shl shr);
-        level!(@compare $table $parts eq lt);
         #[inline(always)]
         fn load(self, a: &[u32; 16]) -> Self::V {
             // SAFETY: both types are 64 bytes for which every pattern is valid.
@@ -39,10 +41,30 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
             [unsafe { $table::splat(x as i32) }; $parts]
         }
         #[inline(always)]
-        fn select(self, m: u16, yes: Self::V, mut no: Self::V) -> Self::V {
+        fn select(self, m: Self::M, yes: Self::V, mut no: Self::V) -> Self::V {
             // SAFETY: the token.
-            for i in 0..$parts { no[i] = unsafe { $table::select(m >> (16 / $parts * i), yes[i], no[i]) }; }
+            for i in 0..$parts { no[i] = unsafe { $table::select(m[i], yes[i], no[i]) }; }
             no
+        }
+        #[inline(always)]
+        fn mask(self, bits: u16) -> Self::M {
+            // SAFETY: the token.
+            let mut m = [unsafe { $table::mask(bits) }; $parts];
+            for (i, part) in m.iter_mut().enumerate() {
+                // SAFETY: the token.
+                *part = unsafe { $table::mask(bits >> (16 / $parts * i)) };
+            }
+            m
+        }
+        #[inline(always)]
+        fn bits(self, m: Self::M) -> u16 {
+            // SAFETY: the token.
+            unsafe { $table::bits(m) }
+        }
+        #[inline(always)]
+        fn any(self, m: Self::M) -> bool {
+            // SAFETY: the token.
+            unsafe { $table::any(m) }
         }
         #[inline(always)]
         fn swap_bytes(self, mut a: Self::V) -> Self::V {
@@ -51,22 +73,33 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
             a
         }
         #[inline(always)]
-        fn columns(self, rows: &[&[u8; 32]; 16]) -> [Self::V; 8] {
+        fn columns<'a>(self, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self::V; 4] {
+            // PERF: the row is asked for in one place, so that this is compiled into it.
+            let mut rows = [&[0; 16]; 16];
+            for i in 0..16 { rows[i] = row(i); }
             // SAFETY: the token.
-            unsafe { $table::columns(rows) }
+            unsafe { $table::columns(&rows) }
         }
         #[inline(always)]
-        fn rows(self, columns: &[Self::V; 8]) -> [[u8; 32]; 16] {
+        fn rows(self, columns: &[Self::V; 8], put: impl FnMut(usize, [u8; 32])) {
             // SAFETY: the token.
-            unsafe { $table::rows(columns) }
+            unsafe { $table::rows(columns, put) }
         }
     } };
-    (@two $table:ident $($name:ident)*) => { $(
+    (@two $type:ident $table:ident $($name:ident)*) => { $(
         #[inline(always)]
-        fn $name(self, mut a: Self::V, b: Self::V) -> Self::V {
+        fn $name(self, mut a: Self::$type, b: Self::$type) -> Self::$type {
             // SAFETY: the token.
             for i in 0..a.len() { a[i] = unsafe { $table::$name(a[i], b[i]) }; }
             a
+        } )* };
+    (@compare $table:ident $($name:ident)*) => { $(
+        #[inline(always)]
+        fn $name(self, a: Self::V, b: Self::V) -> Self::M {
+            let mut m = self.mask(0);
+            // SAFETY: the token.
+            for i in 0..a.len() { m[i] = unsafe { $table::$name(a[i], b[i]) }; }
+            m
         } )* };
     (@shift $table:ident $($name:ident)*) => { $(
         #[inline(always)]
@@ -74,14 +107,6 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
             // SAFETY: the token.
             for x in &mut a { *x = unsafe { $table::$name(*x, _mm_cvtsi32_si128(n as i32)) }; }
             a
-        } )* };
-    (@compare $table:ident $parts:literal $($name:ident)*) => { $(
-        #[inline(always)]
-        fn $name(self, a: Self::V, b: Self::V) -> u16 {
-            let mut m = 0;
-            // SAFETY: the token.
-            for i in 0..$parts { m |= (unsafe { $table::$name(a[i], b[i]) } as u16) << (16 / $parts * i); }
-            m
         } )* };
     // Transposes the 4x4 words of each 128-bit block; its own inverse.
     (@blocks $features:literal) => {
@@ -100,6 +125,13 @@ mod sse2;
 level!(Sse2 sse2 4);
 level!(Avx2 avx2 2);
 level!(Avx512 avx512 1);
+
+/// The bytes of a row.
+#[inline(always)]
+fn load(row: &[u8; 16]) -> __m128i {
+    // SAFETY: SSE2 is part of the architecture, and a row has 16 bytes.
+    unsafe { _mm_loadu_si128(row.as_ptr().cast()) }
+}
 
 /// A byte shuffle that reverses each word.
 #[inline(always)]

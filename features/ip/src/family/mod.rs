@@ -4,7 +4,7 @@
 
 use quiver_control::ObjectError;
 use quiver_control::object::Scalar;
-use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Isa, Lanes, Mask16, PacketLanes};
+use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Isa, Lanes, Mask, PacketLanes};
 use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
 
 use crate::fault::Fault;
@@ -52,7 +52,7 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
     /// Cuts what the link added behind packets. Addresses that no router forwards of itself are looked at more closely if they are
     /// `ordinary` somewhere.
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool);
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, ordinary: bool);
     /// The destinations.
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
     /// The senders.
@@ -76,11 +76,11 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// Takes hops off; the limit is above them.
     fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>);
     /// The packets that must not leave the link that they came from, because of their senders' addresses.
-    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets that are for a single host ([`Family::is_host`]).
-    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets that concern their link alone, whatever is configured: those of and for its addresses, and about neighbours.
-    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16;
+    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// Takes a hop off one packet's header.
     fn take_hop(header: &mut Self::Header);
 

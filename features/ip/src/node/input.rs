@@ -67,6 +67,6 @@ impl<F: Family> Body for InputBody<'_, F> {
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        self.received.add_lanes(p.live, p.rx);
+        self.received.add_lanes(p.live.bits(), p.rx);
     }
 }

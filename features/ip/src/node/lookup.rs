@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask16, PacketLanes, Row, Snapshot, Stage, arcs,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Row, Snapshot, Stage, arcs,
 };
 
 use crate::family::{BACK, Family};
@@ -115,9 +115,9 @@ impl<F: Family> LookupBody<'_, F> {
     }
     /// The leaves of sixteen destinations in the tables of their interfaces.
     #[inline(always)]
-    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask16, to: &[F::Bits; 16]) -> [u32; 16] {
+    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask<I>, to: &[F::Bits; 16]) -> [u32; 16] {
         let all = words.array();
-        if words.ne(all[0]) & live == Mask16(0) {
+        if !(words.ne(all[0]) & live).any() {
             let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
             let lpm = table.lpm.view(self.guard);
             // Where a leaf is behind the first word there is nothing to be saved.
@@ -141,10 +141,11 @@ impl<F: Family> LookupBody<'_, F> {
     }
     /// Leads the leaves of counting tables on to groups, and keeps them to be counted.
     #[inline(always)]
-    fn through_counted<I: Isa>(&self, words: Lanes<I>, live: Mask16, leaves: &mut [u32; 16]) {
+    fn through_counted<I: Isa>(&self, words: Lanes<I>, live: Mask<I>, leaves: &mut [u32; 16]) {
         self.leaves.set(*leaves);
         let all = words.array();
-        let table = self.ingress.table(all[0]).filter(|_| words.ne(all[0]) & live == Mask16(0));
+        let several = (words.ne(all[0]) & live).any();
+        let table = if several { None } else { self.ingress.table(all[0]) };
         match table.map(|table| &table.counted) {
             Some(Some(counted)) => {
                 self.row.set(counted.rows.get(self.worker).map(|row| &**row));
@@ -158,6 +159,7 @@ impl<F: Family> LookupBody<'_, F> {
         }
     }
     #[cold]
+    #[inline(never)]
     fn through_several(&self, words: &[u32; 16], leaves: &mut [u32; 16]) {
         self.row.set(None);
         for lane in 0..16 {
@@ -286,7 +288,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
         }
         // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
         let found = p.hop.with(&hops);
-        let is_odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live != Mask16(0);
+        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live;
+        let is_odd = odd.any();
         if is_odd && !(self.ingress.counting | self.ingress.choosing) {
             self.look_again(&mut hops, &buckets, &F::sources(p), &to);
         }
@@ -295,8 +298,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
         p.hop = hops;
         // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
         let for_many = p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST);
-        if for_many != Mask16(0) {
-            p.leave(self.nobodys(&words.array(), for_many), Next::LinkGroup);
+        if for_many.any() {
+            p.leave(p.live.with(self.nobodys(&words.array(), for_many.bits())), Next::LinkGroup);
         }
         if is_odd {
             let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
@@ -317,24 +320,32 @@ impl<F: Family> Body for LookupBody<'_, F> {
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         if self.ingress.counting {
             // The header's own length: in a product, `length` is by now that of the frame to be sent.
-            self.count(p.live, &p.rx.array(), &F::length(p).array());
+            self.count(p.live.bits(), &p.rx.array(), &F::length(p).array());
         }
     }
     #[inline(always)]
+    fn looks_ahead(&self, rx: u16) -> bool {
+        self.far_table(rx).is_some()
+    }
+    #[inline(always)]
     fn ahead(&self, window: &[u8; 64], rx: u16) {
-        let (interface, mut table) = self.ahead.get();
-        if interface != u32::from(rx) {
-            table = self.look_at(rx);
-        }
         // A hint only: whatever lies there is taken for a destination. What few routes need is near by as it is.
-        if let Some(table) = table {
+        if let Some(table) = self.far_table(rx) {
             self.walk.look(table, self.guard, self.worker, F::destination_in(window));
         }
     }
 }
 
 impl<F: Family> LookupBody<'_, F> {
-    /// The table of an interface whose packets are looked at from now on, if what lookups read there is far away.
+    /// The table of an interface, if what lookups read there is far away.
+    #[inline(always)]
+    fn far_table(&self, rx: u16) -> Option<&TableView<F>> {
+        match self.ahead.get() {
+            (interface, table) if interface == u32::from(rx) => table,
+            _ => self.look_at(rx),
+        }
+    }
+    /// The same of one whose packets are looked at from now on.
     #[inline(always)]
     fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
         let table = self.ingress.table(self.ingress.word(rx.into())).filter(|table| table.lpm.is_far());

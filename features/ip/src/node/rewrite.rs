@@ -8,15 +8,16 @@
 use std::sync::Arc;
 
 use super::too_big;
-use crate::adjacency::{AdjacencyTable, State};
+use crate::adjacency::{AdjacencyRow, AdjacencyTable, State};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::ingress::Ingress;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Mask16, Node, PacketLanes, Pool, Row, Snapshot, Stage,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Lanes, Node, PacketLanes, Pool, Row, Snapshot, Stage,
     StageNode, arcs,
 };
+use quiver_table::PAGE;
 
 arcs! {
     /// Where packets go from `ip4-rewrite`.
@@ -38,14 +39,12 @@ arcs! {
 pub struct Rewrite<F: Family> {
     adjacencies: Snapshot<AdjacencyTable<F>>,
     sent: Arc<Row>,
-    /// Whether a lane has left by another arc than the first.
-    odd: bool,
 }
 
 impl<F: Family> Rewrite<F> {
     /// The stage with the neighbours, and this worker's counters of packets by neighbour.
     pub fn new(adjacencies: Snapshot<AdjacencyTable<F>>, sent: Arc<Row>) -> Rewrite<F> {
-        Rewrite { adjacencies, sent, odd: false }
+        Rewrite { adjacencies, sent }
     }
 }
 
@@ -67,7 +66,9 @@ impl<F: Family> Node for RewriteNode<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.stage.process(cx, frame);
         let stage = &mut self.stage.0;
-        if std::mem::take(&mut stage.odd) {
+        // PERF: asked of the frame, since what the stage notes of it products would note, too.
+        let others = frame.next[..frame.len()].iter().fold(0, |others, next| others | (next ^ Next::Output as u16));
+        if others != 0 {
             for i in 0..frame.len() {
                 if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
                     frame.next[i] = Next::Again.into();
@@ -86,7 +87,6 @@ impl<F: Family> Node for RewriteNode<F> {
 pub struct RewriteBody<'f, F: Family> {
     table: &'f AdjacencyTable<F>,
     sent: &'f Row,
-    odd: &'f mut bool,
 }
 
 impl<F: Family> Stage for Rewrite<F> {
@@ -95,9 +95,36 @@ impl<F: Family> Stage for Rewrite<F> {
     type Body<'f> = RewriteBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriteBody<'f, F> {
-        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent, odd: &mut self.odd }
+        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent }
     }
 }
+
+impl<F: Family> RewriteBody<'_, F> {
+    /// The words of sixteen packets' rows.
+    ///
+    /// PERF: there are few neighbours mostly, whose rows are in one page: then it is found once.
+    #[inline(always)]
+    fn rows<I: Isa>(&self, hops: Lanes<I>) -> [Lanes<I>; 8] {
+        let first = hops.array()[0];
+        match self.table.page(first) {
+            Some(page) if (hops >> PAGE.ilog2()).eq(first >> PAGE.ilog2()).all() => {
+                hops.map_rows(|hop| &page[hop as usize % PAGE].0)
+            }
+            _ => {
+                let rows = self.rows_of_several(&hops.array());
+                hops.with(&LANES).map_rows(|lane| &rows[lane as usize % 16].0)
+            }
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn rows_of_several(&self, hops: &[u32; 16]) -> [AdjacencyRow; 16] {
+        hops.map(|hop| *self.table.row(hop))
+    }
+}
+
+/// The lanes' numbers.
+const LANES: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl<F: Family> Body for RewriteBody<'_, F> {
     const BACK: u32 = BACK;
@@ -105,7 +132,7 @@ impl<F: Family> Body for RewriteBody<'_, F> {
 
     #[inline(always)]
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let [mac0, mac4, mac8, last, tx_mtu, ..] = p.hop.map_rows(|hop| &self.table.row(hop).0);
+        let [mac0, mac4, mac8, last, tx_mtu, ..] = self.rows(p.hop);
         let state = last >> 8 & 0xff;
         // Packets of our own making have not come a hop.
         let hops = (p.flags >> Flags::LOCAL.0.trailing_zeros() & 1) ^ 1;
@@ -129,15 +156,14 @@ impl<F: Family> Body for RewriteBody<'_, F> {
     }
     #[inline(always)]
     fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        *self.odd |= p.next.eq(Next::Output as u32) != Mask16::ALL;
         let (hops, lengths) = (p.hop.array(), p.length.array());
-        if p.live == Mask16::ALL && p.hop.eq(hops[0]) == Mask16::ALL {
+        if (p.hop.eq(hops[0]) & p.live).all() {
             let mut bytes = 0;
             for lane in 0..16 {
                 bytes += u64::from(lengths[lane]);
             }
             return self.sent.add(hops[0], 16, bytes);
         }
-        self.sent.add_lanes(p.live, &hops, &lengths);
+        self.sent.add_lanes(p.live.bits(), &hops, &lengths);
     }
 }

@@ -13,21 +13,41 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi64 as low64, *,
 };
 level!(@blocks "avx2");
+/// Ones in the words of the lanes.
+pub type Truth = Register;
+pub use std::arch::x86_64::{_mm256_and_si256 as both, _mm256_cmpeq_epi32 as eq, _mm256_or_si256 as either};
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn eq(a: Register, b: Register) -> i32 {
-    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)))
+pub fn lt(a: Register, b: Register) -> Truth {
+    without(splat(-1), eq(_mm256_max_epu32(a, b), a))
 }
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn lt(a: Register, b: Register) -> i32 {
-    !eq(_mm256_max_epu32(a, b), a) & 0xff
+pub fn without(a: Truth, b: Truth) -> Truth {
+    _mm256_andnot_si256(b, a)
 }
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn select(m: u16, yes: Register, no: Register) -> Register {
-    let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    _mm256_blendv_epi8(no, yes, _mm256_cmpeq_epi32(and(splat(m.into()), bits), bits))
+pub fn select(m: Truth, yes: Register, no: Register) -> Register {
+    _mm256_blendv_epi8(no, yes, m)
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn mask(bits: u16) -> Truth {
+    let each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    eq(and(splat(bits.into()), each), each)
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn bits([low, high]: [Truth; 2]) -> u16 {
+    let of = |truths| _mm256_movemask_ps(_mm256_castsi256_ps(truths));
+    (of(low) | of(high) << 8) as u16
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn any([low, high]: [Truth; 2]) -> bool {
+    let some = either(low, high);
+    _mm256_testz_si256(some, some) == 0
 }
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -46,33 +66,36 @@ fn cross(r: [Register; 8]) -> [Register; 8] {
     }
     c
 }
+/// Two rows side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn columns(rows: &[&[u8; 32]; 16]) -> [[Register; 2]; 8] {
-    let mut columns = [[splat(0); 2]; 8];
-    for half in 0..2 {
-        let mut r = [splat(0); 8];
-        for i in 0..8 {
-            // SAFETY: a row has 32 bytes.
-            r[i] = unsafe { _mm256_loadu_si256(rows[8 * half + i].as_ptr().cast()) };
-        }
-        let c = cross(r);
-        for i in 0..8 {
-            columns[i][half] = c[i];
-        }
-    }
-    columns
+fn two(lower: &[u8; 16], upper: &[u8; 16]) -> Register {
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(super::load(lower)), super::load(upper))
 }
-#[inline]
-#[target_feature(enable = "avx2")]
-pub fn rows(c: &[[Register; 2]; 8]) -> [[u8; 32]; 16] {
-    let mut rows = [[0; 32]; 16];
+/// # Safety
+/// The CPU has AVX2.
+#[inline(always)]
+pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 2]; 4] {
+    // Words of four rows in the lower halves of registers, and of the four behind them in the upper ones.
+    // SAFETY: by the contract.
+    let ([a, b, c, d], [e, f, g, h]) = unsafe {
+        (
+            blocks(two(r[0], r[4]), two(r[1], r[5]), two(r[2], r[6]), two(r[3], r[7])),
+            blocks(two(r[8], r[12]), two(r[9], r[13]), two(r[10], r[14]), two(r[11], r[15])),
+        )
+    };
+    [[a, e], [b, f], [c, g], [d, h]]
+}
+/// # Safety
+/// The CPU has AVX2.
+#[inline(always)]
+pub unsafe fn rows(c: &[[Register; 2]; 8], mut put: impl FnMut(usize, [u8; 32])) {
     for h in 0..2 {
-        let r = cross([c[0][h], c[1][h], c[2][h], c[3][h], c[4][h], c[5][h], c[6][h], c[7][h]]);
+        // SAFETY: by the contract.
+        let r = unsafe { cross([c[0][h], c[1][h], c[2][h], c[3][h], c[4][h], c[5][h], c[6][h], c[7][h]]) };
         for i in 0..8 {
-            // SAFETY: a row has 32 bytes.
-            unsafe { _mm256_storeu_si256(rows[8 * h + i].as_mut_ptr().cast(), r[i]) };
+            // SAFETY: both are 32 bytes for which every pattern is valid.
+            put(8 * h + i, unsafe { std::mem::transmute::<Register, [u8; 32]>(r[i]) });
         }
     }
-    rows
 }

@@ -14,9 +14,41 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi64 as low64, *,
 };
 level!(@blocks "avx512f");
+/// A bit for each lane.
+pub type Truth = u16;
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn select(m: u16, yes: Register, no: Register) -> Register {
+pub fn both(a: Truth, b: Truth) -> Truth {
+    a & b
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn either(a: Truth, b: Truth) -> Truth {
+    a | b
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn without(a: Truth, b: Truth) -> Truth {
+    a & !b
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn mask(bits: u16) -> Truth {
+    bits
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn bits([truths]: [Truth; 1]) -> u16 {
+    truths
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn any([truths]: [Truth; 1]) -> bool {
+    truths != 0
+}
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn select(m: Truth, yes: Register, no: Register) -> Register {
     _mm512_mask_blend_epi32(m, no, yes)
 }
 #[inline]
@@ -37,32 +69,41 @@ fn deal(a: [Register; 4], b: [Register; 4]) -> [Register; 8] {
     }
     r
 }
+/// Rows i, i + 4, i + 8 and i + 12 side by side.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn columns(rows: &[&[u8; 32]; 16]) -> [[Register; 1]; 8] {
-    // Row i lies in the lower half of a register, row i + 8 in the upper one.
-    let mut r = [splat(0); 8];
-    for i in 0..8 {
-        // SAFETY: a row has 32 bytes.
-        let row = |i: usize| unsafe { _mm256_loadu_si256(rows[i].as_ptr().cast()) };
-        r[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(row(i)), row(i + 8));
-    }
-    let c = deal(blocks(r[0], r[1], r[2], r[3]), blocks(r[4], r[5], r[6], r[7]));
-    [[c[0]], [c[1]], [c[2]], [c[3]], [c[4]], [c[5]], [c[6]], [c[7]]]
+fn four([a, b, c, d]: [&[u8; 16]; 4]) -> Register {
+    let two = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(super::load(a)), super::load(b));
+    let three = _mm512_inserti32x4::<2>(two, super::load(c));
+    _mm512_inserti32x4::<3>(three, super::load(d))
 }
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn rows(c: &[[Register; 1]; 8]) -> [[u8; 32]; 16] {
-    let r = deal([c[0][0], c[1][0], c[2][0], c[3][0]], [c[4][0], c[5][0], c[6][0], c[7][0]]);
-    let (a, b) = (blocks(r[0], r[1], r[2], r[3]), blocks(r[4], r[5], r[6], r[7]));
-    let mut rows = [[0; 32]; 16];
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 1]; 4] {
+    // SAFETY: by the contract.
+    let [a, b, c, d] = unsafe {
+        blocks(
+            four([r[0], r[4], r[8], r[12]]),
+            four([r[1], r[5], r[9], r[13]]),
+            four([r[2], r[6], r[10], r[14]]),
+            four([r[3], r[7], r[11], r[15]]),
+        )
+    };
+    [[a], [b], [c], [d]]
+}
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+pub unsafe fn rows(c: &[[Register; 1]; 8], mut put: impl FnMut(usize, [u8; 32])) {
+    // SAFETY: by the contract.
+    let r = unsafe { deal([c[0][0], c[1][0], c[2][0], c[3][0]], [c[4][0], c[5][0], c[6][0], c[7][0]]) };
+    // SAFETY: as above.
+    let (a, b) = unsafe { (blocks(r[0], r[1], r[2], r[3]), blocks(r[4], r[5], r[6], r[7])) };
     for i in 0..8 {
-        let z = if i < 4 { a[i] } else { b[i - 4] };
-        // SAFETY: a row has 32 bytes.
-        unsafe {
-            _mm256_storeu_si256(rows[i].as_mut_ptr().cast(), _mm512_castsi512_si256(z));
-            _mm256_storeu_si256(rows[8 + i].as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(z));
-        }
+        // SAFETY: both are 64 bytes for which every pattern is valid.
+        let [lower, upper]: [[u8; 32]; 2] = unsafe { std::mem::transmute(if i < 4 { a[i] } else { b[i - 4] }) };
+        put(i, lower);
+        put(8 + i, upper);
     }
-    rows
 }

@@ -10,24 +10,42 @@ use std::arch::x86_64::{
     _mm_unpacklo_epi64 as low64, *,
 };
 level!(@blocks "sse2");
-#[inline]
-#[target_feature(enable = "sse2")]
-pub fn eq(a: Register, b: Register) -> i32 {
-    _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(a, b)))
-}
+/// Ones in the words of the lanes.
+pub type Truth = Register;
+pub use std::arch::x86_64::{_mm_and_si128 as both, _mm_cmpeq_epi32 as eq, _mm_or_si128 as either};
 /// SSE2 compares signed words only, so the range moves down.
 #[inline]
 #[target_feature(enable = "sse2")]
-pub fn lt(a: Register, b: Register) -> i32 {
+pub fn lt(a: Register, b: Register) -> Truth {
     let low = splat(i32::MIN);
-    _mm_movemask_ps(_mm_castsi128_ps(_mm_cmplt_epi32(xor(a, low), xor(b, low))))
+    _mm_cmplt_epi32(xor(a, low), xor(b, low))
 }
 #[inline]
 #[target_feature(enable = "sse2")]
-pub fn select(m: u16, yes: Register, no: Register) -> Register {
-    let bits = _mm_setr_epi32(1, 2, 4, 8);
-    let m = _mm_cmpeq_epi32(and(splat(m.into()), bits), bits);
-    or(and(m, yes), _mm_andnot_si128(m, no))
+pub fn without(a: Truth, b: Truth) -> Truth {
+    _mm_andnot_si128(b, a)
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn select(m: Truth, yes: Register, no: Register) -> Register {
+    or(and(m, yes), without(no, m))
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn mask(bits: u16) -> Truth {
+    let each = _mm_setr_epi32(1, 2, 4, 8);
+    eq(and(splat(bits.into()), each), each)
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn bits([a, b, c, d]: [Truth; 4]) -> u16 {
+    let bytes = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+    _mm_movemask_epi8(bytes) as u16
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn any([a, b, c, d]: [Truth; 4]) -> bool {
+    _mm_movemask_epi8(either(either(a, b), either(c, d))) != 0
 }
 #[inline]
 #[target_feature(enable = "sse2")]
@@ -35,44 +53,37 @@ pub fn swap_bytes(a: Register) -> Register {
     let halves = _mm_shufflehi_epi16::<0xb1>(_mm_shufflelo_epi16::<0xb1>(a));
     or(_mm_srli_epi16::<8>(halves), _mm_slli_epi16::<8>(halves))
 }
-#[inline]
-#[target_feature(enable = "sse2")]
-pub fn columns(rows: &[&[u8; 32]; 16]) -> [[Register; 4]; 8] {
-    let [a, b, c, d] = [quarter(rows, 0, 0), quarter(rows, 4, 0), quarter(rows, 8, 0), quarter(rows, 12, 0)];
-    let [e, f, g, h] = [quarter(rows, 0, 1), quarter(rows, 4, 1), quarter(rows, 8, 1), quarter(rows, 12, 1)];
-    [
-        [a[0], b[0], c[0], d[0]],
-        [a[1], b[1], c[1], d[1]],
-        [a[2], b[2], c[2], d[2]],
-        [a[3], b[3], c[3], d[3]],
-        [e[0], f[0], g[0], h[0]],
-        [e[1], f[1], g[1], h[1]],
-        [e[2], f[2], g[2], h[2]],
-        [e[3], f[3], g[3], h[3]],
-    ]
-}
-/// Half of four rows, as four columns. Written out in `columns`: LLVM leaves an array that loops fill in memory,
-/// and copies it.
-#[inline]
-#[target_feature(enable = "sse2")]
-fn quarter(rows: &[&[u8; 32]; 16], first: usize, half: usize) -> [Register; 4] {
-    // SAFETY: 16 bytes from byte 0 or 16 of 32.
-    let row = |i: usize| unsafe { _mm_loadu_si128(rows[first + i].as_ptr().cast::<Register>().add(half)) };
-    blocks(row(0), row(1), row(2), row(3))
-}
-#[inline]
-#[target_feature(enable = "sse2")]
-pub fn rows(c: &[[Register; 4]; 8]) -> [[u8; 32]; 16] {
-    let mut rows = [[0; 32]; 16];
-    for part in 0..4 {
-        for half in 0..2 {
-            let h = 4 * half;
-            let r = blocks(c[h][part], c[h + 1][part], c[h + 2][part], c[h + 3][part]);
-            for i in 0..4 {
-                // SAFETY: 16 bytes from byte 0 or 16 of 32.
-                unsafe { _mm_storeu_si128(rows[4 * part + i].as_mut_ptr().cast::<Register>().add(half), r[i]) };
-            }
+/// # Safety
+/// The CPU has SSE2.
+#[inline(always)]
+pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 4]; 4] {
+    let mut columns = [[super::load(r[0]); 4]; 4];
+    for i in 0..4 {
+        let four =
+            [super::load(r[4 * i]), super::load(r[4 * i + 1]), super::load(r[4 * i + 2]), super::load(r[4 * i + 3])];
+        // SAFETY: by the contract.
+        let words = unsafe { blocks(four[0], four[1], four[2], four[3]) };
+        for word in 0..4 {
+            columns[word][i] = words[word];
         }
     }
-    rows
+    columns
+}
+/// # Safety
+/// The CPU has SSE2.
+#[inline(always)]
+pub unsafe fn rows(c: &[[Register; 4]; 8], mut put: impl FnMut(usize, [u8; 32])) {
+    for part in 0..4 {
+        // SAFETY: by the contract.
+        let (lower, upper) = unsafe {
+            (
+                blocks(c[0][part], c[1][part], c[2][part], c[3][part]),
+                blocks(c[4][part], c[5][part], c[6][part], c[7][part]),
+            )
+        };
+        for i in 0..4 {
+            // SAFETY: both are 32 bytes for which every pattern is valid.
+            put(4 * part + i, unsafe { std::mem::transmute::<[Register; 2], [u8; 32]>([lower[i], upper[i]]) });
+        }
+    }
 }

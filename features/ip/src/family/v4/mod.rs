@@ -6,7 +6,9 @@ mod fragment;
 mod options;
 
 use quiver_control::ObjectError;
-use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
+use quiver_engine::{
+    ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask, Mask16, NodeSpec, PacketLanes, To, arcs,
+};
 use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4, V6};
 use std::net::Ipv4Addr;
 
@@ -83,7 +85,7 @@ impl Family for V4 {
     const GROUPS: &'static [Ipv4Addr] = &[Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, ordinary: bool) {
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, ordinary: bool) {
         let (version_ihl, total) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::TOTAL_LENGTH));
         // RFC 1071: the halves of the words that bytes 14..34 of the window lie in.
         let mut sum = (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
@@ -157,17 +159,17 @@ impl Family for V4 {
         p.header.set(fields::CHECKSUM, (sum + ((sum + hops) >> 16)) & 0xffff);
     }
     #[inline(always)]
-    fn of_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
-        Mask16(0)
+    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        p.live.with(Mask16(0))
     }
     #[inline(always)]
-    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
         let to = p.header.get(fields::DESTINATION);
         !(to.eq(0) | to.eq(!0) | (to >> 28).eq(0xe))
     }
     #[inline(always)]
-    fn stays_on_link<I: Isa>(_: &PacketLanes<I>) -> Mask16 {
-        Mask16(0)
+    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        p.live.with(Mask16(0))
     }
     fn take_hop(header: &mut Ip4Header) {
         header.decrement_ttl();

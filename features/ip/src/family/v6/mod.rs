@@ -11,7 +11,7 @@ use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
 use quiver_control::ObjectError;
-use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask16, NodeSpec, PacketLanes, To, arcs};
+use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask, NodeSpec, PacketLanes, To, arcs};
 use quiver_wire::ip6::{extension, upper};
 use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V4, V6, nd};
 
@@ -101,7 +101,7 @@ impl Family for V6 {
     const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask16, _: bool) {
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, _: bool) {
         let total = Self::length(p);
         let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
         let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
@@ -161,17 +161,17 @@ impl Family for V6 {
         p.header.set(fields::HOP_LIMIT, p.header.get(fields::HOP_LIMIT) - hops);
     }
     #[inline(always)]
-    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+    fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
         let [first, ..] = fields::source(p);
         (first & LINK_LOCAL_MASK).eq(LINK_LOCAL)
     }
     #[inline(always)]
-    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+    fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
         let [a, b, c, d] = fields::destination(p);
         !((a >> 24).eq(0xff) | ((a | b | c).eq(0) & d.lt(2)))
     }
     #[inline(always)]
-    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask16 {
+    fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
         let [first, ..] = fields::destination(p);
         let kind = p.header.get(fields::ICMP_TYPE);
         let is_icmp =
