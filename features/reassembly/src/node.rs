@@ -43,6 +43,10 @@ pub(crate) const fn arcs_of<P: Place>() -> &'static [ArcSpec] {
 /// Bytes of all parts that a worker keeps at most, with what it keeps of the headers in front of them.
 const BYTES_MAX: usize = 4 << 20;
 
+/// As many as this let no other packet begin: what is left is for those that have, so that nobody who begins many keeps them from
+/// becoming whole.
+const BYTES_FOR_NEW: usize = 3 << 20;
+
 /// Bytes of a packet's first part that are kept as they came, for who is told that the rest is missing: as many as the longest
 /// message quotes (RFC 4443, 2.4 (c)).
 const QUOTED_MAX: usize = 1280;
@@ -215,12 +219,14 @@ impl<P: Place> Reassembly<P> {
             known => known,
         };
         // What would be kept of its headers, and what they would take the place of.
-        let (headers, others_headers) = match &known {
-            Entry::Vacant(_) => (front.len(), 0),
-            Entry::Occupied(known) if known.get().begins_with(offset) => (front.len(), known.get().front.len()),
-            Entry::Occupied(_) => (0, 0),
+        let (most, headers, others_headers) = match &known {
+            Entry::Vacant(_) => (BYTES_FOR_NEW, front.len(), 0),
+            Entry::Occupied(known) if known.get().begins_with(offset) => {
+                (BYTES_MAX, front.len(), known.get().front.len())
+            }
+            Entry::Occupied(_) => (BYTES_MAX, 0, 0),
         };
-        if self.bytes - others_headers + headers + bytes.len() > BYTES_MAX {
+        if self.bytes - others_headers + headers + bytes.len() > most {
             return (Next::Full, nothing);
         }
         let mut known = match known {

@@ -113,14 +113,25 @@ fn so_many_packets_and_bytes_are_kept_and_what_has_waited_for_too_long_makes_roo
         assert_eq!(drops(&daemon, of, "reassembly-full"), 1, "{of:?}");
         daemon.advance(Duration::from_secs(62)).expect("it settles");
         assert_eq!(drops(&daemon, of, "reassembly-timeout"), 1024, "{of:?}");
-        // 4 MB, in parts of 8,000 bytes with the headers in front of them.
-        let whole = (4 << 20) / (8000 + if of.1 { 40 + 8 } else { 20 });
+        // 3 MB, in parts of 8,000 bytes with the headers in front of them.
+        let each = 8000 + if of.1 { 40 + 8 } else { 20 };
+        let whole = FOR_NEW as u32 / each;
         (0..whole).for_each(|id| send(&mut daemon, of, id, 2, 1000));
         assert_eq!(drops(&daemon, of, "reassembly-full"), 1, "{of:?}");
         send(&mut daemon, of, whole, 2, 1000);
         assert_eq!(drops(&daemon, of, "reassembly-full"), 2, "{of:?}");
+        // Those that have begun go on, to 4 MB.
+        let more = ((4 << 20) - whole * each) / 8000;
+        assert!(more < whole, "each of them has one part more");
+        (0..more).for_each(|id| send(&mut daemon, of, id, 2000, 1000));
+        assert_eq!(drops(&daemon, of, "reassembly-full"), 2, "{of:?}");
+        send(&mut daemon, of, more, 2000, 1000);
+        assert_eq!(drops(&daemon, of, "reassembly-full"), 3, "{of:?}");
     }
 }
+
+/// Bytes that are kept at most of packets that are new.
+const FOR_NEW: usize = 3 << 20;
 
 #[test]
 fn headers_in_front_of_parts_are_kept_and_count_until_they_are_not() {
@@ -130,7 +141,7 @@ fn headers_in_front_of_parts_are_kept_and_count_until_they_are_not() {
         // What is kept of a packet's first part that has come: 1,000 bytes, and what is in front of them.
         let (options, front) = if of.1 { (1024, 40 + 1024 + 8) } else { (40, 20 + 40) };
         let each = 1000 + front;
-        let (fit, left) = ((4 << 20) / each, (4 << 20) % each);
+        let fit = FOR_NEW / each;
         let all = |daemon: &mut Daemon, from: u32, parts: &[(usize, usize, bool, usize)]| {
             for id in from..from + fit as u32 {
                 for &(place, units, more, headers) in parts {
@@ -154,8 +165,7 @@ fn headers_in_front_of_parts_are_kept_and_count_until_they_are_not() {
         fill(&mut daemon, 0, "at first");
         daemon.advance(Duration::from_secs(62)).expect("it settles");
         fill(&mut daemon, 0, "when their time is over");
-        // The rest is less than another one, and the parts that are missing fit in. The first one's front is the shorter one.
-        assert!(left > 24, "{of:?}");
+        // The parts that are missing fit in. The first one's front is the shorter one.
         all(&mut daemon, 0, &[(0, 2, true, 0), (127, 1, false, options)]);
         assert_eq!(drops(&daemon, of, "reassembly-full"), 2, "{of:?}");
         fill(&mut daemon, 0, "when all are whole");
