@@ -339,3 +339,35 @@ fn drops_are_chosen_by_their_reason_also_as_clients_call_it() {
     assert!(unknown.starts_with("no node drops packets as `{ip4-udp-lookup}.{no_speaker}`"), "{unknown}");
     daemon.finish().expect("nothing leaks");
 }
+
+#[test]
+fn drops_of_parts_are_written_as_they_were_received() {
+    let files = MemoryFiles::default();
+    let mut daemon = daemon(Rc::new(files.clone()));
+    daemon.configure(
+        "create packet-generator interface pg2 hw-addr 02:00:00:00:00:a2
+         set interface state pg2 up
+         create sub-interfaces pg2 100
+         create sub-interfaces pg2 7 dot1ad 7 inner-dot1q 8 exact-match
+         set interface state pg2.100 up
+         set interface state pg2.7 up
+         set interface ip address pg2.100 10.1.0.1/24
+         set interface ip address pg2.7 10.2.0.1/24
+         ip route add 20.0.0.0/8 via drop
+         pcap trace drop file seen.pcap",
+    );
+    let frame = |tags: &str| {
+        let text = format!(
+            "eth 02:00:00:00:00:31 > 02:00:00:00:00:a2 / {tags} / ip4 10.1.0.2 > 20.0.0.1 ttl 64 / udp 1 > 2 / payload 18"
+        );
+        text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes()
+    };
+    let frames = [frame("dot1q 100"), frame("dot1ad 7 / dot1q 8")];
+    for frame in &frames {
+        daemon.send("pg2", frame).expect("it is up");
+    }
+    daemon.settle().expect("nothing circles");
+    daemon.configure("pcap trace off");
+    let seen = packets(&files.read(FILE).expect("something was dropped"));
+    assert_eq!(seen, frames.map(|frame| (frame.len() as u32, frame)));
+}

@@ -7,6 +7,7 @@
 //! - [`remarks`]: packets with which something was odd, counted by interfaces.
 //! - [`by_interface`]: what rooms keep of each interface for workers.
 //! - [`deciding`]: which object decided what a node did, as rooms say of their nodes.
+//! - [`restoring`]: what the whole interface received of which a part has what is left.
 //! - `set` and `show`: the commands; `speed`: those about the speed of a link.
 //! - `statistics`: what clients of the statistics segment see of interfaces.
 //! - [`api`]: the messages of VPP's binary API.
@@ -23,6 +24,7 @@ pub mod events;
 pub mod interfaces;
 pub mod queues;
 pub mod remarks;
+pub mod restoring;
 mod set;
 pub mod settings;
 mod show;
@@ -38,6 +40,7 @@ pub use interfaces::{
 };
 pub use queues::RxQueueSettings;
 pub use remarks::{Remarked, Remarks, forget_remarks, remark};
+pub use restoring::{Left, restored, restores};
 pub use settings::{InterfaceName, InterfaceSettings};
 
 use quiver_control::{Control, Kind};
@@ -50,6 +53,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(Interfaces::default());
     control.insert_room(Events::default());
     control.insert_room(deciding::Deciders::default());
+    control.insert_room(restoring::Restorers::default());
     let remarks = Remarks::new(&control.room());
     control.insert_room(remarks);
     decides(control, OUTPUT, sender);

@@ -14,7 +14,7 @@ pub use config::P2pEthernet;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed};
 use quiver_ethernet::DEVICE_INPUT;
-use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_interface::{InterfaceId, Interfaces, decides, restores};
 use quiver_wire::{EthernetHeader, Header};
 
 use crate::config::Stations;
@@ -39,6 +39,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let part = control.room::<Stations>().part(InterfaceId(record.rx), ethernet.source);
         let part = part.map(|part| control.room::<Interfaces>().name(part));
         Some(part.map_or_else(|| "no p2p-ethernets".to_owned(), |part| format!("p2p-ethernets {part}")))
+    });
+    restores(control, |control, part, frame, _| {
+        let (ethernet, _) = EthernetHeader::parse(frame)?;
+        let its = control.room::<Stations>().part(part.parent?, ethernet.source);
+        (its == Some(part.id)).then(|| frame.to_vec())
     });
     control.insert_room(stations);
     control.objects().add(Kind::new(config::apply).check(config::check));

@@ -10,6 +10,7 @@ use quiver_engine::Dataplane;
 use quiver_engine::capture::{Capture, CaptureId, Captured, Filter, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::graph::Reason;
+use quiver_interface::{InterfaceId, Left, restored};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -267,6 +268,19 @@ async fn write(control: Control, id: CaptureId) {
     }
 }
 
+/// A dropped packet as it was received, also where a part of an interface had it without its tags.
+fn received(control: &Control, copy: Captured) -> Captured {
+    let of_part =
+        (copy.point == Point::Drop).then(|| restored(control, InterfaceId(copy.interface), &copy.bytes, Left::Buffer));
+    match of_part.flatten() {
+        Some((_, bytes)) => {
+            let length = copy.length - copy.bytes.len() as u32 + bytes.len() as u32;
+            Captured { length, bytes, ..copy }
+        }
+        None => copy,
+    }
+}
+
 /// Where a file is, however its folder is spelled.
 fn place_of(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
@@ -286,7 +300,7 @@ impl Running {
         while self.taken < self.most
             && let Some(copy) = self.inbox.receive()
         {
-            self.format.write(control, &copy).map_err(|error| error.to_string())?;
+            self.format.write(control, &received(control, copy)).map_err(|error| error.to_string())?;
             self.taken += 1;
         }
         Ok(())

@@ -24,7 +24,7 @@ use quiver_control::Control;
 use std::rc::Rc;
 
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, Stage, StageNode};
-use quiver_interface::{Undecided, decides, receiver, sender, undecided};
+use quiver_interface::{Undecided, decides, receiver, restores, sender, undecided};
 
 use edit::{Rewriter, Rewrites};
 use input::{VlanInput, VlanInputNode};
@@ -85,6 +85,7 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
     decides(control, edit::INPUT, receiver);
     decides(control, edit::OUTPUT, sender);
     decides(control, output::NAME, sender);
+    restores(control, outside::restore);
     sub_interface::register(control);
     rewrite::register(control);
     api::register(control);

@@ -105,9 +105,15 @@ pub struct Found {
 /// The most specific sub-interface of `parent` for these tags.
 #[inline(always)]
 pub fn find(table: &ExactView, parent: u16, tags: &Tags) -> Option<Found> {
+    find_by(|key| table.get(key), parent, tags)
+}
+
+/// The same, by what gives a key's value.
+#[inline(always)]
+fn find_by(get: impl Fn(u64) -> Option<u64>, parent: u16, tags: &Tags) -> Option<Found> {
     let [outer, inner] = tags.first;
     if tags.count == 0 || tags.count == 1 && outer.vlan() == 0 {
-        return found(table.get(Pattern::Untagged.key(parent))?, tags.count);
+        return found(get(Pattern::Untagged.key(parent))?, tags.count);
     }
     let (o, i) = (TagPattern::Vlan(outer.vlan()), TagPattern::Vlan(inner.vlan()));
     const ANY: TagPattern = TagPattern::Any;
@@ -115,12 +121,12 @@ pub fn find(table: &ExactView, parent: u16, tags: &Tags) -> Option<Found> {
     let one = [(o, TagPattern::None), (ANY, TagPattern::None)];
     let two = if tags.count > 1 { &two[..] } else { &[] };
     for (o, i) in two.iter().chain(&one) {
-        let value = table.get(key(parent, outer.ethertype, *o, *i));
+        let value = get(key(parent, outer.ethertype, *o, *i));
         if let Some(sub) = value.and_then(|value| found(value, tags.count)) {
             return Some(sub);
         }
     }
-    found(table.get(Pattern::Default.key(parent))?, tags.count)
+    found(get(Pattern::Default.key(parent))?, tags.count)
 }
 
 /// What a value says, unless it wants fewer tags.
@@ -168,6 +174,11 @@ impl SubInterfaces {
     /// The sub-interface that has a pattern already.
     pub(crate) fn owner(&self, parent: InterfaceId, pattern: Pattern) -> Option<InterfaceId> {
         self.table.get(pattern.key(parent.0)).map(|row| InterfaceId(row.value as u16))
+    }
+    /// The sub-interface that has frames with these tags.
+    pub(crate) fn find(&self, parent: InterfaceId, tags: &Tags) -> Option<InterfaceId> {
+        let found = find_by(|key| Some(self.table.get(key)?.value), parent.0, tags)?;
+        Some(InterfaceId(found.interface))
     }
     pub(crate) fn add(&mut self, parent: InterfaceId, pattern: Pattern, id: InterfaceId) -> Result<(), ExactError> {
         self.table.insert(pattern.key(parent.0), pattern.value(id), 0)?;

@@ -2,10 +2,16 @@
 //! a sub-interface have no tags.
 
 use quiver_control::Control;
-use quiver_interface::{InterfaceId, Interfaces};
+use quiver_interface::{Interface, InterfaceId, Interfaces, Left};
 
+use crate::matching::SubInterfaces;
 use crate::sub_interface::{SubInterface, SubInterfaceName};
-use crate::tags::{OUTER, Tag, Tags};
+use crate::tags::{OUTER, TAG, Tag, Tags};
+
+/// The tags of an interface's frames as they stand in these; see [`tags_of`].
+fn words_of(control: &Control, interface: InterfaceId) -> Vec<[u8; TAG]> {
+    tags_of(control, interface).into_iter().map(|tag| tag.word().to_be_bytes()).collect()
+}
 
 /// The tags of an interface's frames; none of one that is no sub-interface.
 fn tags_of(control: &Control, interface: InterfaceId) -> Vec<Tag> {
@@ -16,9 +22,8 @@ fn tags_of(control: &Control, interface: InterfaceId) -> Vec<Tag> {
 
 /// Puts the tags of the interface that received a frame in again, all with priority 0: which one they had nobody has kept.
 pub fn put_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>) {
-    let words = tags_of(control, interface).into_iter().flat_map(|tag| tag.word().to_be_bytes());
     if frame.len() >= OUTER {
-        drop(frame.splice(OUTER..OUTER, words));
+        drop(frame.splice(OUTER..OUTER, words_of(control, interface).into_iter().flatten()));
     }
 }
 
@@ -28,6 +33,30 @@ pub fn take_tags(control: &Control, interface: InterfaceId, frame: &mut Vec<u8>)
     let is_meant = |(tag, found): (&Tag, &Tag)| (tag.ethertype, tag.vlan()) == (found.ethertype, found.vlan());
     let are_there = tags.len() <= found.count && tags.iter().zip(&found.first).all(is_meant);
     if are_there && !quiver_ethernet::is_layer2(control, interface) {
-        drop(frame.drain(OUTER..OUTER + tags.len() * size_of::<u32>()));
+        drop(frame.drain(OUTER..OUTER + tags.len() * TAG));
     }
+}
+
+/// The frame as the parent of a sub-interface received it: layer 3 has taken its tags off, and layer 2 some of them where it
+/// rewrites tags.
+pub(crate) fn restore(control: &Control, part: &Interface, frame: &[u8], left: Left) -> Option<Vec<u8>> {
+    let (parent, words) = (part.parent?, words_of(control, part.id));
+    (0..=words.len()).map(|count| with_tags(frame, &words[..count], left)).find(|frame| {
+        let tags = frame.as_ref().and_then(|frame| Tags::read(frame));
+        tags.is_some_and(|tags| control.room::<SubInterfaces>().find(parent, &tags) == Some(part.id))
+    })?
+}
+
+/// A frame that has lost these tags, with them; None if it has not lost as many.
+fn with_tags(frame: &[u8], words: &[[u8; TAG]], left: Left) -> Option<Vec<u8>> {
+    let words = words.as_flattened();
+    let frame = match left {
+        Left::Frame => frame,
+        Left::Buffer => {
+            let (over, frame) = frame.split_at_checked(words.len())?;
+            frame.starts_with(over).then_some(frame)?
+        }
+    };
+    let (addresses, rest) = frame.split_at_checked(OUTER)?;
+    Some([addresses, words, rest].concat())
 }

@@ -4,7 +4,7 @@ use quiver_engine::{Isa, Lanes, Mask, PacketLanes};
 use quiver_wire::{EtherType, EthernetHeader, Header, VlanTag};
 
 /// Bytes of a tag.
-const TAG: usize = 4;
+pub(crate) const TAG: usize = 4;
 /// Bytes of both addresses.
 const ADDRESSES: usize = 12;
 

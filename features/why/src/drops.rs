@@ -8,7 +8,7 @@ use quiver_control::cli::{Command, CommandError, Matches, Output, Reply};
 use quiver_engine::capture::{Capture, CaptureId, Captured, Point};
 use quiver_engine::channel::{Inbox, channel};
 use quiver_engine::{Dataplane, Reason};
-use quiver_interface::{InterfaceId, Interfaces, Undecided, why_undecided};
+use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, restored, why_undecided};
 use serde_json::json;
 
 use crate::way::Way;
@@ -117,7 +117,9 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
         let interface = InterfaceId(sample.interface);
         let from = control.room::<Interfaces>().name(interface);
         // It is asked again, now, when something else may be configured, or room again for what was too much.
-        let way = Way::of(control, interface, &sample.bytes).await;
+        let whole = restored(control, interface, &sample.bytes, Left::Buffer);
+        let (at, bytes) = whole.as_ref().map_or((interface, &sample.bytes), |(whole, frame)| (*whole, frame));
+        let way = Way::of(control, at, bytes).await;
         let (way, untold) = match way {
             Ok(way) => (Some(way), String::new()),
             Err(error) => (None, format!("what cannot be told of {from}: {error}")),
@@ -131,7 +133,7 @@ async fn line(control: &Control, reason: Reason, lost: u64, samples: impl Iterat
             (None, _, Some(way)) => format!("what is no more: it would be {} now", way.summary()),
             (None, _, None) => untold,
         };
-        let hex: String = sample.bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
         text.push_str(&format!("  from {from}, because of {because}\n    {} bytes: {hex}\n", sample.length));
         told.push(json!({
             "interface": from, "decided-by": decided_by, "because": because, "length": sample.length, "bytes": hex,

@@ -4,7 +4,7 @@ use quiver_control::Control;
 use quiver_control::cli::{Cell, Table};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, Recollection, RehearsalError, To};
-use quiver_interface::{InterfaceId, Interfaces, Undecided, decided_by, why_undecided};
+use quiver_interface::{InterfaceId, Interfaces, Left, Undecided, decided_by, restored, why_undecided};
 use serde_json::{Value, json};
 
 /// What a node did.
@@ -75,9 +75,11 @@ impl std::fmt::Display for End {
 pub struct Way(pub Vec<Step>);
 
 impl Way {
-    /// What workers would do with a frame that an interface received now. They are asked for what only they know, such as the
-    /// ports of a packet in fragments; nothing else comes of asking.
+    /// What workers would do with a frame that an interface received now, or that a part of one has. They are asked for what only
+    /// they know, such as the ports of a packet in fragments; nothing else comes of asking.
     pub async fn of(control: &Control, interface: InterfaceId, frame: &[u8]) -> Result<Way, RehearsalError> {
+        let whole = restored(control, interface, frame, Left::Frame);
+        let (interface, frame) = whole.as_ref().map_or((interface, frame), |(whole, frame)| (*whole, &frame[..]));
         let mut recollection = Recollection::default();
         loop {
             let now = control.now().0;

@@ -105,7 +105,7 @@ fn refused(control: &Control, interface: &Interface, error: &RehearsalError) -> 
     CommandError::new(match (error, whole) {
         (RehearsalError::NoQueue, Some(whole)) => {
             let whole = control.room::<Interfaces>().name(whole);
-            format!("`{name}` receives by `{whole}`: give the frame in hexadecimal, with its tag, on `{whole}`")
+            format!("`{whole}` would not give `{name}` this frame: give it as `{whole}` receives it, on `{whole}`")
         }
         (RehearsalError::NoQueue, None) => {
             format!("`{name}` receives nothing by itself: {error}; ask at one that does")

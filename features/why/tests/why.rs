@@ -44,6 +44,18 @@ const CONFIGURATION: &str = "
     set interface l2 bridge pg3 1
 ";
 
+/// Parts of interfaces: one in layer 2 whose frames lose their tags, and one of a station.
+const PARTS: &str = "
+    create sub-interfaces pg2 5
+    create bridge-domain 2
+    set interface l2 bridge pg2.5 2
+    set interface l2 tag-rewrite pg2.5 pop 1
+    p2p_ethernet pg1 02:00:00:00:00:99 sub-id 8
+    set interface ip address pg1.8 10.9.0.1/24
+    set interface state pg2.5 up
+    set interface state pg1.8 up
+";
+
 fn daemon() -> Daemon {
     let mut daemon = Daemon::new(quiver_scenarios::ROOMS, Setup::default()).expect("the rooms fit together");
     daemon.configure(CONFIGURATION);
@@ -116,6 +128,7 @@ fn asking_changes_nothing() {
 #[test]
 fn it_names_what_decides() {
     let mut daemon = daemon();
+    daemon.configure(PARTS);
     let mut because = |line: &str, node: &str| {
         let reply = daemon.run(line).unwrap_or_else(|error| panic!("`{line}`: {error}"));
         let nodes = reply.json["nodes"].as_array().cloned().unwrap_or_default();
@@ -131,6 +144,15 @@ fn it_names_what_decides() {
         because("why udp [2001:db8::2]:1 [2001:db8:21::1]:2 on pg0", "ip6-lookup"),
         "ip6-routes 2001:db8:21::/48"
     );
+    // A part of an interface is asked as the whole is: its frames get their tags, and come from its station.
+    let tcp = "why tcp 10.1.0.2:1000 20.0.0.1:80 on pg0.100";
+    assert_eq!(because(tcp, "vlan-input"), "interface pg0");
+    assert_eq!(because(tcp, "ip4-lookup"), "routes 20.0.0.0/8 of table 7");
+    let bridged = "why udp 1.1.1.1:1 2.2.2.2:2 on pg2.5 to 02:00:00:00:00:32 from 02:00:00:00:00:31";
+    assert_eq!(because(bridged, "l2-fwd"), "bridge-domains 2: 02:00:00:00:00:32 is unknown");
+    let of_station = "why tcp 10.9.0.2:1000 20.1.0.1:80 on pg1.8 from 02:00:00:00:00:99";
+    assert_eq!(because(of_station, "p2p-ethernet-input"), "p2p-ethernets pg1.8");
+    assert_eq!(because(of_station, "ip4-lookup"), "routes 20.1.0.0/16");
     let bridged = "why udp 1.1.1.1:1 2.2.2.2:2 on pg2 to 02:00:00:00:00:32 from 02:00:00:00:00:31";
     assert_eq!(because(bridged, "l2-fwd"), "bridge-domains 1: 02:00:00:00:00:32 is unknown");
     let reply = daemon.run("why udp 10.0.0.2:1 20.1.2.3:2 on pg0").expect("it is answered");
@@ -145,12 +167,15 @@ fn it_names_what_decides() {
 #[test]
 fn questions_without_an_answer_say_how_to_ask() {
     let mut daemon = daemon();
+    // Which tags the frames of the first have nobody can know, and the other one's frames come from its station.
+    daemon.configure("create sub-interfaces pg1 7 default\np2p_ethernet pg1 02:00:00:00:00:99 sub-id 8");
     let mut refused = |line: &str| daemon.run(line).err().unwrap_or_else(|| panic!("`{line}` was taken")).to_string();
     assert!(refused("why tcp 10.0.0.2 2001:db8::1 on pg0").contains("two families"));
     assert!(refused("why tcp 10.0.0 10.0.0.1 on pg0").contains("is no address"));
     assert!(refused("why tcp 10.0.0.2 10.0.0.1 on pg9").contains("pg9"));
     assert!(refused("why 123 on pg0").contains("hexadecimal"));
-    assert!(refused("why icmp 10.1.0.2 10.1.0.1 on pg0.100").contains("on `pg0`"));
+    assert!(refused("why icmp 10.1.0.2 10.1.0.1 on pg1.7").contains("as `pg1` receives it"));
+    assert!(refused("why icmp 10.1.0.2 10.1.0.1 on pg1.8").contains("as `pg1` receives it"));
     assert!(refused("why icmp 2001:db8::2 2001:db8::1 on pg0").contains("say `icmp6`"));
     assert!(refused("drops seconds 0").contains("say 1 or more"));
     let without = daemon.run("why tcp 10.0.0.2 20.0.0.1:80 on pg0").expect("it can be asked");
@@ -226,4 +251,24 @@ fn losses_end_with_how_many_there_were() {
     assert_eq!((told.len(), end), (1, serde_json::json!({"lost": 1})));
     let (told, end) = losses(&mut daemon, "pg0", &frame("20.0.0.1"));
     assert_eq!((told, end), (vec![], serde_json::json!({"lost": 0})));
+}
+
+#[test]
+fn losses_of_parts_are_told_as_those_of_the_whole() {
+    let mut daemon = daemon();
+    daemon.configure(PARTS);
+    let mut decided = |interface: &str, text: &str, node: &str| {
+        let frame = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
+        let (told, _) = losses(&mut daemon, interface, &frame);
+        let line = told.iter().find(|line| line["node"] == node).unwrap_or_else(|| panic!("{node}: {told:?}"));
+        let sample = &line["samples"][0];
+        [&sample["interface"], &sample["decided-by"]].map(|text| text.as_str().unwrap_or_default().to_owned())
+    };
+    let of_vlan = "eth 02:00:00:00:00:31 > 02:00:00:00:00:a0 / dot1q 100 / ip4 10.1.0.2 > 30.0.0.1 ttl 64 / udp 1 > 2";
+    assert_eq!(decided("pg0", of_vlan, "icmp4-error"), ["pg0.100", "no route of table 7"]);
+    // A bridge domain with one member has nobody to flood to.
+    let bridged = "eth 02:00:00:00:00:31 > 02:00:00:00:00:32 / dot1q 5 / ip4 1.1.1.1 > 2.2.2.2 ttl 64 / udp 1 > 2";
+    assert_eq!(decided("pg2", bridged, "l2-flood"), ["pg2.5", "bridge-domains 2"]);
+    let of_station = "eth 02:00:00:00:00:99 > 02:00:00:00:00:a1 / ip4 10.9.0.2 > 20.1.0.1 ttl 64 / udp 1 > 2";
+    assert_eq!(decided("pg1", of_station, "ip4-lookup"), ["pg1.8", "routes 20.1.0.0/16"]);
 }

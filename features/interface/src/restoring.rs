@@ -1,0 +1,35 @@
+//! What a part has of a frame, and what its whole received: tags may have gone, and the part's number is not in the frame. Rooms
+//! restore frames of their parts; whoever asks again what becomes of a packet, or writes down what was received, asks here.
+
+use crate::interfaces::{Interface, InterfaceId, Interfaces};
+use quiver_control::Control;
+
+/// What there is of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// The frame, as the part has it.
+    Frame,
+    /// All from where it began when it was received: what was taken out behind the addresses made them move up, and what is in
+    /// front of them is left over.
+    Buffer,
+}
+
+/// The frame as the whole received it, if the part is the room's, and if the whole would give it such a frame.
+pub type Restorer = fn(&Control, part: &Interface, frame: &[u8], left: Left) -> Option<Vec<u8>>;
+
+/// Of each room whose interfaces are parts.
+#[derive(Default)]
+pub(crate) struct Restorers(Vec<Restorer>);
+
+/// Lets a function restore what a room's parts have.
+pub fn restores(control: &Control, restorer: Restorer) {
+    control.room_mut::<Restorers>().0.push(restorer);
+}
+
+/// The interface that received a frame of which a part has what is left, and the frame as it was then; None if the interface is no
+/// part, and where nobody can tell.
+pub fn restored(control: &Control, part: InterfaceId, frame: &[u8], left: Left) -> Option<(InterfaceId, Vec<u8>)> {
+    let part = control.room::<Interfaces>().get(part).filter(|part| part.parent.is_some()).cloned()?;
+    let (whole, restorers) = (part.parent?, control.room::<Restorers>().0.clone());
+    restorers.iter().find_map(|restore| restore(control, &part, frame, left)).map(|frame| (whole, frame))
+}
