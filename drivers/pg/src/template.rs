@@ -22,13 +22,13 @@ const UDP_CHECKSUM: usize = 6;
 /// A packet made once, of which only fields that vary are written into each copy.
 pub(crate) struct Template {
     bytes: Vec<u8>,
+    /// What varies but addresses of IPv4, which their headers have.
     fields: Vec<Field>,
     sizes: Sequence,
     /// Packets in a row whose fields are the same.
     repeat: u64,
-    header: Header,
-    /// The header of the tunnel, if there is one.
-    tunnel: Option<Header>,
+    /// The innermost header, and that of the tunnel if there is one.
+    headers: Vec<Header>,
     /// Where UDP's checksum is made, or is left to others.
     checksum: Option<Checksum>,
     /// Whether packets end with a tag.
@@ -45,9 +45,9 @@ struct Header {
     is_ip6: bool,
     /// Where UDP begins behind it, if it does.
     udp: Option<usize>,
-    /// Whether its addresses vary.
-    varies: bool,
-    /// The sum of an IPv4 header up to the addresses.
+    /// The addresses of IPv4 that vary.
+    addresses: Vec<Field>,
+    /// The sum of an IPv4 header without them.
     sum: Sum,
 }
 
@@ -89,23 +89,24 @@ struct Field {
 }
 
 impl Field {
-    /// Writes the value of packet `number`.
+    /// Writes the value of packet `number`, and tells it.
     #[inline]
-    fn write(&mut self, number: u64, bytes: &mut [u8]) {
+    fn write(&mut self, number: u64, bytes: &mut [u8]) -> u64 {
         let value = match &self.values {
             Sequence::Range { first, count } => first + place(&mut self.last, number, *count),
             Sequence::Drawn { ends, count } => drawn(*ends, place(&mut self.last, number, *count)),
             other => other.at(number),
         };
-        let value = value.to_be_bytes();
-        let Some(field) = bytes.get_mut(self.at..self.at + self.length) else { return };
+        let octets = value.to_be_bytes();
+        let Some(field) = bytes.get_mut(self.at..self.at + self.length) else { return value };
         // A length that is known costs no call.
         match self.length {
-            2 => field.copy_from_slice(&value[6..]),
-            4 => field.copy_from_slice(&value[4..]),
-            6 => field.copy_from_slice(&value[2..]),
-            length => field.copy_from_slice(&value[8 - length..]),
+            2 => field.copy_from_slice(&octets[6..]),
+            4 => field.copy_from_slice(&octets[4..]),
+            6 => field.copy_from_slice(&octets[2..]),
+            length => field.copy_from_slice(&octets[8 - length..]),
         }
+        value
     }
 }
 
@@ -192,7 +193,8 @@ impl Template {
             fields.add(udp, 2, &stream.source_port);
             fields.add(udp + 2, 2, &stream.destination_port);
         }
-        let header = |at, is_ip6, udp| Header { at, is_ip6, udp, varies: false, sum: Sum::default() };
+        let header = |at, is_ip6, udp| Header { at, is_ip6, udp, addresses: vec![], sum: Sum::default() };
+        let tunnel = layout.tunnel.map(|at| header(at, false, Some(at + IP4)));
         let is_made = stream.checksum_offload || layout.is_ip6;
         let checksum = layout.udp.filter(|_| is_made);
         let mut template = Template {
@@ -200,18 +202,18 @@ impl Template {
             fields: fields.list,
             sizes: stream.size.sequence(stream.seed),
             repeat: stream.repeat.max(1).into(),
-            header: header(ip, layout.is_ip6, layout.udp),
-            tunnel: layout.tunnel.map(|at| header(at, false, Some(at + IP4))),
+            headers: [header(ip, layout.is_ip6, layout.udp)].into_iter().chain(tunnel).collect(),
             checksum: checksum.map(|udp| Checksum { ip, is_ip6: layout.is_ip6, udp, is_left: stream.checksum_offload }),
             is_tagged: stream.is_numbered(),
             size: 0,
             room: if longest > SEGMENT_MAX { vec![0; longest] } else { vec![] },
         };
-        let Template { bytes, fields, header, tunnel, .. } = &mut template;
-        fields.iter_mut().for_each(|field| field.write(0, bytes));
+        let Template { bytes, fields, headers, .. } = &mut template;
+        fields.iter_mut().for_each(|field| _ = field.write(0, bytes));
         fields.retain(|field| !field.values.is_constant());
-        for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
-            header.varies = fields.iter().any(|field| (header.at..header.at + IP4).contains(&field.at));
+        for header in headers {
+            header.addresses = fields.extract_if(.., |field| header.sums_up(field.at)).collect();
+            header.addresses.iter().for_each(|field| bytes[field.at..field.at + field.length].fill(0));
         }
         template
     }
@@ -239,18 +241,15 @@ impl Template {
     /// Fills in packet `number`, with this tag at its end if there is room for one. UDP checksums that are neither made nor left to
     /// others are zero, which says that there is none (RFC 768; of VXLAN, RFC 7348, section 4.1).
     ///
-    /// PERF: what varies is written into the copy: a copy of what has just been written in pieces would wait for the stores.
+    /// PERF: what varies is written into the copy, and IPv4's checksum is of the values, not of what was written: a copy or a sum of
+    /// what has just been written in pieces would wait for the stores.
     #[inline]
     pub fn fill(&mut self, number: u64, tag: [u8; Tag::LENGTH], packet: &mut [u8]) {
         let Some(bytes) = self.bytes.get(..packet.len()) else { return };
         packet.copy_from_slice(bytes);
-        if !self.fields.is_empty() {
-            let number = if self.repeat == 1 { number } else { number / self.repeat };
-            self.fields.iter_mut().for_each(|field| field.write(number, packet));
-        }
-        for header in [Some(&self.header), self.tunnel.as_ref()].into_iter().flatten().filter(|header| header.varies) {
-            header.sum_up(packet);
-        }
+        let number = if self.repeat == 1 { number } else { number / self.repeat };
+        self.fields.iter_mut().for_each(|field| _ = field.write(number, packet));
+        self.headers.iter_mut().for_each(|header| header.fill(number, packet));
         if let Some(end) = packet.last_chunk_mut().filter(|_| self.is_tagged) {
             *end = tag;
         }
@@ -268,11 +267,8 @@ impl Template {
     }
     /// Writes the lengths of packets of another size.
     fn resize(&mut self, size: usize) {
-        let Template { bytes, header, tunnel, .. } = self;
-        for header in [Some(header), tunnel.as_mut()].into_iter().flatten() {
-            header.resize(bytes, size);
-            header.sum_up(bytes);
-        }
+        let Template { bytes, headers, .. } = self;
+        headers.iter_mut().for_each(|header| header.resize(bytes, size));
         self.size = size;
     }
 }
@@ -290,18 +286,32 @@ impl Header {
         }
         bytes[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());
         bytes[ip + 10..ip + 12].fill(0);
-        self.sum = checksum::of(&bytes[ip..ip + 12]);
+        self.sum = checksum::of(&bytes[ip..ip + IP4]);
+        self.write_checksum(self.sum, bytes);
+    }
+    /// Writes the addresses of packet `number` that vary, and the checksum.
+    #[inline]
+    fn fill(&mut self, number: u64, packet: &mut [u8]) {
+        if self.addresses.is_empty() {
+            return;
+        }
+        let mut sum = self.sum;
+        for field in &mut self.addresses {
+            let value = field.write(number, packet);
+            sum = sum.add_word((value >> 16) as u16).add_word(value as u16);
+        }
+        self.write_checksum(sum, packet);
+    }
+    /// Whether the field in this place is one that the checksum of IPv4 sums up: an address.
+    fn sums_up(&self, at: usize) -> bool {
+        !self.is_ip6 && (self.at + 12..self.at + IP4).contains(&at)
     }
     /// Fills in the checksum of IPv4.
     #[inline]
-    fn sum_up(&self, bytes: &mut [u8]) {
-        let header = bytes.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut::<IP4>);
-        let Some(header) = header.filter(|_| !self.is_ip6) else { return };
-        let mut sum = self.sum;
-        for at in [12, 14, 16, 18] {
-            sum = sum.add_word(u16::from_be_bytes([header[at], header[at + 1]]));
+    fn write_checksum(&self, sum: Sum, bytes: &mut [u8]) {
+        if let Some(field) = bytes.get_mut(self.at + 10..self.at + 12) {
+            field.copy_from_slice(&sum.checksum().to_be_bytes());
         }
-        [header[10], header[11]] = sum.checksum().to_be_bytes();
     }
 }
 
