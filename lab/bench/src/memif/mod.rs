@@ -4,7 +4,9 @@
 //!   the cost of lines that another core has.
 //! - Between two processes each has a core. There the round trip between the cores decides, and on a machine that is one of
 //!   many it changes: it is measured before and after.
+//! - Between two threads [`lines`] alone are passed: what is left of the above is Quiver's.
 
+mod lines;
 mod peer;
 mod report;
 
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quiver_engine::{Backing, Dataplane, Level};
+use quiver_memif_protocol::region::LINE;
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -65,11 +68,11 @@ const CORES: [usize; 2] = [0, 1];
 /// A row of the result. Ticks are those of the time stamp counter.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// `one process` or `two processes`, and in which role the daemon is.
+    /// `one process` or `two processes`, and in which role the daemon is; or two threads, and no daemon.
     pub placement: String,
     /// Bytes of the packets.
     pub bytes: usize,
-    /// `nodes`, or the name of the product.
+    /// `nodes`, or the name of the product; of lines, what is done with them.
     pub way: String,
     /// The median of the windows.
     pub ticks: f64,
@@ -97,6 +100,10 @@ pub fn run(
         let placement = role.placement("two processes");
         eprintln!("{placement}, {bytes} bytes ...");
         rows.push(between_processes(placement, level, role, bytes)?);
+    }
+    if has_cores && only.is_none_or(|bytes| bytes == LINE) {
+        eprintln!("two threads, lines alone ...");
+        rows.extend(lines::run(level)?);
     }
     let machine = Machine::here(backing, level);
     match json {
