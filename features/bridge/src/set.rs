@@ -19,12 +19,11 @@ pub(crate) fn register(control: &Control) {
         control.commands().add(command.arguments_of::<Layer2Interface>());
     };
     add(
-        "create bridge-domain <id:bridge-domain> {learn <learn:bool> | forward <forward:bool> | \
-         uu-flood <uu-flood:bool> | flood <flood:bool> | arp-term <arp-term:bool> | mac-age <mac-age:u8> | learn-limit <learn-limit:u32>}",
-        "Create a bridge domain, or change one.",
+        "create bridge-domain <id:bridge-domain> (del | {learn <learn:bool> | forward <forward:bool> | \
+         uu-flood <uu-flood:bool> | flood <flood:bool> | arp-term <arp-term:bool> | mac-age <mac-age:u8> | learn-limit <learn-limit:u32>})",
+        "Create a bridge domain, change one, or delete it.",
         create,
     );
-    add("create bridge-domain <id:bridge-domains> del", "Delete a bridge domain.", delete);
     add(
         "set bridge-domain (learn|forward|uu-flood|flood) <id:bridge-domains> [disable]",
         "Let a bridge domain do something, or not.",
@@ -78,6 +77,10 @@ pub(crate) fn register(control: &Control) {
 }
 
 fn create(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
+    if matches.has("del") {
+        control.delete::<BridgeDomain>(&matches.get("id")?)?;
+        return Ok(Reply::done());
+    }
     let flags = ["learn", "forward", "uu-flood", "flood", "arp-term"];
     let mut given = vec![];
     for flag in flags {
@@ -105,11 +108,6 @@ fn field<'d>(domain: &'d mut BridgeDomain, flag: &str) -> &'d mut bool {
 
 fn edit(control: &Control, matches: &Matches, change: impl FnOnce(&mut BridgeDomain)) -> Result<Reply, CommandError> {
     control.edit(BridgeDomain::with_defaults(control, matches.get("id")?), change)?;
-    Ok(Reply::done())
-}
-
-fn delete(control: &Control, matches: &Matches) -> Result<Reply, CommandError> {
-    control.delete::<BridgeDomain>(&matches.get("id")?)?;
     Ok(Reply::done())
 }
 
