@@ -76,7 +76,7 @@ impl Icmp for V4 {
     const EXPIRED: &'static str = "ttl-expired";
     const LIMITS: &'static str = "icmp4-error-limits";
     const ERROR_ARCS: usize = 14;
-    const INPUT_ARCS: usize = 7;
+    const INPUT_ARCS: usize = 8;
 
     fn is_error(kind: u8) -> bool {
         Icmp4Type(kind).is_error()
@@ -168,7 +168,7 @@ impl Icmp for V6 {
     const EXPIRED: &'static str = "hop-limit-expired";
     const LIMITS: &'static str = "icmp6-error-limits";
     const ERROR_ARCS: usize = 16;
-    const INPUT_ARCS: usize = 10;
+    const INPUT_ARCS: usize = 11;
 
     fn is_error(kind: u8) -> bool {
         // RFC 4443, 2.4 (e): redirects are no errors, but never answered by one either.

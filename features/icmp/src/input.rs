@@ -22,6 +22,8 @@ arcs! {
         BadChecksum => drop "bad-checksum",
         Unsupported => drop "unsupported-type",
         QueueFull => drop "control-queue-full",
+        /// An echo request of nobody: there is no way to answer (RFC 4291, 2.5.2).
+        Nobody => drop "unspecified-source",
         /// Answers to requests of somebody else who has an address of ours.
         Punt => features (F::NAMES.punt),
         Neighbor => node "nd-input",
@@ -104,6 +106,7 @@ impl<F: Icmp> IcmpInput<F> {
             error: None,
         };
         let heard = match icmp.kind {
+            kind if kind == F::ECHO_REQUEST && base.from.is_unspecified() => return Next::Nobody,
             kind if kind == F::ECHO_REQUEST => {
                 let own = match F::is_group(to) {
                     true => self.ingress.read(cx.guard).source_for(InterfaceId(frame.rx[i]), from),

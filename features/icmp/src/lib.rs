@@ -65,7 +65,12 @@ fn register_family<F: Icmp>(
     }
     drop(dataplane);
     let input = F::NAMES.icmp;
-    undecided(control, input, Undecided::Packet, &["too-short", "bad-checksum", "unsupported-type"]);
+    undecided(
+        control,
+        input,
+        Undecided::Packet,
+        &["too-short", "bad-checksum", "unsupported-type", "unspecified-source"],
+    );
     undecided(control, input, Undecided::Load, &["control-queue-full"]);
     // Whether its sender is told or not, the packet goes no further because of what the node before found.
     let reasons: Vec<&str> = error::arcs_of::<F>().iter().filter(|arc| arc.is_drop()).map(|arc| arc.name).collect();
