@@ -1,6 +1,6 @@
 //! The parts of one packet, until it is whole.
 
-/// Bytes of the longest packet.
+/// Bytes at most that the length in a packet's header says.
 pub const LONGEST: usize = 65_535;
 
 /// Why a part is not taken.

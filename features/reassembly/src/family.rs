@@ -48,8 +48,8 @@ pub trait Reassembled: Family {
 
     /// The fragment that a packet is. None if it is none.
     fn part(packet: &[u8]) -> Option<Part<'_>>;
-    /// Bytes that a fragment has more in front of its payload than the whole packet.
-    const MORE: usize;
+    /// Bytes in front of a fragment's payload that the length in the whole packet's header does not count.
+    const UNCOUNTED: usize;
     /// Makes of what is in front of a first part what is in front of the whole payload, which has so many bytes; `pointer` is the
     /// part's. None if the packet would be too long.
     fn complete(front: &mut Vec<u8>, pointer: usize, payload: usize) -> Option<()>;
@@ -86,7 +86,7 @@ impl Reassembled for V4 {
             pointers: (V4::LENGTH_OFFSET, 6),
         })
     }
-    const MORE: usize = 0;
+    const UNCOUNTED: usize = 0;
     fn complete(front: &mut Vec<u8>, _: usize, payload: usize) -> Option<()> {
         let total = u16::try_from(front.len() + payload).ok()?;
         let (header, options) = Ip4Header::parse_mut(front)?;
@@ -139,7 +139,8 @@ impl Reassembled for V6 {
             pointers: (V6::LENGTH_OFFSET, length + 2),
         })
     }
-    const MORE: usize = FragmentHeader::LENGTH;
+    // RFC 8200, 3: the fixed header is none of the payload, which alone may have 65,535 bytes.
+    const UNCOUNTED: usize = Ip6Header::LENGTH + FragmentHeader::LENGTH;
     fn complete(front: &mut Vec<u8>, pointer: usize, payload: usize) -> Option<()> {
         let fragment = front.len().checked_sub(FragmentHeader::LENGTH)?;
         *front.get_mut(pointer)? = FragmentHeader::parse(front.get(fragment..)?)?.0.next_header.0;
@@ -187,8 +188,8 @@ mod tests {
     use super::*;
     use zerocopy::IntoBytes;
 
-    /// A packet is cut as its family cuts it, and its parts put together again.
-    fn cut_and_whole<F: Reassembled>(packet: &[u8], mtu: usize) {
+    /// A packet is cut as its family cuts it, and its parts put together again, which have so many bytes `more` in front.
+    fn cut_and_whole<F: Reassembled>(packet: &[u8], mtu: usize, more: usize) {
         let mut parts = vec![];
         F::cut(packet, mtu, false, |stretches| parts.push(stretches.concat())).expect("it can be cut");
         assert!(parts.len() > 2);
@@ -204,7 +205,7 @@ mod tests {
         let mut front = first.front.to_vec();
         F::complete(&mut front, first.pointer, payload.len()).expect("short enough");
         assert_eq!([&front[..], &payload].concat(), packet);
-        assert_eq!((front.len() + F::MORE, F::part(packet)), (first.front.len(), None), "a whole one");
+        assert_eq!((front.len() + more, F::part(packet)), (first.front.len(), None), "a whole one");
         assert_eq!(F::complete(&mut first.front.to_vec(), first.pointer, 65_536), None);
     }
 
@@ -215,10 +216,10 @@ mod tests {
         let mut header = Ip4Header::new(a, b, quiver_wire::IpProtocol::UDP, 64, 4000 + 4).expect("short enough");
         (header.version_ihl, header.identification) = (0x46, 77.into());
         header.fill_checksum(&[148, 4, 0, 0]);
-        cut_and_whole::<V4>(&[header.as_bytes(), &[148, 4, 0, 0], &payload].concat(), 1000);
+        cut_and_whole::<V4>(&[header.as_bytes(), &[148, 4, 0, 0], &payload].concat(), 1000, 0);
         let (a, b) = ("2001:db8::1".parse().expect("one"), "2001:db8::2".parse().expect("one"));
         let header = Ip6Header::new(a, b, quiver_wire::IpProtocol::UDP, 64, 4000).expect("short enough");
-        cut_and_whole::<V6>(&[header.as_bytes(), &payload].concat(), 1280);
+        cut_and_whole::<V6>(&[header.as_bytes(), &payload].concat(), 1280, FragmentHeader::LENGTH);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn register_shallow<F: Reassembled>(control: &Control) -> Result<(), DataplaneEr
         known(&mut dataplane, F::SHALLOW, &SHALLOW_KNOWN)?;
         (node, waiting)
     };
-    decide::<F>(control, F::SHALLOW, Kinds::Shallow, &["bad-fragment-length"]);
+    decide::<F>(control, F::SHALLOW, Kinds::Shallow, &["bad-fragment-length", "overlapping-fragments"]);
     control.spawn("shallow reassembly", patience::end::<Shallow<F>>(control.clone(), node.id, Kinds::Shallow, waiting));
     Ok(())
 }

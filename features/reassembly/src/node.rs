@@ -202,7 +202,7 @@ impl<P: Place> Reassembly<P> {
         if more && bytes.len() % 8 != 0 {
             return wrong(Next::BadLength, pointers.0);
         }
-        if front.len() - P::Family::MORE + offset + bytes.len() > LONGEST {
+        if front.len() - P::Family::UNCOUNTED + offset + bytes.len() > LONGEST {
             return wrong(Next::TooLong, pointers.1);
         }
         if let Some(fault) = P::Family::incomplete(part) {

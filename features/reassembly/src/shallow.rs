@@ -5,6 +5,9 @@
 //! of packets the one that was quiet for longest is forgotten: nobody can tell that all parts of a packet went through. Parts of
 //! protocols that have no ports wait for nothing.
 //!
+//! A part that overlaps the first one is dropped: what was decided by the ports in that one would not hold of what the receiver puts
+//! together (RFC 3128; RFC 5722, 4).
+//!
 //! Extended, all parts wait until the first and the last one have come: of a packet that has no end nothing goes on.
 
 use std::borrow::Cow;
@@ -28,6 +31,7 @@ arcs! {
         TimedOut => drop "reassembly-timeout",
         Busy => drop "handoff-full",
         Cut => drop "bad-fragment-length",
+        Overlap => drop "overlapping-fragments",
     }
 }
 
@@ -35,10 +39,12 @@ arcs! {
 struct Known {
     /// What its first part says, once it has come.
     upper: Option<Upper>,
+    /// Bytes of the payload that the first part has; 0 until it has come.
+    reach: usize,
     /// Whether its last part has come.
     ended: bool,
-    /// The parts that wait for them.
-    waiting: Vec<Packet>,
+    /// The parts that wait for them, each behind its place in the payload.
+    waiting: Vec<(usize, Packet)>,
     /// When the last part came, in nanoseconds, and its place in the order of all.
     heard: u64,
     place: u64,
@@ -72,14 +78,22 @@ enum Verdict {
 struct Said {
     /// What the first one says, if it has come.
     upper: Option<Upper>,
+    /// Bytes of the payload that the first one has; 0 if it has not come.
+    reach: usize,
     /// Whether the last one has come.
     ended: bool,
 }
 impl Said {
     /// Together with what was known before.
     fn with(self, known: &Known) -> Said {
-        Said { upper: self.upper.or(known.upper), ended: self.ended || known.ended }
+        let upper = self.upper.or(known.upper);
+        Said { upper, reach: self.reach.max(known.reach), ended: self.ended || known.ended }
     }
+}
+
+/// Whether a part at this place of the payload, if it is not the first one, begins within that one.
+fn overlaps(offset: usize, reach: usize) -> bool {
+    offset > 0 && offset < reach
 }
 
 impl<F: Reassembled> Shallow<F> {
@@ -87,8 +101,8 @@ impl<F: Reassembled> Shallow<F> {
     pub fn new(most: usize) -> Shallow<F> {
         Shallow { most, known: HashMap::new(), order: BTreeMap::new(), waiting: 0, next: 0 }
     }
-    /// What becomes of a part of a packet.
-    fn judge(&self, key: &Key<F>, said: Said, settings: &Settings, time: &Time) -> Verdict {
+    /// What becomes of a part of a packet, at a place in its payload.
+    fn judge(&self, key: &Key<F>, (offset, said): (usize, Said), settings: &Settings, time: &Time) -> Verdict {
         if settings.packets == 0 {
             return Verdict::Leaves(Next::Full);
         }
@@ -98,6 +112,9 @@ impl<F: Reassembled> Shallow<F> {
             known => (known, 0),
         };
         let said = known.map_or(said, |known| said.with(known));
+        if overlaps(offset, said.reach) {
+            return Verdict::Leaves(Next::Overlap);
+        }
         match said.upper.filter(|_| said.ended || !settings.extended) {
             Some(upper) => Verdict::Goes(upper),
             None if known.map_or(0, |known| known.waiting.len()) >= settings.fragments => {
@@ -108,20 +125,20 @@ impl<F: Reassembled> Shallow<F> {
         }
     }
     /// The same. A rehearsal, which knows nothing, asks the worker.
-    fn ask(&self, desk: &Desk<'_, F>, cx: &mut Context, key: Key<F>, said: Said) -> Verdict {
+    fn ask(&self, desk: &Desk<'_, F>, cx: &mut Context, key: Key<F>, part: (usize, Said)) -> Verdict {
         let settings = *desk.settings;
         let told = cx.recall(move |keeper: &mut Keeper<Shallow<F>>, now| {
             let (shallow, time) = keeper.look(now, &settings);
-            shallow.judge(&key, said, &settings, &time)
+            shallow.judge(&key, part, &settings, &time)
         });
-        told.unwrap_or_else(|| self.judge(&key, said, desk.settings, &desk.time))
+        told.unwrap_or_else(|| self.judge(&key, part, desk.settings, &desk.time))
     }
     /// Forgets a packet; what waited for its first part is dropped.
     fn forget(&mut self, cx: &mut Context, key: Key<F>, reason: Next) {
         let Some(known) = self.known.remove(&key) else { return };
         self.order.remove(&known.place);
         self.waiting -= known.waiting.len();
-        known.waiting.into_iter().for_each(|packet| cx.emit(reason, packet));
+        known.waiting.into_iter().for_each(|(_, packet)| cx.emit(reason, packet));
     }
     /// What is known of a packet, of which another part has come.
     fn hear(&mut self, cx: &mut Context, key: Key<F>, desk: &Desk<'_, F>) -> Option<&mut Known> {
@@ -140,8 +157,8 @@ impl<F: Reassembled> Shallow<F> {
                 desk.say_that_something_waits();
             }
         }
-        let known =
-            self.known.entry(key).or_insert(Known { upper: None, ended: false, waiting: vec![], heard: now, place });
+        let new = Known { upper: None, reach: 0, ended: false, waiting: vec![], heard: now, place };
+        let known = self.known.entry(key).or_insert(new);
         self.order.remove(&known.place);
         (known.heard, known.place) = (now, place);
         self.order.insert(place, key);
@@ -167,7 +184,8 @@ impl<F: Reassembled> Parts for Shallow<F> {
         if !F::may_have_ports(part.payload) {
             return Some(Next::Pass);
         }
-        let (is_first, is_last) = (part.offset == 0, !part.more);
+        let (offset, is_first, is_last) = (part.offset, part.offset == 0, !part.more);
+        let reach = if is_first { part.bytes.len() } else { 0 };
         let upper = if is_first { Upper::of::<F>(&bytes) } else { None };
         if is_first && upper.is_none() {
             // RFC 8200, 4.5: the first one says what there is to say.
@@ -177,20 +195,24 @@ impl<F: Reassembled> Parts for Shallow<F> {
         if let Some(handed) = desk.hand_over::<Self>(cx, frame, i, &key) {
             return handed;
         }
-        let said = Said { upper, ended: is_last };
-        let verdict = self.ask(desk, cx, key, said);
+        let said = Said { upper, reach, ended: is_last };
+        let verdict = self.ask(desk, cx, key, (offset, said));
         if self.known.get(&key).is_some_and(|known| desk.time.is_over(known.heard)) {
             self.forget(cx, key, Next::TimedOut);
         }
         let Some(known) = self.hear(cx, key, desk) else { return Some(Next::Full) };
-        Said { upper: known.upper, ended: known.ended } = said.with(known);
+        let said = said.with(known);
+        // What a part says that is dropped is not said.
+        if !matches!(verdict, Verdict::Leaves(_)) {
+            (known.upper, known.reach, known.ended) = (said.upper, said.reach, said.ended);
+        }
         match verdict {
             Verdict::Goes(upper) => {
                 let ready = std::mem::take(&mut known.waiting);
                 self.waiting -= ready.len();
-                for mut packet in ready {
+                for (offset, mut packet) in ready {
                     packet.set_note(cx.pool, upper.to_note());
-                    cx.emit(Next::Pass, packet);
+                    cx.emit(if overlaps(offset, said.reach) { Next::Overlap } else { Next::Pass }, packet);
                 }
                 if !is_first {
                     frame.set_note(cx.pool, i, upper.to_note());
@@ -200,7 +222,7 @@ impl<F: Reassembled> Parts for Shallow<F> {
             }
             Verdict::Leaves(next) => Some(next),
             Verdict::Waits => {
-                known.waiting.extend(frame.take(cx.pool, i));
+                known.waiting.extend(frame.take(cx.pool, i).map(|packet| (offset, packet)));
                 self.waiting += 1;
                 None
             }

@@ -23,6 +23,16 @@ pub fn pings(world: &World) -> Result<(), Failed> {
     Ok(site.daemon.finish()?)
 }
 
+/// The longest that ping sends. Of IPv6 the packets are longer than 65,535 bytes with their headers (RFC 8200, 3).
+pub fn longest(world: &World) -> Result<(), Failed> {
+    let mut site = Site::new(world, "longest")?;
+    site.ping4(true, "-c 2 -s 65507 10.99.0.1")?;
+    site.ping(true, "-c 2 -s 65507 fd00:a::1")?;
+    let drops = site.daemon.drops();
+    assert!(!drops.keys().any(|(node, _)| node.contains("reassembly")), "{drops:?}");
+    Ok(site.daemon.finish()?)
+}
+
 pub fn errors(world: &World) -> Result<(), Failed> {
     let mut site = Site::new(world, "errors")?;
     for (arguments, expected) in [

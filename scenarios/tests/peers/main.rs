@@ -18,6 +18,7 @@ use quiver_testkit::trials::Trial;
 const TRIALS: &[Trial<World>] = &[
     ("hosts_ping_each_other_and_the_router", ip6::pings),
     ("a_host_is_told_where_its_packets_end", ip6::errors),
+    ("the_longest_echo_requests_are_answered", ip6::longest),
     ("a_host_finds_out_what_the_way_takes", ip6::path_mtu),
     ("a_host_does_not_take_the_routers_address", ip6::duplicate),
     ("a_host_hears_the_groups_that_it_has_joined", ip6::groups),
