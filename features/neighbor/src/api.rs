@@ -131,7 +131,8 @@ fn add_del<F: Protocol>(control: &Control, request: &IpNeighborAddDel) -> Result
         false => {
             crate::objects::check(&NeighborObject::<F> { interface, address, mac, route })?;
             let neighbors = &mut *control.room_mut::<Neighbors<F>>();
-            if neighbors.get(wanted).is_none() && !neighbors.make_room(control, wanted.0) {
+            let is_known = neighbors.get(wanted).is_some_and(|neighbor| neighbor.mac.is_some());
+            if !is_known && !neighbors.make_room(control, wanted.0) {
                 let what = format!("neighbor: {} are known, and no more may be", neighbors.manners.limit);
                 return Err(Refusal::new(Retval::LIMIT_EXCEEDED, what));
             }

@@ -136,7 +136,7 @@ fn settings<F: Protocol>(control: &Control) -> Vec<[Cell; 10]> {
         ]
     };
     let all = neighbors.manners;
-    let mut rows = vec![row("all", neighbors.iter().count(), all.limit, all)];
+    let mut rows = vec![row("all", neighbors.known, all.limit, all)];
     for interface in interfaces.iter() {
         if let Some((limit, known)) = neighbors.own_at(interface.id) {
             rows.push(row(&interface.name, known, limit.unwrap_or(all.limit), neighbors.manners_at(interface.id)));

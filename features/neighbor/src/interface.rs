@@ -18,7 +18,7 @@ pub struct InterfaceNeighborSettings<F: Protocol> {
     /// The interface.
     #[key]
     pub interface: InterfaceName,
-    /// Neighbours behind it at most that are known without being configured.
+    /// Neighbours behind it at most that are known; those that are configured count, but are always taken.
     pub limit: Option<u32>,
     /// Seconds after which a neighbour that was not heard is asked whether it is still there; 0 keeps it.
     pub age: Option<u32>,

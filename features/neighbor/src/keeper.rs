@@ -235,14 +235,22 @@ pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool
 }
 
 /// Learns where a neighbour is: who is known is updated by whatever it says (RFC 826); others are added only if they
-/// `speak` to us, and from our own link. Whoever claims an address of another network gets its answer, but no route.
+/// `speak` to us, and from our own link. Whoever claims an address of another network gets its answer, but no route. Nobody
+/// comes to be known for whom there is no room, asked or not.
 pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
-    let known = neighbors.get(wanted).map(|neighbor| neighbor.state);
-    let may_come = known.is_some() || (speaks && on_link && neighbors.make_room(control, wanted.0));
-    if known != Some(State::Static) && may_come {
+    let (state, mac_is_known) = match neighbors.get(wanted) {
+        Some(neighbor) => (Some(neighbor.state), neighbor.mac.is_some()),
+        None => (None, false),
+    };
+    if state == Some(State::Static) || (state.is_none() && !(speaks && on_link)) {
+        return;
+    }
+    if mac_is_known || neighbors.make_room(control, wanted.0) {
         neighbors.learn(control, wanted, mac, State::Reachable);
+    } else {
+        neighbors.forget(control, wanted, Outcome::NoRoom);
     }
 }
 
@@ -281,11 +289,7 @@ pub(crate) fn defend<F: Protocol>(control: &Control, (interface, address): Wante
 
 /// Asks for a neighbour of our own link that is to be learned though no packets wait for it.
 pub fn seek<F: Protocol>(control: &Control, wanted: Wanted<F>) {
-    let room = {
-        let neighbors = control.room::<Neighbors<F>>();
-        neighbors.manners.recycle || neighbors.has_room(wanted.0)
-    };
-    if room && is_on_link::<F>(control, wanted) {
+    if control.room::<Neighbors<F>>().may_seek(wanted.0) && is_on_link::<F>(control, wanted) {
         want::<F>(control, wanted);
     }
 }
@@ -316,6 +320,12 @@ fn want<F: Protocol>(control: &Control, wanted: Wanted<F>) {
         Some(Some(_)) => neighbors.let_through(control, wanted),
         // It has been asked; the ageing task asks again.
         Some(None) if neighbors.manners.unresolved == Unresolved::Queue => {}
+        // Its answer would not be heeded.
+        None if !neighbors.may_learn(wanted.0) => {
+            if neighbors.manners.unresolved == Unresolved::Queue {
+                neighbors.refuse(control, wanted);
+            }
+        }
         unknown => {
             let manners = neighbors.manners_at(wanted.0);
             let may_ask = neighbors.may_ask(wanted.0, control.now());

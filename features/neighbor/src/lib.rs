@@ -38,8 +38,9 @@ pub use table::{Guests, Neighbor, Neighbors, State};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
+use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher, Seed};
-use quiver_interface::{Undecided, decides, receiver, undecided};
+use quiver_interface::{Interfaces, Undecided, decides, receiver, undecided};
 use quiver_ip::Ip;
 use quiver_wire::{V4, V6};
 use std::rc::Rc;
@@ -101,7 +102,7 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     };
     let resolve = graph.node_of(NodeSpec::new(F::NAMES.resolve, resolve::Next::arcs::<F>(), queue))?;
     drop(dataplane);
-    decides(control, F::NAMES.resolve, quiver_ip::deciding::neighbor::<F>);
+    decides(control, F::NAMES.resolve, decider::<F>);
     undecided(control, F::NAMES.resolve, Undecided::Packet, &["bad-header"]);
     undecided(control, F::NAMES.resolve, Undecided::Load, &["too-many-wait", "control-busy"]);
     // Whether an interface speaks, and which subnets it has.
@@ -116,4 +117,20 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     announce::register::<F>(control);
     counted::register::<F>(control, counters);
     Ok(())
+}
+
+/// The neighbour that packets were for, or the settings that say how many may be known.
+fn decider<F: Protocol>(control: &Control, record: &Record) -> Option<String> {
+    if record.arc != Some(resolve::Next::NoRoom.into()) {
+        return quiver_ip::deciding::neighbor::<F>(control, record);
+    }
+    let interface = control.room::<Ip<F>>().fib.adjacencies.get(record.hop)?.interface;
+    let neighbors = control.room::<Neighbors<F>>();
+    Some(match neighbors.own_at(interface) {
+        Some((Some(limit), known)) if known >= limit => {
+            let interface = &control.room::<Interfaces>().name(interface);
+            format!("{} {interface}, whose limit is {limit}", F::INTERFACE_SETTINGS)
+        }
+        _ => format!("{} default, whose limit is {}", F::SETTINGS, neighbors.manners.limit),
+    })
 }

@@ -33,6 +33,8 @@ arcs! {
         TooManyWait => drop "too-many-wait",
         Busy => drop "control-busy",
         Gone => drop "interface-gone",
+        /// As many neighbours are known as may be.
+        NoRoom => drop "neighbor-limit",
         /// None waits; control was asked for the neighbour.
         Unresolved => drop "unresolved",
     }
@@ -68,6 +70,8 @@ pub enum Outcome {
     Silent,
     /// Its interface is no more.
     Gone,
+    /// As many are known as may be.
+    NoRoom,
 }
 
 struct Queue {
@@ -114,6 +118,9 @@ pub struct Resolve<F: Family> {
     told_since: u64,
     queues: HashMap<Wanted<F>, Queue>,
     waiting: Waiting,
+    /// The neighbours for whom there was no room, and since when they are noted: control is not told of them again for a while.
+    refused: HashSet<Wanted<F>>,
+    refused_since: u64,
     /// Packets whose wait is over.
     released: Vec<(Outcome, Packet)>,
 }
@@ -137,6 +144,8 @@ impl<F: Family> Resolve<F> {
             told_since: 0,
             queues: HashMap::new(),
             waiting,
+            refused: HashSet::new(),
+            refused_since: 0,
             released: vec![],
         }
     }
@@ -144,6 +153,9 @@ impl<F: Family> Resolve<F> {
     pub fn release(worker: &mut Worker, node: NodeId, wanted: Wanted<F>, outcome: Outcome) {
         let Some(this) = worker.graph().node_mut::<Resolve<F>>(node) else { return };
         let Some(queue) = this.queues.remove(&wanted) else { return };
+        if outcome == Outcome::NoRoom && this.refused.len() < this.waiting.most {
+            this.refused.insert(wanted);
+        }
         this.waiting.go(wanted.0, queue.packets.len());
         this.released.extend(queue.packets.into_iter().map(|packet| (outcome, packet)));
         worker.wake_node(node);
@@ -170,6 +182,9 @@ impl<F: Family> Resolve<F> {
         self.waiting.all
     }
     fn wait(&mut self, cx: &mut Context, frame: &mut Frame, i: usize, wanted: Wanted<F>) -> Option<Next> {
+        if self.refused.contains(&wanted) {
+            return Some(Next::NoRoom);
+        }
         let may_wait = self.waiting.admits(wanted.0);
         let queue = match self.queues.entry(wanted) {
             Entry::Occupied(queue) => queue.into_mut(),
@@ -233,6 +248,10 @@ fn of_family<F: Family>(arc: Next, packet: &[u8]) -> Next {
 impl<F: Family> Node for Resolve<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
+        if !self.refused.is_empty() && cx.now.saturating_sub(self.refused_since) >= TELL_AGAIN {
+            self.refused.clear();
+            self.refused_since = cx.now;
+        }
         let none_waits = *self.unresolved.read(cx.guard) == Unresolved::Drop;
         for (outcome, mut packet) in self.released.drain(..) {
             let (arc, hop) = match outcome {
@@ -240,6 +259,8 @@ impl<F: Family> Node for Resolve<F> {
                 Outcome::Known(_) => (Next::Lookup, 0),
                 Outcome::Silent => (Next::Unreachable, Fault::HOST.0),
                 Outcome::Gone => (Next::Gone, 0),
+                // Its adjacency says behind which interface there is no room.
+                Outcome::NoRoom => (Next::NoRoom, packet.hop),
             };
             packet.hop = hop;
             let arc = of_family::<F>(arc, cx.pool.bytes(&packet));

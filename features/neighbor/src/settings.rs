@@ -41,7 +41,8 @@ pub struct NeighborSettings<F: Protocol> {
     pub unresolved: Option<Unresolved>,
     /// What becomes of questions by those who do not belong on the link. Without it, as quiverd's option --strangers says.
     pub strangers: Option<Strangers>,
-    /// Neighbours at most that are known without being configured; further ones are not learned.
+    /// Neighbours at most that are known: further ones are not learned, and packets for them are dropped. Those that are
+    /// configured count, but are always taken.
     #[default(100_000)]
     pub limit: u32,
     /// Seconds after which a neighbour that was not heard is asked whether it is still there; 0 keeps it.

@@ -23,6 +23,10 @@ use crate::settings::{Manners, NeighborDefaults, NeighborSettings, Unresolved};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most. How often links are looked after.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+/// Neighbours at most that have not answered yet while others are asked for without a packet that waits.
+const UNANSWERED_MAX: usize = 8192;
+/// Nanoseconds after which something is to be done about neighbours that are kept: never, but in the order in which they were heard.
+const NEVER: Duration = Duration::from_nanos(1 << 62);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
 
@@ -44,7 +48,8 @@ impl State {
     fn patience(self, manners: Manners) -> Option<Duration> {
         match self {
             State::Incomplete(_) | State::Probing(_) => Some(manners.interval),
-            State::Reachable => manners.age,
+            // One that is kept may have to make room all the same.
+            State::Reachable => Some(manners.age.unwrap_or(NEVER)),
             State::Static => None,
         }
     }
@@ -70,18 +75,22 @@ pub struct Neighbor {
 /// When something is to be done about the neighbours on a link that are not configured, and how often they may be asked.
 /// No link waits for another.
 pub(crate) struct Link<F: Family> {
+    /// Of those whose addresses are known.
     deadlines: Deadlines<F::Address>,
+    /// Of those that were asked and have not answered yet.
+    unanswered: Deadlines<F::Address>,
     asking: Rate,
     /// What holds of this one in place of what holds of all.
     own: OwnManners,
-    /// Neighbours that are known behind it.
+    /// Neighbours behind it whose addresses are known.
     known: usize,
 }
 
 impl<F: Family> Default for Link<F> {
     fn default() -> Link<F> {
         let asking = Rate::new(REQUESTS_PER_SECOND, Duration::from_secs(1));
-        Link { deadlines: Deadlines::default(), asking, own: OwnManners::default(), known: 0 }
+        let (deadlines, unanswered) = Default::default();
+        Link { deadlines, unanswered, asking, own: OwnManners::default(), known: 0 }
     }
 }
 
@@ -100,6 +109,8 @@ pub struct Neighbors<F: Protocol> {
     pub(crate) resolve: NodeHandle<Resolve<F>>,
     pub(crate) input: NodeId,
     pub(crate) links: BTreeMap<InterfaceId, Link<F>>,
+    /// Neighbours whose addresses are known, behind all links.
+    pub(crate) known: usize,
     /// When an address of ours was last defended on a link.
     pub(crate) defended: BTreeMap<InterfaceId, Time>,
     /// Clients that want to be told.
@@ -133,6 +144,7 @@ impl<F: Protocol> Neighbors<F> {
             resolve,
             input,
             links: BTreeMap::new(),
+            known: 0,
             defended: BTreeMap::new(),
             listeners: None,
             lookers: vec![],
@@ -161,17 +173,22 @@ impl<F: Protocol> Neighbors<F> {
         let own = self.links.get(&id).map(|link| link.own).filter(|own| *own != OwnManners::default())?;
         Some((own.limit, self.count_at(id)))
     }
-    /// Whether one more may be learned behind an interface.
+    /// Whether one more may be known behind an interface. Those that have not answered yet take no room: else whoever scans
+    /// a link's addresses would keep its hosts out.
     pub(crate) fn has_room(&self, id: InterfaceId) -> bool {
         let own = self.links.get(&id).and_then(|link| link.own.limit);
-        self.all.len() < self.manners.limit && own.is_none_or(|limit| self.count_at(id) < limit)
+        self.known < self.manners.limit && own.is_none_or(|limit| self.count_at(id) < limit)
     }
-    /// The same, after the neighbour has made room whose time is over first, where that is wanted: behind the interface, if its
-    /// own limit is reached, else behind any.
-    pub(crate) fn make_room(&mut self, control: &Control, id: InterfaceId) -> bool {
-        if self.has_room(id) || !self.manners.recycle {
-            return self.has_room(id);
-        }
+    /// The same, or another would make room.
+    pub(crate) fn may_learn(&self, id: InterfaceId) -> bool {
+        self.has_room(id) || (self.manners.recycle && self.first_to_go(id).is_some())
+    }
+    /// Whether one may be asked for whom nobody's packet waits: those are bounded by nothing else.
+    pub(crate) fn may_seek(&self, id: InterfaceId) -> bool {
+        self.may_learn(id) && self.all.len() - self.known < UNANSWERED_MAX
+    }
+    /// The neighbour whose time is over first: behind the interface, if its own limit is reached, else behind any.
+    fn first_to_go(&self, id: InterfaceId) -> Option<Wanted<F>> {
         let first =
             |(id, link): (&InterfaceId, &Link<F>)| link.deadlines.first().map(|(at, address)| (at, (*id, address)));
         let own = self.links.get(&id).and_then(|link| link.own.limit);
@@ -179,7 +196,14 @@ impl<F: Protocol> Neighbors<F> {
             true => self.links.get_key_value(&id).and_then(first),
             false => self.links.iter().filter_map(first).min(),
         };
-        if let Some((_, eldest)) = eldest {
+        eldest.map(|(_, wanted)| wanted)
+    }
+    /// The same as [`Neighbors::has_room`], after the neighbour has made room whose time is over first, where that is wanted.
+    pub(crate) fn make_room(&mut self, control: &Control, id: InterfaceId) -> bool {
+        if self.has_room(id) || !self.manners.recycle {
+            return self.has_room(id);
+        }
+        if let Some(eldest) = self.first_to_go(id) {
             self.forget(control, eldest, Outcome::Silent);
         }
         self.has_room(id)
@@ -190,13 +214,16 @@ impl<F: Protocol> Neighbors<F> {
     }
     /// A neighbour on a link about which something is to be done by now.
     pub(crate) fn due(&self, link: InterfaceId, now: Time) -> Option<(Wanted<F>, State, Option<MacAddress>)> {
-        let wanted = (link, self.links.get(&link)?.deadlines.due(now)?);
+        let of_link = self.links.get(&link)?;
+        let first = [&of_link.unanswered, &of_link.deadlines].into_iter().filter_map(Deadlines::first).min();
+        let wanted = (link, first.filter(|(at, _)| *at <= now)?.1);
         self.all.get(&wanted).map(|neighbor| (wanted, neighbor.state, neighbor.mac))
     }
     /// Nothing is to be done about the neighbour, whatever time it is.
     pub(crate) fn let_be(&mut self, (link, address): Wanted<F>) {
         if let Some(link) = self.links.get_mut(&link) {
             link.deadlines.cancel(address);
+            link.unanswered.cancel(address);
         }
     }
     /// Whether one more question may be put on a link now; if so it is counted.
@@ -207,10 +234,15 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn turn(&mut self, wanted: Wanted<F>, state: State, now: Time) -> Option<&mut Neighbor> {
         let manners = self.manners_at(wanted.0);
         let neighbor = self.all.get_mut(&wanted)?;
-        let deadlines = &mut self.links.entry(wanted.0).or_default().deadlines;
+        let Link { deadlines, unanswered, .. } = self.links.entry(wanted.0).or_default();
+        let (of_it, other) = match state {
+            State::Incomplete(_) => (unanswered, deadlines),
+            _ => (deadlines, unanswered),
+        };
+        other.cancel(wanted.1);
         match state.patience(manners) {
-            Some(patience) => deadlines.set(wanted.1, now + patience),
-            None => deadlines.cancel(wanted.1),
+            Some(patience) => of_it.set(wanted.1, now + patience),
+            None => of_it.cancel(wanted.1),
         }
         (neighbor.state, neighbor.since) = (state, now);
         Some(neighbor)
@@ -219,7 +251,6 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn enter(&mut self, control: &Control, wanted: Wanted<F>, state: State) -> Option<&mut Neighbor> {
         let since = control.now();
         self.all.entry(wanted).or_insert_with(|| {
-            self.links.entry(wanted.0).or_default().known += 1;
             let hop = control.room_mut::<Ip<F>>().fib.adjacencies.acquire(wanted.0, Some(wanted.1));
             Neighbor { mac: None, state, since, hop, routed: None, routable: true }
         });
@@ -228,10 +259,14 @@ impl<F: Protocol> Neighbors<F> {
     /// Notes a neighbour's address and lets packets through that wait for it. True if the address is news.
     pub(crate) fn learn(&mut self, control: &Control, wanted: Wanted<F>, mac: MacAddress, state: State) -> bool {
         let Some(neighbor) = self.enter(control, wanted, state) else { return false };
-        let news = neighbor.mac != Some(mac);
+        let (news, is_new) = (neighbor.mac != Some(mac), neighbor.mac.is_none());
         if news {
             neighbor.mac = Some(mac);
             let hop = neighbor.hop;
+            if is_new {
+                self.known += 1;
+                self.links.entry(wanted.0).or_default().known += 1;
+            }
             let mut ip = control.room_mut::<Ip<F>>();
             ip.fib.adjacencies.set_mac(hop, Some(mac));
             ip.near.set(wanted, Some(hop));
@@ -248,6 +283,10 @@ impl<F: Protocol> Neighbors<F> {
         let id = control.room::<Ip<F>>().fib.adjacencies.id(neighbor.hop);
         self.release(control, wanted, Outcome::Known(id));
     }
+    /// Packets that wait for a neighbour learn that there is no room for it.
+    pub(crate) fn refuse(&self, control: &Control, wanted: Wanted<F>) {
+        self.release(control, wanted, Outcome::NoRoom);
+    }
     /// Makes many changes one publication.
     pub(crate) fn together<R>(&mut self, control: &Control, change: impl FnOnce(&mut Neighbors<F>) -> R) -> R {
         control.room_mut::<Ip<F>>().fib.adjacencies.hold();
@@ -263,8 +302,11 @@ impl<F: Protocol> Neighbors<F> {
     pub(crate) fn forget(&mut self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
         let Some(neighbor) = self.all.remove(&wanted) else { return };
         self.let_be(wanted);
-        if let Some(link) = self.links.get_mut(&wanted.0) {
-            link.known -= 1;
+        if neighbor.mac.is_some() {
+            self.known -= 1;
+            if let Some(link) = self.links.get_mut(&wanted.0) {
+                link.known -= 1;
+            }
         }
         self.unrouted.remove(&wanted);
         {
@@ -374,10 +416,7 @@ impl<F: Protocol> Neighbors<F> {
         let Some(link) = self.links.get_mut(&id) else { return };
         let all = self.all.range(whole_link::<F>(id));
         for ((_, address), neighbor) in all.filter(|(_, neighbor)| neighbor.state == State::Reachable) {
-            match age {
-                Some(age) => link.deadlines.set(*address, (neighbor.since + age).max(now)),
-                None => link.deadlines.cancel(*address),
-            }
+            link.deadlines.set(*address, (neighbor.since + age.unwrap_or(NEVER)).max(now));
         }
     }
     fn release(&self, control: &Control, wanted: Wanted<F>, outcome: Outcome) {
