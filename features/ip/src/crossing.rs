@@ -81,7 +81,7 @@ async fn follow<F: Family>(control: Control) {
 }
 
 fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
-    let ways = (groups::<F>(control), groups::<F::Other>(control));
+    let ways = (ways::<F>(control), ways::<F::Other>(control));
     let mtus = (mtus::<F>(control), mtus::<F::Other>(control));
     let (own, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
     let rows = (own.fib.groups.snapshot(), other.fib.groups.snapshot());
@@ -102,7 +102,8 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
     Ok(())
 }
 
-fn groups<F: Family>(control: &Control) -> Snapshot<Paged<u32>> {
+/// The groups of the other family that next hops there are, by number, as workers read them.
+pub fn ways<F: Family>(control: &Control) -> Snapshot<Paged<u32>> {
     control.room::<Crossings<F>>().published.snapshot()
 }
 

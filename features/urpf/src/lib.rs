@@ -1,6 +1,7 @@
 //! Unicast reverse path forwarding (RFC 3704): packets whose senders' addresses lead nowhere, or elsewhere, are dropped.
 //!
-//! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites; `product`: the fused
+//! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites; [`ways`]: where the ways to a
+//!   sender lead; `product`: the fused
 //!   paths of what is received.
 //! - [`config`]: the objects of kinds `reverse-path-checks` and `ip6-reverse-path-checks`; `command`: the command line;
 //!   `api`: VPP's messages.
@@ -11,6 +12,7 @@ mod command;
 pub mod config;
 pub mod node;
 mod product;
+pub mod ways;
 
 pub use config::{Direction, Mode, ReversePathCheck};
 
@@ -20,12 +22,13 @@ use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
 use quiver_ethernet::input::Next as EthernetNext;
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
-use quiver_ip::Ip;
 use quiver_ip::node::describe;
+use quiver_ip::{Ip, crossing};
 use quiver_wire::{V4, V6};
 
 use crate::config::{Checked, Checks};
-use crate::node::{Next, ReversePath, Ways};
+use crate::node::{Next, ReversePath};
+use crate::ways::Ways;
 
 /// What VPP's clients know the count of dropped packets by.
 const DROPPED: &str = "uRPF Drop";
@@ -43,9 +46,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
 fn register_family<F: Checked, const ARC: u16>(control: &Control) -> Result<(), DataplaneError> {
     let room = Checks::<F>::new(control.room::<Dataplane>().domain());
     let ways = |direction| {
-        let ip = control.room::<Ip<F>>();
+        let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
         let (groups, adjacencies) = (ip.fib.groups.snapshot(), ip.fib.adjacencies.snapshot());
-        Ways { ingress: ip.ingress(), groups, adjacencies, words: room.words(direction) }
+        let others = (other.fib.groups.snapshot(), other.fib.adjacencies.snapshot());
+        let crossings = (crossing::ways::<F>(control), crossing::ways::<F::Other>(control));
+        Ways { ingress: ip.ingress(), groups, adjacencies, words: room.words(direction), others, crossings }
     };
     let (received, sent) = (ways(Direction::Rx), ways(Direction::Tx));
     add::<F, false, false>(control, &received)?;

@@ -8,17 +8,16 @@
 use std::cell::Cell;
 
 use quiver_engine::trace::Record;
-use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Snapshot, Stage, arcs,
-};
+use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Stage, arcs};
 use quiver_ip::Ingress;
 use quiver_ip::adjacency::AdjacencyTable;
 use quiver_ip::family::BACK;
-use quiver_ip::fib::rows::{BUCKETS, GroupRow, GroupRows};
+use quiver_ip::fib::rows::GroupRow;
 use quiver_ip::fib::{Reader, hop};
 use quiver_ip::ingress::TableView;
 
 use crate::config::{Checked, Direction, Mode, Word, node};
+use crate::ways::{Leads, Look, Ways, end};
 
 arcs! {
     /// Where packets go from here.
@@ -26,19 +25,6 @@ arcs! {
         Pass => next_feature,
         NoWayBack => drop "no-reverse-path",
     }
-}
-
-/// What all the nodes of a direction read.
-#[derive(Clone)]
-pub struct Ways<F: Checked> {
-    /// The tables, and which one is an interface's.
-    pub ingress: Snapshot<Ingress<F>>,
-    /// The groups that addresses lead to.
-    pub groups: Snapshot<GroupRows>,
-    /// By which interfaces groups' hops send.
-    pub adjacencies: Snapshot<AdjacencyTable<F>>,
-    /// What is asked of interfaces' packets, and in which table.
-    pub words: Snapshot<Vec<Word>>,
 }
 
 /// The stage: of what interfaces send, or of what they receive; strict, or loose.
@@ -56,11 +42,11 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, 
     type Body<'f> = ReversePathBody<'f, F, SENT, STRICT>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> ReversePathBody<'f, F, SENT, STRICT> {
-        let Ways { ingress, groups, adjacencies, words } = &self.0;
+        let ways = &self.0;
         // In this order: a group's row was there before a leaf led to it.
-        let (ingress, words) = (ingress.read(guard), words.read(guard));
-        let (rows, adjacencies) = (groups.read(guard), adjacencies.read(guard));
-        ReversePathBody { ingress, words, rows, newest: groups, adjacencies, guard, ahead: Cell::new((NOBODY, None)) }
+        let (ingress, words) = (ways.ingress.read(guard), ways.words.read(guard));
+        let (rows, adjacencies) = (ways.groups.read(guard), ways.adjacencies.read(guard));
+        ReversePathBody { ways, ingress, words, rows, adjacencies, guard, ahead: Cell::new((NOBODY, None)) }
     }
 }
 
@@ -69,39 +55,15 @@ const NOBODY: u32 = u32::MAX;
 
 /// The stage at work.
 pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool> {
+    /// Where more is found than the rest says.
+    ways: &'f Ways<F>,
     ingress: &'f Ingress<F>,
     words: &'f [Word],
     rows: &'f [GroupRow],
-    /// Where a group is found that is too new for `rows`.
-    newest: &'f Snapshot<GroupRows>,
     adjacencies: &'f AdjacencyTable<F>,
     guard: Guard<'f>,
     /// The interface that was looked at ahead last, and its table if what that reads is far away.
     ahead: Cell<(u32, Option<&'f TableView<F>>)>,
-}
-
-/// Where the ways to an address lead.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Leads {
-    /// Anywhere.
-    any: bool,
-    /// Out by the interface in question.
-    back: bool,
-}
-
-impl Leads {
-    #[inline(always)]
-    fn and(self, other: Leads) -> Leads {
-        Leads { any: self.any | other.any, back: self.back | other.back }
-    }
-    #[inline(always)]
-    fn are_good(self, direction: Direction, mode: Mode) -> bool {
-        match (mode, direction) {
-            (Mode::Loose, _) => self.any,
-            (Mode::Strict, Direction::Rx) => self.back,
-            (Mode::Strict, Direction::Tx) => self.any && !self.back,
-        }
-    }
 }
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
@@ -136,29 +98,16 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
         }
         groups
     }
-    /// Where a hop leads.
-    #[inline(always)]
-    fn leads(&self, hop: u32, interface: u32) -> Leads {
-        match hop {
-            hop @ hop::FIRST_ADJACENCY.. => {
-                Leads { any: true, back: u32::from(self.adjacencies.row(hop).tx()) == interface }
-            }
-            hop::LOCAL => Leads { any: true, back: false },
-            // Whoever has such an address is on the link.
-            hop::LINK_LOCAL => Leads { any: true, back: true },
-            _ => Leads::default(),
-        }
-    }
     /// Of lanes that are bad by this node, those that are bad by what is configured of their interfaces by now. Words change at once,
     /// and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a check that is over, whose table
     /// may be gone.
     #[cold]
-    fn still_bad(&self, bad: Mask16, groups: &[u32; 16], interfaces: &[u32; 16]) -> Mask16 {
+    fn still_bad(&self, bad: Mask16, groups: &[u32; 16], from: &[F::Bits; 16], interfaces: &[u32; 16]) -> Mask16 {
         let mut still = 0;
         for lane in bad {
             let is_bad = match self.word(interfaces[lane]).mode() {
                 Some(mode) if mode == Self::MODE => true,
-                Some(mode) => !self.leads_of_all(groups[lane], interfaces[lane]).are_good(Self::DIRECTION, mode),
+                Some(mode) => !self.leads(groups[lane], (from[lane], interfaces[lane])).are_good(Self::DIRECTION, mode),
                 None => false,
             };
             still |= u16::from(is_bad) << lane;
@@ -167,25 +116,20 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     }
     /// Whether a sender of this group is good. Of most groups the first way says all there is to know.
     #[inline(always)]
-    fn is_good(&self, group: u32, interface: u32) -> bool {
+    fn is_good(&self, group: u32, sender: (F::Bits, u32)) -> bool {
         let first = self.rows.get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(0));
-        let first = self.leads(first, interface);
+        let first = end(first, sender.1, |hop| self.adjacencies.row(hop).tx());
         // More ways can only add to what the first one is, and spoil nothing but this.
         let is_settled = !(SENT && STRICT) && first.are_good(Self::DIRECTION, Self::MODE);
-        is_settled || self.is_good_by_all(group, interface)
+        is_settled || self.is_good_by_all(group, sender)
     }
     #[cold]
-    fn is_good_by_all(&self, group: u32, interface: u32) -> bool {
-        self.leads_of_all(group, interface).are_good(Self::DIRECTION, Self::MODE)
+    fn is_good_by_all(&self, group: u32, sender: (F::Bits, u32)) -> bool {
+        self.leads(group, sender).are_good(Self::DIRECTION, Self::MODE)
     }
-    /// Where all ways of a group lead.
-    #[inline(always)]
-    fn leads_of_all(&self, group: u32, interface: u32) -> Leads {
-        let group = group as usize;
-        // A route may have been added since this frame began, and the groups have grown for it.
-        let row = self.rows.get(group).or_else(|| self.newest.read(self.guard).get(group));
-        let buckets = (0..BUCKETS as u32).map(|bucket| row.map_or(hop::NO_ROUTE, |row| row.hop(bucket)));
-        buckets.map(|hop| self.leads(hop, interface)).fold(Leads::default(), Leads::and)
+    /// Where all ways of a group lead, for a sender's address and the interface in question.
+    fn leads(&self, group: u32, sender: (F::Bits, u32)) -> Leads {
+        Look::new(self.ways, self.ingress, self.guard, sender).group(group)
     }
     const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
     const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
@@ -220,15 +164,16 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
         let interfaces = if SENT { p.tx } else { p.rx };
         let slots = interfaces.map_uniform(|interface| self.slot(interface));
-        let groups = self.groups(slots, p.live, &F::sources(p));
+        let from = F::sources(p);
+        let groups = self.groups(slots, p.live, &from);
         let (each, mut bad) = (interfaces.array(), 0);
         for lane in 0..16 {
-            bad |= u16::from(!self.is_good(groups[lane], each[lane])) << lane;
+            bad |= u16::from(!self.is_good(groups[lane], (from[lane], each[lane]))) << lane;
         }
         let others = if SENT { p.live.without(p.flagged(Flags::LOCAL)) } else { p.live };
         let bad = Mask16(bad) & others.bits();
         if bad != Mask16(0) {
-            let bad = p.live.with(self.still_bad(bad, &groups, &each));
+            let bad = p.live.with(self.still_bad(bad, &groups, &from, &each));
             p.leave(bad & F::for_hosts(p), Next::NoWayBack);
         }
     }
@@ -251,23 +196,5 @@ pub(crate) fn describer(direction: Direction, describe: fn(&Record) -> String) -
     move |record| {
         let bytes = record.bytes.get(start..).unwrap_or_default().into();
         describe(&Record { bytes, ..record.clone() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loose_wants_any_way_and_strict_the_right_one() {
-        let [none, other, back] = [(false, false), (true, false), (true, true)].map(|(any, back)| Leads { any, back });
-        for (direction, mode, good) in [
-            (Direction::Rx, Mode::Loose, [false, true, true]),
-            (Direction::Tx, Mode::Loose, [false, true, true]),
-            (Direction::Rx, Mode::Strict, [false, false, true]),
-            (Direction::Tx, Mode::Strict, [false, true, false]),
-        ] {
-            assert_eq!([none, other, back].map(|leads| leads.are_good(direction, mode)), good, "{direction} {mode}");
-        }
     }
 }

@@ -10,7 +10,8 @@ use quiver_ip::node::rewrite::Next as RewriteNext;
 use quiver_ip::room::applies;
 
 use crate::config::Checked;
-use crate::node::{Next, ReversePath, Ways};
+use crate::node::{Next, ReversePath};
+use crate::ways::Ways;
 
 const PASS: u16 = Next::Pass as u16;
 const REWRITE: u16 = LookupNext::Rewrite as u16;

@@ -1,0 +1,166 @@
+//! Where the ways to an address lead: anywhere, and out by an interface.
+
+use quiver_engine::{Guard, Paged, Snapshot};
+use quiver_ip::Ingress;
+use quiver_ip::adjacency::AdjacencyTable;
+use quiver_ip::fib::hop::{self, Again};
+use quiver_ip::fib::rows::{BUCKETS, GroupRow, GroupRows};
+use quiver_ip::node::again::LOOKUPS_MAX;
+
+use crate::config::{Checked, Direction, Mode, Word};
+
+/// What all the nodes of a direction read.
+#[derive(Clone)]
+pub struct Ways<F: Checked> {
+    /// The tables, and which one is an interface's.
+    pub ingress: Snapshot<Ingress<F>>,
+    /// The groups that addresses lead to.
+    pub groups: Snapshot<GroupRows>,
+    /// By which interfaces groups' hops send.
+    pub adjacencies: Snapshot<AdjacencyTable<F>>,
+    /// What is asked of interfaces' packets, and in which table.
+    pub words: Snapshot<Vec<Word>>,
+    /// The same groups and interfaces of the other family, whose neighbours may be next hops.
+    pub others: (Snapshot<GroupRows>, Snapshot<AdjacencyTable<F::Other>>),
+    /// The groups there that next hops of the other family are, by number, and those here that the other has.
+    pub crossings: (Snapshot<Paged<u32>>, Snapshot<Paged<u32>>),
+}
+
+/// Where the ways to an address lead.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Leads {
+    /// Anywhere.
+    pub any: bool,
+    /// Out by the interface in question.
+    pub back: bool,
+}
+
+impl Leads {
+    /// To a neighbour behind an interface.
+    #[inline(always)]
+    pub fn by(interface: u16, back: u32) -> Leads {
+        Leads { any: true, back: u32::from(interface) == back }
+    }
+    /// Where both lead.
+    #[inline(always)]
+    pub fn and(self, other: Leads) -> Leads {
+        Leads { any: self.any | other.any, back: self.back | other.back }
+    }
+    /// Whether a sender with such ways is good.
+    #[inline(always)]
+    pub fn are_good(self, direction: Direction, mode: Mode) -> bool {
+        match (mode, direction) {
+            (Mode::Loose, _) => self.any,
+            (Mode::Strict, Direction::Rx) => self.back,
+            (Mode::Strict, Direction::Tx) => self.any && !self.back,
+        }
+    }
+}
+
+/// One look at all ways there are, after what a frame has read: a route may have been added since it began, and the groups have
+/// grown for it.
+pub struct Look<'f, F: Checked> {
+    ways: &'f Ways<F>,
+    ingress: &'f Ingress<F>,
+    guard: Guard<'f>,
+    /// The sender.
+    address: F::Bits,
+    /// The interface in question.
+    interface: u32,
+}
+
+impl<'f, F: Checked> Look<'f, F> {
+    /// At the ways to `address`, and whether they lead out by `interface`.
+    pub fn new(
+        ways: &'f Ways<F>,
+        ingress: &'f Ingress<F>,
+        guard: Guard<'f>,
+        (address, interface): (F::Bits, u32),
+    ) -> Look<'f, F> {
+        Look { ways, ingress, guard, address, interface }
+    }
+    /// Where all ways of a group lead.
+    pub fn group(&self, group: u32) -> Leads {
+        self.own(group, LOOKUPS_MAX)
+    }
+    /// The same, with so many steps to other tables or to the other family.
+    fn own(&self, group: u32, steps: usize) -> Leads {
+        let row = self.ways.groups.read(self.guard).get(group as usize);
+        each(row).map(|hop| self.hop(hop, steps)).fold(Leads::default(), Leads::and)
+    }
+    /// Where a hop leads.
+    fn hop(&self, hop: u32, steps: usize) -> Leads {
+        let Some(again) = Again::of(hop) else {
+            let row = |hop| self.ways.adjacencies.read(self.guard).row(hop).tx();
+            return end(hop, self.interface, row);
+        };
+        let in_table = |slot: u32| match (steps.checked_sub(1), self.ingress.table(slot)) {
+            (Some(steps), Some(table)) => self.own(table.group_of(self.guard, self.address), steps),
+            _ => Leads::default(),
+        };
+        match again {
+            Again::Destination(slot) => in_table(slot.into()),
+            Again::Received(interface) => in_table(self.ingress.word(interface.into())),
+            Again::Bridged(interface) => Leads::by(interface, self.interface),
+            Again::Crossing(number) => {
+                steps.checked_sub(1).map_or(Leads::default(), |steps| self.crossing(number, steps))
+            }
+            // By whatever way, it is inside of other packets.
+            Again::Encapsulated(_) => Leads { any: true, back: false },
+            // Where these go depends on who sends them.
+            Again::Source(_) => Leads { any: true, back: false },
+        }
+    }
+    /// Where the way to a next hop of the other family leads.
+    fn crossing(&self, number: u16, steps: usize) -> Leads {
+        let group = |crossings: &'f Snapshot<Paged<u32>>, number: u16| {
+            crossings.read(self.guard).get(number.into()).copied().unwrap_or(0)
+        };
+        let rows = self.ways.others.0.read(self.guard);
+        let row = rows.get(group(&self.ways.crossings.0, number) as usize);
+        let hops = each(row).map(|hop| match (Again::of(hop), steps.checked_sub(1)) {
+            (Some(Again::Crossing(number)), Some(steps)) => self.own(group(&self.ways.crossings.1, number), steps),
+            (Some(Again::Encapsulated(_)), _) => Leads { any: true, back: false },
+            // Tables and interfaces of the other family mean nothing to the packet.
+            (Some(_), _) => Leads::default(),
+            (None, _) => end(hop, self.interface, |hop| self.ways.others.1.read(self.guard).row(hop).tx()),
+        });
+        hops.fold(Leads::default(), Leads::and)
+    }
+}
+
+/// The hops of a group, those once that come one after the other: else each step would be sixteen.
+fn each(row: Option<&GroupRow>) -> impl Iterator<Item = u32> {
+    let hops: [u32; BUCKETS] = std::array::from_fn(|bucket| row.map_or(hop::NO_ROUTE, |row| row.hop(bucket as u32)));
+    (0..BUCKETS).filter(move |&i| i == 0 || hops[i] != hops[i - 1]).map(move |i| hops[i])
+}
+
+/// Where a hop leads that says itself where.
+#[inline(always)]
+pub fn end(hop: u32, interface: u32, sends_by: impl Fn(u32) -> u16) -> Leads {
+    match hop {
+        hop @ hop::FIRST_ADJACENCY..hop::AGAIN => Leads::by(sends_by(hop), interface),
+        hop::LOCAL => Leads { any: true, back: false },
+        // Whoever has such an address is on the link.
+        hop::LINK_LOCAL => Leads { any: true, back: true },
+        _ => Leads::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loose_wants_any_way_and_strict_the_right_one() {
+        let [none, other, back] = [(false, false), (true, false), (true, true)].map(|(any, back)| Leads { any, back });
+        for (direction, mode, good) in [
+            (Direction::Rx, Mode::Loose, [false, true, true]),
+            (Direction::Tx, Mode::Loose, [false, true, true]),
+            (Direction::Rx, Mode::Strict, [false, false, true]),
+            (Direction::Tx, Mode::Strict, [false, true, false]),
+        ] {
+            assert_eq!([none, other, back].map(|leads| leads.are_good(direction, mode)), good, "{direction} {mode}");
+        }
+    }
+}
