@@ -167,6 +167,23 @@ fn memory_that_is_truncated_ends_the_connection_and_not_us() {
     master.finish().expect("nothing has leaked");
 }
 
+#[test]
+fn a_file_that_is_no_memory_is_refused() {
+    let (mut master, _folder, filename) = master();
+    let refused = connect(&mut master, &filename, |made| {
+        let file: OwnedFd = std::fs::File::open("/proc/self/status").expect("it can be read").into();
+        let mut offer = made.offer.clone();
+        offer.regions[0].0 = Arc::new(file);
+        offer
+    });
+    assert!(matches!(refused, Err(Refusal::ByPeer(_))), "{:?}", refused.err());
+    let state_then = state(&mut master);
+    assert!(state_then.starts_with("waiting: region 0: it is no memory"), "{state_then}");
+    let (_channel, _memory) = connect(&mut master, &filename, |made| made.offer.clone()).expect("let in");
+    assert_eq!(state(&mut master), "connected");
+    master.finish().expect("nothing has leaked");
+}
+
 /// Whoever waits for a hostile peer waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 

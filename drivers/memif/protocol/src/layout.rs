@@ -195,6 +195,16 @@ mod tests {
     }
 
     #[test]
+    fn first_lines_of_buffers_are_spread_over_all_sets_of_a_cache() {
+        for buffer in [2048, 2240, 4096, 9216] {
+            let layout = Layout::new(&agreed(1, 1, 10), Some(buffer)).expect("it fits");
+            let mut sets = [0; 64];
+            (0..1024).for_each(|n| sets[layout.buffer_offset(true, 0, n) as usize / LINE % 64] += 1);
+            assert_eq!(sets, [16; 64], "buffers of {buffer} bytes");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         assert!(matches!(Layout::new(&agreed(256, 256, 14), Some(2048)), Err(LayoutError::TooLarge(_))));
         assert!(matches!(Layout::new(&agreed(1, 1, 4), Some(63)), Err(LayoutError::Buffer(63))));

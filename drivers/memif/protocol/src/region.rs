@@ -24,6 +24,9 @@ pub use group::{Destinations, GROUP, Sources};
 
 /// Bytes of a region at most: what a descriptor's offset and length can reach.
 const SIZE_MAX: u64 = 1 << 33;
+/// File systems whose files are memory: tmpfs, hugetlbfs and ramfs (linux/magic.h). A page of another one is there when whoever
+/// serves it says so, which may be the peer (FUSE), and a worker that reads from it would wait.
+const MEMORY: [u32; 3] = [0x0102_1994, 0x9584_58f6, 0x8584_58f6];
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
@@ -44,6 +47,11 @@ pub enum RegionError {
     /// Memory that can be truncated, and no place to guard it.
     #[error("the memory can be truncated: seal it against shrinking")]
     Unguarded,
+    /// A file whose bytes may take as long to come as somebody likes.
+    #[error(
+        "it is no memory, but a file on a file system (of type {0:#x}): share a memfd, or a file in /dev/shm or hugetlbfs"
+    )]
+    NoMemory(u32),
     /// The system said no.
     #[error("the system refused to {0}: {1}")]
     System(&'static str, Errno),
@@ -93,11 +101,17 @@ impl Region {
         let region = Region::map(file.as_fd(), bytes as u64)?;
         Ok((region, file))
     }
-    /// Maps the first `bytes` of a file. One that could be truncated is sealed, or put under guard.
+    /// Maps the first `bytes` of a file, which is memory. One that could be truncated is sealed, or put under guard.
     pub fn map(file: BorrowedFd<'_>, bytes: u64) -> Result<Region, RegionError> {
         let system = |what| move |error| RegionError::System(what, error);
         if bytes == 0 || bytes > SIZE_MAX {
             return Err(RegionError::Size(bytes));
+        }
+        let system_of_file = rustix::fs::fstatfs(file).map_err(system("look at shared memory"))?;
+        // Of the word the low half is the number on all machines.
+        let kind = system_of_file.f_type as u32;
+        if !MEMORY.contains(&kind) {
+            return Err(RegionError::NoMemory(kind));
         }
         let stat = rustix::fs::fstat(file).map_err(system("look at shared memory"))?;
         let has = u64::try_from(stat.st_size).unwrap_or(0);
@@ -362,6 +376,14 @@ mod tests {
         assert!(matches!(Region::map(file.as_fd(), 4097), Err(RegionError::Short { told: 4097, has: 4096 })));
         assert!(matches!(Region::map(file.as_fd(), 0), Err(RegionError::Size(0))));
         assert!(matches!(Region::map(file.as_fd(), u64::MAX), Err(RegionError::Size(_))));
+    }
+
+    #[test]
+    fn a_file_that_is_no_memory_is_refused() {
+        // Whoever serves its pages could have a worker wait for them.
+        let file = std::fs::File::open("/proc/self/status").expect("it can be read");
+        let error = Region::map(file.as_fd(), 4096).err().expect("refused");
+        assert!(matches!(error, RegionError::NoMemory(_)) && error.to_string().contains("memfd"), "{error}");
     }
 
     #[test]
