@@ -1,5 +1,5 @@
-//! What `why` says of a packet is what becomes of it: of ten thousand packets, through every room that forwards, the rehearsal
-//! and the trace of the real packet have the same nodes and arcs. Of each loss somebody says what decided it.
+//! What `why` says of a packet is what becomes of it: of ten thousand packets, through the rooms that forward, encapsulate and
+//! check, the rehearsal and the trace of the real packet have the same nodes and arcs. Of each loss somebody says what decided it.
 
 mod traced;
 
@@ -66,6 +66,23 @@ const CONFIGURATION: &str = "
     ip route add 2001:db8:24::/48 via 2001:db8:1::77 pg1
     ip route add 2001:db8:25::/48 via null-send-unreach
     ip route add 2001:db8:20::/44 table 7 via 2001:db8:8::2 pg8
+
+    ip route add 20.14.0.0/16 via 2001:db8:1::2 pg1
+    ip route add 20.15.0.0/16 via 2001:db8:8::77 pg8 via 2001:db8:9::2 pg9
+    ip route add 2001:db8:26::/48 via 10.8.0.2 pg8
+    udp encap add 10.1.0.1 10.1.0.2 100 4789
+    udp encap add 2001:db8:9::1 2001:db8:9::2 100 4789
+    ip route add 20.16.0.0/16 via udp-encap 0
+    ip route add 20.17.0.0/16 via udp-encap 1
+    ip route add 2001:db8:27::/48 via udp-encap 0
+    pipe create
+    set interface state pipe0 up
+    set interface ip address pipe0.0 10.50.0.1/24
+    set interface ip address pipe0.1 10.51.0.1/24
+    ip route add 20.18.0.0/16 via pipe0.0
+    p2p_ethernet pg9 02:00:00:00:00:33 sub-id 1
+    set interface state pg9.1 up
+    set interface ip address pg9.1 10.90.0.1/24
 
     set acl-plugin acl deny proto 17 dport 9, permit dst 20.0.0.0/8 proto 17
     set acl-plugin acl permit src 10.0.0.0/8 proto 6
@@ -152,7 +169,7 @@ fn ip4(r: &mut Rng, n: usize) -> String {
         _ => format!("10.{n}.0.2"),
     };
     let to = match r.u8(..8) {
-        0..4 => format!("20.{}.0.{}", r.u8(..14), r.u8(1..9)),
+        0..4 => format!("20.{}.0.{}", r.u8(..19), r.u8(1..9)),
         4 => one(r, &["232.1.1.1", "232.2.0.1", "232.9.9.9", "224.0.0.5", "224.0.0.1"]).to_owned(),
         5 => format!("10.{n}.0.1"),
         6 => {
@@ -176,7 +193,7 @@ fn ip6(r: &mut Rng, n: usize) -> String {
         _ => format!("2001:db8:{n}::2"),
     };
     let to = match r.u8(..8) {
-        0..4 => format!("2001:db8:2{}::{}", r.u8(..7), r.u8(1..9)),
+        0..4 => format!("2001:db8:2{}::{}", r.u8(..8), r.u8(1..9)),
         4 => one(r, &["ff02::1", "ff3e::1", "ff3e::9", "ff05::2", "ff02::1:ff00:1"]).to_owned(),
         5 => format!("2001:db8:{n}::1"),
         6 => one(r, &["fe80::9", "2001:db8:30::1", "2001:db8:1::99", "2001:db8:2::44", "::"]).to_owned(),
@@ -231,7 +248,7 @@ fn random(r: &mut Rng) -> (&'static str, Vec<u8>) {
 }
 
 /// Nodes that the packets have to come to, so that the comparison means something.
-const REACHED: [&str; 66] = [
+const REACHED: [&str; 72] = [
     "pg-input",
     "ethernet-input",
     "vlan-input",
@@ -291,6 +308,12 @@ const REACHED: [&str; 66] = [
     "ip6-mfib-forward",
     "ip6-rewrite-mcast",
     "ip6-rx-urpf-strict",
+    "ip6-rx-urpf-loose",
+    "ip4-via-ip6",
+    "ip6-via-ip4",
+    "udp-encap-ip4",
+    "udp-encap-ip6",
+    "p2p-ethernet-input",
     "ip6-tx-urpf-loose",
     "ip6-multicast-nd-proxy",
     "icmp6-input",
