@@ -69,6 +69,18 @@ impl Caller {
         self.work();
         self.details(context)
     }
+    /// Asks by a message's name alone, with the bytes of its fields, and says how many messages are the answer: for those who want
+    /// the daemon to have the work, and not what it says.
+    pub fn count(&mut self, name: &str, fields: &[u8]) -> usize {
+        // What is behind the name is its checksum, of eight digits.
+        let is_it = |known: &str| known.strip_prefix(name).is_some_and(|rest| rest.len() == 9 && rest.starts_with('_'));
+        let number = self.numbers.iter().find(|(known, _)| is_it(known)).map(|(_, number)| *number);
+        self.context += 1;
+        let bytes = [&0u32.to_be_bytes()[..], &self.context.to_be_bytes(), fields].concat();
+        self.write(number.unwrap_or_else(|| panic!("the daemon has no message {name}")), &bytes);
+        self.work();
+        std::mem::take(&mut self.received).len()
+    }
     /// Asks, and gives all answers, and the last one.
     pub fn stream<S: Stream>(&mut self, request: &S) -> (Vec<S::Details>, Result<S::Reply, Retval>) {
         let context = self.send(request);

@@ -1,11 +1,12 @@
 //! No packet is lost by control operations: closed loops of packets circle through a router and a bridge, on threads,
-//! while routes, neighbours and interfaces come and go and everything is shown. The windows are smaller than any queue
-//! on the way, so a packet that is missing at the end was lost.
+//! while routes, neighbours, interfaces, bridge domains, their members and stations come and go and everything is shown and dumped.
+//! The windows are smaller than any queue on the way, so a packet that is missing at the end was lost.
 
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
 use cap::Cap;
+use quiver_compat::Caller;
 use quiver_engine::Dataplane;
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -63,9 +64,15 @@ fn churn() -> Vec<String> {
         |n: u32| format!("10.1.{}.{} 02:00:00:01:{:02x}:{:02x}", 1 + n / 250, 1 + n % 250, n / 256, n % 256);
     lines.push(format!("ip route add count {ROUTES} 20.0.0.0/32 via 10.1.0.2 pg1"));
     lines.extend((0..NEIGHBOURS).map(|n| format!("ip neighbor pg1 {}", neighbour(n))));
+    lines.extend(DUMPS.map(|dump| format!("dump {dump}")));
     for n in 0..INTERFACES {
         lines.push(format!("create packet-generator interface pg{}", 100 + n));
         lines.push(format!("set interface state pg{} up", 100 + n));
+        // Half of them join the bridge through which packets go, with a station each; the others have one of their own.
+        let domain = if n % 2 == 0 { 1 } else { 100 + n };
+        lines.extend((domain > 1).then(|| format!("create bridge-domain {domain}")));
+        lines.push(format!("set interface l2 bridge pg{} {domain}", 100 + n));
+        lines.push(format!("l2fib add 02:00:00:00:02:{n:02x} {domain} pg{} static", 100 + n));
         if n % 10 == 0 {
             lines.extend(["show interface", "show runtime", "show errors", "show packet-generator"].map(str::to_owned));
         }
@@ -73,11 +80,37 @@ fn churn() -> Vec<String> {
     // The route that packets take is replaced under them, and so is the neighbour.
     lines.push("ip route add 48.0.0.0/16 via 10.1.0.2 pg1".to_owned());
     lines.push("ip route del 48.0.0.0/16".to_owned());
-    lines.extend((0..INTERFACES).map(|n| format!("delete packet-generator interface pg{}", 100 + n)));
+    lines.extend(["create bridge-domain 1 learn 0", "create bridge-domain 1 learn 1"].map(str::to_owned));
+    lines.extend(DUMPS.map(|dump| format!("dump {dump}")));
+    for n in 0..INTERFACES {
+        lines.push(format!("l2fib del 02:00:00:00:02:{n:02x} {}", if n % 2 == 0 { 1 } else { 100 + n }));
+        lines.push(format!("delete packet-generator interface pg{}", 100 + n));
+        lines.extend((n % 2 == 1).then(|| format!("create bridge-domain {} del", 100 + n)));
+    }
     lines.extend((0..NEIGHBOURS).map(|n| format!("ip neighbor del pg1 {}", neighbour(n))));
     lines.push("show ip neighbors".to_owned());
     lines.push(format!("ip route del count {ROUTES} 20.0.0.0/32"));
     lines
+}
+
+/// What a client of VPP's API asks for, on its way through the same churn.
+const DUMPS: [&str; 4] = ["sw_interface_dump", "ip_route_dump", "ip_neighbor_dump", "l2_fib_table_dump"];
+
+/// Does what a line says: a command, or a dump of a client.
+fn work(daemon: &mut Daemon, client: &mut Caller, line: &str) {
+    let Some(dump) = line.strip_prefix("dump ") else { return run(daemon, line) };
+    let fields: &[u8] = match dump {
+        // Of every interface, whatever its name.
+        "sw_interface_dump" => &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0],
+        // Of table 0: its number, the family, and a name of 64 bytes.
+        "ip_route_dump" => &[0; 4 + 1 + 64],
+        // Of every interface; of IPv4.
+        "ip_neighbor_dump" => &[0xff, 0xff, 0xff, 0xff, 0],
+        // Of domain 1.
+        _ => &[0, 0, 0, 1],
+    };
+    let entries = client.count(dump, fields);
+    assert!(entries > 1, "{dump}: {entries} entries");
 }
 
 fn run(daemon: &mut Daemon, line: &str) {
@@ -110,6 +143,7 @@ fn nothing_is_lost_while_control_works() {
     let mut daemon = Daemon::new(UNSEEN, Setup { workers: 2, buffers: 8192, ..Setup::default() }).expect("a daemon");
     daemon.configure(&CONFIGURATION.replace("\\\n", " "));
     daemon.start_threads().expect("threads");
+    let mut client = Caller::connect(daemon.control());
     run(&mut daemon, "packet-generator enable");
     until(&mut daemon, |daemon| sent(daemon).iter().all(|sent| *sent > 0));
     let mut memory: Vec<usize> = vec![];
@@ -117,7 +151,7 @@ fn nothing_is_lost_while_control_works() {
     while memory.len() < ROUNDS && !has_settled(&memory) {
         let (start, before) = (Instant::now(), sent(&mut daemon).iter().sum::<u64>());
         loop {
-            churn().iter().for_each(|line| run(&mut daemon, line));
+            churn().iter().for_each(|line| work(&mut daemon, &mut client, line));
             let circled = sent(&mut daemon).iter().sum::<u64>() - before;
             if circled >= PACKETS_MEANWHILE {
                 break;

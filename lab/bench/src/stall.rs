@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use quiver_compat::Caller;
 use quiver_engine::{Backing, Dataplane, Level};
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -41,10 +42,13 @@ const GENERATOR: [&str; 3] = [
     "packet-generator enable",
 ];
 
+/// What a client of VPP's API asks for: all routes of table 0 of IPv4.
+const DUMP: &str = "dump ip_route_dump";
+
 /// A kind of work, and its commands.
 type Work = (&'static str, fn() -> Vec<String>);
 
-const WORKS: [Work; 6] = [
+const WORKS: [Work; 7] = [
     ("nothing", Vec::new),
     ("100,000 routes come and go", || {
         vec![
@@ -82,6 +86,12 @@ const WORKS: [Work; 6] = [
             ["interface", "runtime", "errors", "packet-generator", "ip fib", "l2fib all", "threads", "adjacency"];
         shows.map(|what| format!("show {what}")).to_vec()
     }),
+    ("a client dumps 100,000 routes", || {
+        let mut lines = vec!["ip route add count 100000 20.0.0.0/32 via 10.1.0.2 pg1".to_owned()];
+        lines.extend((0..20).map(|_| DUMP.to_owned()));
+        lines.push("ip route del count 100000 20.0.0.0/32".into());
+        lines
+    }),
 ];
 
 /// Measures all kinds of work, and prints a table; appends the rows to a file if one is given.
@@ -107,10 +117,11 @@ fn measure(work: &[String]) -> Result<(u64, u64, u64, f64), String> {
     CONFIGURATION.iter().try_for_each(|line| command(&mut daemon, line))?;
     daemon.start_threads().map_err(|error| error.to_string())?;
     GENERATOR.iter().try_for_each(|line| command(&mut daemon, line))?;
+    let mut client = Caller::connect(daemon.control());
     let (start, mut commands) = (Instant::now(), 0);
     while start.elapsed() < LENGTH {
         for line in work {
-            command(&mut daemon, line)?;
+            work_by(&mut daemon, &mut client, line)?;
             commands += 1;
         }
         if work.is_empty() {
@@ -130,6 +141,18 @@ fn measure(work: &[String]) -> Result<(u64, u64, u64, f64), String> {
     }
     daemon.stop_threads();
     Ok((commands, counts.0, counts.0 - counts.1.min(counts.0), gap))
+}
+
+/// Does what a line says: a command, or a client's dump.
+fn work_by(daemon: &mut Daemon, client: &mut Caller, line: &str) -> Result<(), String> {
+    if line != DUMP {
+        return command(daemon, line);
+    }
+    // The table's number, the family, and a name of 64 bytes.
+    match client.count("ip_route_dump", &[0; 4 + 1 + 64]) {
+        100_000.. => Ok(()),
+        entries => Err(format!("`{line}`: {entries} routes")),
+    }
 }
 
 fn command(daemon: &mut Daemon, line: &str) -> Result<(), String> {
