@@ -5,6 +5,7 @@ mod site;
 
 use std::collections::BTreeMap;
 
+use quiver_engine::Dataplane;
 use quiver_testkit::daemon::Setup;
 use quiver_wire::checksum;
 use site::path::Path;
@@ -134,4 +135,12 @@ fn odd_packets_do_not_stop_the_others() {
         let sent: Vec<_> = (0..8000).filter(|n| n % FLOWS == flow && !matches!(n % 400, 50 | 150)).collect();
         assert_eq!(flows[&(flow as u8)], sent, "flow {flow}");
     }
+}
+
+/// Each is compiled for frames and for relays, on three instruction sets.
+#[test]
+fn there_are_not_too_many_products() {
+    let daemon = site::daemon(1, false);
+    let chains = daemon.control().room::<Dataplane>().products().len();
+    assert!(chains <= 15, "{chains} chains: what they share may be one of them with an optional stage");
 }
