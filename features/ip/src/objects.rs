@@ -163,7 +163,7 @@ pub struct IpTable<F: Family> {
     pub link_layer_broadcast: Option<LinkLayerBroadcast>,
     /// By what flows are told apart that are spread over several paths. Without fields: by addresses, ports and protocol.
     pub flow_hash: Vec<FlowField>,
-    /// Whether there is a table of groups of the same number.
+    /// Whether it may have routes of groups as well.
     #[default(true)]
     pub multicast: bool,
     /// Tables of the same number of two families are two.

@@ -21,7 +21,7 @@ use crate::family::Multicast;
 use crate::objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
 use crate::show::standing;
 use crate::signal::{self, Signal};
-use crate::table::{Mfib, key};
+use crate::table::{Mfib, has_groups, key};
 use crate::view::port;
 
 pub(crate) fn register(control: &Control) {
@@ -205,8 +205,8 @@ fn path<F: Multicast>(control: &Control, said: &MfibPath) -> Result<MulticastPat
 /// Adds a route's paths or deletes them; where it is counted from now on.
 fn change<F: Multicast>(control: &Control, is_add: bool, said: &IpMroute) -> Result<u32, Refusal> {
     let table = TableId(said.table_id);
-    if control.room::<Ip<F>>().fib.table(table).is_none() {
-        return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table}")));
+    if control.room::<Ip<F>>().fib.table(table).is_none() || (is_add && !has_groups::<F>(control, table)) {
+        return Err(Refusal::new(Retval::NO_SUCH_FIB, format!("route.table_id: there is no table {table} of groups")));
     }
     if said.rpf_id != 0 && said.rpf_id != NONE {
         return Err(Refusal::unimplemented("route.rpf_id: packets are known by their interfaces; give 0"));

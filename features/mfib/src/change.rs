@@ -4,6 +4,7 @@ use quiver_control::{Control, ObjectError};
 
 use crate::family::Multicast;
 use crate::objects::{MulticastRoute, RouteFlag};
+use crate::table::has_groups;
 
 /// Adds paths to a route, which may not be there yet; one that is there takes the flags of the new one. With `flags`, these hold
 /// of the route from now on.
@@ -13,6 +14,10 @@ pub(crate) fn add<F: Multicast>(
     flags: Option<Vec<RouteFlag>>,
 ) -> Result<(), ObjectError> {
     let MulticastRoute { table, group, source, paths, .. } = wanted;
+    if !has_groups::<F>(control, table.into()) {
+        let what = format!("table {} has no routes of groups", table.0);
+        return Err(ObjectError::field("table", what).remedy("set `multicast: true` of the table, or choose another"));
+    }
     control.edit(MulticastRoute::<F>::new(table, group, source), |route| {
         for path in paths {
             match route.paths.iter_mut().find(|old| old.is_way_of(&path)) {

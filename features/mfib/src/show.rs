@@ -6,15 +6,15 @@ use std::fmt::Write;
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
 use quiver_interface::{InterfaceId, Interfaces};
+use quiver_ip::Ip;
 use quiver_ip::fib::TableId;
 use quiver_ip::table_word::table;
-use quiver_ip::{Ip, IpTable};
 use quiver_wire::{Prefix, V4, V6};
 use serde_json::{Value, json};
 
 use crate::family::Multicast;
 use crate::objects::{MulticastRoute, PathFlag, RouteFlag, whose};
-use crate::table::Mfib;
+use crate::table::{Mfib, has_groups};
 use crate::view::Entry;
 
 pub(crate) fn register(control: &Control) {
@@ -51,8 +51,11 @@ fn show<F: Multicast>(control: &Control, given: &Matches) -> Result<Reply, Comma
     let wanted = table::<F>(control, given, "table")?.map(TableId);
     let tables: Vec<TableId> = {
         let all = control.room::<Ip<F>>().fib.tables().map(|table| table.id).collect::<Vec<_>>();
-        let has_groups = |table: &TableId| control.objects().get::<IpTable<F>>(&table.0).is_none_or(|it| it.multicast);
-        all.into_iter().filter(has_groups).collect()
+        let mfib = control.room::<Mfib<F>>();
+        // One that lost its groups by a file keeps its routes, which are to be seen.
+        all.into_iter()
+            .filter(|table| has_groups::<F>(control, *table) || mfib.routes(*table).next().is_some())
+            .collect()
     };
     if let Some(table) = wanted.filter(|table| !tables.contains(table)) {
         let what = format!("there is no {} table {table}; `show {} table` lists them", F::TITLE, F::NAMES.command);

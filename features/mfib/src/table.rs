@@ -7,8 +7,8 @@ use std::sync::Arc;
 use quiver_control::{Change, Control, ObjectError};
 use quiver_engine::{Dataplane, Domain, Publisher, Snapshot, Traffic};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
-use quiver_ip::Ip;
 use quiver_ip::fib::{Size, TableId, Trie};
+use quiver_ip::{Ip, IpTable};
 use quiver_table::LpmError;
 use quiver_wire::Prefix;
 
@@ -212,6 +212,11 @@ pub(crate) fn apply<F: Multicast>(control: &Control, change: Change<'_, Multicas
             Ok(())
         }
     }
+}
+
+/// Whether a table may have routes of groups.
+pub(crate) fn has_groups<F: Multicast>(control: &Control, table: TableId) -> bool {
+    control.objects().get::<IpTable<F>>(&table.0).is_none_or(|table| table.multicast)
 }
 
 /// Puts a route into force, as its interfaces are now.

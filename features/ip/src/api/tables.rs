@@ -88,9 +88,11 @@ fn add<F: Family>(control: &Control, id: TableId, name: &Text<64>, groups: bool)
     control.room_mut::<Leaving<F>>().keep(id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
     let table = objects::IpTable::<F>::new(id.0);
+    let is_new = control.objects().get::<objects::IpTable<F>>(&id.0).is_none();
     Ok(control.edit(table, |table| {
         table.name = name.or(table.name.take());
-        table.multicast = groups;
+        // Whoever adds a table that is there takes nothing from it.
+        table.multicast = groups || (table.multicast && !is_new);
     })?)
 }
 
@@ -163,7 +165,7 @@ fn described<F: Family>(control: &Control, id: TableId) -> IpTable {
     IpTable { table_id: id.0, is_ip6: F::VERSION == 6, name }
 }
 
-/// Delete the routes of a table, but for those of interfaces and neighbours.
+/// Delete the routes of a table that clients and commands have put there, but for those of clients' own sources.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
 pub(super) struct IpTableFlush {
