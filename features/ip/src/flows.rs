@@ -62,12 +62,13 @@ pub struct Flows {
 impl Flows {
     /// By these fields, or by the usual ones if there are none.
     pub fn new<F: Family>(fields: &[FlowField], router: u32) -> Flows {
-        let bits = fields.iter().fold(0, |bits, field| bits | field.bit());
-        // Packets of one flow have one label (RFC 6437, 2), so the usual hash has it whether it is asked for or not.
-        let is_usual = bits & !FlowField::Label.bit() == USUAL;
-        let bits = if is_usual { 0 } else { bits };
-        let all = USUAL | if F::VERSION == 6 { FlowField::Label.bit() } else { 0 };
-        Flows { bits: if bits == 0 && router != 0 { all } else { bits }, router }
+        let label = FlowField::Label.bit();
+        let (usual, without) = if F::VERSION == 6 { (USUAL | label, 0) } else { (USUAL, label) };
+        let bits = match fields.iter().fold(0, |bits, field| bits | field.bit()) & !without {
+            0 => usual,
+            bits => bits,
+        };
+        Flows { bits: if bits == usual && router == 0 { 0 } else { bits }, router }
     }
     /// Whether the usual hash holds.
     #[inline(always)]
@@ -206,7 +207,9 @@ mod tests {
     #[test]
     fn routers_differ_and_the_usual_is_the_usual() {
         let usual: Vec<FlowField> = FlowField::ALL[..5].to_vec();
-        assert!(Flows::new::<V4>(&usual, 0).is_usual() && Flows::new::<V6>(&FlowField::ALL[..5], 0).is_usual());
+        let labelled = [&usual[..], &[FlowField::Label]].concat();
+        assert!(Flows::new::<V4>(&usual, 0).is_usual() && Flows::new::<V4>(&labelled, 0).is_usual());
+        assert!(Flows::new::<V6>(&labelled, 0).is_usual() && !Flows::new::<V6>(&usual, 0).is_usual());
         assert!(Flows::new::<V4>(&[], 0).is_usual() && !Flows::new::<V4>(&[], 7).is_usual());
         let differs = |i: u16| {
             let packet = packet4(1, 2, [i, 4]);

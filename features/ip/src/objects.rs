@@ -161,7 +161,8 @@ pub struct IpTable<F: Family> {
     /// What becomes of packets for one host that came in a frame for many: a router drops them (RFC 1812, 5.3.4), or forwards
     /// them all the same. Without it, as quiverd's option --link-layer-broadcast says.
     pub link_layer_broadcast: Option<LinkLayerBroadcast>,
-    /// By what flows are told apart that are spread over several paths. Without fields: by addresses, ports and protocol.
+    /// By what flows are told apart that are spread over several paths. Without fields: by addresses, ports,
+    /// protocol and, of IPv6, the last 16 bits of the flow label.
     pub flow_hash: Vec<FlowField>,
     /// Whether it may have routes of groups as well.
     #[default(true)]

@@ -326,6 +326,10 @@ pub fn set_table_defaults(control: &Control, defaults: TableDefaults) -> Result<
 }
 
 impl<F: Family> Ip<F> {
+    /// Where packets for us of each protocol go.
+    pub fn local_protocols(&self) -> impl Iterator<Item = (IpProtocol, local::Next)> {
+        (0..=u8::MAX).map(IpProtocol).zip(self.protocols.current().iter().copied())
+    }
     /// What workers know of interfaces.
     pub fn ingress(&self) -> Snapshot<Ingress<F>> {
         self.ingress.snapshot()

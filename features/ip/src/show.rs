@@ -14,6 +14,7 @@ use crate::family::Family;
 use crate::fib::group::Group;
 use crate::fib::rows::Buckets;
 use crate::fib::{Entry, Fib, Path, Table, TableId, Target, Way, hop};
+use crate::node::local::Next;
 use crate::objects::IpTable;
 use crate::room::Ip;
 use crate::table_word::{name_of, table};
@@ -52,6 +53,27 @@ fn register_family<F: Family>(control: &Control) {
     );
     let tables = format!("show {command} table [<table:{name}-table>]");
     commands.add(Command::new(tables, format!("Show the {} tables.", F::TITLE), show_tables::<F>));
+    let help = format!("Show what becomes of {} packets for us, by protocol.", F::TITLE);
+    commands.add(Command::new(format!("show {command} local"), help, show_local::<F>));
+}
+
+fn show_local<F: Family>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Columns::new(["Protocol", "Goes to", "As"]);
+    let ip = control.room::<Ip<F>>();
+    let row = |protocol: Cell, next: Next| {
+        let (to, name) = match (Next::arcs::<F>()[next as usize], next) {
+            (_, Next::UnknownPort) => (F::NAMES.error, "port-unreachable"),
+            // RFC 792; RFC 4443, 3.4.
+            (_, Next::UnknownProtocol) if F::VERSION == 6 => (F::NAMES.error, "parameter-problem"),
+            (_, Next::UnknownProtocol) => (F::NAMES.error, "protocol-unreachable"),
+            (arc, _) => (arc.name, ""),
+        };
+        [protocol, Cell::from(to), Cell::from(name)]
+    };
+    let spoken = ip.local_protocols().filter(|(_, next)| *next != Next::UnknownProtocol);
+    spoken.for_each(|(protocol, next)| table.row(row(Cell::of(protocol), next)));
+    table.row(row(Cell::from("all others"), Next::UnknownProtocol));
+    Ok(table.into())
 }
 
 /// What names of interfaces a text needs.

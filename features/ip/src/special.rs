@@ -26,7 +26,8 @@ quiver_control::choice! {
     } as "special-action", "drop, unreachable, prohibit or forward";
 }
 
-/// A prefix with which all tables deal alike, unless interfaces or routes of the same prefix or within it say otherwise.
+/// A prefix with which all tables deal alike, unless interfaces or routes of longer prefixes within it say otherwise: of the same
+/// prefix, this counts.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::NAMES.special_prefixes)]
 pub struct SpecialPrefix<F: Family> {

@@ -254,7 +254,7 @@ fn look_up<F: Family>(control: &Control, table: u32, exact: u8, prefix: Prefix) 
     found.ok_or_else(|| Refusal::new(Retval::NO_SUCH_ENTRY, format!("prefix: there is no route for {longest}")))
 }
 
-/// What a table is emptied of: all that clients and commands have put there.
+/// What a table is emptied of: all that clients and commands have put there, but for routes of clients' own sources.
 pub(super) fn keys<F: Family>(control: &Control, table: TableId) -> Vec<(TableNumber<F>, WirePrefix<F>)> {
     let routes = control.objects().all::<Route<F>>().into_iter().filter(|route| route.table.0 == table.0);
     routes.map(|route| (route.table, route.prefix)).collect()

@@ -64,8 +64,10 @@ impl<F: Family> Node for Crossing<F> {
         let rows = (self.rows.0.read(cx.guard), self.rows.1.read(cx.guard));
         let table = self.adjacencies.read(cx.guard);
         let mtus = (self.mtus.0.read(cx.guard), self.mtus.1.read(cx.guard));
+        let ingress = self.ingress.read(cx.guard);
         for i in 0..frame.len() {
-            let hash = F::flow_hash_of(frame.bytes(cx.pool, i));
+            let flows = ingress.table(ingress.word(frame.rx[i].into())).map(|table| table.flows).unwrap_or_default();
+            let hash = flows.hash_of::<F>(frame.bytes(cx.pool, i));
             let end = follow(frame.hop[i], hash, (ways.0, ways.1), (&rows.0[..], &rows.1[..]));
             let next = match end {
                 End::Own(hop) => {
@@ -81,7 +83,6 @@ impl<F: Family> Node for Crossing<F> {
             };
             frame.next[i] = next.into();
         }
-        let ingress = self.ingress.read(cx.guard);
         let row = |pool: &Pool, frame: &Frame, i| {
             too_big::to_host(ingress, carrying::<F>(*table.row(frame.hop[i]), mtus), pool, frame, i)
         };
