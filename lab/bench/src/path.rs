@@ -14,6 +14,8 @@ use crate::shape;
 
 /// Routes of the large table.
 const MILLIONS: u32 = 2_000_000;
+/// Routes of the smallest table whose words are fetched ahead.
+const FAR: u32 = 1_100;
 /// Next hops that the routes are spread over.
 const HOPS: u32 = 8;
 
@@ -117,6 +119,9 @@ pub fn all() -> Vec<Path> {
         layer3("ip4, 2 million routes", Some(110), Some(514), || router("", MILLIONS, 32), many),
         layer3("ip4, 8 routes, counted", None, None, || router("counters", 8, 16), few),
         layer3("ip4, 2 million routes, counted", None, None, || router("counters", MILLIONS, 32), many),
+        // The fewest that are walked ahead, as millions are.
+        bgp::<FAR>("ip4, 1,100 routes as in BGP", plain),
+        bgp::<FAR>("ip4, 1,100 routes as in BGP, counted", counted),
         bgp::<10_000>("ip4, 10 thousand routes as in BGP", plain),
         bgp::<200_000>("ip4, 200 thousand routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP", plain),
@@ -135,6 +140,14 @@ pub fn all() -> Vec<Path> {
             |control| route6(control, shape::hosts6, MILLIONS),
             |n, packet| {
                 send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::hosts6, n, MILLIONS)));
+            },
+        ),
+        of_ip6(
+            "ip6, 1,100 routes as in BGP",
+            None,
+            |control| route6(control, shape::bgp6, FAR),
+            |n, packet| {
+                send_to6(packet, Ipv6Addr::from_bits(shape::inside6(shape::bgp6, n, FAR)));
             },
         ),
         of_ip6(
