@@ -24,7 +24,7 @@ test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scen
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(CARGO) xtask check
 	RUSTDOCFLAGS='$(DOC_LINTS)' $(CARGO) doc --workspace --no-deps --document-private-items --quiet
-	$(CARGO) test --workspace --no-fail-fast
+	$(CARGO) xtask test
 	$(CARGO) xtask disassemble
 	$(CARGO) xtask instructions
 	$(CARGO) xtask memory loom

@@ -15,6 +15,8 @@ use clap::Parser;
 enum Task {
     /// Check the rules that neither compiler nor clippy knows
     Check,
+    /// Run all tests, and beside them, giving way, build what `disassemble` and `instructions` look into
+    Test,
     /// Build the daemon's release and look into its machine code: the hot loops must call nothing and be as wide as the
     /// instruction set that they are compiled for, and as long as those that were kept; `UPDATE=1` keeps the new ones
     Disassemble,
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
     }
     match Task::parse() {
         Task::Check => check::run(root),
+        Task::Test => guard::test(root),
         Task::Disassemble => guard::disassemble(root),
         Task::Instructions => guard::instructions(root),
         Task::Simulate { arguments } => simulate(root, &arguments),
