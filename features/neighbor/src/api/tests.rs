@@ -84,7 +84,7 @@ fn what_neighbours_cannot_do_is_refused() {
 
 #[test]
 fn how_many_neighbours_there_may_be_and_for_how_long_is_set() {
-    let (_daemon, index, mut caller) = house();
+    let (daemon, index, mut caller) = house();
     let of = |caller: &mut Caller, af| {
         let reply = caller.request(&IpNeighborConfigGet { af }).expect("it is known");
         (reply.max_number, reply.max_age, reply.recycle)
@@ -101,6 +101,11 @@ fn how_many_neighbours_there_may_be_and_for_how_long_is_set() {
     assert_eq!(of(&mut caller, af), (1, 7, true));
     assert!(set(&mut caller, true, two).is_ok());
     assert!(set(&mut caller, true, one).is_ok());
+    // Whoever was asked and has not answered has no place yet.
+    caller.request(&config(1, false)).expect("none makes room");
+    let (control, asked) = (daemon.control(), (InterfaceId(index as u16), Ipv4Addr::new(10, 0, 0, 3)));
+    control.room_mut::<Neighbors<V4>>().enter(control, asked, State::Incomplete(1)).expect("it is new");
+    assert_eq!(set(&mut caller, true, two).err(), Some(Retval::LIMIT_EXCEEDED), "one is known");
 }
 
 #[test]
