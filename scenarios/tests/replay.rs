@@ -27,8 +27,8 @@ use quiver_wire::checksum;
 
 const FOLDER: &str = "QUIVER_CAPTURES";
 
-/// pg0 and pg1 are a router of both families, with nothing else, so that products have the packets; pg2 is one with all that
-/// can be asked of a packet; pg3 and pg4 are bridged, with a virtual interface; pg5 and pg6 take packets of IPv4 and IPv6 alone.
+/// pg0 and pg1 are a router of both families, with nothing else, so that products have the packets; pg2 is one that asks
+/// much of a packet: uRPF, policies, reassembly, proxies; pg3 and pg4 are bridged, with a virtual interface; pg5 and pg6 take packets of IPv4 and IPv6 alone.
 const CONFIGURATION: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
     create packet-generator interface pg1 hw-addr 02:00:00:00:00:a1
@@ -88,6 +88,26 @@ const CONFIGURATION: &str = "
     abf attach ip6 policy 2 pg2
     abf attach ip4 policy 1 pg5
     abf attach ip6 policy 2 pg6
+    set interface reassembly pg2 on
+    set interface sv-reassembly pg5 ip4
+    set interface sv-reassembly pg6 ip6
+    set interface ip6-nd proxy pg2 enable
+    set punt udp 161
+    set punt ip6 udp 161
+    set punt protocol 89
+    ip punt redirect add rx pg2 via 10.255.1.2 pg1
+    policer add name few rate pps cir 1000 cb 100 conform-action transmit
+    ip punt policer few
+    ip6 punt policer few
+    udp encap add 10.255.1.1 10.255.1.2 100 4789
+    udp encap add 2001:db8:ff01::1 2001:db8:ff01::2 100 4789
+    ip route add 64.0.0.0/3 via udp-encap 1
+    ip route add 3000::/5 via udp-encap 0
+    ip route add 96.0.0.0/4 via 2001:db8:ff01::2 pg1
+    ip route add 3800::/5 via 10.255.1.2 pg1
+    p2p_ethernet pg2 00:00:00:00:00:01 sub-id 1
+    set interface state pg2.1 up
+    set interface ip address pg2.1 10.255.8.1/24
 ";
 
 /// The frame's station of a router, and our addresses.
