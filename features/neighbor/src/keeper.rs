@@ -240,14 +240,12 @@ pub fn is_ours<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool
 pub fn learn<F: Protocol>(control: &Control, wanted: Wanted<F>, mac: MacAddress, speaks: bool) {
     let on_link = is_on_link::<F>(control, wanted);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
-    let (state, mac_is_known) = match neighbors.get(wanted) {
-        Some(neighbor) => (Some(neighbor.state), neighbor.mac.is_some()),
-        None => (None, false),
+    let has_place = match neighbors.get(wanted) {
+        Some(neighbor) if neighbor.state == State::Static => return,
+        None if !(speaks && on_link) => return,
+        neighbor => neighbor.is_some_and(|neighbor| neighbor.mac.is_some()),
     };
-    if state == Some(State::Static) || (state.is_none() && !(speaks && on_link)) {
-        return;
-    }
-    if mac_is_known || neighbors.make_room(control, wanted.0) {
+    if has_place || neighbors.make_room(control, wanted.0) {
         neighbors.learn(control, wanted, mac, State::Reachable);
     } else {
         neighbors.forget(control, wanted, Outcome::NoRoom);

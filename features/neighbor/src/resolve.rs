@@ -120,7 +120,7 @@ pub struct Resolve<F: Family> {
     waiting: Waiting,
     /// The neighbours for whom there was no room, and since when they are noted: control is not told of them again for a while.
     refused: HashSet<Wanted<F>>,
-    refused_since: u64,
+    refused_since: Option<u64>,
     /// Packets whose wait is over.
     released: Vec<(Outcome, Packet)>,
 }
@@ -145,7 +145,7 @@ impl<F: Family> Resolve<F> {
             queues: HashMap::new(),
             waiting,
             refused: HashSet::new(),
-            refused_since: 0,
+            refused_since: None,
             released: vec![],
         }
     }
@@ -248,9 +248,13 @@ fn of_family<F: Family>(arc: Next, packet: &[u8]) -> Next {
 impl<F: Family> Node for Resolve<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let table = self.adjacencies.read(cx.guard);
-        if !self.refused.is_empty() && cx.now.saturating_sub(self.refused_since) >= TELL_AGAIN {
-            self.refused.clear();
-            self.refused_since = cx.now;
+        match self.refused_since {
+            Some(since) if cx.now.saturating_sub(since) >= TELL_AGAIN => {
+                self.refused.clear();
+                self.refused_since = None;
+            }
+            None if !self.refused.is_empty() => self.refused_since = Some(cx.now),
+            _ => {}
         }
         let none_waits = *self.unresolved.read(cx.guard) == Unresolved::Drop;
         for (outcome, mut packet) in self.released.drain(..) {

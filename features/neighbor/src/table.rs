@@ -25,7 +25,7 @@ use crate::settings::{Manners, NeighborDefaults, NeighborSettings, Unresolved};
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// Neighbours at most that have not answered yet while others are asked for without a packet that waits.
 const UNANSWERED_MAX: usize = 8192;
-/// Nanoseconds after which something is to be done about neighbours that are kept: never, but in the order in which they were heard.
+/// How long neighbours are let be that are kept: for ever, but in the order in which they were heard.
 const NEVER: Duration = Duration::from_nanos(1 << 62);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
