@@ -201,13 +201,11 @@ fn add_table<F: Family>(control: &Control, given: &Matches) -> Result<Reply, Com
     let id = wanted::<F>(control, given)?;
     // Whoever says that it shall be there wants it, even if it is there already.
     control.room_mut::<Leaving<F>>().keep(id);
-    let is_new = id != TableNumber::<F>::DEFAULT.0 && control.objects().get::<IpTable<F>>(&id).is_none();
-    control.edit(IpTable::<F>::new(id), |table| {
+    control.edit(IpTable::<F>::before_it_is_added(id), |table| {
         table.name = name.or(table.name.take());
         table.no_route = no_route.or(table.no_route);
         table.link_layer_broadcast = broadcast.or(table.link_layer_broadcast);
-        // As VPP: whoever adds a table that is there may add its groups, and takes nothing from it.
-        table.multicast = !given.has("no-mfib") || (table.multicast && !is_new);
+        table.multicast |= !given.has("no-mfib");
         table.counters |= counters;
         table.size = if large { TableSize::Large } else { table.size };
     })?;

@@ -171,6 +171,14 @@ pub struct IpTable<F: Family> {
     pub family: PhantomData<F>,
 }
 
+impl<F: Family> IpTable<F> {
+    /// A table for those who add it, who say whether it has groups: as by VPP, they take none from a table that is there already,
+    /// as table 0 always is.
+    pub(crate) fn before_it_is_added(id: u32) -> IpTable<F> {
+        IpTable { multicast: id == TableNumber::<F>::DEFAULT.0, ..IpTable::new(id) }
+    }
+}
+
 /// The table in which an interface's packets are looked up, if that is not table 0.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = F::NAMES.interface_tables)]

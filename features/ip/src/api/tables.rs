@@ -87,12 +87,10 @@ async fn change<F: Family>(control: Control, is_add: bool, table: IpTable, group
 fn add<F: Family>(control: &Control, id: TableId, name: &Text<64>, groups: bool) -> Result<(), Refusal> {
     control.room_mut::<Leaving<F>>().keep(id.0);
     let name = Some(name.0.clone()).filter(|name| !name.is_empty());
-    let table = objects::IpTable::<F>::new(id.0);
-    let is_new = control.objects().get::<objects::IpTable<F>>(&id.0).is_none();
+    let table = objects::IpTable::<F>::before_it_is_added(id.0);
     Ok(control.edit(table, |table| {
         table.name = name.or(table.name.take());
-        // Whoever adds a table that is there takes nothing from it.
-        table.multicast = groups || (table.multicast && !is_new);
+        table.multicast |= groups;
     })?)
 }
 
