@@ -72,11 +72,12 @@ pub fn test(root: &Path) -> ExitCode {
     tests.args(["test", "--workspace", "--no-fail-fast"]);
     let done = finish("test", tests);
     if let Ok(mut beside) = beside {
-        if done != ExitCode::SUCCESS {
+        if done == ExitCode::SUCCESS {
+            println!("waiting for the release that the guards look into");
+        } else {
             // Nobody looks into it.
             let _ = beside.kill();
         }
-        println!("waiting for the release that the guards look into");
         let _ = beside.wait();
     }
     done
