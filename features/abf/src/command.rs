@@ -19,8 +19,11 @@ use crate::policy::{AbfPolicy, PolicyNumber};
 use crate::state::Policies;
 
 pub(crate) fn register(control: &Control) {
-    policies::<V4>(control, "[ip4]");
-    policies::<V6>(control, "ip6");
+    // Of paths without a next hop, such as `drop`, nobody can tell whose they are: the first family takes them.
+    policies::<V4>(control);
+    policies::<V6>(control);
+    let del = Command::new("abf policy del [ip4 | ip6] id <id:u32>", "Delete a policy that holds nowhere.", delete);
+    control.commands().add(del.arguments_of::<AbfPolicy<V4>>());
     let attach = "abf attach (ip4 | ip6) [del] policy <policy:u32> [priority <priority:u32>] <interface>";
     let help = "Have a policy hold for what an interface receives, or no more.";
     control.commands().add(Command::new(attach, help, self::attach).arguments_of::<AbfAttachment<V4>>());
@@ -33,18 +36,16 @@ pub(crate) fn register(control: &Control) {
     control.commands().add(show);
 }
 
-fn policies<F: Forwarded>(control: &Control, word: &str) {
+fn policies<F: Forwarded>(control: &Control) {
     let add = format!(
-        "abf policy add {word} id <id:u32> acl <acls> (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
+        "abf policy add [{}] id <id:u32> acl <acls> (via (<next-hop:{}> [<interface>] | <interface> | drop | local \
          | null-send-unreach | null-send-prohibit) {{next-hop-table <next-hop-table:{}-table> | weight <weight:u8>}})...",
+        F::NAME,
         F::NAME,
         F::NAME
     );
     let help = format!("Have {} packets that a list permits go by these paths.", F::TITLE);
     control.commands().add(Command::new(add, help, self::add::<F>).arguments_of::<AbfPolicy<F>>());
-    let del = format!("abf policy del {word} id <id:u32>");
-    let del = Command::new(del, "Delete a policy that holds nowhere.", delete::<F>);
-    control.commands().add(del.arguments_of::<AbfPolicy<F>>());
 }
 
 fn add<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
@@ -53,8 +54,15 @@ fn add<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, Comman
     Ok(Reply::done())
 }
 
-fn delete<F: Forwarded>(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
-    control.delete::<AbfPolicy<F>>(&given.get("id")?)?;
+/// Where no family is named, a policy of IPv6 is meant if there is none of IPv4 with this number.
+fn delete(control: &Control, given: &Matches) -> Result<Reply, CommandError> {
+    let id = given.get("id")?;
+    let objects = control.objects();
+    let is_6_alone = || objects.get::<AbfPolicy<V4>>(&id).is_none() && objects.get::<AbfPolicy<V6>>(&id).is_some();
+    match given.has("ip6") || (!given.has("ip4") && is_6_alone()) {
+        true => control.delete::<AbfPolicy<V6>>(&id)?,
+        false => control.delete::<AbfPolicy<V4>>(&id)?,
+    }
     Ok(Reply::done())
 }
 
