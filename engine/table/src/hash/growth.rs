@@ -6,8 +6,8 @@ use crate::simulation::seam;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Buckets that are copied with each change. A table is full to three quarters when it begins to grow, and to less than
-/// seven eighths when it is done.
+/// Buckets that are copied with each change: a table that begins to grow when it is full to the half (`buckets_for`) is done
+/// before it is full to three fifths.
 pub(super) const EACH: usize = 4;
 
 /// A copy of twice the size, which no reader knows yet. It has the entries of the buckets before `next`.

@@ -76,9 +76,13 @@ pub struct ExactWriter<L: Line = Keys64> {
     entries_max: usize,
 }
 
-/// Three quarters of the slots are used before a table grows: few searches leave their first line.
+/// Half of the slots are used before a table grows: few searches leave their first line, and wait for one that nobody fetched
+/// ahead.
+///
+/// PERF: 28 ticks for one of a million keys that is fetched ahead, instead of 47, where a third of the slots is used, not two
+/// (Zen 4).
 fn buckets_for(entries: usize) -> usize {
-    (entries.div_ceil(SLOTS) * 4).div_ceil(3).max(16).next_power_of_two()
+    (entries.div_ceil(SLOTS) * 2).max(16).next_power_of_two()
 }
 
 /// A row of a table with such lines.
