@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 pub mod path;
+pub mod traffic;
+pub mod way;
 
 use std::time::Duration;
 
