@@ -64,6 +64,10 @@ pub struct Fates {
     pub left6: u64,
     /// See there.
     pub cut: u64,
+    /// Packets that left while it was known what was configured, so that it could be told whether they might.
+    pub judged: u64,
+    /// Packets that left, by what the routes were that they met, and whether they were of IPv6.
+    pub met: BTreeMap<(&'static str, bool), u64>,
     /// Packets taken off the rings, with buffer and without.
     pub taken: [u64; 2],
     /// Packets that the daemon put onto rings, its own ones included.
@@ -156,6 +160,10 @@ impl Fates {
     pub fn change_begins(&mut self, step: u64) {
         self.changing.get_or_insert(step);
     }
+    /// Whether there is a change that workers may not have seen whole yet.
+    pub fn is_changing(&self) -> bool {
+        self.changing.is_some()
+    }
     /// A change has been made.
     pub fn changed(&mut self, network: Network, step: u64) {
         let from = self.changing.unwrap_or(step);
@@ -188,6 +196,7 @@ impl Fates {
         if self.unknown.iter().any(|(from, until)| seen(*from, *until)) {
             return Ok(());
         }
+        self.judged += 1;
         let versions = self.versions.iter().filter(|version| seen(version.from, version.until.unwrap_or(u64::MAX)));
         let mut versions: Vec<_> = versions.map(|version| &version.network).collect();
         // A change may end where it began: what is replaced goes, with all that refers to it, and comes back.
@@ -198,6 +207,10 @@ impl Fates {
             return Err(format!(
                 "{described} left by p{out}: no configuration since it was sent leads there; these were there:\n{versions:#?}"
             ));
+        }
+        if let (Some(network), Kind::Routed(to)) = (versions.last(), sent.kind) {
+            let kinds = network.kinds(sent.port, to, out);
+            kinds.into_iter().for_each(|kind| *self.met.entry((kind, to.is_ipv6())).or_default() += 1);
         }
         // A broken packet's flow is whatever its readers take it for.
         if sent.kind == Kind::Broken {

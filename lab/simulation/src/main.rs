@@ -67,7 +67,7 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
         bar.set_style(style);
     }
     let (mut failures, mut drops) = (0, BTreeMap::<_, u64>::new());
-    let (mut sums, mut memif) = ([0; 11], memif::Report::default());
+    let (mut sums, mut memif) = ([0; 12], memif::Report::default());
     for seed in arguments.from..arguments.from + arguments.seeds {
         match both(seed, settings) {
             Ok((report, of_memif)) => {
@@ -84,6 +84,7 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
                     report.configurations,
                     report.left6,
                     report.cut,
+                    report.judged,
                 ];
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 report.drops.into_iter().for_each(|(name, count)| *drops.entry(name).or_default() += count);
@@ -102,10 +103,12 @@ fn many(arguments: &Simulate, settings: Settings) -> bool {
         bar.inc(1);
     }
     bar.finish();
-    let [steps, preempted, naps, taken, handed_over, left, answered, refused, configurations, left6, cut] = sums;
+    let [steps, preempted, naps, taken, handed_over, left, answered, refused, configurations, left6, cut, judged] =
+        sums;
     println!("{steps} steps, {preempted} preemptions, {naps} naps");
     println!(
-        "{taken} packets in, {handed_over} handed from worker to worker, {left} out, {left6} of them of IPv6, {cut} in fragments"
+        "{taken} packets in, {handed_over} handed from worker to worker, {left} out, {left6} of them of IPv6, {cut} in fragments, \
+         {judged} while it was known where they might go"
     );
     println!("{answered} requests, {refused} refused, {configurations} configurations");
     println!("memif: {memif:?}");

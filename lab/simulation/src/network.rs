@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::port;
 use crate::traffic::{Kind, PORTS};
 
-/// Next hops behind next hops that are followed: more than the daemon has addresses to lead through.
-const DEPTH: usize = 8;
+/// Next hops behind next hops that are followed, and tables behind tables: more than the daemon has addresses to lead through.
+const DEPTH: usize = 20;
 
 /// One version of the configuration.
 #[derive(Clone, Default, PartialEq)]
@@ -64,9 +64,17 @@ const SECTIONS: [[&str; 4]; 2] = [
 enum Way {
     /// Out by a port.
     Port(usize),
-    /// To wherever another address is.
-    Through(IpAddr),
+    /// To wherever another address is, by a table.
+    Through(u64, IpAddr),
+    /// To wherever another table leads.
+    LookUp(u64),
+    /// Nowhere: its sender may be told.
+    Nowhere,
 }
+
+/// What routes may be that packets meet on their way; see [`Network::kinds`].
+pub const KINDS: [&str; 6] =
+    ["one way", "several ways", "a next hop", "a next hop behind one", "a lookup", "nowhere beside"];
 
 #[derive(Clone, Default, PartialEq)]
 struct Port {
@@ -118,8 +126,7 @@ impl Network {
             }
             for route in section(routes) {
                 let paths = route["paths"].as_array().cloned().unwrap_or_default();
-                let through = |path: &Value| Some(Way::Through(path["via"].as_str()?.parse().ok()?));
-                let ways = paths.iter().filter_map(|path| by(path).map(Way::Port).or_else(|| through(path))).collect();
+                let ways = paths.iter().map(|path| way(path, by(path))).collect();
                 let table = route["table"].as_u64().unwrap_or(0);
                 let prefix = Prefix::read(&route["prefix"]);
                 network.routes.extend(prefix.map(|prefix| Route { table, prefix, ways }));
@@ -130,25 +137,54 @@ impl Network {
 
     /// The ports to which the longest matching prefix of a port's table leads; or any matching one, while routes come and go.
     fn routed(&self, from: usize, to: IpAddr, any: bool) -> BTreeSet<usize> {
+        let ways = self.met(from, to, any).into_iter().flat_map(|(_, route)| &route.ways);
+        ways.filter_map(|way| if let Way::Port(port) = way { Some(*port) } else { None }).collect()
+    }
+    /// What the routes are that a packet may meet which leaves by a port; nothing if they do not lead there.
+    pub fn kinds(&self, from: usize, to: IpAddr, out: usize) -> BTreeSet<&'static str> {
+        if !self.routed(from, to, false).contains(&out) {
+            return BTreeSet::new();
+        }
+        let of = |(depth, route): (usize, &Route)| {
+            let has = |wanted: fn(&Way) -> bool| route.ways.iter().any(wanted);
+            let is_through = has(|way| matches!(way, Way::Through(..)));
+            let is = [
+                route.ways.len() == 1,
+                route.ways.len() > 1,
+                is_through,
+                is_through && depth > 0,
+                has(|way| matches!(way, Way::LookUp(_))),
+                route.ways.len() > 1 && has(|way| *way == Way::Nowhere),
+            ];
+            KINDS.into_iter().zip(is).filter(|(_, is)| *is).map(|(kind, _)| kind)
+        };
+        self.met(from, to, false).into_iter().flat_map(of).collect()
+    }
+    /// The routes that a packet may meet, each with how many next hops and lookups it is behind.
+    fn met(&self, from: usize, to: IpAddr, any: bool) -> Vec<(usize, &Route)> {
         let table = self.ports[from].tables[usize::from(to.is_ipv6())];
-        let (mut ports, mut addresses) = (BTreeSet::new(), BTreeSet::from([to]));
-        for _ in 0..DEPTH {
-            for address in std::mem::take(&mut addresses) {
-                for way in self.ways(table, address, any) {
-                    match way {
-                        Way::Port(port) => drop(ports.insert(*port)),
-                        Way::Through(next) => drop(addresses.insert(*next)),
+        let (mut met, mut ahead) = (vec![], BTreeSet::from([(table, to)]));
+        for depth in 0..DEPTH {
+            for (table, address) in std::mem::take(&mut ahead) {
+                for route in self.matching(table, address, any) {
+                    met.push((depth, route));
+                    for way in &route.ways {
+                        match way {
+                            Way::Through(table, next) => drop(ahead.insert((*table, *next))),
+                            Way::LookUp(table) => drop(ahead.insert((*table, to))),
+                            Way::Port(_) | Way::Nowhere => {}
+                        }
                     }
                 }
             }
         }
-        ports
+        met
     }
-    fn ways(&self, table: u64, to: IpAddr, any: bool) -> impl Iterator<Item = &Way> {
+    fn matching(&self, table: u64, to: IpAddr, any: bool) -> impl Iterator<Item = &Route> {
         let matching = self.routes.iter();
         let matching = matching.filter(move |route| (any || route.table == table) && route.prefix.contains(to));
         let longest = matching.clone().map(|route| route.prefix.length).max();
-        matching.filter(move |route| any || Some(route.prefix.length) == longest).flat_map(|route| &route.ways)
+        matching.filter(move |route| any || Some(route.prefix.length) == longest)
     }
     /// Whether all that one port receives leaves by the other.
     pub fn connects(&self, from: usize, out: usize) -> bool {
@@ -172,12 +208,25 @@ impl fmt::Debug for Network {
             for way in ways {
                 match way {
                     Way::Port(port) => write!(f, " p{port}")?,
-                    Way::Through(next) => write!(f, " {next}")?,
+                    Way::Through(table, next) => write!(f, " {next} by table {table}")?,
+                    Way::LookUp(table) => write!(f, " table {table}")?,
+                    Way::Nowhere => write!(f, " nowhere")?,
                 }
             }
             f.write_str(", ")?;
         }
         Ok(())
+    }
+}
+
+/// A path of a route, which may lead out by a port.
+fn way(path: &Value, by: Option<usize>) -> Way {
+    let table = path["table"].as_u64().unwrap_or(0);
+    let next = || path["via"].as_str()?.parse().ok();
+    match path["action"].as_str() {
+        Some("lookup") => Way::LookUp(table),
+        Some(_) => Way::Nowhere,
+        None => by.map(Way::Port).or_else(|| Some(Way::Through(table, next()?))).unwrap_or(Way::Nowhere),
     }
 }
 
@@ -220,6 +269,32 @@ mod tests {
         assert_eq!((ports(0, "20.0.0.1"), ports(1, "20.0.0.1")), ([2].into(), [3].into()));
         assert_eq!((ports(1, "2001:db8::7"), ports(1, "1414::")), ([0].into(), [0].into()));
         assert_eq!(ports(1, "30.0.0.1"), [].into());
+    }
+
+    #[test]
+    fn routes_lead_through_each_other_and_other_tables() {
+        let network = Network::read(&json!({
+            "interface-tables": [{"interface": "p1", "table": 7}],
+            "interface-addresses": [{"interface": "p1", "address": "10.1.0.1/24"},
+                {"interface": "p2", "address": "10.2.0.1/24"}],
+            "routes": [{"prefix": "20.0.0.0/16", "paths": [{"via": "20.1.0.9"}, {"action": "drop"}]},
+                {"prefix": "20.1.0.0/16", "paths": [{"via": "10.2.0.2"}]},
+                {"prefix": "20.2.0.0/16", "paths": [{"via": "10.1.0.2", "table": 7}]},
+                {"prefix": "20.3.0.0/16", "paths": [{"via": "10.1.0.2"}]},
+                {"prefix": "20.4.0.0/16", "paths": [{"action": "lookup", "table": 7}]},
+                {"table": 7, "prefix": "20.4.0.0/16", "paths": [{"via": "10.3.0.2", "interface": "p3"}]},
+                {"table": 7, "prefix": "20.5.0.0/16", "paths": [{"via": "10.2.0.2"}]}],
+        }));
+        let ports = |from, to: &str| network.routed(from, to.parse().expect("an address"), false);
+        assert_eq!(
+            (ports(0, "20.0.0.1"), ports(0, "20.2.0.1"), ports(0, "20.3.0.1")),
+            ([2].into(), [1].into(), [].into())
+        );
+        assert_eq!((ports(0, "20.4.0.1"), ports(1, "20.5.0.1")), ([3].into(), [2].into()), "next hops by table 0");
+        let kinds = |to: &str, out| network.kinds(0, to.parse().expect("an address"), out);
+        let expected = ["one way", "several ways", "a next hop", "a next hop behind one", "nowhere beside"];
+        assert_eq!((kinds("20.0.0.1", 2), kinds("20.4.0.1", 3)), (expected.into(), ["one way", "a lookup"].into()));
+        assert_eq!(kinds("20.4.0.1", 2), [].into());
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub fn beginning(random: &mut Rng, workers: usize) -> Vec<String> {
     }
     for network in 0..NETWORKS {
         lines.extend([route(random, network, "add"), route6(random, network, "add")]);
+        if random.bool() {
+            lines.push(route_of_any_kind(random, "add"));
+        }
     }
     if workers > 1 {
         let spread = (0..PORTS).filter(|_| random.bool());
@@ -81,24 +84,64 @@ fn route6(random: &mut Rng, network: u8, verb: &str) -> String {
     format!("ip route {verb} 2001:db8:f0{network}::/48 {table} via 2001:db8:{port}::2 p{port}")
 }
 
+/// An address of the station behind a port.
+fn station(six: bool, port: usize) -> String {
+    if six { format!("2001:db8:{port}::2") } else { format!("10.{port}.0.2") }
+}
+
+/// A way of a route: to a neighbour, to addresses behind others, by a link, by another table, or nowhere.
+fn way(random: &mut Rng, six: bool) -> String {
+    let (port, network) = (random.usize(0..PORTS), random.u8(0..NETWORKS));
+    let far = if six { format!("2001:db8:f0{network}::9") } else { format!("20.{network}.0.9") };
+    let by = random.choice(["", "", "next-hop-table 7"]).unwrap_or("?");
+    let way = match random.u8(0..12) {
+        0..4 => format!("{} p{port}", station(six, port)),
+        4..6 => format!("{} {by}", station(six, port)),
+        6..8 => format!("{far} {by}"),
+        8 => format!("p{port}"),
+        9..11 => format!("{}-lookup-in-table {}", if six { "ip6" } else { "ip4" }, random.u8(0..2) * 7),
+        _ => random.choice(["drop", "null-send-unreach", "null-send-prohibit"]).unwrap_or("?").into(),
+    };
+    let share = match random.u8(0..4) {
+        0 => format!("weight {}", random.u8(1..9)),
+        1 => format!("preference {}", random.u8(0..2)),
+        _ => String::new(),
+    };
+    format!("via {way} {share}")
+}
+
+/// A route of any kind comes or goes, or some of its ways: to a network, to a part of it, or to a station.
+fn route_of_any_kind(random: &mut Rng, verb: &str) -> String {
+    let (six, port, network) = (random.bool(), random.usize(0..PORTS), random.u8(0..NETWORKS));
+    let prefix = match (random.u8(0..4), six) {
+        (0..2, false) => format!("20.{network}.0.0/16"),
+        (0..2, true) => format!("2001:db8:f0{network}::/48"),
+        (2, false) => format!("20.{network}.128.0/17"),
+        (2, true) => format!("2001:db8:f0{network}::8000/113"),
+        (_, six) => format!("{}/{}", station(six, port), if six { 128 } else { 32 }),
+    };
+    let ways: Vec<_> = (0..random.usize(1..5)).map(|_| way(random, six)).collect();
+    let whole = verb == "del" && random.bool();
+    format!("ip route {verb} {prefix} {} {}", table(random), if whole { String::new() } else { ways.join(" ") })
+}
+
 /// A route comes, goes, or is of another length, in one of two tables and families; or a neighbour.
 fn routes(random: &mut Rng) -> String {
     let (port, network, table) = (random.usize(0..PORTS), random.u8(0..NETWORKS), table(random));
     let verb = if random.u8(0..3) == 0 { "del" } else { "add" };
-    match random.u8(0..16) {
-        0..4 => route(random, network, verb),
-        4..8 => route6(random, network, verb),
-        8 => format!("ip route {verb} 20.{network}.{}.0/24 {table} via 10.{port}.0.2", random.u8(..)),
-        9 => format!("ip route {verb} 2001:db8:f0{network}::{:x}/128 {table} via 2001:db8:{port}::2", random.u16(..)),
-        10 => format!("ip route {verb} 20.{network}.128.0/17 {table} via drop"),
-        11 => format!("ip neighbor {} p{port} 10.{port}.0.2 02:aa:00:00:00:0{port}", del(verb)),
-        12 => format!("ip neighbor {} p{port} 2001:db8:{port}::2 02:aa:00:00:00:0{port}", del(verb)),
-        13 => format!("ip route {verb} 20.{network}.0.0/16 {table} via 10.{port}.0.2 p{port} via 10.0.0.2 p0"),
-        14 => random
+    match random.u8(0..20) {
+        0..3 => route(random, network, verb),
+        3..6 => route6(random, network, verb),
+        6 => format!("ip route {verb} 20.{network}.{}.0/24 {table} via 10.{port}.0.2", random.u8(..)),
+        7 => format!("ip route {verb} 2001:db8:f0{network}::{:x}/128 {table} via 2001:db8:{port}::2", random.u16(..)),
+        8 => format!("ip neighbor {} p{port} 10.{port}.0.2 02:aa:00:00:00:0{port}", del(verb)),
+        9 => format!("ip neighbor {} p{port} 2001:db8:{port}::2 02:aa:00:00:00:0{port}", del(verb)),
+        10 => random
             .choice(["clear ip neighbors", "show ip fib", "show ip6 fib", "show ip6 neighbors"])
             .unwrap_or("?")
             .into(),
-        _ => format!("ip route del 20.{network}.0.0/16 {table}"),
+        11 => format!("ip route del 20.{network}.0.0/16 {table}"),
+        _ => route_of_any_kind(random, verb),
     }
 }
 

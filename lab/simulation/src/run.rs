@@ -51,6 +51,10 @@ pub struct Report {
     pub left6: u64,
     /// See there.
     pub cut: u64,
+    /// Packets that left while it was known what was configured, so that it could be told whether they might.
+    pub judged: u64,
+    /// Packets that left, by what the routes were that they met ([`KINDS`](crate::network::KINDS)), and whether they were of IPv6.
+    pub met: BTreeMap<(&'static str, bool), u64>,
     /// Requests answered.
     pub answered: u64,
     /// Requests refused.

@@ -179,11 +179,15 @@ pub fn carried(given: &[u8]) -> &[u8] {
     given.get(ETHERNET + IP4..).unwrap_or_default()
 }
 
-/// What tells the flow of a packet: its stations, protocol, addresses and ports.
+/// What tells the flow of a packet: its stations, protocol, addresses and ports. Fragments are flows of their own: who spreads
+/// packets over workers does not look for ports in them.
 pub fn flow(given: &[u8]) -> Vec<u8> {
     match given.get(12..14) {
         Some([0x86, 0xdd]) => [&given[..18], &given[20..21], &given[22..58]].concat(),
-        _ => [&given[..14], &given[23..24], &given[26..38]].concat(),
+        _ => {
+            let is_fragment = given[20] & 0x3f | given[21] != 0;
+            [&given[..14], &given[23..24], &given[26..38], &[u8::from(is_fragment)]].concat()
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::operator::{self, Habit};
 use crate::run::{Bug, Report, Settings};
 use crate::traffic::{self, PORTS};
 use crate::wire::{Seen, lock};
-use clients::Client;
+use clients::{Client, Row};
 use peers::Peer;
 
 /// Lives through a seed. The error says what was found.
@@ -41,6 +41,7 @@ pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Repo
     let mut fates = Fates::default();
     fates.changed(Network::read(&simulated.control.save().json), 0);
     let saved = vec![simulated.control.save().text];
+    let row = Row::draw(&mut random, 0);
     let mut world = World {
         chances: Chances::draw(&mut random),
         changes: simulated.control.changes(),
@@ -52,6 +53,7 @@ pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Repo
         clients: vec![],
         saved,
         asked: 0,
+        row,
         rested: 0,
         hoard: Arc::default(),
         report: Report::default(),
@@ -71,6 +73,8 @@ struct Chances {
     /// Nanoseconds at most that pass at once, but for jumps.
     tick: u64,
     habit: Habit,
+    /// Whether operators look on now and then.
+    looks_on: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -98,7 +102,7 @@ impl Chances {
         ];
         let (preempt, faults) = (weight(60), weight(100));
         let tick = random.choice([20_000, 200_000, 1_000_000]).unwrap_or(20_000);
-        Chances { moves, preempt, faults, tick, habit: Habit::draw(random) }
+        Chances { moves, preempt, faults, tick, habit: Habit::draw(random), looks_on: random.bool() }
     }
     fn next(&self, random: &mut Rng) -> Move {
         let mut drawn = random.u32(0..self.moves.iter().map(|(_, weight)| weight).sum());
@@ -123,6 +127,7 @@ struct World<'l> {
     /// Configurations that ran before.
     saved: Vec<String>,
     asked: u64,
+    row: Row,
     /// How often objects had changed when the configuration was looked at last.
     changes: u64,
     /// The last step in which control was between two of its own.
@@ -228,6 +233,9 @@ impl World<'_> {
         self.hear_answers();
         self.see_configuration();
         if !self.is_changing() && self.simulated.members.iter().all(|member| member.stale == 0) {
+            if self.fates.is_changing() {
+                self.row = Row::draw(&mut self.random, step);
+            }
             self.fates.settled(step)?;
         }
         let mut findings = self.simulated.domain.findings();
@@ -255,6 +263,8 @@ impl World<'_> {
             left: fates.left,
             left6: fates.left6,
             cut: fates.cut,
+            judged: fates.judged,
+            met: fates.met,
             drops: fates.drops,
             digest: log.digest(),
             ..report

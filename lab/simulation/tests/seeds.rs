@@ -1,7 +1,9 @@
 //! Seeds that must pass, bugs that must be found, and runs that must be the same twice.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
+use quiver_simulation::network::KINDS;
 use quiver_simulation::{Bug, Settings, memif, run};
 
 /// Seeds of every day; `cargo xtask simulate` runs more.
@@ -12,11 +14,14 @@ const SEEDS_TO_FIND: u64 = 20;
 #[test]
 fn seeds_pass() {
     let (mut naps, mut handed_over, mut left6, mut cut) = (0, 0, 0, 0);
+    let (mut left, mut judged, mut met) = (0, 0, BTreeMap::new());
     for seed in 0..SEEDS {
         match run(seed, Settings::default()) {
             Ok(report) => {
                 (naps, handed_over) = (naps + report.naps, handed_over + report.handed_over);
                 (left6, cut) = (left6 + report.left6, cut + report.cut);
+                (left, judged) = (left + report.left, judged + report.judged);
+                report.met.into_iter().for_each(|(kind, packets)| *met.entry(kind).or_insert(0) += packets);
             }
             Err(failure) => panic!("{failure}"),
         }
@@ -26,6 +31,11 @@ fn seeds_pass() {
         "{naps} naps, {handed_over} packets handed from worker to worker"
     );
     assert!(left6 > 100 * SEEDS && cut > SEEDS, "{left6} packets of IPv6 left, {cut} packets in fragments");
+    assert!(judged > left / 4, "of {judged} of {left} packets it was known where they might go");
+    for kind in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let packets = met.get(&kind).copied().unwrap_or_default();
+        assert!(packets > SEEDS / 4, "{packets} packets left by {kind:?}: {met:?}");
+    }
 }
 
 #[test]

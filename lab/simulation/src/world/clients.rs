@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use fastrand::Rng;
 use quiver_control::Task;
 use quiver_control::protocol::{self, Request, Response};
 
@@ -16,6 +17,24 @@ use crate::operator;
 const CLIENTS_MAX: usize = 3;
 /// Configurations kept to be applied again.
 const SAVED_MAX: usize = 8;
+/// Requests in a row at most, of operators that look on now and then.
+const ROW_MAX: u32 = 12;
+/// For how many steps they look on at most.
+const CALM_MAX: u64 = 200;
+
+/// How operators of every second seed ask: some requests in a row, and no more until workers have seen all that came of them, and a
+/// while longer. While a configuration changes it can hardly be told where packets may go, so there is little to be found.
+pub(super) struct Row {
+    left: u32,
+    from: u64,
+}
+
+impl Row {
+    /// The next one, behind this step.
+    pub fn draw(random: &mut Rng, step: u64) -> Row {
+        Row { left: random.u32(1..=ROW_MAX), from: step + random.u64(0..CALM_MAX) }
+    }
+}
 
 pub(super) struct Client {
     number: u64,
@@ -29,6 +48,12 @@ impl World<'_> {
     /// An operator asks something, or goes away before the answer.
     pub(super) fn ask(&mut self) {
         if self.clients.len() < CLIENTS_MAX {
+            if self.chances.looks_on {
+                if self.row.left == 0 || self.log.now() < self.row.from {
+                    return;
+                }
+                self.row.left -= 1;
+            }
             let request = operator::request(&mut self.random, self.chances.habit, &self.saved);
             self.request(request);
         } else if self.random.u8(0..4) == 0 {
