@@ -11,9 +11,12 @@ use quiver_testkit::daemon::{Daemon, Setup};
 
 use crate::machine::Machine;
 use crate::report::append_lines;
+use crate::tables::{command, stations};
 
-/// How long each kind of work goes on, and begins anew when it is done.
+/// How long each kind of work goes on at least, and begins anew when it is done.
 const LENGTH: Duration = Duration::from_secs(5);
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(150);
 const STREAMS: [&str; 2] = ["routed", "bridged"];
 
 const CONFIGURATION: [&str; 16] = [
@@ -45,27 +48,41 @@ const GENERATOR: [&str; 3] = [
 /// What a client of VPP's API asks for: all routes of table 0 of IPv4.
 const DUMP: &str = "dump ip_route_dump";
 
-/// A kind of work, and its commands.
-type Work = (&'static str, fn() -> Vec<String>);
+/// A kind of work.
+struct Work {
+    name: &'static str,
+    /// What comes before, and is not measured.
+    first: fn(&mut Daemon) -> Result<(), String>,
+    commands: fn() -> Vec<String>,
+    /// Whether it is over, if it goes on longer than others.
+    is_over: fn(&Daemon) -> bool,
+}
 
-const WORKS: [Work; 7] = [
-    ("nothing", Vec::new),
-    ("100,000 routes come and go", || {
+impl Work {
+    /// A work that is all commands.
+    const fn of(name: &'static str, commands: fn() -> Vec<String>) -> Work {
+        Work { name, first: |_| Ok(()), commands, is_over: |_| true }
+    }
+}
+
+const WORKS: [Work; 8] = [
+    Work::of("nothing", Vec::new),
+    Work::of("100,000 routes come and go", || {
         vec![
             "ip route add count 100000 20.0.0.0/32 via 10.1.0.2 pg1".into(),
             "ip route del count 100000 20.0.0.0/32".into(),
         ]
     }),
-    ("the route of the packets changes", || {
+    Work::of("the route of the packets changes", || {
         vec!["ip route add 48.0.0.0/16 via 10.1.0.2 pg1".into(), "ip route del 48.0.0.0/16".into()]
     }),
-    ("100 interfaces come and go", || {
+    Work::of("100 interfaces come and go", || {
         let make = (100..200).flat_map(|n| {
             [format!("create packet-generator interface pg{n}"), format!("set interface state pg{n} up")]
         });
         make.chain((100..200).map(|n| format!("delete packet-generator interface pg{n}"))).collect()
     }),
-    ("bridge domains, members and stations", || {
+    Work::of("bridge domains, members and stations", || {
         let mut lines = vec![];
         for n in 2..52 {
             lines.push(format!("create bridge-domain {n}"));
@@ -81,50 +98,81 @@ const WORKS: [Work; 7] = [
         }
         lines
     }),
-    ("show commands", || {
+    Work::of("show commands", || {
         let shows =
             ["interface", "runtime", "errors", "packet-generator", "ip fib", "l2fib all", "threads", "adjacency"];
         shows.map(|what| format!("show {what}")).to_vec()
     }),
-    ("a client dumps 100,000 routes", || {
+    Work::of("a client dumps 100,000 routes", || {
         let mut lines = vec!["ip route add count 100000 20.0.0.0/32 via 10.1.0.2 pg1".to_owned()];
         lines.extend((0..20).map(|_| DUMP.to_owned()));
         lines.push("ip route del count 100000 20.0.0.0/32".into());
         lines
     }),
+    Work { name: "a million stations are aged", first: meet_a_million, commands: Vec::new, is_over: are_aged },
 ];
+
+const STATIONS: usize = 1_000_000;
+
+/// Has a million stations learned, whose minute is over soon.
+fn meet_a_million(daemon: &mut Daemon) -> Result<(), String> {
+    command(daemon, "create bridge-domain 1 mac-age 1 learn-limit 2000000")?;
+    command(
+        daemon,
+        "packet-generator new { name stations interface pg2 limit 1000000 data { \
+         IP4: 02:01:00:00:00:00-02:01:00:0f:42:3f -> 02:00:00:00:00:c2 UDP: 10.2.0.1 -> 10.2.0.2 UDP: 1 -> 2 } }",
+    )?;
+    command(daemon, "packet-generator enable stations")?;
+    daemon.advance(Duration::from_secs(58)).map_err(|error| error.to_string())?;
+    command(daemon, "packet-generator delete stations")?;
+    match stations::count(daemon) {
+        STATIONS.. => Ok(()),
+        fewer => Err(format!("{fewer} of {STATIONS} stations were learned")),
+    }
+}
+
+/// All but the one that sends.
+fn are_aged(daemon: &Daemon) -> bool {
+    stations::count(daemon) <= 1
+}
 
 /// Measures all kinds of work, and prints a table; appends the rows to a file if one is given.
 pub fn run(csv: Option<&Path>) -> Result<(), String> {
     let Machine { date, revision, cpu, .. } = Machine::here(Backing::Plain, Level::best());
     println!("{:<40}{:>10}{:>14}{:>8}{:>16}", "control does", "commands", "packets", "lost", "longest gap, us");
     let mut rows = vec![];
-    for (name, work) in WORKS {
-        let (commands, sent, lost, gap) = measure(&work())?;
+    for work in WORKS {
+        let (name, (commands, sent, lost, gap)) = (work.name, measure(&work)?);
         println!("{name:<40}{commands:>10}{sent:>14}{lost:>8}{gap:>16.1}");
         rows.push(format!("{date},{revision},\"{name}\",{commands},{sent},{lost},{gap:.1},\"{cpu}\""));
     }
-    println!("the longest gap between two polls of the worker, in its own CPU time, over {LENGTH:?} of each");
+    println!(
+        "the longest gap between two polls of the worker, in its own CPU time, over {LENGTH:?} of each or until it is over"
+    );
     csv.map_or(Ok(()), |path| {
         append_lines(path, "date,revision,work,commands,packets,lost,longest_gap_us,cpu", rows.into_iter())
     })
 }
 
 /// Commands, packets sent and lost, and the longest gap in microseconds.
-fn measure(work: &[String]) -> Result<(u64, u64, u64, f64), String> {
+fn measure(work: &Work) -> Result<(u64, u64, u64, f64), String> {
     let setup = Setup { buffers: 8192, ..Setup::default() };
     let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
     CONFIGURATION.iter().try_for_each(|line| command(&mut daemon, line))?;
+    (work.first)(&mut daemon)?;
     daemon.start_threads().map_err(|error| error.to_string())?;
     GENERATOR.iter().try_for_each(|line| command(&mut daemon, line))?;
     let mut client = Caller::connect(daemon.control());
-    let (start, mut commands) = (Instant::now(), 0);
-    while start.elapsed() < LENGTH {
-        for line in work {
+    let (start, lines, mut commands) = (Instant::now(), (work.commands)(), 0);
+    while start.elapsed() < LENGTH || !(work.is_over)(&daemon) {
+        if start.elapsed() > PATIENCE {
+            return Err(format!("{}: that is not over within {PATIENCE:?}", work.name));
+        }
+        for line in &lines {
             work_by(&mut daemon, &mut client, line)?;
             commands += 1;
         }
-        if work.is_empty() {
+        if lines.is_empty() {
             daemon.run_threads(Duration::from_millis(10));
         }
     }
@@ -153,10 +201,6 @@ fn work_by(daemon: &mut Daemon, client: &mut Caller, line: &str) -> Result<(), S
         100_000.. => Ok(()),
         entries => Err(format!("`{line}`: {entries} routes")),
     }
-}
-
-fn command(daemon: &mut Daemon, line: &str) -> Result<(), String> {
-    daemon.run(line).map(drop).map_err(|error| format!("`{line}`: {error}"))
 }
 
 /// Packets sent and received, of both streams.

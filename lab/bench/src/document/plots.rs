@@ -26,40 +26,96 @@ const COLORS: [RGBColor; 8] = [
 /// A curve: its name, and points in order.
 type Curve = (String, Vec<(f64, f64)>);
 
+/// What is drawn in one picture, all of it measured in one run: figures of different machines or revisions are not joined by a line.
+struct Plot {
+    curves: Vec<Curve>,
+    /// Which run, in words.
+    run: String,
+}
+
+impl Plot {
+    /// Of the run that has most points, or of the newest of those: one of some paths only is not taken for all.
+    fn of(file: &Rows, key: &[&str], curves: impl Fn(&Rows) -> Vec<Curve>) -> Plot {
+        let plots = file.runs().into_iter().map(|run| {
+            let run = run.last_by(key);
+            let named =
+                run.iter().next().map(|row| ["revision", "date", "cpu"].map(|column| row.get(column).to_owned()));
+            Plot { curves: curves(&run), run: named.map_or_else(String::new, |named| named.join(", ")) }
+        });
+        plots.max_by_key(|plot| plot.points().count()).unwrap_or_else(|| Plot { curves: vec![], run: String::new() })
+    }
+    fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.curves.iter().flat_map(|(_, points)| points.iter().copied())
+    }
+    fn draw(&self, path: &Path, title: &str) -> Result<(), Box<dyn Error>> {
+        let (least, most) =
+            (self.points().map(|p| p.0).fold(f64::MAX, f64::min), self.points().map(|p| p.0).fold(0.0, f64::max));
+        let ticks = ticks(self.points().map(|p| p.0));
+        let highest = self.points().map(|p| p.1).fold(0.0, f64::max);
+        if least >= most {
+            return Err("there are no rows to draw".into());
+        }
+        let root = SVGBackend::new(path, SIZE).into_drawing_area();
+        root.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&root)
+            .margin(10)
+            .caption(title, (FONT, 14))
+            .x_label_area_size(46)
+            .y_label_area_size(46)
+            .build_cartesian_2d((least..most).log_scale().with_key_points(ticks), 0.0..highest * 1.1)?;
+        chart
+            .configure_mesh()
+            .x_labels(TICKS_MAX)
+            .x_label_formatter(&count)
+            .x_desc(&self.run)
+            .max_light_lines(0)
+            .draw()?;
+        for ((name, points), color) in self.curves.iter().zip(COLORS.iter().cycle()) {
+            let color = *color;
+            let series = LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3);
+            let legend = move |(x, y): (i32, i32)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2));
+            chart.draw_series(series)?.label(name).legend(legend);
+        }
+        let mut labels = chart.configure_series_labels();
+        labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.7)).draw()?;
+        Ok(root.present()?)
+    }
+}
+
 /// Draws all of them, in the workspace at `root`.
 pub fn draw(root: &Path) -> Result<(), String> {
     let folder = root.join("docs/performance");
-    let graph = Rows::read(&root.join("bench/graph.csv"))?.last_by(&["path", "way", "vector"]);
-    let memif = Rows::read(&root.join("bench/memif.csv"))?.last_by(&["placement", "bytes", "way"]);
-    let workers = Rows::read(&root.join("bench/workers.csv"))?.last_by(&["path", "case", "way"]);
+    let read = |file: &str| Rows::read(&root.join("bench").join(file));
+    let (graph, memif, workers) = (read("graph.csv")?, read("memif.csv")?, read("workers.csv")?);
+    let [of_graph, of_memif, of_workers] =
+        [["path", "way", "vector"], ["placement", "bytes", "way"], ["path", "case", "way"]];
     let full = |row: &Row| row.get("vector") == "256";
     let of_many = |row: &Row| full(row).then(|| entries(row.get("path"))).flatten();
     let plots = [
-        ("entries.svg", "ticks per packet over routes or stations", curves(&graph, kind, of_many, "ticks")),
+        (
+            "entries.svg",
+            "ticks per packet over routes or stations",
+            Plot::of(&graph, &of_graph, |run| curves(run, kind, of_many, "ticks")),
+        ),
         (
             "vectors.svg",
             "ticks per packet over packets in a vector",
-            curves(&graph, of_few, |row| row.number("vector"), "ticks"),
+            Plot::of(&graph, &of_graph, |run| curves(run, of_few, |row| row.number("vector"), "ticks")),
         ),
         (
             "frames.svg",
             "ticks per packet over bytes of a packet, from memif to memif",
-            curves(
-                &memif,
-                |row| Some(format!("{}, {}", row.get("placement"), row.get("way"))),
-                |row| row.number("bytes"),
-                "ticks",
-            ),
+            Plot::of(&memif, &of_memif, |run| curves(run, between, |row| row.number("bytes"), "ticks")),
         ),
         (
             "workers.svg",
             "million packets a second over workers, each with a queue of its own",
-            curves(&workers, own_queues, |row| row.number("workers"), "mpps"),
+            Plot::of(&workers, &of_workers, |run| curves(run, own_queues, |row| row.number("workers"), "mpps")),
         ),
     ];
-    for (file, title, curves) in plots {
+    for (file, title, plot) in plots {
         let path = folder.join(file);
-        plot(&path, title, &curves).map_err(|error| format!("{}: {error}", path.display()))?;
+        plot.draw(&path, title).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -111,6 +167,11 @@ fn of_few(row: &Row) -> Option<String> {
     (is_one && row.get("way").starts_with("fused")).then(|| path.to_owned())
 }
 
+/// Between which peers packets went, and by which way.
+fn between(row: &Row) -> Option<String> {
+    Some(format!("{}, {}", row.get("placement"), row.get("way")))
+}
+
 /// The path and way of workers that share nothing.
 fn own_queues(row: &Row) -> Option<String> {
     let is_own = ["one queue", "a queue each"].contains(&row.get("case"));
@@ -130,34 +191,6 @@ fn curves(rows: &Rows, name: impl Fn(&Row) -> Option<String>, x: impl Fn(&Row) -
     curves.retain(|(_, points)| points.len() > 1);
     curves.iter_mut().for_each(|(_, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     curves
-}
-
-fn plot(path: &Path, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
-    let points = || curves.iter().flat_map(|(_, points)| points);
-    let (least, most) = (points().map(|p| p.0).fold(f64::MAX, f64::min), points().map(|p| p.0).fold(0.0, f64::max));
-    let ticks = ticks(points().map(|p| p.0));
-    let highest = points().map(|p| p.1).fold(0.0, f64::max);
-    if least >= most {
-        return Err("there are no rows to draw".into());
-    }
-    let root = SVGBackend::new(path, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .margin(10)
-        .caption(title, (FONT, 14))
-        .x_label_area_size(30)
-        .y_label_area_size(46)
-        .build_cartesian_2d((least..most).log_scale().with_key_points(ticks), 0.0..highest * 1.1)?;
-    chart.configure_mesh().x_labels(TICKS_MAX).x_label_formatter(&count).max_light_lines(0).draw()?;
-    for ((name, points), color) in curves.iter().zip(COLORS.iter().cycle()) {
-        let color = *color;
-        let series = LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3);
-        let legend = move |(x, y): (i32, i32)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2));
-        chart.draw_series(series)?.label(name).legend(legend);
-    }
-    let mut labels = chart.configure_series_labels();
-    labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.7)).draw()?;
-    Ok(root.present()?)
 }
 
 /// Labels along a picture at most.
@@ -206,6 +239,21 @@ mod tests {
         }
     }
 
+    /// The newest run that has all points, of one machine: not what others have of some of them.
+    #[test]
+    fn a_picture_is_of_one_run() {
+        let file = super::Rows::of_text(
+            "date,revision,name,x,y,cpu\n1,a,n,1,10,X\n1,a,n,2,20,X\n2,a,n,1,11,Y\n2,a,n,2,21,Y\n2,b,n,2,90,Y\n\
+             2,a,n,1,12,Y\n3,a,n,1,70,X\n3,c,other,1,80,X",
+        )
+        .expect("a head");
+        let plot = super::Plot::of(&file, &["name", "x"], |run| {
+            super::curves(run, |row| Some(row.get("name").to_owned()), |row| row.number("x"), "y")
+        });
+        assert_eq!(plot.curves, [("n".to_owned(), vec![(1.0, 12.0), (2.0, 21.0)])]);
+        assert_eq!(plot.run, "a, 2, Y");
+    }
+
     #[test]
     fn both_ends_of_an_axis_are_labelled() {
         let ticks = |all: &[f64]| super::ticks(all.iter().copied());
@@ -221,11 +269,12 @@ mod tests {
     fn a_picture_of_two_workers_says_one_and_two() {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("workers.svg");
-        let curve = ("ip4".to_owned(), vec![(1.0, 10.0), (2.0, 19.0)]);
-        super::plot(&path, "millions", &[curve]).expect("it can be drawn");
+        let curves = vec![("ip4".to_owned(), vec![(1.0, 10.0), (2.0, 19.0)])];
+        let plot = super::Plot { curves, run: "a revision of today".to_owned() };
+        plot.draw(&path, "millions").expect("it can be drawn");
         let svg = std::fs::read_to_string(&path).expect("it was drawn");
         let said = |text: &str| svg.lines().any(|line| line == text);
-        assert!(said("1") && said("2"), "{svg}");
+        assert!(said("1") && said("2") && said("a revision of today"), "{svg}");
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use quiver_kept::cells;
 
+/// What all rows of a run agree in, where a file has it: where they were measured, and when, and what of.
+const RUN: [&str; 5] = ["date", "revision", "cpu", "pages", "level"];
+
 /// A file's rows.
 pub struct Rows {
     head: Vec<String>,
@@ -32,24 +35,39 @@ impl Rows {
     /// Reads a file.
     pub fn read(file: &Path) -> Result<Rows, String> {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        Rows::of_text(&text).ok_or_else(|| format!("{} is empty", file.display()))
+    }
+    /// A head line, and the rows below; none of an empty text.
+    pub fn of_text(text: &str) -> Option<Rows> {
         let mut lines = text.lines().map(cells);
-        let head = lines.next().ok_or_else(|| format!("{} is empty", file.display()))?;
-        Ok(Rows { head, rows: lines.collect() })
+        Some(Rows { head: lines.next()?, rows: lines.collect() })
     }
     /// Of rows that agree in some columns the last, in the order of the first ones.
     pub fn last_by(self, key: &[&str]) -> Rows {
         let mut rows: Vec<Vec<String>> = vec![];
-        let of = |cells: &[String]| -> Vec<String> {
-            let row = Row { head: &self.head, cells };
-            key.iter().map(|column| row.get(column).to_owned()).collect()
-        };
         for cells in &self.rows {
-            match rows.iter_mut().find(|known| of(known) == of(cells)) {
+            match rows.iter_mut().find(|known| self.of(known, key) == self.of(cells, key)) {
                 Some(known) => known.clone_from(cells),
                 None => rows.push(cells.clone()),
             }
         }
         Rows { rows, head: self.head }
+    }
+    /// The rows of each run, the oldest first. What was measured in parts, of one revision on one day, is one run.
+    pub fn runs(&self) -> Vec<Rows> {
+        let mut runs: Vec<Rows> = vec![];
+        for cells in &self.rows {
+            match runs.iter_mut().find(|run| self.of(&run.rows[0], &RUN) == self.of(cells, &RUN)) {
+                Some(run) => run.rows.push(cells.clone()),
+                None => runs.push(Rows { head: self.head.clone(), rows: vec![cells.clone()] }),
+            }
+        }
+        runs
+    }
+    /// Some cells of a row.
+    fn of(&self, cells: &[String], columns: &[&str]) -> Vec<String> {
+        let row = Row { head: &self.head, cells };
+        columns.iter().map(|column| row.get(column).to_owned()).collect()
     }
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|cells| Row { head: &self.head, cells })
@@ -67,9 +85,16 @@ mod tests {
 
     #[test]
     fn the_last_row_of_a_kind_counts_in_the_place_of_the_first() {
-        let lines = ["a,1", "b,2", "a,3"].map(cells).to_vec();
-        let rows = Rows { head: cells("name,value"), rows: lines }.last_by(&["name"]);
+        let rows = Rows::of_text("name,value\na,1\nb,2\na,3").expect("a head").last_by(&["name"]);
         let found: Vec<_> = rows.iter().map(|row| (row.get("name").to_owned(), row.number("value"))).collect();
         assert_eq!(found, [("a".to_owned(), Some(3.0)), ("b".to_owned(), Some(2.0))]);
+    }
+
+    #[test]
+    fn a_run_is_of_one_machine_and_revision() {
+        let text = "date,revision,cpu,value\n1,a,X,1\n1,a,Y,2\n1,a,X,3\n1,b,X,4\n2,b,X,5";
+        let values = |run: &Rows| run.iter().filter_map(|row| row.number("value")).collect::<Vec<_>>();
+        let runs: Vec<_> = Rows::of_text(text).expect("a head").runs().iter().map(values).collect();
+        assert_eq!(runs, [vec![1.0, 3.0], vec![2.0], vec![4.0], vec![5.0]]);
     }
 }

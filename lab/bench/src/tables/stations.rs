@@ -1,6 +1,6 @@
 //! A bridge's stations: learned from frames, by worker and control as they are in quiverd, and forgotten when they are old.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quiver_bridge::bridges::Bridges;
 use quiver_engine::{Dataplane, PacketRing, QueueId};
@@ -11,7 +11,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::{Ethernet, Packet, Payload};
 use quiver_wire::MacAddress;
 
-use super::{Row, median};
+use super::{Row, command, median};
 use crate::graph::{cpu, reading};
 use crate::path::set_station;
 
@@ -19,6 +19,38 @@ const STATIONS: u32 = 1000 * FILL;
 /// Frames that are in the rings at once.
 const FILL: u32 = 1024;
 const RUNS: usize = 3;
+/// How long it is waited for all of them, with threads.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const CONFIGURATION: [&str; 8] = [
+    "create packet-generator interface pg0",
+    "create packet-generator interface pg1",
+    "create bridge-domain 1 mac-age 1 learn-limit 2000000",
+    "set interface l2 bridge pg0 1",
+    "set interface l2 bridge pg1 1",
+    "l2fib add 02:02:00:00:00:01 1 pg1 static",
+    "set interface state pg0 up",
+    "set interface state pg1 up",
+];
+/// A frame of each station, one after the other, again and again.
+const GENERATOR: [&str; 2] = [
+    "packet-generator new { name stations interface pg0 data { IP4: 02:01:00:00:00:00-02:01:00:0f:9f:ff -> \
+     02:02:00:00:00:01 UDP: 10.0.0.1 -> 10.0.0.2 UDP: 1 -> 2 } }",
+    "packet-generator enable",
+];
+
+/// A daemon that bridges pg0 and pg1.
+fn bridge() -> Result<Daemon, String> {
+    let setup = Setup { buffers: 16_384, ..Setup::default() };
+    let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
+    CONFIGURATION.iter().try_for_each(|line| command(&mut daemon, line))?;
+    Ok(daemon)
+}
+
+/// How many stations were learned, and are not forgotten.
+pub fn count(daemon: &Daemon) -> usize {
+    daemon.control().room::<Bridges>().macs.count().1
+}
 
 struct Bench {
     daemon: Daemon,
@@ -37,20 +69,7 @@ struct Learned {
 
 impl Bench {
     fn new() -> Result<Bench, String> {
-        let setup = Setup { buffers: 16_384, ..Setup::default() };
-        let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
-        for line in [
-            "create packet-generator interface pg0",
-            "create packet-generator interface pg1",
-            "create bridge-domain 1 mac-age 1 learn-limit 2000000",
-            "set interface l2 bridge pg0 1",
-            "set interface l2 bridge pg1 1",
-            "l2fib add 02:02:00:00:00:01 1 pg1 static",
-            "set interface state pg0 up",
-            "set interface state pg1 up",
-        ] {
-            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
-        }
+        let mut daemon = bridge()?;
         let (receives, sends) = {
             let interfaces = daemon.control().room::<Interfaces>();
             let id = |name| interfaces.id_of(name).map_err(|error| error.to_string());
@@ -98,9 +117,6 @@ impl Bench {
         let each = |nanoseconds: u64| nanoseconds as f64 / f64::from(STATIONS);
         Ok(Learned { worker: each(worker_time), control: each(control_time), turn: turn as f64 })
     }
-    fn count(&self) -> usize {
-        self.daemon.control().room::<Bridges>().macs.count().1
-    }
     /// Lets all be too old: nanoseconds of control for each, and the longest of its turns.
     fn age(&mut self) -> Result<(f64, f64), String> {
         let (mut whole, mut longest) = (0, 0);
@@ -111,7 +127,7 @@ impl Bench {
             let ran = executor.step();
             let took = cpu() - start;
             (whole, longest) = (whole + took, longest.max(took));
-            if !ran && self.count() == 0 {
+            if !ran && count(&self.daemon) == 0 {
                 return Ok((whole as f64 / f64::from(STATIONS), longest as f64));
             }
             if !ran {
@@ -121,23 +137,39 @@ impl Bench {
     }
 }
 
+/// Seconds until a million stations are learned by a daemon with a worker's thread, which makes their frames itself, too.
+fn learn_on_threads() -> Result<f64, String> {
+    let mut daemon = bridge()?;
+    daemon.start_threads().map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    GENERATOR.iter().try_for_each(|line| command(&mut daemon, line))?;
+    while count(&daemon) < STATIONS as usize {
+        daemon.run_threads(Duration::from_millis(1));
+        if start.elapsed() > PATIENCE {
+            return Err(format!("{} of {STATIONS} stations were learned within {PATIENCE:?}", count(&daemon)));
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
 /// A million stations of a bridge are learned, seen again, and forgotten.
 pub fn measure() -> Result<Vec<Row>, String> {
-    let (mut worker, mut control, mut turn, mut seen, mut aged, mut longest) =
-        (vec![], vec![], vec![], vec![], vec![], vec![]);
+    let (mut worker, mut control, mut turn, mut seen, mut aged, mut longest, mut threads) =
+        (vec![], vec![], vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..RUNS {
         let mut bench = Bench::new()?;
-        let learned = bench.speak()?;
-        if bench.count() < STATIONS as usize {
-            return Err(format!("{} of {STATIONS} stations were learned", bench.count()));
+        let heard = bench.speak()?;
+        if count(&bench.daemon) < STATIONS as usize {
+            return Err(format!("{} of {STATIONS} stations were learned", count(&bench.daemon)));
         }
-        worker.push(learned.worker);
-        control.push(learned.control);
-        turn.push(learned.turn / 1000.0);
+        worker.push(heard.worker);
+        control.push(heard.control);
+        turn.push(heard.turn / 1000.0);
         seen.push(bench.speak()?.worker);
         let (each, turn) = bench.age()?;
         aged.push(each);
         longest.push(turn / 1000.0);
+        threads.push(f64::from(STATIONS) / 1e6 / learn_on_threads()?);
     }
     let (worker, control) = (median(worker), median(control));
     let row = |what, value, unit| Row { what, to: "1 million stations of a bridge".into(), value, unit };
@@ -148,6 +180,7 @@ pub fn measure() -> Result<Vec<Row>, String> {
         row("control, longest turn while learning", median(turn), "us"),
         row("learned, worker and control on a core each", 1000.0 / worker.max(control), "million/s"),
         row("learned, both on one core", 1000.0 / (worker + control), "million/s"),
+        row("learned, by the clock, on threads, frames made there", median(threads), "million/s"),
         row("control, aged", median(aged), "ns each"),
         row("control, longest turn while ageing", median(longest), "us"),
     ])
