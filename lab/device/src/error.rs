@@ -32,6 +32,16 @@ pub enum Error {
         /// Where it comes from.
         remedy: String,
     },
+    /// The device's program has not all of its parts.
+    #[error("{device} has no plugin {plugin}: {remedy}")]
+    NoPlugin {
+        /// Which.
+        device: &'static str,
+        /// What it lacks.
+        plugin: &'static str,
+        /// Where that comes from.
+        remedy: String,
+    },
     /// A file of the run.
     #[error("{}: {error}", path.display())]
     File {

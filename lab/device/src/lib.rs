@@ -10,6 +10,7 @@
 
 mod cores;
 mod error;
+mod features;
 mod ground;
 mod growth;
 mod keeper;

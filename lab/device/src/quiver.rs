@@ -7,12 +7,12 @@ use std::time::Duration;
 use quiver_control::protocol::Response;
 use quiver_daemon::ask;
 use quiver_suite::field::{Buffers, Feature, Function, Pace, Scale, Word as _};
-use quiver_suite::{Routes, Side, Traffic};
+use quiver_suite::{Side, Traffic};
 use serde_json::Value;
 
 use crate::growth::Growth;
 use crate::process::{Process, Progress, RESIDENT, program};
-use crate::{Busy, Device, Error, Job, MTU, Measure, Port, Usage, cores, ring_size, routes};
+use crate::{Busy, Device, Error, Job, MTU, Measure, Port, Usage, cores, features, ring_size, routes};
 
 /// What errors call it.
 const QUIVER: &str = "quiver";
@@ -26,8 +26,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 const QUEUES_MAX: usize = 16;
 /// From so many routes on a table is made for many.
 const MANY: u32 = 1000;
-/// The number of that table.
-const TABLE: u32 = 1;
 
 /// A running quiverd.
 pub struct Quiver {
@@ -37,7 +35,7 @@ pub struct Quiver {
     configuration: String,
     growth: Growth,
     /// Which table routes go to that are added, and by which interface.
-    table: String,
+    table: Option<u32>,
     uplink: String,
 }
 
@@ -74,7 +72,7 @@ impl Quiver {
             version: String::new(),
             configuration: commands.join("\n"),
             growth: Growth::new(QUIVER, &traffic),
-            table: word(job),
+            table: table(job).map(|_| routes::TABLE),
             uplink: wires[1].ends().to_owned(),
         };
         let socket = quiver.socket.clone();
@@ -87,8 +85,9 @@ impl Quiver {
         let answer = quiver.ask("show version")?;
         quiver.version = quiver_daemon::version_of(&answer);
         commands.iter().try_for_each(|line| quiver.ask(line).map(drop))?;
+        let table = quiver.table.unwrap_or(0);
         for (wire, side) in wires.iter().zip(&traffic.sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
-            quiver.routes(&api.here, side, wire.ends(), table(job).map_or(0, |_| TABLE))?;
+            quiver.routes(&api.here, side, wire.ends(), table)?;
         }
         Ok(quiver)
     }
@@ -196,7 +195,7 @@ impl Device for Quiver {
 
     fn grow(&mut self, entries: u32) -> Result<(), Error> {
         let routes = self.growth.next(entries)?;
-        let line = route(&routes, &self.table, &self.uplink);
+        let line = routes::command(&routes, [], self.table, &self.uplink);
         self.ask(&line).map(drop)
     }
 
@@ -217,11 +216,6 @@ fn sum(threads: &Value, index: Option<usize>) -> u64 {
         None => row.as_array().into_iter().flatten().map(number).sum(),
     };
     threads.as_array().into_iter().flatten().map(row).sum()
-}
-
-/// The words that name it in commands.
-fn word(job: &Job<'_>) -> String {
-    table(job).map_or(String::new(), |_| format!("table {TABLE}"))
 }
 
 /// One of its two interfaces, and the part of it that the frames of the case belong to.
@@ -254,22 +248,13 @@ fn table(job: &Job<'_>) -> Option<String> {
     let is_large = matches!(job.case.scale, Scale::Entries(entries) if entries >= MANY);
     let words = match job.case.feature {
         _ if !job.case.function.is_routing() => return None,
-        Feature::RouteCounters if is_large => "counters large",
-        Feature::RouteCounters => "counters",
-        Feature::None if is_large => "large",
-        Feature::None => return None,
+        Feature::RouteCounters if is_large => " counters large",
+        Feature::RouteCounters => " counters",
+        _ if is_large => " large",
+        Feature::OwnTable => "",
+        _ => return None,
     };
-    Some(format!("{} table add {TABLE} {words}", family(job.case.function)))
-}
-
-/// The word of the family in commands about tables.
-fn family(function: Function) -> &'static str {
-    if function == Function::Ip6 { "ip6" } else { "ip" }
-}
-
-fn route(routes: &Routes, table: &str, interface: &str) -> String {
-    let Routes { first, length, count, next_hop, .. } = routes;
-    format!("ip route add count {count} {first}/{length} {table} via {next_hop} {interface}")
+    Some(format!("{} table add {}{words}", routes::family(job.case.function), routes::TABLE))
 }
 
 /// All of its commands, in order.
@@ -293,10 +278,13 @@ fn commands(job: &Job<'_>, traffic: &Traffic, wires: &[Wire; 2]) -> Vec<String> 
             commands.extend([first, second].map(|name| format!("set interface l2 bridge {name} 1")));
         }
         Function::Ip4 | Function::Ip6 => {
-            commands.extend(table(job));
+            let (words, function) = (table(job), job.case.function);
+            let table = words.as_ref().map(|_| routes::TABLE);
+            commands.extend(words);
             for (wire, side) in wires.iter().zip(&traffic.sides) {
-                router(&mut commands, job.case.function, wire.ends(), side, &word(job));
+                router(&mut commands, function, wire.ends(), side, table);
             }
+            commands.extend(features::commands(job.case, traffic, [first, second]));
         }
     }
     if !job.case.function.is_routing() {
@@ -351,15 +339,16 @@ fn interface(commands: &mut Vec<String>, job: &Job<'_>, at: usize, wire: &Wire, 
 }
 
 /// Gives an interface its address, its neighbours and the routes that lead to them.
-fn router(commands: &mut Vec<String>, function: Function, interface: &str, side: &Side, table: &str) {
-    if !table.is_empty() {
-        commands.push(format!("set interface {} table {interface} {TABLE}", family(function)));
+fn router(commands: &mut Vec<String>, function: Function, interface: &str, side: &Side, table: Option<u32>) {
+    if let Some(table) = table {
+        commands.push(format!("set interface {} table {interface} {table}", routes::family(function)));
     }
     commands.push(format!("set interface ip address {interface} {}/{}", side.address, side.link_length()));
     for (next_hop, station) in side.hops() {
         commands.push(format!("ip neighbor {interface} {next_hop} {station} static"));
     }
     if !routes::are_messages(&side.routes) {
-        commands.extend(side.routes.iter().map(|routes| route(routes, table, interface)));
+        let command = |of| routes::command(of, side.other_hops.keys().copied(), table, interface);
+        commands.extend(side.routes.iter().map(command));
     }
 }

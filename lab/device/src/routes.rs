@@ -1,18 +1,43 @@
-//! Routes by VPP's binary API, which Quiver serves, too: many that have nothing in common but their table.
+//! Routes: by a command that Quiver and VPP share, or, where they have nothing in common but their table, by VPP's binary API,
+//! which Quiver serves, too.
+
+use std::iter::once;
+use std::net::IpAddr;
 
 use quiver_client::routes::{Via, set};
 use quiver_client::{Client, ClientError};
 use quiver_suite::Routes;
+use quiver_suite::field::Function;
 
+/// The number of the table that a case's routes are in, where it is not the one that is there always.
+pub const TABLE: u32 = 1;
 /// So many parts of a side's routes are commands; more are messages.
 const COMMANDS_MAX: usize = 64;
+
+/// The word of the family in commands about tables.
+pub fn family(function: Function) -> &'static str {
+    if function == Function::Ip6 { "ip6" } else { "ip" }
+}
 
 /// Whether routes go by messages.
 pub fn are_messages(routes: &[Routes]) -> bool {
     routes.len() > COMMANDS_MAX
 }
 
-/// What a configuration says of them.
+/// The command that adds neighbouring routes to a table, by other next hops beside their own.
+pub fn command(
+    routes: &Routes,
+    others: impl IntoIterator<Item = IpAddr>,
+    table: Option<u32>,
+    interface: &str,
+) -> String {
+    let Routes { first, length, count, next_hop, .. } = routes;
+    let table = table.map(|table| format!(" table {table}")).unwrap_or_default();
+    let ways = once(*next_hop).chain(others).map(|hop| format!(" via {hop} {interface}")).collect::<String>();
+    format!("ip route add count {count} {first}/{length}{table}{ways}")
+}
+
+/// What a configuration says of those that are messages.
 pub fn told(routes: &[Routes], table: u32, interface: &str) -> String {
     let count: u32 = routes.iter().map(|routes| routes.count).sum();
     format!("ip_route_add_del is_add 1, table_id {table}: {count} routes by {interface}")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use quiver_suite::field::Buffers;
+use quiver_suite::field::{Buffers, Feature};
 
 use crate::ground::Ground;
 use crate::keeper::Keeper;
@@ -40,7 +40,8 @@ pub struct Testpmd {
 }
 
 impl Testpmd {
-    /// Starts one that passes frames on as they are, and begins when both of its ports are connected.
+    /// Starts one that passes frames on, as they are or with both addresses swapped, and begins when both of its ports are
+    /// connected.
     pub fn start(job: &Job<'_>) -> Result<Testpmd, Error> {
         let (name, remedy) = ("dpdk-testpmd", "let root run `apt-get install dpdk-dev`");
         let program = match job.site {
@@ -74,10 +75,11 @@ impl Testpmd {
             &places,
         ];
         let queues = job.cpus.len();
+        let mode = if job.case.feature == Feature::MacSwap { "macswap" } else { "io" };
         // Frames of several buffers are chains for memif, whatever its MTU says.
         let of_program = [
             "-i".to_owned(),
-            "--forward-mode=io".to_owned(),
+            format!("--forward-mode={mode}"),
             "--record-core-cycles".to_owned(),
             "--disable-link-check".to_owned(),
             format!("--total-num-mbufs={BUFFERS}"),

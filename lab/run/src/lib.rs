@@ -28,7 +28,7 @@ pub use lengths::{Lengths, TRIAL_MIN};
 pub use place::Place;
 pub use quiver_result::LIMITED;
 pub use quiver_stop::Stop;
-pub use turns::{Comparison, compare, groups};
+pub use turns::{Comparison, Peer, compare, groups};
 
 use std::path::PathBuf;
 

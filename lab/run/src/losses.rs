@@ -45,7 +45,9 @@ pub fn is_loss(device: Device, name: &str) -> bool {
         // What ports drop is what the links lose: no room in a core's queue, or in a TAP's.
         Device::Linux => name.ends_with("errors") || name.starts_with("ip "),
         // A station that is not known yet is a miss of a table, and no loss.
-        Device::Vpp => ["drop", "error", "no free", "rx-miss", "ring-full"].iter().any(|part| name.contains(part)),
+        Device::Vpp => {
+            ["drop", "Drop", "error", "no free", "rx-miss", "ring-full"].iter().any(|part| name.contains(part))
+        }
     }
 }
 
@@ -90,9 +92,15 @@ mod tests {
             (names(Device::Testpmd, &["af-packet ring-full"]), names(Device::Vpp, &["af-packet ring-full"])),
             (1, 1)
         );
-        let vpp =
-            ["memif1/0 rx packets", "l2-learn L2 learn misses", "memif1/1-tx no free tx slots", "memif1/0 rx-miss"];
-        assert_eq!(names(Device::Vpp, &vpp), 2);
+        let vpp = [
+            "memif1/0 rx packets",
+            "l2-learn L2 learn misses",
+            "memif1/1-tx no free tx slots",
+            "memif1/0 rx-miss",
+            "abf-input-ip4 matched",
+            "ip4-rx-urpf-strict uRPF Drop",
+        ];
+        assert_eq!(names(Device::Vpp, &vpp), 3);
         let linux = ["in rx packets", "in rx dropped", "in tx dropped", "in rx errors", "ip InDiscards"];
         assert_eq!(names(Device::Linux, &linux), 2);
     }

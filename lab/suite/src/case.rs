@@ -100,7 +100,9 @@ impl Case {
             tags.push(format!("FIB_{}", upper(&self.scale.to_string())));
         }
         tags.extend(self.shape_word().map(upper));
-        tags.extend(self.feature_word().map(upper));
+        if let Some(feature) = self.feature_word() {
+            tags.extend(["FEATURE".to_owned(), upper(feature)]);
+        }
         tags.push(upper(self.device.word()));
         if self.buffers != Buffers::Copied {
             tags.push(upper(self.buffers.word()));
@@ -252,6 +254,18 @@ mod tests {
         assert_eq!(shared.name(), "64b-1c-1n1l-memif-ethip4-ip4scale2m-routecount-vpp-zerocopy-polling-ndrpdr");
         assert!(shared.tags().contains(&"ZEROCOPY".to_owned()));
         assert!(["BGP", "W8"].iter().all(|tag| bgp.tags().contains(&(*tag).to_owned())), "{:?}", bgp.tags());
+        assert!(CASE.tags().contains(&"FEATURE".to_owned()) && !six.tags().contains(&"FEATURE".to_owned()));
+        for (feature, word) in [
+            (Feature::UrpfStrict, "urpfstrict"),
+            (Feature::UrpfLoose, "urpfloose"),
+            (Feature::PolicyRouting, "abf"),
+            (Feature::MultiPath, "ecmp"),
+            (Feature::OwnTable, "vrf"),
+        ] {
+            let case = Case { feature, device: Device::Quiver, ..CASE };
+            assert_eq!(case.name(), format!("64b-1c-1n1l-memif-ethip4-ip4scale2m-{word}-ndrpdr"));
+            assert!(["FEATURE", &word.to_uppercase()].iter().all(|tag| case.tags().iter().any(|own| own == tag)));
+        }
         let bridge = Case {
             function: Function::Bridge,
             scale: Scale::Entries(10_000),
@@ -265,6 +279,9 @@ mod tests {
         let testpmd = Case { function: Function::CrossConnect, scale: Scale::Base, device: Device::Testpmd, ..bridge };
         assert_eq!(testpmd.suite(), "1n1l-memif-dot1q-l2xcbase-testpmd-ndrpdr");
         assert!(testpmd.tags().contains(&"DPDK".to_owned()));
+        let swapping = Case { feature: Feature::MacSwap, encap: Encap::Eth, ..testpmd };
+        assert_eq!(swapping.suite(), "1n1l-memif-eth-l2xcbase-macswap-testpmd-ndrpdr");
+        assert!(swapping.tags().contains(&"MACSWAP".to_owned()));
     }
 
     #[test]

@@ -115,6 +115,18 @@ words! {
     None = "none",
     /// It counts the packets of each route.
     RouteCounters = "routecount",
+    /// It drops packets by whose interface no way leads back to the sender (RFC 3704).
+    UrpfStrict = "urpfstrict",
+    /// It drops packets to whose sender no way leads.
+    UrpfLoose = "urpfloose",
+    /// Policies send packets that a list permits by paths of their own, past the routes (ABF in VPP).
+    PolicyRouting = "abf",
+    /// Each route leads by several next hops, among which flows are spread.
+    MultiPath = "ecmp",
+    /// Its interfaces and routes are in a table of their own.
+    OwnTable = "vrf",
+    /// It swaps both addresses of Ethernet before it passes a frame on.
+    MacSwap = "macswap",
 }
 
 words! {

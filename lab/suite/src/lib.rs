@@ -12,6 +12,7 @@ mod case;
 pub mod field;
 mod matrix;
 mod needs;
+mod prefix;
 mod rules;
 mod select;
 mod traffic;

@@ -438,9 +438,6 @@ mod tests {
                     packets of IPv6 have 78 bytes and more here, as CSIT's: 78 to 9000",
             ]
         );
-        let counted =
-            "suites:\n  - function: l2xc\n    feature: routecount\n    driver: memif\n    frame: 64\n    search: mrr\n";
-        assert_eq!(errors(counted).len(), 1);
         let shaped = "suites:\n  - function: ip4\n    shape: bgp\n    driver: memif\n    frame: 64\n    search: mrr\n    window: 8\n";
         assert_eq!(
             errors(shaped),

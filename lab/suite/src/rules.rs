@@ -21,25 +21,8 @@ pub struct Contradiction {
 /// The first contradiction of a case.
 pub fn contradiction(case: &Case) -> Option<Contradiction> {
     let Case {
-        function,
-        scale,
-        shape,
-        encap,
-        feature,
-        device,
-        driver,
-        buffers,
-        frame,
-        cores,
-        pace,
-        search,
-        load,
-        window,
-        ..
+        function, scale, shape, encap, device, driver, buffers, frame, cores, pace, search, load, window, ..
     } = *case;
-    let clash = |field: &'static str, value: &str, other: &'static str, by: &str, remedy| {
-        Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
-    };
     let with_driver = |remedy| clash(Driver::FIELD, driver.word(), Device::FIELD, device.word(), remedy);
     match (device, driver) {
         (Device::Linux, Driver::Memif | Driver::Pg) => {
@@ -89,13 +72,8 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         let remedy = "so many routes have no such shape: 'dense', or 1k to 2m";
         return clash(Shape::FIELD, shape.word(), "scale", &scale.to_string(), remedy);
     }
-    if feature == Feature::RouteCounters && !function.is_routing() {
-        let remedy = "only routes are counted: 'none', or function 'ip4' or 'ip6'";
-        return clash(Feature::FIELD, feature.word(), Function::FIELD, function.word(), remedy);
-    }
-    if feature == Feature::RouteCounters && device != Device::Quiver && device != Device::Vpp {
-        let remedy = "it does not count by route: 'none'";
-        return clash(Feature::FIELD, feature.word(), Device::FIELD, device.word(), remedy);
+    if let Some(contradiction) = of_feature(case) {
+        return Some(contradiction);
     }
     match (device, pace) {
         (Device::Linux, Pace::Polling | Pace::Adaptive) => {
@@ -151,4 +129,106 @@ pub fn contradiction(case: &Case) -> Option<Contradiction> {
         return clash(Search::FIELD, search.word(), Function::FIELD, function.word(), remedy);
     }
     None
+}
+
+/// The first contradiction of what the device does beside its function.
+fn of_feature(case: &Case) -> Option<Contradiction> {
+    let Case { function, scale, shape, feature, device, .. } = *case;
+    let with = |other, by: &str, remedy| clash(Feature::FIELD, feature.word(), other, by, remedy);
+    match (feature, device) {
+        (Feature::None, _) | (Feature::MacSwap, Device::Testpmd) => return None,
+        (Feature::MacSwap, _) => {
+            return with(Device::FIELD, device.word(), "testpmd alone swaps addresses: 'none', or device 'testpmd'");
+        }
+        (_, Device::Testpmd | Device::Linux) => {
+            return with(Device::FIELD, device.word(), "it is not told to: 'none', or device 'quiver' or 'vpp'");
+        }
+        (_, Device::Quiver | Device::Vpp) => {}
+    }
+    if !function.is_routing() {
+        return with(Function::FIELD, function.word(), "only routers have it: 'none', or function 'ip4' or 'ip6'");
+    }
+    let is_urpf = matches!(feature, Feature::UrpfStrict | Feature::UrpfLoose);
+    // The generator sends from the second address of the routed ones.
+    if is_urpf && matches!(scale, Scale::Entries(..=2)) {
+        let remedy = "no route leads to the sender among so few: 'base', or 3 and more";
+        return with("scale", &scale.to_string(), remedy);
+    }
+    let remedy = match feature {
+        _ if shape == Shape::Dense => return None,
+        Feature::PolicyRouting => "policies send packets past the routes: 'dense'",
+        Feature::MultiPath => "its routes have one next hop each: 'dense'",
+        _ if is_urpf => "its senders are on the link, and no route is looked up for them: 'dense'",
+        _ => return None,
+    };
+    with(Shape::FIELD, shape.word(), remedy)
+}
+
+/// A value of a field contradicts that of another one.
+fn clash(
+    field: &'static str,
+    value: &str,
+    other: &'static str,
+    by: &str,
+    remedy: &'static str,
+) -> Option<Contradiction> {
+    Some(Contradiction { field, other, what: format!("{field} '{value}' contradicts {other} '{by}'"), remedy })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read;
+
+    /// The cases of these fields; or else what is wrong with them.
+    fn cases(fields: &str) -> Result<usize, String> {
+        let text = format!("suites:\n  - {{{fields}, driver: memif, frame: 64, search: mrr}}");
+        let what = |errors: Vec<crate::SuiteError>| {
+            errors.iter().map(|error| format!("{}; {}", error.what, error.remedy)).collect::<Vec<_>>().join("\n")
+        };
+        read([("a.yaml", text.as_str())]).map(|cases| cases.len()).map_err(what)
+    }
+
+    #[test]
+    fn features_are_of_devices_functions_and_routes_that_can_have_them() {
+        for (fields, error) in [
+            (
+                "function: l2xc, feature: routecount",
+                "function 'l2xc'; only routers have it: 'none', or function 'ip4' or 'ip6'",
+            ),
+            (
+                "function: ip4, feature: macswap",
+                "device 'quiver'; testpmd alone swaps addresses: 'none', or device 'testpmd'",
+            ),
+            (
+                "function: l2xc, feature: vrf, device: testpmd",
+                "device 'testpmd'; it is not told to: 'none', or device 'quiver' or 'vpp'",
+            ),
+            (
+                "function: ip4, feature: urpfloose, scale: 2",
+                "scale '2'; no route leads to the sender among so few: 'base', or 3 and more",
+            ),
+            (
+                "function: ip4, feature: urpfstrict, scale: 1k, shape: bgp",
+                "shape 'bgp'; its senders are on the link, and no route is looked up for them: 'dense'",
+            ),
+            (
+                "function: ip4, feature: abf, scale: 1k, shape: bgp",
+                "shape 'bgp'; policies send packets past the routes: 'dense'",
+            ),
+            (
+                "function: ip4, feature: ecmp, scale: 1k, shape: bgp",
+                "shape 'bgp'; its routes have one next hop each: 'dense'",
+            ),
+        ] {
+            let feature = fields.split("feature: ").nth(1).and_then(|rest| rest.split(',').next()).expect("a feature");
+            assert_eq!(cases(fields), Err(format!("feature '{feature}' contradicts {error}")));
+        }
+        assert_eq!(
+            cases("function: ip4, feature: [vrf, routecount], scale: 1k, shape: bgp, device: [quiver, vpp]"),
+            Ok(4)
+        );
+        let all = "urpfstrict, urpfloose, abf, ecmp, vrf, routecount, none";
+        assert_eq!(cases(&format!("function: ip4, feature: [{all}], scale: [base, 3], device: [quiver, vpp]")), Ok(28));
+        assert_eq!(cases("function: l2xc, feature: [none, macswap], device: testpmd"), Ok(2));
+    }
 }

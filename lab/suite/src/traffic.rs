@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_wire::MacAddress;
 
-use crate::field::{Encap, Function, Scale, Shape};
+use crate::field::{Encap, Feature, Function, Scale, Shape};
+use crate::prefix::{bits, following, shared};
 use crate::{Case, bgp, bgp6};
 
 /// Bits of the prefixes at the device's two ports.
@@ -41,6 +42,10 @@ pub struct Side {
     pub address: IpAddr,
     /// What is to be routed to this side; all that packets are sent to, and nothing else.
     pub routes: Vec<Routes>,
+    /// Next hops that each of its routes has beside its own, with their stations.
+    pub other_hops: BTreeMap<IpAddr, MacAddress>,
+    /// The next hop, with its station, to which policies send what is for these routes: no route leads by it.
+    pub policy_hop: Option<(IpAddr, MacAddress)>,
     /// What packets are sent to, in the generator's words for values, where the profile does not say it.
     pub destinations: Option<String>,
 }
@@ -96,10 +101,10 @@ impl Traffic {
         let gateways = [first.gateway, second.gateway];
         if place > 0 {
             first.tags = second.tags.clone();
-            first.routes.iter_mut().for_each(|routes| routes.station = gateways[1]);
+            first.send_all_to(gateways[1]);
         }
         if place + 1 < devices {
-            second.routes.iter_mut().for_each(|routes| routes.station = gateways[0]);
+            second.send_all_to(gateways[0]);
         }
         self
     }
@@ -116,9 +121,25 @@ impl Traffic {
 }
 
 impl Side {
-    /// The next hops of its routes, each with its station.
+    /// All next hops, each with its station.
     pub fn hops(&self) -> BTreeMap<IpAddr, MacAddress> {
-        self.routes.iter().map(|routes| (routes.next_hop, routes.station)).collect()
+        let of_routes = self.routes.iter().map(|routes| (routes.next_hop, routes.station));
+        of_routes.chain(self.other_hops.clone()).chain(self.policy_hop).collect()
+    }
+
+    /// The longest prefix that all of its routes are in.
+    pub fn network(&self) -> Option<(IpAddr, u8)> {
+        let first = self.routes.iter().map(|routes| routes.first).min()?;
+        let last = self.routes.iter().map(|routes| routes.prefix(routes.count - 1)).max()?;
+        let length = self.routes.iter().map(|routes| routes.length).min()?;
+        Some(shared(first, last, length))
+    }
+
+    /// Makes all packets for it go to one station.
+    fn send_all_to(&mut self, station: MacAddress) {
+        let of_routes = self.routes.iter_mut().map(|routes| &mut routes.station);
+        let others = self.other_hops.values_mut().chain(self.policy_hop.as_mut().map(|(_, station)| station));
+        of_routes.chain(others).for_each(|own| *own = station);
     }
 
     /// Bits of the prefix on the link between the device and this side.
@@ -134,6 +155,7 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
     let (function, is_bgp) = (case.function, case.shape == Shape::Bgp);
     let one = |first: IpAddr, length, hop| routes(function, number, hop, (first, length), 1);
     let wide = Ipv6Addr::new(0x2000 | u16::from(number) << 8, 0, 0, 0, 0, 0, 0, 0);
+    let hops = if case.feature == Feature::MultiPath { 1 } else { HOPS };
     // CSIT's networks.
     let (routes, destinations) = match (function, destinations) {
         (Function::CrossConnect | Function::Bridge, _) => (vec![], None),
@@ -144,7 +166,9 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
             let all = all.map(|(first, length, hop)| one(first.into(), length, hop)).collect();
             (all, Some(format!("random:{first}-{last}")))
         }
-        (Function::Ip4, Some(count)) => (spread(function, number, Ipv4Addr::new(network, 0, 0, 0).into(), count), None),
+        (Function::Ip4, Some(count)) => {
+            (spread(function, number, Ipv4Addr::new(network, 0, 0, 0).into(), count, hops), None)
+        }
         (Function::Ip6, None) => {
             (vec![one(Ipv6Addr::new(0x2001, number.into(), 0, 0, 0, 0, 0, 0).into(), LINK_LENGTH6, 0)], None)
         }
@@ -152,8 +176,9 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
             let (all, sent_to) = bgp6::routes(number, count, HOPS as u8);
             (all.into_iter().map(|(first, length, hop)| one(first.into(), length, hop)).collect(), Some(sent_to))
         }
-        (Function::Ip6, Some(count)) => (spread(function, number, wide.into(), count), None),
+        (Function::Ip6, Some(count)) => (spread(function, number, wide.into(), count, hops), None),
     };
+    let others = if case.feature == Feature::MultiPath { 1..HOPS as u8 } else { 0..0 };
     Side {
         station: MacAddress([2, 0, 0, 0, 0, number]),
         gateway: MacAddress([2, 0, 0, 0, number, 0]),
@@ -164,13 +189,15 @@ fn side(case: &Case, number: u8, destinations: Option<u32>) -> Side {
         },
         address: link(function, number, 1),
         routes,
+        other_hops: others.map(|at| hop(function, number, at)).collect(),
+        policy_hop: (case.feature == Feature::PolicyRouting).then(|| hop(function, number, HOPS as u8)),
         destinations,
     }
 }
 
-/// So many prefixes of one address each, in as many parts as there are next hops.
-fn spread(function: Function, side: u8, first: IpAddr, count: u32) -> Vec<Routes> {
-    let hops = HOPS.min(count);
+/// So many prefixes of one address each, in so many parts, or fewer, of which each has a next hop of its own.
+fn spread(function: Function, side: u8, first: IpAddr, count: u32, hops: u32) -> Vec<Routes> {
+    let hops = hops.min(count);
     let begin = |hop: u32| (u64::from(count) * u64::from(hop) / u64::from(hops.max(1))) as u32;
     let of = |hop| {
         let whole = bits(first);
@@ -180,9 +207,14 @@ fn spread(function: Function, side: u8, first: IpAddr, count: u32) -> Vec<Routes
     (0..hops).map(of).collect()
 }
 
-fn routes(function: Function, side: u8, hop: u8, (first, length): (IpAddr, u8), count: u32) -> Routes {
-    let station = MacAddress([2, 0, 0, 0, side, hop + 1]);
-    Routes { first, length, count, next_hop: link(function, side, hop + 2), station }
+fn routes(function: Function, side: u8, number: u8, (first, length): (IpAddr, u8), count: u32) -> Routes {
+    let (next_hop, station) = hop(function, side, number);
+    Routes { first, length, count, next_hop, station }
+}
+
+/// The next hop of a number, from 0, with its station.
+fn hop(function: Function, side: u8, number: u8) -> (IpAddr, MacAddress) {
+    (link(function, side, number + 2), MacAddress([2, 0, 0, 0, side, number + 1]))
 }
 
 /// A host of the network between the device and a side: of those that RFC 2544 and RFC 5180 set aside for benchmarks.
@@ -190,20 +222,6 @@ fn link(function: Function, side: u8, host: u8) -> IpAddr {
     match function {
         Function::Ip6 => Ipv6Addr::new(0x2001, 2, 0, side.into(), 0, 0, 0, host.into()).into(),
         _ => Ipv4Addr::new(198, 18, side, host).into(),
-    }
-}
-
-/// Bits of an address.
-fn bits(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// The address so many prefixes of a length behind another one.
-fn following(first: IpAddr, length: u8, number: u32) -> IpAddr {
-    let behind = u128::from(number).checked_shl(u32::from(bits(first) - length)).unwrap_or(0);
-    match first {
-        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().saturating_add(behind as u32)).into(),
-        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().saturating_add(behind)).into(),
     }
 }
 
@@ -312,6 +330,47 @@ mod tests {
         assert_eq!(first.sides[1].tags, second.sides[0].tags);
         // Towards the generator all is as ever.
         assert_eq!((&first.sides[0], &second.sides[1]), (&traffic(case).sides[0], &traffic(case).sides[1]));
+    }
+
+    #[test]
+    fn features_have_next_hops_of_their_own() {
+        for family in ["ip4", "ip6"] {
+            let of = |scale: &str, feature: &str| {
+                traffic(&format!("function: {family}, scale: {scale}, feature: {feature}")).sides[1].clone()
+            };
+            // By each of eight next hops, of which one is that of the route itself.
+            for (scale, count) in [("base", 1), ("20k", 10_000)] {
+                let side = of(scale, "ecmp");
+                assert_eq!((side.routes.len(), side.routes[0].count, side.hops().len()), (1, count, 8));
+                assert!(!side.other_hops.contains_key(&side.routes[0].next_hop));
+            }
+            let side = of("20", "abf");
+            let (hop, station) = side.policy_hop.expect("a next hop");
+            assert!(side.routes.iter().all(|routes| routes.next_hop != hop && routes.station != station));
+            assert_eq!(side.hops().get(&hop), Some(&station));
+            let plain = of("20", "vrf");
+            assert_eq!((plain.other_hops.len(), plain.policy_hop, plain.routes), (0, None, side.routes));
+        }
+        let [first, second] = [0, 1].map(|place| traffic("function: ip4, feature: ecmp").at(place, 2));
+        assert!(first.sides[1].hops().values().all(|station| *station == second.sides[0].gateway));
+        let policies = traffic("function: ip4, feature: abf").at(0, 2);
+        assert!(policies.sides[1].hops().values().all(|station| *station == second.sides[0].gateway));
+    }
+
+    #[test]
+    fn a_network_has_all_routes() {
+        let of = |suite: &str| traffic(suite).sides[1].network().map(|(first, length)| format!("{first}/{length}"));
+        for (suite, network) in [
+            ("function: ip4", "20.20.20.0/24"),
+            ("function: ip4, scale: 2", "20.0.0.0/32"),
+            ("function: ip4, scale: 20k", "20.0.0.0/18"),
+            ("function: ip4, scale: 20k, shape: bgp", "128.0.0.0/2"),
+            ("function: ip6", "2001:2::/64"),
+            ("function: ip6, scale: 2m", "2200::/108"),
+        ] {
+            assert_eq!(of(suite).as_deref(), Some(network), "{suite}");
+        }
+        assert_eq!(of("function: l2bd"), None);
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn suites() {
 /// Suites of the fields' own words, right and wrong.
 #[test]
 fn suite_sentences() {
-    const LINES: [&str; 16] = [
+    const LINES: [&str; 17] = [
         "  - function: l2xc",
         "  - function: [l2bd, ip4]",
         "  - encap: dot1q",
@@ -82,6 +82,7 @@ fn suite_sentences() {
         "    scale: [base, 2m]",
         "    scale: 20k",
         "    feature: routecount",
+        "    feature: [none, macswap]",
         "    device: [quiver, testpmd]",
         "    device: linux",
         "    driver: [memif, tap]",

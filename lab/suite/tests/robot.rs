@@ -19,7 +19,7 @@ fn main() -> std::process::ExitCode {
 
 /// Tags and patterns joined by operators, without what only one of both has: parentheses, AND NOT.
 fn expression(random: &mut fastrand::Rng) -> String {
-    const PATTERNS: [&str; 16] = [
+    const PATTERNS: [&str; 18] = [
         "64b",
         "64B",
         "imix",
@@ -36,6 +36,8 @@ fn expression(random: &mut fastrand::Rng) -> String {
         "vpp",
         "[!v]*",
         "drv__memif",
+        "feature",
+        "urpf*",
     ];
     let mut text = if random.u8(..8) == 0 { "NOT " } else { "" }.to_owned();
     for number in 0..random.usize(1..=5) {

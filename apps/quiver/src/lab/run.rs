@@ -282,8 +282,8 @@ impl Runner {
                 let known = comparisons.filter(|comparison| *what != TICKS || comparison.ratio.is_ok());
                 known.map(move |comparison| (*what, comparison))
             });
-            for (what, Comparison { device, with, ratio }) in columns {
-                let (name, device, with) = (group[0].name(), device.word(), with.word());
+            for (what, Comparison { peer, with, ratio }) in columns {
+                let (name, peer, with) = (group[0].name(), peer.word(), with.word());
                 let (text, value) = match ratio {
                     Ok(ratio) => {
                         let high = ratio.high.is_finite().then_some(ratio.high);
@@ -293,9 +293,9 @@ impl Runner {
                     }
                     Err(error) => (error.to_string(), Value::from(error.to_string())),
                 };
-                display.say(&format!("{name}: {what}, {device} by {with}: {text}"));
+                display.say(&format!("{name}: {what}, {peer} by {with}: {text}"));
                 summary.ratios.push(json!({
-                    "case": name, "of": what, "device": device, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
+                    "case": name, "of": what, "device": peer, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
                 }));
             }
         }

@@ -1,9 +1,9 @@
 //! What VPP is told, as its users type it.
 
-use quiver_suite::field::{Buffers, Function, Pace, Word as _};
-use quiver_suite::{Routes, Side, Traffic};
+use quiver_suite::field::{Buffers, Feature, Function, Pace, Word as _};
+use quiver_suite::{Case, Routes, Side, Traffic};
 
-use crate::{Job, MTU, Port, ring_size, routes};
+use crate::{Job, MTU, Port, features, ring_size, routes};
 
 /// So many routes a command adds at most. Its main thread does nothing else meanwhile, and a peer of memif that hears nothing for
 /// seconds gives the connection up.
@@ -30,6 +30,11 @@ pub fn interfaces(job: &Job<'_>, traffic: &Traffic) -> [Interface; 2] {
     })
 }
 
+/// The table of a case's routes, if it is another one than that which is there always.
+pub fn table(case: &Case) -> Option<u32> {
+    (case.feature == Feature::OwnTable).then_some(routes::TABLE)
+}
+
 /// All commands, in order.
 pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec<String> {
     let mut commands = vec![];
@@ -48,7 +53,11 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
             commands.extend(parts.map(|part| format!("set interface l2 bridge {part} 1")));
         }
         Function::Ip4 | Function::Ip6 => {
+            let table = table(job.case);
+            let family = routes::family(job.case.function);
+            commands.extend(table.map(|table| format!("{family} table add {table}")));
             for (part, side) in parts.iter().zip(&traffic.sides) {
+                commands.extend(table.map(|table| format!("set interface {family} table {part} {table}")));
                 commands.push(format!("set interface ip address {part} {}/{}", side.address, side.link_length()));
                 if job.case.function == Function::Ip6 {
                     // It is a router that says so from time to time, unless it is told not to.
@@ -57,9 +66,11 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
                 let neighbor = |(hop, station)| format!("set ip neighbor {part} {hop} {station} static");
                 commands.extend(side.hops().into_iter().map(neighbor));
                 if !routes::are_messages(&side.routes) {
-                    commands.extend(side.routes.iter().flat_map(|routes| in_parts(*routes)).map(|of| route(&of, part)));
+                    let command = |of| routes::command(&of, side.other_hops.keys().copied(), table, part);
+                    commands.extend(side.routes.iter().flat_map(|routes| in_parts(*routes)).map(command));
                 }
             }
+            commands.extend(features::commands(job.case, traffic, parts.map(String::as_str)));
             return commands;
         }
     }
@@ -73,12 +84,6 @@ pub fn all(job: &Job<'_>, traffic: &Traffic, interfaces: &[Interface; 2]) -> Vec
 fn in_parts(routes: Routes) -> impl Iterator<Item = Routes> {
     let parts = (0..routes.count).step_by(AT_ONCE as usize);
     parts.map(move |from| Routes { first: routes.prefix(from), count: AT_ONCE.min(routes.count - from), ..routes })
-}
-
-/// Adds neighbouring routes.
-pub fn route(routes: &Routes, interface: &str) -> String {
-    let Routes { first, length, count, next_hop, .. } = routes;
-    format!("ip route add count {count} {first}/{length} via {next_hop} {interface}")
 }
 
 /// Makes an interface, and the part of it that frames belong to.
@@ -125,6 +130,41 @@ fn make(commands: &mut Vec<String>, job: &Job<'_>, at: usize, interface: &Interf
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What it is told of a case by memif.
+    fn told(fields: &str) -> Vec<String> {
+        let text = format!("suites:\n  - {{{fields}, device: vpp, driver: memif, frame: 78, search: mrr}}");
+        let case = &quiver_suite::read([("test.yaml", text.as_str())]).expect("a suite")[0];
+        let ports = [0, 1].map(|id| Port::Memif { socket: "/run/memif".into(), id });
+        let (folder, stop) = ("/run".as_ref(), &Default::default());
+        let job = Job { case, ports, cpus: vec![1], folder, program: None, site: None, place: (0, 1), stop };
+        let traffic = Traffic::of(case);
+        all(&job, &traffic, &interfaces(&job, &traffic))
+    }
+
+    #[test]
+    fn a_table_is_there_before_its_interfaces_and_these_before_their_addresses() {
+        for (function, family) in [("ip4", "ip"), ("ip6", "ip6")] {
+            let told = told(&format!("function: {function}, feature: vrf"));
+            let at = |begin: String| told.iter().position(|line| line.starts_with(&begin)).expect(&begin);
+            let added = at(format!("{family} table add 1"));
+            let bound = at(format!("set interface {family} table memif1/1 1"));
+            assert!(added < bound && bound < at("set interface ip address memif1/1 ".into()), "{told:#?}");
+            let mut routes = told.iter().filter(|line| line.starts_with("ip route add"));
+            assert!(routes.all(|line| line.contains(" table 1 via ")), "{told:#?}");
+        }
+        assert!(!told("function: ip4, feature: urpfstrict").iter().any(|line| line.contains("table")));
+    }
+
+    #[test]
+    fn routes_lead_by_all_next_hops() {
+        let told = told("function: ip4, feature: ecmp");
+        let route =
+            told.iter().find(|line| line.starts_with("ip route add count 1 10.10.10.0/24 via")).expect("a route");
+        assert_eq!(route.matches(" memif1/0").count(), 8, "{route}");
+        let neighbors = told.iter().filter(|line| line.starts_with("set ip neighbor memif1/0"));
+        assert!(neighbors.filter_map(|line| line.split(' ').nth(4)).all(|hop| route.contains(&format!("via {hop} "))));
+    }
 
     #[test]
     fn many_routes_are_added_in_parts_that_follow_each_other() {

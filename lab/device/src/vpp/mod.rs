@@ -53,8 +53,9 @@ pub struct Vpp {
     version: String,
     configuration: String,
     growth: Growth,
-    /// By which interface routes lead that are added.
+    /// By which interface routes lead that are added, and to which table they go.
     uplink: String,
+    table: Option<u32>,
     memifs: usize,
     /// What empty polls cost.
     idle: Idle,
@@ -98,6 +99,7 @@ impl Vpp {
             configuration: format!("{startup}\n{}", commands.join("\n")),
             growth: Growth::new(VPP, &traffic),
             uplink: interfaces[1].part.clone(),
+            table: commands::table(job.case),
             memifs: job.ports.iter().filter(|port| matches!(port, Port::Memif { .. })).count(),
             idle: Idle::default(),
             work: Work::default(),
@@ -107,6 +109,7 @@ impl Vpp {
             sockets: PacketSockets::default(),
         };
         vpp.version = vpp.ask("show version")?.trim().to_owned();
+        vpp.check_plugins(job)?;
         commands.iter().try_for_each(|line| vpp.ask(line).map(drop))?;
         for (part, side) in parts.iter().zip(sides).filter(|(_, side)| routes::are_messages(&side.routes)) {
             vpp.routes(side, part)?;
@@ -125,6 +128,19 @@ impl Vpp {
         Ok(vpp)
     }
 
+    /// That it has the plugins that the job takes: what it is configured to load and does not find, it says nothing about.
+    fn check_plugins(&mut self, job: &Job<'_>) -> Result<(), Error> {
+        let answer = self.ask("show plugins")?;
+        match startup::plugins(job).find(|plugin| !startup::is_loaded(&answer, plugin)) {
+            None => Ok(()),
+            Some(plugin) => Err(Error::NoPlugin {
+                device: VPP,
+                plugin,
+                remedy: format!("install FD.io's package vpp-plugin-core, or build it with {plugin} among VPP_PLUGINS"),
+            }),
+        }
+    }
+
     /// How long its workers have been off their cores; where it has none, its main thread.
     fn waited(&self) -> Result<Duration, String> {
         let workers = self.process.waited(|name| name.starts_with("vpp_wk_"));
@@ -133,7 +149,8 @@ impl Vpp {
 
     /// Adds routes by messages.
     fn routes(&mut self, side: &Side, interface: &str) -> Result<(), Error> {
-        let (line, command) = (routes::told(&side.routes, 0, interface), "show interface");
+        let table = self.table.unwrap_or(0);
+        let (line, command) = (routes::told(&side.routes, table, interface), "show interface");
         let answer = self.ask(command)?;
         let index = answer.lines().find_map(|line| {
             let mut words = line.split_whitespace();
@@ -141,7 +158,7 @@ impl Vpp {
         });
         let foreign = || Error::Foreign { device: VPP, command: command.into(), lacking: interface.into(), answer };
         let index = index.ok_or_else(foreign)?;
-        let added = routes::add(&mut self.client, &side.routes, 0, index);
+        let added = routes::add(&mut self.client, &side.routes, table, index);
         added.map_err(|error| self.process.refused(&line, error))?;
         self.configuration = format!("{}\n{line}", self.configuration);
         Ok(())
@@ -235,7 +252,7 @@ impl Device for Vpp {
 
     fn grow(&mut self, entries: u32) -> Result<(), Error> {
         let routes = self.growth.next(entries)?;
-        self.ask(&commands::route(&routes, &self.uplink.clone())).map(drop)
+        self.ask(&routes::command(&routes, [], self.table, &self.uplink)).map(drop)
     }
 
     fn stop(self: Box<Self>) -> Result<(), Error> {

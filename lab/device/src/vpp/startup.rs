@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use quiver_suite::field::{Function, Scale};
+use quiver_suite::field::{Feature, Function, Scale};
 
 use crate::ground::Ground;
-use crate::{Error, Job, cores};
+use crate::{Error, Job, Port, cores};
 
 /// Buffers, of 2,048 bytes beside their headers. As a slave VPP lends them to the rings.
 const BUFFERS: u64 = 65_536;
@@ -42,6 +42,7 @@ pub fn conf(job: &Job<'_>, ground: &Ground, api: &Path) -> Result<String, Error>
         }
         _ => String::new(),
     };
+    let plugins = plugins(job).map(|plugin| format!("  plugin {} {{ enable }}\n", file(plugin))).collect::<String>();
     Ok(format!(
         "unix {{ nodaemon nosyslog nocolor runtime-dir {} log {} }}
 api-segment {{ prefix {} }}
@@ -52,9 +53,7 @@ memory {{ main-heap-size {}M main-heap-page-size {heap_pages} }}
 buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
 {stations}{routes}plugins {{
   plugin default {{ disable }}
-  plugin memif_plugin.so {{ enable }}
-  plugin af_packet_plugin.so {{ enable }}
-}}
+{plugins}}}
 ",
         ground.folder().display(),
         log.display(),
@@ -65,6 +64,33 @@ buffers {{ buffers-per-numa {BUFFERS} page-size {buffer_pages} }}
         heap >> 22,
         heap >> 20
     ))
+}
+
+/// The plugins that a job takes, by the names of their folders in VPP's source.
+pub fn plugins(job: &Job<'_>) -> impl Iterator<Item = &'static str> {
+    let takes = |is_so: fn(&Port<'_>) -> bool| job.ports.iter().any(is_so);
+    let of_ports = [
+        ("memif", takes(|port| matches!(port, Port::Memif { .. }))),
+        ("af_packet", takes(|port| matches!(port, Port::Host { .. }))),
+    ];
+    let of_feature: &[_] = match job.case.feature {
+        Feature::UrpfStrict | Feature::UrpfLoose => &["urpf"],
+        Feature::PolicyRouting => &["acl", "abf"],
+        _ => &[],
+    };
+    let of_ports = of_ports.into_iter().filter(|(_, is_so)| *is_so).map(|(plugin, _)| plugin);
+    of_ports.chain(of_feature.iter().copied())
+}
+
+/// Whether `show plugins` has one.
+pub fn is_loaded(answer: &str, plugin: &str) -> bool {
+    let file = file(plugin);
+    answer.lines().any(|line| line.split_whitespace().nth(1) == Some(&file))
+}
+
+/// A plugin's file.
+fn file(plugin: &str) -> String {
+    format!("{plugin}_plugin.so")
 }
 
 /// What the names of its files in `/dev/shm` begin with: the only ones of it outside of the folder.
@@ -99,6 +125,17 @@ fn free_huge_pages(ground: &Ground) -> Result<u64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plugins_are_found_by_their_files() {
+        let answer = " Plugin path is: /usr/lib/vpp_plugins:/usr/lib/vat2_plugins\n\n\
+                      \x20    Plugin                                   Version                          Description\n\
+                      \x20 1. acl_plugin.so                            26.10-rc0                        Access Control Lists (ACL)\n\
+                      \x20 2. memif_plugin.so                          26.10-rc0                        Packet Memory Interface\n";
+        assert!(is_loaded(answer, "acl") && is_loaded(answer, "memif") && !is_loaded(answer, "urpf"));
+        // Part of another one's name.
+        assert!(!is_loaded(answer, "if") && !is_loaded(answer, "mem"));
+    }
 
     #[test]
     fn huge_pages_go_to_buffers_first() {

@@ -1,5 +1,6 @@
 //! The generator's two ends of a test: memif masters that send a few packets and look at all that come.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use quiver_device::{Device, Port};
 use quiver_memif_client::{Client, Packets, RxQueue, Settings, TxQueue};
-use quiver_suite::field::Function;
+use quiver_suite::field::{Feature, Function};
 use quiver_suite::{Case, Routes, Side, Traffic};
 use quiver_wire::{EtherType, EthernetHeader, Header as _, IpProtocol, checksum};
 
@@ -18,6 +19,31 @@ const MARK: &[u8; 8] = b"quiver/?";
 const IP: usize = 20;
 const IP6: usize = 40;
 const UDP: usize = 8;
+
+/// Packets of a burst.
+pub const BURST: u32 = 8;
+
+/// Whom a packet says that it is from.
+#[derive(Clone, Copy)]
+pub enum Sender {
+    /// Somebody on the side that it comes from, as the generator has it.
+    Own,
+    /// Somebody on the other side.
+    Opposite,
+    /// Somebody to whom no route leads.
+    Nowhere,
+}
+
+impl Sender {
+    fn address(self, [from, to]: [&Side; 2], number: u32) -> IpAddr {
+        match self {
+            Sender::Own if !from.routes.is_empty() => drawn(from, number).1,
+            Sender::Opposite => drawn(to, number).1,
+            _ if from.address.is_ipv4() => Ipv4Addr::new(192, 0, 2, 99).into(),
+            _ => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x99).into(),
+        }
+    }
+}
 
 /// Two masters on one socket.
 pub struct Ends {
@@ -69,25 +95,51 @@ impl Ends {
 
 impl Wires {
     /// Sends so many packets of this length to both sides, in small bursts, and waits for each burst on the other side.
-    /// Every packet must come, with the headers that the case's device gives it.
-    pub fn exchange(&mut self, case: &Case, length: usize, count: u32) -> Result<(), Failed> {
+    /// Every packet must come, with the headers that the case's device gives it, and none that was not sent now.
+    pub fn exchange(&mut self, case: &Case, sender: Sender, length: usize, count: u32) -> Result<(), Failed> {
         let traffic = Traffic::of(case);
         for (from, to) in [(0, 1), (1, 0)] {
             let [here, there] = [&traffic.sides[from], &traffic.sides[to]];
-            for burst in (0..count).step_by(8) {
-                let numbers = burst..count.min(burst + 8);
-                let frames: Vec<_> = numbers.clone().map(|n| frame(case, here, there, length, n)).collect();
-                let sent = self.queues[from].1.send(frames.iter().map(Vec::as_slice))?;
-                assert_eq!(sent, frames.len(), "the ring has room");
-                let wanted: Vec<_> = numbers.map(|n| expected(case, here, there, length, n)).collect();
+            let mut stations = BTreeSet::new();
+            for burst in (0..count).step_by(BURST as usize) {
+                let numbers = burst..count.min(burst + BURST);
+                let frames: Vec<_> = numbers.clone().map(|n| frame(case, sender, [here, there], length, n)).collect();
+                self.send(from, &frames)?;
+                let mut wanted: Vec<_> = numbers.map(|n| expected(case, sender, [here, there], length, n)).collect();
                 let came = self.take(to, wanted.len())?;
+                if case.feature == Feature::MultiPath {
+                    // Which way a flow goes is the device's affair.
+                    wanted.iter_mut().zip(&came).for_each(|(wanted, came)| wanted[..6].copy_from_slice(&came[..6]));
+                    stations.extend(came.iter().filter_map(|frame| frame.first_chunk::<6>().copied()));
+                }
                 assert!(
                     came == wanted,
                     "{}: sent {frames:02x?}, expected {wanted:02x?}, came {came:02x?}",
                     case.name()
                 );
             }
+            if case.feature == Feature::MultiPath {
+                let hops: BTreeSet<_> = there.hops().values().map(|station| station.0).collect();
+                assert!(stations.len() > 1 && stations.is_subset(&hops), "{stations:02x?} of {hops:02x?}");
+            }
         }
+        Ok(())
+    }
+
+    /// Sends a burst to both sides, and waits for nothing.
+    pub fn send_in_vain(&mut self, case: &Case, sender: Sender, length: usize) -> Result<(), Failed> {
+        let traffic = Traffic::of(case);
+        for (from, to) in [(0, 1), (1, 0)] {
+            let sides = [&traffic.sides[from], &traffic.sides[to]];
+            let frames: Vec<_> = (0..BURST).map(|n| frame(case, sender, sides, length, n)).collect();
+            self.send(from, &frames)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, from: usize, frames: &[Vec<u8>]) -> Result<(), Failed> {
+        let sent = self.queues[from].1.send(frames.iter().map(Vec::as_slice))?;
+        assert_eq!(sent, frames.len(), "the ring has room");
         Ok(())
     }
 
@@ -107,19 +159,21 @@ impl Wires {
 }
 
 /// The frame of a number, as the generator sends it.
-fn frame(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> Vec<u8> {
+fn frame(case: &Case, sender: Sender, [from, to]: [&Side; 2], length: usize, number: u32) -> Vec<u8> {
     let next = if case.function.is_routing() { from.gateway } else { to.station };
-    bytes(next.0, from.station.0, &from.tags, 64, to, length, number)
+    let addresses = [sender.address([from, to], number), destination(to, number).1];
+    bytes([next.0, from.station.0], &from.tags, 64, addresses, length, number)
 }
 
 /// What becomes of it: a router gives it a new header and counts down, a switch changes its tags.
-fn expected(case: &Case, from: &Side, to: &Side, length: usize, number: u32) -> Vec<u8> {
-    match case.function {
-        Function::Ip4 | Function::Ip6 => bytes(hop(to, number), to.gateway.0, &to.tags, 63, to, length, number),
-        Function::CrossConnect | Function::Bridge => {
-            bytes(to.station.0, from.station.0, &to.tags, 64, to, length, number)
-        }
-    }
+fn expected(case: &Case, sender: Sender, [from, to]: [&Side; 2], length: usize, number: u32) -> Vec<u8> {
+    let addresses = [sender.address([from, to], number), destination(to, number).1];
+    let (stations, hops_left) = match case.function {
+        Function::Ip4 | Function::Ip6 => ([hop(to, number), to.gateway.0], 63),
+        _ if case.feature == Feature::MacSwap => ([from.station.0, to.station.0], 64),
+        Function::CrossConnect | Function::Bridge => ([to.station.0, from.station.0], 64),
+    };
+    bytes(stations, &to.tags, hops_left, addresses, length, number)
 }
 
 /// The routes that a number's destination belongs to, of which those of the longest prefix, and that destination.
@@ -169,43 +223,55 @@ pub fn address(like: IpAddr, bits: u128) -> IpAddr {
     }
 }
 
+/// The station that a router sends a number to: that of its route, unless a policy knows better.
 fn hop(to: &Side, number: u32) -> [u8; 6] {
-    to.routes[destination(to, number).0].station.0
+    to.policy_hop.map_or_else(|| to.routes[destination(to, number).0].station, |(_, station)| station).0
 }
 
-fn bytes(to_mac: [u8; 6], from_mac: [u8; 6], tags: &[u16], ttl: u8, to: &Side, length: usize, number: u32) -> Vec<u8> {
-    let mut bytes = [to_mac, from_mac].concat();
+/// The frame of a number between two stations, the receiver's first, and two addresses, the sender's first.
+fn bytes(
+    stations: [[u8; 6]; 2],
+    tags: &[u16],
+    ttl: u8,
+    [sender, destination]: [IpAddr; 2],
+    length: usize,
+    number: u32,
+) -> Vec<u8> {
+    let mut bytes = stations.concat();
     for (index, tag) in tags.iter().enumerate() {
         let is_outer_of_two = index == 0 && tags.len() == 2;
         bytes.extend(if is_outer_of_two { 0x88a8_u16 } else { 0x8100 }.to_be_bytes());
         bytes.extend(tag.to_be_bytes());
     }
     let packet = (length - EthernetHeader::LENGTH) as u16;
-    let header = match destination(to, number).1 {
-        IpAddr::V4(destination) => {
+    let header = match (sender, destination) {
+        (IpAddr::V4(sender), IpAddr::V4(destination)) => {
             bytes.extend(EtherType::IP4.get().to_be_bytes());
             let mut ip = vec![0; IP];
             (ip[0], ip[8], ip[9]) = (0x45, ttl, IpProtocol::UDP.0);
             ip[2..4].copy_from_slice(&packet.to_be_bytes());
-            ip[12..16].copy_from_slice(&[192, 0, 2, 99]);
+            ip[12..16].copy_from_slice(&sender.octets());
             ip[16..20].copy_from_slice(&destination.octets());
             let sum = checksum::of(&ip).checksum();
             ip[10..12].copy_from_slice(&sum.to_be_bytes());
             ip
         }
-        IpAddr::V6(destination) => {
+        (IpAddr::V6(sender), IpAddr::V6(destination)) => {
             bytes.extend(EtherType::IP6.get().to_be_bytes());
             let mut ip = vec![0; IP6];
             (ip[0], ip[6], ip[7]) = (0x60, IpProtocol::UDP.0, ttl);
             ip[4..6].copy_from_slice(&(packet - IP6 as u16).to_be_bytes());
-            ip[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x99).octets());
+            ip[8..24].copy_from_slice(&sender.octets());
             ip[24..40].copy_from_slice(&destination.octets());
             ip
         }
+        _ => unreachable!("both ends of a packet are of a family"),
     };
     bytes.extend(&header);
     let payload = packet - header.len() as u16;
-    bytes.extend([4, 0, 4, 0]);
+    // Each is a flow of its own.
+    bytes.extend((1024 + number as u16).to_be_bytes());
+    bytes.extend([4, 0]);
     bytes.extend(payload.to_be_bytes());
     // A sum of zero says that there is none (RFC 768); no router looks at that of IPv6.
     bytes.extend([0, 0]);

@@ -3,6 +3,7 @@
 //! A device whose program is missing is left out, with the reason.
 
 mod ends;
+mod features;
 mod hosts;
 
 use std::fs;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ends::Ends;
+use ends::{Ends, Sender};
 use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_device::{Device, Error, Job, start};
 use quiver_netns::{World, enter, find};
@@ -21,9 +22,10 @@ use quiver_suite::Case;
 use quiver_suite::field::{Device as Name, Function, Word as _};
 
 /// Cases by memif: devices, and what they do there.
-const MEMIF: [(&[Name], &str); 16] = [
+const MEMIF: [(&[Name], &str); 27] = [
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 64"),
     (&[Name::Quiver, Name::Vpp, Name::Testpmd], "function: l2xc, frame: 9000"),
+    (&[Name::Testpmd], "function: l2xc, feature: macswap, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: l2xc, encap: dot1q, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: l2xc, encap: dot1ad, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: l2bd, scale: 10k, frame: 64"),
@@ -33,9 +35,19 @@ const MEMIF: [(&[Name], &str); 16] = [
     (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2k, shape: bgp, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1q, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip4, encap: dot1ad, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, feature: urpfstrict, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 2k, feature: urpfloose, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, scale: 8, feature: abf, encap: dot1q, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, feature: ecmp, frame: 64"),
+    (&[Name::Quiver, Name::Vpp], "function: ip4, feature: vrf, frame: 64"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, frame: 9000"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 20, frame: 78"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, feature: routecount, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, feature: urpfstrict, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, feature: urpfloose, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, feature: abf, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, feature: ecmp, frame: 78"),
+    (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 2k, shape: bgp, feature: vrf, frame: 78"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, scale: 200k, shape: bgp, frame: 78"),
     (&[Name::Quiver, Name::Vpp], "function: ip6, encap: dot1q, frame: 78"),
 ];
@@ -126,7 +138,8 @@ fn over_memif(case: &Case) -> Result<(), Failed> {
     let mut wires = ends.connect(&mut *device)?;
     let before = device.usage()?;
     let quiver_suite::field::Frame::Bytes(bytes) = case.frame else { return Err("a case of one size".into()) };
-    wires.exchange(case, usize::from(bytes) - 4, 40)?;
+    let length = usize::from(bytes) - 4;
+    wires.exchange(case, Sender::Own, length, 40)?;
     let used = device.usage()?.since(&before);
     assert!(!used.cpu.is_zero(), "{used:?}");
     let busy = used.busy.ok_or("what packets cost is known")?;
@@ -135,12 +148,13 @@ fn over_memif(case: &Case) -> Result<(), Failed> {
     assert!(busy.per_packet().is_some());
     let counters = device.counters()?;
     assert!(counters.values().any(|count| *count >= 40), "{counters:?}");
+    features::are_there(case, &mut *device, &mut wires, folder.path(), length)?;
     assert!(!device.version().is_empty() && !device.configuration().is_empty());
     match (case.function, device.grow(1000)) {
         (Function::Ip4 | Function::Ip6, grown) => {
             grown?;
             device.grow(10)?;
-            wires.exchange(case, 100, 40)?;
+            wires.exchange(case, Sender::Own, 100, 40)?;
         }
         (_, Err(Error::Refused { .. })) => {}
         (_, other) => return Err(format!("no routes can be added: {other:?}").into()),

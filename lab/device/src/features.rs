@@ -1,0 +1,70 @@
+//! What a router is told of the case's feature, in commands that Quiver and VPP share.
+
+use std::net::IpAddr;
+
+use quiver_suite::field::{Feature, Function};
+use quiver_suite::{Case, Side, Traffic};
+
+/// Behind all that makes interfaces, tables and routes. Packets of the two sides come by `ports`.
+pub fn commands(case: &Case, traffic: &Traffic, ports: [&str; 2]) -> Vec<String> {
+    let family = if case.function == Function::Ip6 { "ip6" } else { "ip4" };
+    let check = |mode| ports.map(|port| format!("set urpf {family} rx {mode} {port}")).into();
+    match case.feature {
+        Feature::UrpfStrict => check("strict"),
+        Feature::UrpfLoose => check("loose"),
+        Feature::PolicyRouting => {
+            let of = |from: usize| policy(from, &traffic.sides[1 - from], [ports[from], ports[1 - from]], family);
+            [0, 1].into_iter().flat_map(of).collect()
+        }
+        Feature::None | Feature::RouteCounters | Feature::MultiPath | Feature::OwnTable | Feature::MacSwap => vec![],
+    }
+}
+
+/// A list of what is for a side's routes, a policy that sends it to the side's next hop for policies, and where that holds. The
+/// list is given its number, which counts from 0; the policy has the same.
+fn policy(number: usize, to: &Side, [from, by]: [&str; 2], family: &str) -> Vec<String> {
+    let (Some((hop, _)), Some((network, length))) = (to.policy_hop, to.network()) else { return vec![] };
+    let any = if matches!(hop, IpAddr::V6(_)) { "::/0" } else { "0.0.0.0/0" };
+    vec![
+        format!("set acl-plugin acl permit src {any} dst {network}/{length}"),
+        format!("abf policy add id {number} acl {number} via {hop} {by}"),
+        format!("abf attach {family} policy {number} {from}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(fields: &str) -> Vec<String> {
+        let text = format!("suites:\n  - {{{fields}, driver: memif, frame: 78, search: mrr}}");
+        let case = quiver_suite::read([("test.yaml", text.as_str())]).expect("a suite")[0];
+        commands(&case, &Traffic::of(&case), ["one", "two"])
+    }
+
+    #[test]
+    fn both_directions_have_the_feature() {
+        assert_eq!(
+            told("function: ip4, feature: urpfstrict"),
+            ["set urpf ip4 rx strict one", "set urpf ip4 rx strict two"]
+        );
+        assert_eq!(
+            told("function: ip6, feature: urpfloose"),
+            ["set urpf ip6 rx loose one", "set urpf ip6 rx loose two"]
+        );
+        assert_eq!(
+            told("function: ip4, feature: abf"),
+            [
+                "set acl-plugin acl permit src 0.0.0.0/0 dst 20.20.20.0/24",
+                "abf policy add id 0 acl 0 via 198.18.2.10 two",
+                "abf attach ip4 policy 0 one",
+                "set acl-plugin acl permit src 0.0.0.0/0 dst 10.10.10.0/24",
+                "abf policy add id 1 acl 1 via 198.18.1.10 one",
+                "abf attach ip4 policy 1 two",
+            ]
+        );
+        let six = told("function: ip6, feature: abf, scale: 8");
+        assert_eq!(six[0], "set acl-plugin acl permit src ::/0 dst 2200::/126");
+        assert!(["none", "ecmp", "vrf"].iter().all(|word| told(&format!("function: ip4, feature: {word}")).is_empty()));
+    }
+}
