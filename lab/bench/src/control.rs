@@ -7,6 +7,7 @@ use quiver_engine::Dataplane;
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
 
+use crate::command::command;
 use crate::graph::cpu;
 use crate::machine::Machine;
 use crate::report::append_lines;
@@ -124,10 +125,6 @@ pub fn run(csv: Option<&Path>) -> Result<(), String> {
         rows.push(format!("{date},{revision},\"{name}\",{count},{first:.1},{last:.1},\"{cpu}\""));
     }
     csv.map_or(Ok(()), |path| append_lines(path, "date,revision,change,count,first_us,last_us,cpu", rows.into_iter()))
-}
-
-fn command(daemon: &mut Daemon, line: &str) -> Result<(), String> {
-    daemon.run(line).map(drop).map_err(|error| format!("`{line}`: {error}"))
 }
 
 /// The medians of the first and of the last twentieth.

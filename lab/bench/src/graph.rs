@@ -12,6 +12,7 @@ use quiver_testkit::packet::{Ethernet, Ip4, Ip6, Packet, Payload, Udp, Vlan};
 use rustix::thread::ClockId;
 use serde::Serialize;
 
+use crate::command::command;
 use crate::path::{self, Path};
 
 /// Windows, of which the median counts.
@@ -126,7 +127,7 @@ impl Bench {
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
         let commands = (path.commands)();
         for line in before.into_iter().chain(commands.iter().map(String::as_str)).chain(after) {
-            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
+            command(&mut daemon, line)?;
         }
         (path.prepare)(daemon.control())?;
         let (ours, receives, sends) = {

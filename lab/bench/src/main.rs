@@ -1,6 +1,7 @@
 //! How many ticks a packet costs, what a daemon costs over load, and what changes of the configuration cost. `cargo xtask bench` runs it in release.
 
 mod api;
+mod command;
 mod control;
 mod document;
 mod generator;

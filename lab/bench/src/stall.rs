@@ -9,9 +9,10 @@ use quiver_engine::{Backing, Dataplane, Level};
 use quiver_scenarios::UNSEEN;
 use quiver_testkit::daemon::{Daemon, Setup};
 
+use crate::command::command;
 use crate::machine::Machine;
 use crate::report::append_lines;
-use crate::tables::{command, stations};
+use crate::tables::stations;
 
 /// How long each kind of work goes on at least, and begins anew when it is done.
 const LENGTH: Duration = Duration::from_secs(5);

@@ -23,6 +23,7 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
+use crate::command::command;
 use crate::graph::{cpu, reading};
 use crate::machine::Machine;
 use clap::ValueEnum;
@@ -146,9 +147,7 @@ impl Bench {
             "set interface state memif1/0 up".to_owned(),
             format!("set interface state memif{second}/1 up"),
         ]);
-        for line in &lines {
-            daemon.run(line).map_err(|error| format!("`{line}`: {error}"))?;
-        }
+        lines.iter().try_for_each(|line| command(&mut daemon, line))?;
         let product =
             daemon.control().room::<Dataplane>().queues().first().and_then(|queue| queue.product.clone().ok());
         let way = product.map_or("nodes".to_owned(), |name| format!("fused: {name}"));

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, Table, presets};
 use quiver_engine::{Backing, Level};
-use quiver_testkit::daemon::Daemon;
 
 use crate::machine::Machine;
 use crate::report::append_lines;
@@ -71,9 +70,4 @@ fn text(value: f64) -> String {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Runs a command that must be accepted.
-pub fn command(daemon: &mut Daemon, line: &str) -> Result<(), String> {
-    daemon.run(line).map(drop).map_err(|error| format!("`{line}`: {error}"))
 }

@@ -11,7 +11,8 @@ use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::{Ethernet, Packet, Payload};
 use quiver_wire::MacAddress;
 
-use super::{Row, command, median};
+use super::{Row, median};
+use crate::command::command;
 use crate::graph::{cpu, reading};
 use crate::path::set_station;
 

@@ -12,6 +12,7 @@ use quiver_testkit::packet::{Ethernet, Ip4, Packet, Payload, Udp};
 use quiver_wire::MacAddress;
 
 use super::{Case, Configure};
+use crate::command::command;
 use crate::graph::{cpu, reading};
 use crate::memif::pin;
 use crate::path::send_to;
@@ -59,7 +60,7 @@ impl Bench {
         let setup = Setup { level, fusion: case.fusion, buffers: 32_768, workers: case.workers, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         for line in commands(path, configure, case) {
-            daemon.run(&line).map_err(|error| format!("`{line}`: {error}"))?;
+            command(&mut daemon, &line)?;
         }
         daemon.settle().map_err(|error| error.to_string())?;
         let find = |name: &str| {
