@@ -9,7 +9,7 @@ use quiver_acl::{Action, Fields, Lists, decide};
 use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_ip::Fault;
 use quiver_ip::fib::hop;
-use quiver_ip::fib::rows::GroupRows;
+use quiver_ip::fib::rows::{GroupRow, GroupRows};
 use quiver_ip::upper::Upper;
 use quiver_wire::{Header, IpHeader};
 
@@ -69,6 +69,8 @@ impl<F: Forwarded> Node for AbfInput<F> {
         // In this order: a group's row was there before the group was published.
         let (attached, lists) = (self.attached.read(cx.guard), self.lists.read(cx.guard));
         let rows = self.rows.read(cx.guard);
+        // Of the group that the last packet went by, which the next one's mostly is.
+        let mut last = (u32::MAX, None);
         for i in 0..frame.len() {
             let Some(attached) = attached.get(usize::from(frame.rx[i])) else { continue };
             let packet = frame.bytes(cx.pool, i);
@@ -78,7 +80,11 @@ impl<F: Forwarded> Node for AbfInput<F> {
             }
             let noted = Upper::of_row(cx.pool, frame, i);
             let Some(policy) = permitted::<F>(attached, lists, packet, noted) else { continue };
-            let hop = rows.get(policy.group as usize).map_or(hop::UNRESOLVED, |row| row.hop(F::flow_hash_of(packet)));
+            let row = rows.get(policy.group as usize);
+            if last.0 != policy.group {
+                last = (policy.group, row.map_or(Some(hop::UNRESOLVED), GroupRow::only_hop));
+            }
+            let hop = last.1.or_else(|| Some(row?.hop(F::flow_hash_of(packet)))).unwrap_or(hop::UNRESOLVED);
             let (next, hop) = match hop {
                 hop::FIRST_ADJACENCY.. => (Next::Rewrite, hop),
                 hop::LOCAL => (Next::Local, hop),

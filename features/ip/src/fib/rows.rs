@@ -26,6 +26,11 @@ impl GroupRow {
     pub fn hop(&self, bucket: u32) -> u32 {
         self.0[bucket as usize % BUCKETS].load(Relaxed)
     }
+    /// The hop in all buckets, if that is one: then no packet's flow matters.
+    pub fn only_hop(&self) -> Option<u32> {
+        let hops = self.get();
+        hops.iter().all(|hop| *hop == hops[0]).then_some(hops[0])
+    }
     fn get(&self) -> Buckets {
         std::array::from_fn(|i| self.0[i].load(Relaxed))
     }

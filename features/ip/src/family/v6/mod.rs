@@ -202,8 +202,9 @@ impl Family for V6 {
         !header.source().is_unicast_link_local() && payload.protocol != V6::ICMP
     }
     fn is_discovery(packet: &[u8]) -> bool {
-        let is_near = Ip6Header::parse(packet).is_some_and(|(header, _)| header.hop_limit == nd::HOP_LIMIT);
-        let icmp = V6::payload(packet).filter(|payload| is_near && payload.protocol == V6::ICMP);
+        // Few packets have come no hop, and to walk the headers of the others would be in vain.
+        let near = Ip6Header::parse(packet).filter(|(header, _)| header.hop_limit == nd::HOP_LIMIT);
+        let icmp = near.and_then(|_| V6::payload(packet)).filter(|payload| payload.protocol == V6::ICMP);
         let kind = icmp.and_then(|icmp| packet.get(icmp.offset).copied());
         kind.is_some_and(|kind| ABOUT_NEIGHBORS.contains(&kind))
     }
