@@ -7,6 +7,7 @@
 mod bed;
 mod cores;
 mod devices;
+mod distance;
 mod document;
 mod endure;
 mod error;
@@ -22,6 +23,7 @@ mod speed_up;
 mod turns;
 
 pub use bed::OVERSUBSCRIBED;
+pub use distance::{Cost, Distance, NEAR_NS, costs};
 pub use document::headline;
 pub use error::Error;
 pub use lengths::{Lengths, TRIAL_MIN};

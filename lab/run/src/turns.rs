@@ -12,7 +12,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    fn of(case: &Case) -> Peer {
+    /// Whom a case measures.
+    pub(crate) fn of(case: &Case) -> Peer {
         Peer { device: case.device, swaps: case.feature == Feature::MacSwap }
     }
 

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use quiver_run::{Comparison, Error, Lengths, Place, Stop, TRIAL_MIN, Terms, compare, groups, headline};
+use quiver_result::Trial;
+use quiver_run::{
+    Comparison, Cost, Distance, Error, Lengths, NEAR_NS, Place, Stop, TRIAL_MIN, Terms, compare, costs, groups,
+    headline,
+};
 use quiver_store::default_unsent;
 use quiver_suite::Case;
 use quiver_suite::field::{Device, Word};
@@ -95,6 +99,7 @@ struct Summary {
     failed: usize,
     skipped: BTreeMap<String, usize>,
     ratios: Vec<Value>,
+    costs: Vec<Value>,
     /// Documents that are not where they should be.
     unsent: usize,
     is_interrupted: bool,
@@ -199,6 +204,13 @@ pub fn end_by_signals(stop: &Stop) -> Result<(), LabError> {
     Ok(())
 }
 
+/// What a run of a case brought.
+#[derive(Clone, Default)]
+struct Found {
+    compared: [Option<f64>; COMPARED.len()],
+    trials: Vec<Trial>,
+}
+
 struct Runner {
     place: Place,
     quiverd: Option<PathBuf>,
@@ -208,8 +220,8 @@ struct Runner {
 }
 
 impl Runner {
-    /// Runs a case, keeps its document, and tells the numbers that it is compared by.
-    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> [Option<f64>; COMPARED.len()] {
+    /// Runs a case, keeps its document, and tells the numbers that it is compared by; and its trials.
+    fn case(&self, case: &Case, display: &Display, summary: &mut Summary) -> Found {
         let name = case.name();
         display.begin(&name);
         let is_quiver = case.device == Device::Quiver;
@@ -220,12 +232,12 @@ impl Runner {
                 Ok(document) => document,
                 Err(Error::Interrupted) => {
                     summary.is_interrupted = true;
-                    return [None; _];
+                    return Found::default();
                 }
                 Err(error) => {
                     display.say(&format!("{name}: skipped: {error}"));
                     *summary.skipped.entry(error.to_string()).or_default() += 1;
-                    return [None; _];
+                    return Found::default();
                 }
             };
         let place = match self.keep.write(&document) {
@@ -247,7 +259,10 @@ impl Runner {
             "document": place,
         }));
         let ticks = cost(&document).filter(|(_, unit)| *unit == TICKS).map(|(cost, _)| cost);
-        [headline.map(|(_, value, _)| value), ticks]
+        Found {
+            compared: [headline.map(|(_, value, _)| value), ticks],
+            trials: document.quiver.map(|own| own.trials).unwrap_or_default(),
+        }
     }
 
     /// Runs the devices of each group in turns, and compares them.
@@ -260,6 +275,7 @@ impl Runner {
         let display = Display::new(groups.iter().map(Vec::len).sum::<usize>() * times);
         for group in groups {
             let mut rounds = Vec::new();
+            let mut trials = vec![Vec::new(); group.len()];
             for round in 0..times {
                 let mut found = vec![[None; COMPARED.len()]; group.len()];
                 let mut places: Vec<usize> = (0..group.len()).collect();
@@ -267,7 +283,9 @@ impl Runner {
                     places.reverse();
                 }
                 for place in places {
-                    found[place] = self.case(&group[place], &display, summary);
+                    let of_case = self.case(&group[place], &display, summary);
+                    found[place] = of_case.compared;
+                    trials[place].extend(of_case.trials);
                     if summary.is_interrupted {
                         display.end();
                         return;
@@ -298,6 +316,17 @@ impl Runner {
                     "case": name, "of": what, "device": peer, "with": with, "ratio": value, "confidence": CONFIDENCE, "turns": times,
                 }));
             }
+            for Cost { distance, peer, ticks, trials } in costs(group, &trials) {
+                let (name, peer) = (group[0].name(), peer.word());
+                let limit = if distance == Distance::Near { "up to" } else { "more than" };
+                let word = distance.word();
+                display.say(&format!(
+                    "{name}: {peer}, {word} cores (a round trip of {limit} {NEAR_NS} ns): {ticks:.0} {TICKS} a packet, median of {trials} trials"
+                ));
+                summary.costs.push(json!({
+                    "case": name, "device": peer, "cores": word, "ticks_per_packet": ticks, "trials": trials,
+                }));
+            }
         }
         display.end();
     }
@@ -305,10 +334,10 @@ impl Runner {
 
 impl Summary {
     fn tell(self, json: bool) -> ExitCode {
-        let Summary { ran, failed, skipped, ratios, unsent, is_interrupted } = self;
+        let Summary { ran, failed, skipped, ratios, costs, unsent, is_interrupted } = self;
         if json {
             let skipped: Vec<_> = skipped.iter().map(|(why, cases)| json!({"why": why, "cases": cases})).collect();
-            let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "unsent": unsent, "interrupted": is_interrupted});
+            let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "costs": costs, "unsent": unsent, "interrupted": is_interrupted});
             show::print(format_args!("{all:#}"));
         }
         let end = if is_interrupted { "; interrupted" } else { "" };

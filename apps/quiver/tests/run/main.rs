@@ -257,4 +257,15 @@ fn devices_take_turns_and_are_compared() {
     let ratios = summary["ratios"].as_array().expect("ratios");
     let told: Vec<_> = ratios.iter().map(|ratio| [&ratio["of"], &ratio["device"], &ratio["with"]]).collect();
     assert_eq!(told, [["figure", "quiver", "linux"]], "{said}");
+    // What a packet costs is told by distance of the cores, of whom counts ticks; trials within which it changed are of neither.
+    let costs = summary["costs"].as_array().expect("costs");
+    let told: u64 = costs.iter().filter_map(|cost| cost["trials"].as_u64()).sum();
+    let trials = documents(folder.path()).into_iter().filter_map(|document| document.quiver).flat_map(|own| own.trials);
+    let counts = trials.filter(|trial| {
+        let trip = trial.core_round_trip.as_ref();
+        let stayed = trip.is_some_and(|trip| (trip.before_ns.get() <= 160.0) == (trip.after_ns.get() <= 160.0));
+        trial.device == "quiver" && trial.repeated_because.is_none() && trial.busy.is_some() && stayed
+    });
+    assert_eq!(told, counts.count() as u64, "{said}");
+    assert!(costs.iter().all(|cost| cost["device"] == "quiver"), "{said}");
 }
