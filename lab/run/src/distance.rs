@@ -3,6 +3,7 @@
 
 use quiver_result::{Busy, Trial};
 use quiver_suite::Case;
+use quiver_verdict::median;
 
 use crate::Peer;
 
@@ -60,11 +61,9 @@ pub fn costs(group: &[Case], trials: &[Vec<Trial>]) -> Vec<Cost> {
                 Busy::CpuTime { .. } => None,
                 busy => Some(busy.amount().get()),
             });
-            let mut ticks: Vec<f64> = ticks.collect();
-            ticks.sort_by(f64::total_cmp);
-            let middle = ticks.len().checked_sub(1)?;
-            let ticks_median = (ticks[middle / 2] + ticks[middle.div_ceil(2)]) / 2.0;
-            Some(Cost { distance, peer: Peer::of(case), ticks: ticks_median, trials: ticks.len() })
+            let ticks: Vec<f64> = ticks.collect();
+            let trials = ticks.len();
+            Some(Cost { distance, peer: Peer::of(case), ticks: median(ticks)?, trials })
         })
     };
     [Distance::Near, Distance::Far].into_iter().flat_map(at).collect()
