@@ -14,12 +14,12 @@ help: ## Say what can be made
 	@printf '  make run KEEP=1\tthe same, and leave the demo up for playing\n'
 
 run: toolchain ## Build a release and run the demo: two namespaces joined by quiverd, measured
-	@lab/provide build run
+	@harness/provide build run
 	@$(CARGO) build --release --package quiverd --package quiver
 	@$(CARGO) run --quiet --release --package quiver -- demo $(if $(filter-out 0,$(KEEP)),--keep)
 
 test: toolchain ## Run all checks and tests: formatting, lints, unit tests, scenarios, namespaces, documentation
-	@lab/provide build run test
+	@harness/provide build run test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	$(CARGO) xtask check

@@ -1,6 +1,6 @@
 //! Debian's Prometheus scrapes a quiverd that knows nothing of it.
 //!
-//! The test is reported as ignored where Prometheus is missing: `lab/provide test` installs it.
+//! The test is reported as ignored where Prometheus is missing: `harness/provide test` installs it.
 
 mod quiverd;
 

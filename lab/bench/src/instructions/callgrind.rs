@@ -46,7 +46,9 @@ pub fn counts(level: &str) -> Result<Vec<Count>, String> {
     command.arg(format!("--callgrind-out-file={}", file.display()));
     command.arg(this).args(["counted", "--isa", level]);
     let output = command.output().map_err(|error| {
-        format!("valgrind cannot be started ({error}); `apt-get install valgrind`, or `lab/provide test`, installs it")
+        format!(
+            "valgrind cannot be started ({error}); `apt-get install valgrind`, or `harness/provide test`, installs it"
+        )
     })?;
     if !output.status.success() {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! Which programs of other packages are needed, from the one list that `lab/provide` reads too.
+//! Which programs of other packages are needed, from the one list that `harness/provide` reads too.
 
 use crate::find;
 
