@@ -1,4 +1,4 @@
-//! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo, doctor and lab.
+//! The command line of Quiver: commands for the daemon, one at a time or in a shell; demo and doctor. The lab is a program of its own.
 
 // They panic where a reader has gone away; `show` has what takes their place.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -52,7 +52,7 @@ enum Task {
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
     Import(import::Import),
-    Lab(Box<lab::Lab>),
+    Lab(lab::Lab),
     /// A command for the daemon
     #[command(external_subcommand)]
     Command(Vec<String>),

@@ -1,29 +1,10 @@
 //! How answers and refusals are shown: answers on standard output, refusals on standard error.
 
-use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use owo_colors::{OwoColorize, Stream};
 use quiver_control::protocol::{Answer, Refusal};
-
-/// Prints a line, or several, on standard output. A reader that went away (`| head`) ends the program quietly.
-pub fn print(text: impl Display) {
-    let mut out = io::stdout().lock();
-    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
-    }
-}
-
-/// Says something on standard error. That nobody listens is no reason to stop.
-pub fn say(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Says on standard error what a person has to know before reading on.
-pub fn warning(text: impl Display) {
-    let text = format!("warning: {text}");
-    say(text.if_supports_color(Stream::Stderr, |text| text.yellow()));
-}
+pub use quiver_terminal::{print, say};
 
 /// Shows an answer, or a part of one.
 pub fn answer(answer: &Answer, json: bool, part: bool) {
@@ -65,7 +46,7 @@ pub fn refusal(refusal: &Refusal, line: &str) {
 
 /// Shows an error of the program itself.
 pub fn error(error: &dyn std::error::Error) {
-    say(format_args!("quiver: {error}"));
+    quiver_terminal::error("quiver", error);
 }
 
 /// Whether a person reads the output.

@@ -31,8 +31,8 @@ fn main() -> ExitCode {
 
 /// `quiver lab`, with a store as Amazon's tools are told of it; `state` is where documents are kept that it does not take.
 fn lab(endpoint: &str, state: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-    command.arg("lab").args(arguments).env("XDG_STATE_HOME", state).env("AWS_ENDPOINT_URL", endpoint);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+    command.args(arguments).env("XDG_STATE_HOME", state).env("AWS_ENDPOINT_URL", endpoint);
     command.envs([("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")]);
     command
 }

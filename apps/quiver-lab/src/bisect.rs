@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use quiver_compare::bisect::{Bisection, Commits, Event, Question};
 use quiver_compare::{Builds, Git, Script};
 use quiver_run::Stop;
+use quiver_terminal::{print, say};
 use quiver_verdict::gate::Verdict;
 use serde_json::json;
 
-use super::LabError;
-use super::judge::{self, Turns};
-use super::measured::{Cases, Measuring, Unmeasured};
-use super::run::end_by_signals;
-use crate::show;
+use crate::LabError;
+use crate::judge::{self, Turns};
+use crate::measured::{Cases, Measuring, Unmeasured};
+use crate::run::end_by_signals;
 
 /// Find the commit that made something slower, between a good one and a bad one
 ///
@@ -110,29 +110,29 @@ pub fn run(asked: &BisectOf, json: bool) -> Result<ExitCode, LabError> {
     let title = |commit: &str| git.title(commit).unwrap_or_else(|_| commit.to_owned());
     let found = bisection.run(&mut built, asked.turns.plan(), |event| match event {
         Event::Measures { commit, remaining } => {
-            show::say(format_args!("measuring {}; {remaining} commits to measure at most", title(commit)));
+            say(format_args!("measuring {}; {remaining} commits to measure at most", title(commit)));
         }
-        Event::Knows { commit } => show::say(format_args!("known: {}", title(commit))),
-        Event::Skips { commit, because } => show::say(format_args!("skipped: {}: {because}", title(commit))),
+        Event::Knows { commit } => say(format_args!("known: {}", title(commit))),
+        Event::Skips { commit, because } => say(format_args!("skipped: {}: {because}", title(commit))),
         Event::Joins { commit, joined } => {
             let bits = (joined.early_bits - joined.late_bits).abs();
             let whose = if joined.is_late { "bad" } else { "good" };
             let double = if joined.is_double { ", but a level of its own" } else { "" };
-            show::say(format_args!("{whose} by {bits:.1} bits{double}: {}", title(commit)));
+            say(format_args!("{whose} by {bits:.1} bits{double}: {}", title(commit)));
         }
         Event::Confirms { good, bad } => {
-            show::say(format_args!("in turns: {} and {}", title(good), title(bad)));
+            say(format_args!("in turns: {} and {}", title(good), title(bad)));
         }
     });
     let found = found.map_err(|error| failed(&error))?;
     if json || asked.json {
         let value = json!({ "commits": found.commits, "judgement": judge::json(&found.judgement) });
-        show::print(format_args!("{value:#}"));
+        print(format_args!("{value:#}"));
     } else {
         for commit in &found.commits {
-            show::print(title(commit));
+            print(title(commit));
         }
-        show::print(found.judgement);
+        print(found.judgement);
     }
     Ok(match found.judgement.verdict {
         Verdict::Regression => ExitCode::SUCCESS,

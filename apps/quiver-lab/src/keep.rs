@@ -15,11 +15,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use quiver_result::Document;
 use quiver_store::{Results, UrlError, WriteError};
+use quiver_terminal::{print, say};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-
-use crate::show;
 
 /// Tells the inner process where the outer one listens.
 const STORER: &str = "QUIVER_LAB_STORER";
@@ -66,7 +65,7 @@ impl Keep {
             Keep::Folder(results) => kept(results, document),
             Keep::Lines => match serde_json::to_string(document) {
                 Ok(line) => {
-                    show::print(line);
+                    print(line);
                     Kept::There { place: LINES.to_owned() }
                 }
                 Err(error) => Kept::Not { why: error.to_string(), here: None },
@@ -100,7 +99,7 @@ pub enum KeepError {
 pub fn open(place: &str, unsent: &Path) -> Result<Results, KeepError> {
     let results = Results::open(place, unsent)?;
     if let Some(trouble) = results.probe()? {
-        show::say(format_args!("{trouble}. Documents that it does not take are kept in {}", unsent.display()));
+        say(format_args!("{trouble}. Documents that it does not take are kept in {}", unsent.display()));
     }
     Ok(results)
 }

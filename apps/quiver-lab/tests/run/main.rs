@@ -18,8 +18,8 @@ const RECONF: &str = "1c AND drv_memif AND reconf";
 const KERNEL: &str = "eth AND (mrr OR ndrpdr)";
 
 fn command(results: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-    command.args(["lab", "run", "--json", "--trial", "0.02", "--results"]).arg(results);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+    command.args(["run", "--json", "--trial", "0.02", "--results"]).arg(results);
     command
 }
 
@@ -168,11 +168,11 @@ fn commits_are_built_and_measured_in_turns() {
         git(&["add", "number"]);
         git(&["commit", "--quiet", "-m", number]);
     }
-    let quiverd = Path::new(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd");
+    let quiverd = Path::new(env!("CARGO_BIN_EXE_quiver-lab")).with_file_name("quiverd");
     let build = format!("ln -s {} $QUIVER_BUILD/quiverd && cp number $QUIVER_BUILD/", quiverd.display());
     let gate = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-        command.current_dir(folder.path()).args(["lab", "gate", "--json", "--trial", "0.02", "--pairs", "3"]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+        command.current_dir(folder.path()).args(["gate", "--json", "--trial", "0.02", "--pairs", "3"]);
         let output = command.args(["--build", &build]).args(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output, said)

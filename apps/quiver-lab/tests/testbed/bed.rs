@@ -76,7 +76,7 @@ links: [{}]
 
 /// The program on the devices' hosts.
 fn quiverd() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd")
+    Path::new(env!("CARGO_BIN_EXE_quiver-lab")).with_file_name("quiverd")
 }
 
 /// The first two cores that may be used.
@@ -139,8 +139,8 @@ impl Bed {
     pub fn command(&self, folder: &Path, task: &str, text: &str, arguments: &[&str]) -> Command {
         let file = folder.join("bed.yaml");
         fs::write(&file, text).unwrap();
-        let mut command = self.tg.command(env!("CARGO_BIN_EXE_quiver"));
-        command.args(["lab", task, "--testbed"]).arg(file).args(arguments);
+        let mut command = self.tg.command(env!("CARGO_BIN_EXE_quiver-lab"));
+        command.args([task, "--testbed"]).arg(file).args(arguments);
         command
     }
 

@@ -9,10 +9,10 @@ use quiver_run::{Stop, headline};
 use quiver_store::Results;
 use quiver_suite::Case;
 use quiver_suite::field::{Device, Word as _};
+use quiver_terminal::say;
 
-use super::keep::LINES;
-use super::{LabError, judge, lacking, select, within};
-use crate::show;
+use crate::keep::LINES;
+use crate::{LabError, judge, lacking, select, within};
 
 /// What is measured where nobody says: what moves packets, and what routes them, at the greatest rate of packets.
 const CASES: &str = "quiver AND drv_memif AND eth AND 64b AND 1c AND closedloop AND (l2xcbase OR ip4base)";
@@ -36,7 +36,7 @@ pub struct Measuring {
 
 /// A length of trials, as `quiver lab run` takes it.
 fn trial(text: &str) -> Result<String, String> {
-    super::run::lengths(text).map(|_| text.to_owned())
+    crate::run::lengths(text).map(|_| text.to_owned())
 }
 
 impl Measuring {
@@ -172,7 +172,7 @@ impl Side {
 
 /// Where a build is, once it is there.
 pub fn built(builds: &Builds, git: &Git, commit: &str) -> Result<PathBuf, BuildError> {
-    show::say(format_args!("building {}", git.title(commit).unwrap_or_else(|_| commit.to_owned())));
+    say(format_args!("building {}", git.title(commit).unwrap_or_else(|_| commit.to_owned())));
     builds.make(commit)
 }
 
@@ -180,7 +180,7 @@ pub fn built(builds: &Builds, git: &Git, commit: &str) -> Result<PathBuf, BuildE
 pub fn keep(results: Option<&Results>, documents: &[Document]) {
     for document in documents {
         if let Some(Err(error)) = results.map(|results| results.write(document)) {
-            show::say(format_args!("{}: not stored: {error}", document.test_name_long));
+            say(format_args!("{}: not stored: {error}", document.test_name_long));
         }
     }
 }

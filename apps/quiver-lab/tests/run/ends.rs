@@ -30,8 +30,8 @@ struct Run {
 impl Run {
     /// Starts one, and waits until its device is there.
     fn start(folder: &Path, arguments: &[&str]) -> Run {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-        command.args(["lab", "run", "--results"]).arg(folder.join("results")).args(arguments);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+        command.args(["run", "--results"]).arg(folder.join("results")).args(arguments);
         Run::begin(folder, command)
     }
 
@@ -125,11 +125,11 @@ fn a_device_that_hangs_in_its_start_does_not_keep_a_run_that_is_interrupted() {
     let (script, began) = (folder.path().join("dpdk-testpmd"), folder.path().join("began"));
     fs::write(&script, format!("#!/bin/sh\ntouch {}\nexec sleep 1000\n", began.display())).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", folder.path().display()));
     let case = "testpmd AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND mrr";
-    command.args(["lab", "run", "--short", "--results"]).arg(folder.path().join("results")).arg(case);
+    command.args(["run", "--short", "--results"]).arg(folder.path().join("results")).arg(case);
     let mut child =
         command.stdin(Stdio::null()).stderr(fs::File::create(folder.path().join("said")).unwrap()).spawn().unwrap();
     wait("the device", || began.exists() || child.try_wait().unwrap().is_some());
@@ -162,13 +162,13 @@ fn a_run_that_is_killed_leaves_nothing() {
 
 /// `gate` of a build with itself, by a case that takes interfaces of the kernel.
 fn gate(folder: &Path, arguments: &[&str]) -> Command {
-    let quiverd = Path::new(env!("CARGO_BIN_EXE_quiver")).with_file_name("quiverd");
+    let quiverd = Path::new(env!("CARGO_BIN_EXE_quiver-lab")).with_file_name("quiverd");
     for build in ["a", "b"] {
         fs::create_dir(folder.join(build)).unwrap();
         std::os::unix::fs::symlink(&quiverd, folder.join(build).join("quiverd")).unwrap();
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver"));
-    command.current_dir(folder).args(["lab", "gate", "a", "b"]).args(arguments);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiver-lab"));
+    command.current_dir(folder).args(["gate", "a", "b"]).args(arguments);
     command
 }
 

@@ -32,7 +32,7 @@ pub fn end_with_parent() -> io::Result<()> {
 /// Starts a run with these arguments, waits for its end, and returns what it said. If the user wants to stop, it is told.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, stop: &Stop) -> io::Result<Output> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["lab", "run"]).args(arguments).env(PARENT, std::process::id().to_string());
+    command.arg("run").args(arguments).env(PARENT, std::process::id().to_string());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     output_of(child, Asked::Process, stop)
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use quiver_export::Export;
 use quiver_store::{Results, default_unsent};
+use quiver_terminal::say;
 
-use super::LabError;
-use crate::show;
+use crate::LabError;
 
 /// Write stored results as one Parquet file, a row a test, for DuckDB, Spark, Trino and others
 #[derive(Debug, clap::Args)]
@@ -29,11 +29,11 @@ pub fn run(asked: &ExportOf) -> Result<(), LabError> {
             Ok(stored) => export.add(stored)?,
             Err(skipped) => {
                 left_out += 1;
-                show::say(format_args!("left out: {skipped}"));
+                say(format_args!("left out: {skipped}"));
             }
         }
     }
     let rows = export.finish()?;
-    show::say(format_args!("{}: {rows} tests, {left_out} files left out", asked.parquet.display()));
+    say(format_args!("{}: {rows} tests, {left_out} files left out", asked.parquet.display()));
     Ok(())
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{Table, presets};
 use quiver_compare::{Across, Alone, Comparison, Name, Row, Selection, compare};
+use quiver_terminal::{print, say};
 use serde_json::{Value, json};
 
-use super::LabError;
-use super::judge::{self, Judge};
-use crate::show;
+use crate::LabError;
+use crate::judge::{self, Judge};
 
 /// What the arguments are called.
 const SIDES: [&str; 2] = ["A", "B"];
@@ -42,9 +42,9 @@ pub struct Compare {
 pub fn run(compare: &Compare, json: bool) -> Result<(), LabError> {
     let comparison = compared(compare)?;
     if json || compare.json {
-        show::print(format_args!("{:#}", self::json(&comparison, SIDES)));
+        print(format_args!("{:#}", self::json(&comparison, SIDES)));
     } else {
-        print(&comparison, SIDES);
+        show(&comparison, SIDES);
     }
     Ok(())
 }
@@ -53,13 +53,13 @@ fn compared(asked: &Compare) -> Result<Comparison, LabError> {
     let parent = judge::documents(&asked.parent, &asked.results)?;
     let current = judge::documents(&asked.current, &asked.results)?;
     let [a, b] = SIDES;
-    show::say(format_args!("{a}: {} documents, {b}: {}", parent.len(), current.len()));
+    say(format_args!("{a}: {} documents, {b}: {}", parent.len(), current.len()));
     let across = Across::of(&asked.parent, &asked.current);
     Ok(compare(&parent, &current, across, asked.judge.share(), asked.judge.confidence()))
 }
 
 /// As a table, and what is in no row of it, with the sides' names.
-pub fn print(comparison: &Comparison, sides: [&str; 2]) {
+pub fn show(comparison: &Comparison, sides: [&str; 2]) {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["test", "measure", sides[0], sides[1], "documents", &format!("{} to {}", sides[1], sides[0])]);
@@ -77,16 +77,16 @@ pub fn print(comparison: &Comparison, sides: [&str; 2]) {
         ]);
     }
     if !comparison.rows.is_empty() {
-        show::print(table);
+        print(table);
     }
     for (side, test, message) in &comparison.failed {
-        show::say(format_args!("{}: {test} failed: {message}", sides[*side as usize]));
+        say(format_args!("{}: {test} failed: {message}", sides[*side as usize]));
     }
     tell_alone(&comparison.alone, sides);
     let sure =
         comparison.rows.iter().find_map(|row| row.judgement.as_ref().ok()).map(|own| own.ratio.confidence.value());
     if let Some(sure) = sure {
-        show::say(format_args!(
+        say(format_args!(
             "{} rows, each at {:.4} % confidence: about {:.2} of them would be told apart by chance alone",
             comparison.rows.len(),
             sure * 100.0,
@@ -106,7 +106,7 @@ fn tell_alone(alone: &[Alone], sides: [&str; 2]) {
     for Alone { side, name, elsewhere } in alone {
         let keys = name.keys(elsewhere);
         if keys.is_empty() {
-            show::say(format_args!("{}: {} has no counterpart", sides[*side as usize], name.test));
+            say(format_args!("{}: {} has no counterpart", sides[*side as usize], name.test));
             continue;
         }
         let others = elsewhere.iter().map(Name::to_string).collect::<Vec<_>>().join("; and ");
@@ -115,7 +115,7 @@ fn tell_alone(alone: &[Alone], sides: [&str; 2]) {
     }
     for ((side, own, others, keys), tests) in apart {
         let more = if tests.len() > 1 { format!(" and {} more", tests.len() - 1) } else { String::new() };
-        show::say(format_args!(
+        say(format_args!(
             "{}: left apart: {}{more}, of {own}; {} has it of {others}. To compare these, say {keys} of both sides; * is any",
             sides[side],
             tests[0],

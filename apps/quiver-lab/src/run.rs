@@ -12,16 +12,16 @@ use quiver_run::{
 use quiver_store::default_unsent;
 use quiver_suite::Case;
 use quiver_suite::field::{Device, Word};
+use quiver_terminal::{print, say, warning};
 use quiver_verdict::compare::{Confidence, Side, order, pairs_needed};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag::{self, register_conditional_shutdown};
 
-use super::display::Display;
-use super::keep::{self, Keep, Kept};
-use super::told::{TICKS, cost, told};
-use super::{LabError, lacking, select, testbed, within};
-use crate::show;
+use crate::display::Display;
+use crate::keep::{self, Keep, Kept};
+use crate::told::{TICKS, cost, told};
+use crate::{LabError, lacking, select, testbed, within};
 
 /// What devices in turns are compared by: the figure of the search, such as a rate; and the ticks that a packet costs the
 /// device, if both count them, which mean more than a rate that the generator limits.
@@ -108,7 +108,7 @@ struct Summary {
 /// Its status is an answer, so errors are shown here.
 pub fn status(asked: &Run, json: bool) -> ExitCode {
     run(asked, json).unwrap_or_else(|error| {
-        show::error(&error);
+        crate::show_error(&error);
         ExitCode::FAILURE
     })
 }
@@ -142,11 +142,11 @@ fn run(asked: &Run, json: bool) -> Result<ExitCode, LabError> {
         warn_of_debug_builds(asked.quiverd.as_deref());
     }
     for (why, cases) in &summary.skipped {
-        show::say(format_args!("skipped {cases}: {why}"));
+        say(format_args!("skipped {cases}: {why}"));
     }
     let seed = asked.seed.unwrap_or_else(|| fastrand::u64(..));
     if let Some(number) = asked.draw {
-        show::say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
+        say(format_args!("{number} of {} cases, drawn by --seed {seed}", cases.len()));
         fastrand::Rng::with_seed(seed).shuffle(&mut cases);
         cases.truncate(number as usize);
     }
@@ -185,7 +185,7 @@ fn warn_of_debug_builds(measured: Option<&Path>) {
         let Some(program) = program.filter(|program| quiver_daemon::is_debug_build(program).unwrap_or(false)) else {
             continue;
         };
-        show::warning(format_args!(
+        warning(format_args!(
             "{what} ({}) is a debug build, about ten times slower: no figure of this run means anything; build it with \
              `cargo build --release`",
             program.display()
@@ -267,10 +267,10 @@ impl Runner {
 
     /// Runs the devices of each group in turns, and compares them.
     fn turns(&self, groups: &[Vec<Case>], times: usize, seed: u64, summary: &mut Summary) {
-        show::say(format_args!("who comes first is tossed by --seed {seed}"));
+        say(format_args!("who comes first is tossed by --seed {seed}"));
         let confidence = Confidence::new(CONFIDENCE).unwrap_or(Confidence::HIGH);
         if times < pairs_needed(confidence) {
-            show::say(format_args!("an interval of {CONFIDENCE} needs {} turns or more", pairs_needed(confidence)));
+            say(format_args!("an interval of {CONFIDENCE} needs {} turns or more", pairs_needed(confidence)));
         }
         let display = Display::new(groups.iter().map(Vec::len).sum::<usize>() * times);
         for group in groups {
@@ -338,11 +338,11 @@ impl Summary {
         if json {
             let skipped: Vec<_> = skipped.iter().map(|(why, cases)| json!({"why": why, "cases": cases})).collect();
             let all = json!({"cases": ran, "skipped": skipped, "ratios": ratios, "costs": costs, "unsent": unsent, "interrupted": is_interrupted});
-            show::print(format_args!("{all:#}"));
+            print(format_args!("{all:#}"));
         }
         let end = if is_interrupted { "; interrupted" } else { "" };
         let not_stored = if unsent > 0 { format!(", {unsent} not stored") } else { String::new() };
-        show::say(format_args!("{} measured, {failed} failed{not_stored}{end}", ran.len()));
+        say(format_args!("{} measured, {failed} failed{not_stored}{end}", ran.len()));
         match failed + unsent == 0 && !ran.is_empty() && !is_interrupted {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use quiver_search::{Load, Progress};
-
-use crate::show;
+use quiver_terminal::say;
 
 /// Where there is no terminal, progress is told first after this time, so that a search is seen to have begun,
 const TOLD_AFTER: Duration = Duration::from_secs(1);
@@ -46,7 +45,7 @@ impl Display {
         self.due.set(Instant::now() + TOLD_AFTER);
         match &self.bar {
             Some(bar) => self.draw(bar, name, &Progress::default()),
-            None => show::say(format_args!("{name} ...")),
+            None => say(format_args!("{name} ...")),
         }
     }
 
@@ -57,7 +56,7 @@ impl Display {
             None if self.due.get() <= Instant::now() => {
                 self.due.set(Instant::now() + TOLD_EVERY);
                 let [case, search] = text_of(name, progress, usize::MAX);
-                show::say(format_args!("{case}, {search}"));
+                say(format_args!("{case}, {search}"));
             }
             None => {}
         }
@@ -75,8 +74,8 @@ impl Display {
     /// A line that stays, above.
     pub fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| show::say(line)),
-            None => show::say(line),
+            Some(bar) => bar.suspend(|| say(line)),
+            None => say(line),
         }
     }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use quiver_store::{Results, Sent, default_unsent};
+use quiver_terminal::{print, say};
 
-use super::LabError;
-use crate::show;
+use crate::LabError;
 
 /// Move stored results to an object store, or to another folder
 ///
@@ -26,7 +26,7 @@ pub fn run(send: &Send) -> Result<(), LabError> {
     let to = Results::open(&send.to, &from)?;
     // The folder by default is made when something is kept there.
     if send.from.is_none() && !from.exists() {
-        show::say(format_args!("0 sent: nothing was kept in {}", from.display()));
+        say(format_args!("0 sent: nothing was kept in {}", from.display()));
         return Ok(());
     }
     let (mut stored, mut failed) = (0, 0);
@@ -34,25 +34,25 @@ pub fn run(send: &Send) -> Result<(), LabError> {
         match sent {
             Sent::Stored { to, .. } => {
                 stored += 1;
-                show::print(to);
+                print(to);
             }
             Sent::Failed { from, trouble } => {
                 failed += 1;
-                show::say(format_args!("{}: not sent: {trouble}", from.display()));
+                say(format_args!("{}: not sent: {trouble}", from.display()));
             }
             Sent::Left { from, error } => {
                 stored += 1;
-                show::say(format_args!("{}: sent, but cannot be deleted: {error}", from.display()));
+                say(format_args!("{}: sent, but cannot be deleted: {error}", from.display()));
             }
             Sent::Skipped(skipped) => {
                 failed += 1;
-                show::say(format_args!("not sent: {skipped}"));
+                say(format_args!("not sent: {skipped}"));
             }
         }
     }
     match failed {
         0 => {
-            show::say(format_args!("{stored} sent"));
+            say(format_args!("{stored} sent"));
             Ok(())
         }
         failed => Err(LabError::Unsent { stored, failed, from }),

@@ -8,13 +8,13 @@ use quiver_compare::{Across, CommandError, Git, Script, Summary, compare};
 use quiver_result::Document;
 use quiver_run::{Stop, headline};
 use quiver_store::default_unsent;
+use quiver_terminal::{print, say};
 use quiver_verdict::compare::{self, Confidence, order};
 
-use super::LabError;
-use super::judge::{self, Turns};
-use super::measured::{Measuring, Side, built, keep};
-use super::run::end_by_signals;
-use crate::show;
+use crate::LabError;
+use crate::judge::{self, Turns};
+use crate::measured::{Measuring, Side, built, keep};
+use crate::run::end_by_signals;
 
 /// Tell by the exit status whether a build may pass: 0 if it is not slower, 1 if it is, 2 if that cannot be told
 ///
@@ -63,7 +63,7 @@ pub fn run(asked: &GateOf, json: bool) -> ExitCode {
         Ok(Summary::Regresses) => ExitCode::FAILURE,
         Ok(Summary::Undecided) => ExitCode::from(NO_VERDICT),
         Err(error) => {
-            show::error(&error);
+            crate::show_error(&error);
             ExitCode::from(NO_VERDICT)
         }
     }
@@ -134,12 +134,12 @@ fn by_command(asked: &GateOf, sides: [Side; 2], measure: Script, stop: Stop, jso
     let builds = builds(asked, sides, &stop)?;
     let judgement = gate(&mut ByCommand { measure, builds, stop }, plan, |pair, (parent, current)| {
         let change = (current / parent - 1.0) * 100.0;
-        show::say(format_args!("pair {pair} of {}: {parent} {current} ({change:+.2} %)", plan.pairs));
+        say(format_args!("pair {pair} of {}: {parent} {current} ({change:+.2} %)", plan.pairs));
     })
     .map_err(|error| LabError::Gate(error.to_string()))?;
     match json {
-        true => show::print(format_args!("{:#}", judge::json(&judgement))),
-        false => show::print(judgement),
+        true => print(format_args!("{:#}", judge::json(&judgement))),
+        false => print(judgement),
     }
     Ok(Summary::of([Some(judgement.verdict)]))
 }
@@ -151,14 +151,9 @@ fn by_cases(asked: &GateOf, sides: [Side; 2], stop: Stop, json: bool) -> Result<
     // Each has one number at least; how many it has, the first pair tells.
     let plan = asked.turns.plan();
     check(&plan, cases.names().len())?;
-    let kept = asked.keep.as_deref().map(|place| super::keep::open(place, &default_unsent())).transpose()?;
+    let kept = asked.keep.as_deref().map(|place| crate::keep::open(place, &default_unsent())).transpose()?;
     let builds = builds(asked, sides, &stop)?;
-    show::say(format_args!(
-        "in turns, {} pairs, tossed by --seed {}: {}",
-        plan.pairs,
-        plan.seed,
-        cases.names().join(", ")
-    ));
+    say(format_args!("in turns, {} pairs, tossed by --seed {}: {}", plan.pairs, plan.seed, cases.names().join(", ")));
     let mut sides: [Vec<Document>; 2] = Default::default();
     for pair in 0..plan.pairs {
         let mut said: [String; 2] = Default::default();
@@ -172,7 +167,7 @@ fn by_cases(asked: &GateOf, sides: [Side; 2], stop: Stop, json: bool) -> Result<
                 numbers.map(|(_, value, _)| format!("{:.3} M", value / 1e6)).collect::<Vec<_>>().join(", ");
             sides[side as usize].extend(documents);
         }
-        show::say(format_args!("pair {} of {}: {} | {}", pair + 1, plan.pairs, said[0], said[1]));
+        say(format_args!("pair {} of {}: {} | {}", pair + 1, plan.pairs, said[0], said[1]));
         if pair == 0 {
             let across = Across::default();
             let verdicts = compare(&sides[0], &sides[1], across, plan.gate.smallest, plan.confidence).rows.len();
@@ -189,11 +184,11 @@ fn stored(asked: &GateOf, [parent, current]: [&[Document]; 2], across: Across, j
     let comparison = compare(parent, current, across, share, confidence.shared_by(rows));
     let sides = [compare::Side::Parent, compare::Side::Current].map(name);
     match json {
-        true => show::print(format_args!("{:#}", super::compare::json(&comparison, sides))),
-        false => super::compare::print(&comparison, sides),
+        true => print(format_args!("{:#}", crate::compare::json(&comparison, sides))),
+        false => crate::compare::show(&comparison, sides),
     }
     let summary = comparison.summary();
-    show::say(match summary {
+    say(match summary {
         Summary::Passes => "passes: nothing is slower",
         Summary::Regresses => "does not pass: something is slower",
         Summary::Undecided => "no verdict: something is not known well enough",

@@ -4,12 +4,12 @@ use quiver_compare::Selection;
 use quiver_compare::gate::Plan;
 use quiver_result::Document;
 use quiver_store::{Results, default_unsent};
+use quiver_terminal::say;
 use quiver_verdict::compare::Confidence;
 use quiver_verdict::gate::{Better, Gate, Judgement};
 use serde_json::{Value, json};
 
-use super::LabError;
-use crate::show;
+use crate::LabError;
 
 /// When something is told apart.
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ pub fn documents(selection: &Selection, results: &str) -> Result<Vec<Document>, 
         match found {
             Ok(stored) if selection.matches(&stored.document) => documents.push(stored.document),
             Ok(_) => {}
-            Err(skipped) => show::say(format_args!("left out: {skipped}")),
+            Err(skipped) => say(format_args!("left out: {skipped}")),
         }
     }
     Ok(documents)

@@ -6,7 +6,7 @@ use std::path::Path;
 use quiver_suite::{Case, Lack, Machine, Part};
 use quiver_testbed::{Place, Reach, Testbed, Topology};
 
-use super::LabError;
+use crate::LabError;
 
 /// Reads one.
 pub fn read(path: &Path) -> Result<Testbed, LabError> {
@@ -24,15 +24,15 @@ pub fn ports(testbed: &Testbed) -> Option<Topology> {
 pub fn lacking(case: &Case, testbed: &Testbed) -> Vec<Lack> {
     let hosts = || testbed.devices.iter().chain([&testbed.generator]).map(|place| testbed.host(place.host));
     let is_named = |program: &str| testbed.links.is_empty() && hosts().any(|host| host.programs.contains_key(program));
-    let has_program = |program: &str| ports(testbed).is_some() || is_named(program) || super::has_program(program);
+    let has_program = |program: &str| ports(testbed).is_some() || is_named(program) || crate::has_program(program);
     // Each device has its own, and the generator one more.
     let cores = testbed.devices.iter().map(|Place { cores, .. }| cores.len() + 1).min().unwrap_or(0);
     let memory = hosts().filter_map(|host| host.memory_gib).min().map(u64::from);
-    let memory_gib = memory.unwrap_or_else(|| if testbed.links.is_empty() { super::memory_gib() } else { u64::MAX });
+    let memory_gib = memory.unwrap_or_else(|| if testbed.links.is_empty() { crate::memory_gib() } else { u64::MAX });
     // What kernels of other hosts have, they tell when they are reached.
     let has_part = |part| match part {
         Part::OwnPackets => false,
-        part => hosts().any(|host| host.reach != Reach::Here) || super::has_part(part),
+        part => hosts().any(|host| host.reach != Reach::Here) || crate::has_part(part),
     };
     case.needs().lacking(Machine { cores, memory_gib, has_program: &has_program, has_part: &has_part })
 }
