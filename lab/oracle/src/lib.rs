@@ -5,6 +5,7 @@
 
 mod moto;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -50,6 +51,9 @@ impl Packages {
 /// packages share, so an environment has a `name` of its own in there.
 pub fn python(folder: &Path, name: &str, requirements: &Path) -> Result<PathBuf, String> {
     let (environment, done) = (folder.join(name), folder.join(format!("{name}-requirements.txt")));
+    // Each test may be a process of its own, and several may want the same environment at once.
+    let lock = File::create(folder.join(format!("{name}.lock"))).and_then(|file| file.lock().map(|()| file));
+    let _lock = lock.map_err(|error| format!("{}: {error}", environment.display()))?;
     let wanted = std::fs::read(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
     let python = environment.join("bin/python");
     if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {

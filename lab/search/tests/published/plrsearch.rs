@@ -1,24 +1,18 @@
 //! The shapes of PLRsearch against their definitions, computed by mpmath with hundreds of digits.
-//!
-//! It is reported as ignored where mpmath cannot be installed: without Python, or without a network.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use fastrand::Rng;
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::{Failed, Trial};
 use quiver_oracle::Packages;
 use quiver_search::plr::{Curve, Shape};
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
-
-fn main() -> std::process::ExitCode {
-    let arguments = Arguments::from_args();
-    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "search", REQUIREMENTS);
-    let losses = packages.test("losses are those of the definitions", losses);
-    let loads = packages.test("critical loads are those of the definitions", critical_loads);
-    libtest_mimic::run(&arguments, vec![losses, loads]).exit_code()
+pub fn trials(packages: &Packages) -> Vec<Trial> {
+    vec![
+        packages.test("plrsearch::losses are those of the definitions", losses),
+        packages.test("plrsearch::critical loads are those of the definitions", critical_loads),
+    ]
 }
 
 const LOADS: (f64, f64) = (9001.0, 1e8);
@@ -43,7 +37,7 @@ fn drawn(rng: &mut Rng) -> (Curve, f64) {
 
 /// The largest difference to what the script answers, relative where numbers are above 1.
 fn compare(python: &Path, input: &str, ours: &[f64]) -> Result<(), Failed> {
-    let answers = quiver_oracle::answer(python, &Path::new(TESTS).join("plrsearch.py"), input)?;
+    let answers = quiver_oracle::answer(python, &Path::new(crate::TESTS).join("plrsearch.py"), input)?;
     let theirs: Vec<f64> = answers.lines().map(str::parse).collect::<Result<_, _>>()?;
     assert_eq!(ours.len(), theirs.len());
     for ((ours, theirs), line) in ours.iter().zip(&theirs).zip(input.lines()) {

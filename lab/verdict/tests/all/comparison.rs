@@ -1,11 +1,9 @@
 //! What a gate says of builds measured in turns on a shared machine, simulated: over many seeds, with figures.
 //!
-//! `cargo test -p quiver-verdict --test comparison -- --nocapture` prints them.
+//! `cargo test -p quiver-verdict --test all comparison -- --nocapture` prints them.
 
-mod noise;
-
+use crate::noise::normal;
 use fastrand::Rng;
-use noise::normal;
 use quiver_verdict::compare::{Confidence, Side, order, paired, unpaired};
 use quiver_verdict::gate::{Better, Gate, Verdict};
 

@@ -1,31 +1,40 @@
 //! Namespaces and links carry packets, and only where they are joined.
 
 use std::net::UdpSocket;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use quiver_netns::{Namespace, Program, World, bridge, enter, veth};
+use quiver_netns::{Namespace, Program, World, bridge, veth};
 
-fn main() -> ExitCode {
-    let world = match enter() {
-        Ok(world) => world,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let world: &'static World = Box::leak(Box::new(world));
-    let trials = vec![
-        Trial::test("veth_carries_datagrams", || veth_carries(world)),
-        Trial::test("bridge_carries_datagrams", || bridge_carries(world)),
-        Trial::test("namespaces_are_apart", || apart(world)),
-        Trial::test("failures_name_the_command", || failures(world)),
-        Trial::test("programs_end_with_their_value", programs),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+type Test = fn(&World) -> Result<(), Failed>;
+
+const TESTS: [(&str, Test); 5] = [
+    ("veth_carries_datagrams", veth_carries),
+    ("bridge_carries_datagrams", bridge_carries),
+    ("namespaces_are_apart", apart),
+    ("failures_name_the_command", failures),
+    ("programs_end_with_their_value", programs),
+];
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |(name, _)| Trial::test(format!("links::{name}"), move || inside(name));
+    TESTS.map(trial).into()
+}
+
+/// Runs a test in a world of its own.
+fn inside(name: &str) -> Result<(), Failed> {
+    let output = crate::again(name)?.output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
+    }
+}
+
+/// The test of a name.
+pub fn test(name: &str) -> Option<Test> {
+    TESTS.into_iter().find(|(other, _)| *other == name).map(|(_, test)| test)
 }
 
 /// Sends one datagram from `one` to `other`'s address and returns what arrives there.
@@ -74,7 +83,7 @@ fn failures(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-fn programs() -> Result<(), Failed> {
+fn programs(_world: &World) -> Result<(), Failed> {
     let program = Program::start(std::process::Command::new("sleep").arg("1000"))?;
     let id = Pid::from_raw(program.id().cast_signed());
     assert!(kill(id, None).is_ok());

@@ -105,14 +105,14 @@ fn wait(what: &str, mut until: impl FnMut() -> bool) {
 
 #[test]
 fn a_case_that_is_interrupted_leaves_a_valid_document_and_nothing_else() {
-    let Some(_cores) = crate::cores() else { return };
+    let Some(_cores) = super::cores() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::start(folder.path(), &[LONG]);
     kill(Pid::from_raw(run.child.id() as i32), Signal::SIGINT).unwrap();
     assert!(!run.end());
     let said = run.said();
     assert!(said.contains("interrupted"), "{said}");
-    let documents = crate::documents(&folder.path().join("results"));
+    let documents = super::documents(&folder.path().join("results"));
     let [document] = &documents[..] else { panic!("{said}") };
     assert!(!document.passed && document.message.starts_with("interrupted"), "{document:?}");
 }
@@ -120,7 +120,7 @@ fn a_case_that_is_interrupted_leaves_a_valid_document_and_nothing_else() {
 /// A minute is what a start may take.
 #[test]
 fn a_device_that_hangs_in_its_start_does_not_keep_a_run_that_is_interrupted() {
-    let Some(_cores) = crate::cores() else { return };
+    let Some(_cores) = super::cores() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (script, began) = (folder.path().join("dpdk-testpmd"), folder.path().join("began"));
     fs::write(&script, format!("#!/bin/sh\ntouch {}\nexec sleep 1000\n", began.display())).unwrap();
@@ -140,7 +140,7 @@ fn a_device_that_hangs_in_its_start_does_not_keep_a_run_that_is_interrupted() {
     // What is left to do takes a moment, too, on a busy machine.
     assert!(set.elapsed() < Duration::from_secs(20), "{:?}: {said}", set.elapsed());
     assert!(!child.wait().unwrap().success() && said.contains("; interrupted"), "{said}");
-    let documents = crate::documents(&folder.path().join("results"));
+    let documents = super::documents(&folder.path().join("results"));
     let [document] = &documents[..] else { panic!("{said}") };
     assert!(!document.passed && document.message.starts_with("interrupted"), "{document:?}");
     assert!(!processes().any(|id| line(id).contains(&*script.to_string_lossy())), "{said}");
@@ -149,7 +149,7 @@ fn a_device_that_hangs_in_its_start_does_not_keep_a_run_that_is_interrupted() {
 /// It cannot do anything about that itself; its world ends with it.
 #[test]
 fn a_run_that_is_killed_leaves_nothing() {
-    let Some(_cores) = crate::cores() else { return };
+    let Some(_cores) = super::cores() else { return };
     if let quiver_netns::Rights::None(remedy) = quiver_netns::rights() {
         println!("left out: no world without network namespaces: {remedy}");
         return;
@@ -183,7 +183,7 @@ fn has_worlds() -> bool {
 /// It is outside of the worlds of its runs, of which the first lasts until the test ends it.
 #[test]
 fn a_gate_that_is_killed_leaves_nothing() {
-    let Some(_cores) = crate::cores().filter(|_| has_worlds()) else { return };
+    let Some(_cores) = super::cores().filter(|_| has_worlds()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::begin(folder.path(), gate(folder.path(), &["--trial", "100", VETH]));
     run.child.kill().unwrap();
@@ -192,7 +192,7 @@ fn a_gate_that_is_killed_leaves_nothing() {
 
 #[test]
 fn builds_are_measured_by_veth_in_worlds() {
-    let Some(_cores) = crate::cores().filter(|_| has_worlds()) else { return };
+    let Some(_cores) = super::cores().filter(|_| has_worlds()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let few = ["--trial", "0.02", "--pairs", "3", "--confidence", "70", "--seed", "1", VETH];
     let output = gate(folder.path(), &few).output().unwrap();
@@ -205,7 +205,7 @@ fn builds_are_measured_by_veth_in_worlds() {
 /// In the midst of its trials, which the display tells of: the first takes longer than it is silent.
 #[test]
 fn a_device_that_dies_ends_its_case_and_no_other() {
-    let Some(_cores) = crate::cores() else { return };
+    let Some(_cores) = super::cores() else { return };
     let folder = tempfile::tempdir().unwrap();
     let cases = "quiver AND l2xcbase AND drv_memif AND eth AND 64b AND 1c AND (ndrpdr OR mrr)";
     let mut run = Run::start(folder.path(), &["--trial", "1.2", cases]);
@@ -218,7 +218,7 @@ fn a_device_that_dies_ends_its_case_and_no_other() {
     for part in [" trial", ", NDR ", ", PDR ", " Mpps each way, about "] {
         assert!(progress.contains(part), "{part}: {progress}");
     }
-    let mut documents = crate::documents(&folder.path().join("results"));
+    let mut documents = super::documents(&folder.path().join("results"));
     documents.sort_by_key(|document| document.passed);
     let [died, other] = &documents[..] else { panic!("{said}") };
     assert!(!died.passed && died.message.contains("quiver has ended (signal: 9"), "{}", died.message);

@@ -1,28 +1,22 @@
 //! However a world ends, nothing of it is left; a kept one is left until it is stopped.
-//!
-//! Every trial starts this program again, which then enters a world and plays the role that the trial gives it.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio, exit};
+use std::process::{Child, ChildStdout, Command, Stdio, exit};
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use quiver_netns::{Found, Namespace, Program, enter, run, veth};
+use quiver_netns::{Found, Namespace, Program, World, run, veth};
 
 /// What the kept world is called.
 const KEPT: &CStr = c"netns-kept";
-const ROLE: &str = "QUIVER_NETNS_ROLE";
 
-fn main() -> ExitCode {
-    if let Ok(role) = env::var(ROLE) {
-        play(&role);
-    }
+pub fn trials() -> Vec<Trial> {
     let ends = [
         ("success", None, Some(0)),
         ("failure", None, Some(7)),
@@ -35,16 +29,15 @@ fn main() -> ExitCode {
     let mut trials: Vec<_> = ends
         .into_iter()
         .map(|(name, signal, code)| {
-            Trial::test(format!("nothing_is_left_after_{name}"), move || nothing_is_left(name, signal, code))
+            Trial::test(format!("lifetime::nothing_is_left_after_{name}"), move || nothing_is_left(name, signal, code))
         })
         .collect();
-    trials.push(Trial::test("a_kept_world_can_be_entered_and_stopped", kept));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials.push(Trial::test("lifetime::a_kept_world_can_be_entered_and_stopped", kept));
+    trials
 }
 
 /// The part of the program inside the world.
-fn play(role: &str) -> ! {
-    let world = enter().expect("enter a world");
+pub fn play(role: &str, world: World) -> ! {
     let client = Namespace::add(&world, "client").expect("make a namespace");
     let server = Namespace::add(&world, "server").expect("make a namespace");
     veth((&client, "eth0"), (&server, "eth0"), 1500).expect("make a link");
@@ -64,8 +57,7 @@ fn play(role: &str) -> ! {
 
 /// Starts a player and waits until its world stands; returns also its process namespace.
 fn start(role: &str) -> Result<(Child, BufReader<ChildStdout>, String), Failed> {
-    let mut child =
-        Command::new(env::current_exe()?).env(ROLE, role).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut child = crate::again(role)?.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
     let mut line = String::new();
     output.read_line(&mut line)?;

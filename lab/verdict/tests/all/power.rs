@@ -1,11 +1,9 @@
 //! How often changes are found, and how often where there are none: over many seeds, with figures.
 //!
-//! `cargo test -p quiver-verdict --test power -- --nocapture` prints them.
+//! `cargo test -p quiver-verdict --test all power -- --nocapture` prints them.
 
-mod noise;
-
+use crate::noise::normal;
 use fastrand::Rng;
-use noise::normal;
 use quiver_verdict::bits::{self, Resolution, Run};
 use quiver_verdict::steps::{self, Course, Level};
 

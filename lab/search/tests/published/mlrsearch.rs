@@ -1,13 +1,11 @@
 //! MLRsearch against FD.io's: for a thousand devices the same trials, one by one, and the same results, bit by bit.
-//!
-//! It is reported as ignored where the library cannot be installed: without Python, or without a network.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use fastrand::Rng;
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::Failed;
 use quiver_oracle::Packages;
 use quiver_search::device::Device;
 use quiver_search::mlr::{Found, Goal, Mlr};
@@ -19,14 +17,9 @@ const DEVICES: u64 = 1000;
 /// Each has a process of Python's.
 const THREADS: u64 = 2;
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-const REQUIREMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requirements.txt");
-
-fn main() -> std::process::ExitCode {
-    let arguments = Arguments::from_args();
-    let packages = Packages::install(&arguments, env!("CARGO_TARGET_TMPDIR"), "search", REQUIREMENTS);
-    let name = format!("{DEVICES} devices are asked for the same trials, with the same results");
-    libtest_mimic::run(&arguments, vec![packages.test(name, compare)]).exit_code()
+pub fn trials(packages: &Packages) -> Vec<libtest_mimic::Trial> {
+    let name = format!("mlrsearch::{DEVICES} devices are asked for the same trials, with the same results");
+    vec![packages.test(name, compare)]
 }
 
 fn compare(python: &Path) -> Result<(), Failed> {
@@ -139,7 +132,7 @@ struct Library {
 impl Library {
     fn start(python: &Path) -> Library {
         let mut command = Command::new(python);
-        command.arg(Path::new(TESTS).join("mlrsearch.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(Path::new(crate::TESTS).join("mlrsearch.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let (to, from) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
         Library { process, to, from }

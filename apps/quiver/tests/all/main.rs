@@ -1,0 +1,9 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+mod client;
+mod daemon;
+mod demo;
+mod doctor;
+mod import;
+mod lab;
+mod shell;
