@@ -12,24 +12,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use quiver_engine::{Dataplane, Injected, Level};
 
 use crate::daemon::{Daemon, DaemonError, Rooms, Setup};
 use crate::levels::{self, levels};
 use crate::packet::Packet;
+use crate::trials;
 pub use script::ScriptError;
 use script::{Action, Script, Step};
 
 /// The `main` of a room's golden test: runs every `tests/**/*.scenario` of the crate at `root`.
 pub fn main(root: &str, rooms: Rooms) -> ExitCode {
-    let arguments = Arguments::from_args();
+    trials::run([trials(root, rooms)])
+}
+
+/// A trial for each `tests/**/*.scenario` of the crate at `root`. One fails if there are none.
+pub fn trials(root: &str, rooms: Rooms) -> Vec<Trial> {
     let files = match scenarios_below(&Path::new(root).join("tests")) {
+        Ok(files) if files.is_empty() => Err("there are no *.scenario files in tests/".to_owned()),
+        files => files.map_err(|error| format!("{root}/tests: {error}")),
+    };
+    let files = match files {
         Ok(files) => files,
-        Err(error) => {
-            eprintln!("{root}/tests: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(error) => return vec![Trial::test("scenarios", || Err(error.into()))],
     };
     let mut trials = vec![];
     for file in files {
@@ -38,10 +44,7 @@ pub fn main(root: &str, rooms: Rooms) -> ExitCode {
         trials.extend(absent.map(|(level, _)| levels::missing(&name, level)));
         trials.push(Trial::test(name, move || check(&file, rooms)));
     }
-    if trials.is_empty() {
-        trials.push(Trial::test("scenarios", || Err("there are no *.scenario files in tests/".into())));
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// All scenario files below a folder, sorted.

@@ -2,9 +2,7 @@
 //!
 //! `QUIVER_TEST_WITHOUT=avx512,avx2` lets tests take these for missing, to see what they say then.
 
-use std::process::ExitCode;
-
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use quiver_engine::Level;
 
 /// Names the levels that tests are to take for missing.
@@ -30,29 +28,57 @@ pub(crate) fn missing(test: &str, level: &'static str) -> Trial {
 /// A test's name, and the test.
 pub type LevelTest = (&'static str, fn(Level));
 
-/// The `main` that [`level_tests`](crate::level_tests) makes.
-pub fn main(tests: &[LevelTest]) -> ExitCode {
-    let trial = |(test, run): &LevelTest, (name, level): (&'static str, Option<Level>)| match level {
-        Some(level) => {
-            let run = *run;
-            Trial::test(format!("{test} ({name})"), move || {
-                run(level);
-                Ok(())
-            })
-        }
-        None => missing(test, name),
-    };
-    let trials = tests.iter().flat_map(|test| levels().map(|level| trial(test, level))).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+/// The tests of a module, of which [`level_tests`](crate::level_tests) makes a list.
+pub struct LevelTests {
+    /// The module's path. Names of tests begin with it, but for the program's own name.
+    pub module: &'static str,
+    /// The tests.
+    pub tests: &'static [LevelTest],
 }
 
-/// The `main` of a test file without harness (`harness = false`): runs each function, which takes a
-/// [`Level`], once for every instruction set.
+impl LevelTests {
+    /// A trial for each test and level.
+    pub fn trials(&self) -> Vec<Trial> {
+        let prefix = self.module.split_once("::").map_or(String::new(), |(_, module)| format!("{module}::"));
+        let named = self.tests.iter().map(|(test, run)| (format!("{prefix}{test}"), *run));
+        named.flat_map(|(test, run)| levels().map(|level| trial(&test, run, level))).collect()
+    }
+}
+
+fn trial(test: &str, run: fn(Level), (name, level): (&'static str, Option<Level>)) -> Trial {
+    let Some(level) = level else { return missing(test, name) };
+    Trial::test(format!("{test} ({name})"), move || {
+        run(level);
+        Ok(())
+    })
+}
+
+/// Lists a module's functions that take a [`Level`], for [`level_program`](crate::level_program) to run each once for every
+/// instruction set.
 #[macro_export]
 macro_rules! level_tests {
     ($($test:ident),+ $(,)?) => {
+        /// The tests of this module that run on every instruction set.
+        pub const LEVEL_TESTS: $crate::levels::LevelTests =
+            $crate::levels::LevelTests { module: module_path!(), tests: &[$((stringify!($test), $test)),+] };
+    };
+}
+
+/// The `main` of a test program without harness (`harness = false`): the lists of its modules, or of itself, and the crate's
+/// golden scenarios in a daemon of `rooms`.
+///
+/// `level_program!(golden: quiver_scenarios::ROOMS, agreement, hosts);` or `level_program!(self);`
+#[macro_export]
+macro_rules! level_program {
+    (golden: $rooms:expr $(, $module:ident)* $(,)?) => {
         fn main() -> std::process::ExitCode {
-            $crate::levels::main(&[$((stringify!($test), $test)),+])
+            let golden = $crate::golden::trials(env!("CARGO_MANIFEST_DIR"), $rooms);
+            $crate::trials::run([golden, $($module::LEVEL_TESTS.trials()),*])
+        }
+    };
+    ($($module:ident),+ $(,)?) => {
+        fn main() -> std::process::ExitCode {
+            $crate::trials::run([$($module::LEVEL_TESTS.trials()),+])
         }
     };
 }

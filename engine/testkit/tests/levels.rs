@@ -2,14 +2,20 @@
 
 use std::process::{Command, ExitCode};
 
-use libtest_mimic::{Arguments, Trial};
-use quiver_testkit::levels;
+use libtest_mimic::Trial;
+use quiver_engine::Level;
+use quiver_testkit::{level_tests, levels, trials};
+
+fn passes(level: Level) {
+    assert_eq!(level.name(), "baseline");
+}
+level_tests![passes];
 
 fn main() -> ExitCode {
     if std::env::var_os(levels::WITHOUT).is_some() {
-        return levels::main(&[("passes", |level| assert_eq!(level.name(), "baseline"))]);
+        return trials::run([LEVEL_TESTS.trials()]);
     }
-    let trials = vec![
+    trials::run([vec![
         Trial::test("a_missing_level_is_ignored", || {
             let (printed, success) = run(&[])?;
             assert!(success, "{printed}");
@@ -28,8 +34,7 @@ fn main() -> ExitCode {
             assert!(!success && printed.contains("1 passed; 2 failed"), "{printed}");
             Ok(())
         }),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]])
 }
 
 fn run(arguments: &[&str]) -> Result<(String, bool), std::io::Error> {

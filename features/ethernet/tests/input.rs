@@ -15,6 +15,7 @@ quiver_testkit::level_tests![
     layer_2_takes_all_but_the_tags_that_are_expected,
     address_and_mode_end_with_the_interface,
 ];
+quiver_testkit::level_program!(self);
 
 arcs! {
     /// The end of the test.

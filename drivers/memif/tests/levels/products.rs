@@ -2,15 +2,16 @@
 //! instruction set, from frames and from relays, while the configuration changes. A product that nothing here is carried by
 //! fails the test, so that a new one needs a function below if none has its path yet.
 
-mod site;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::site::way::{Sent, Way, named};
+use crate::site::{
+    self,
+    traffic::{FUNCTIONS, bursts},
+};
 use fastrand::Rng;
 use quiver_engine::{Dataplane, Level};
 use quiver_testkit::daemon::Setup;
-use site::traffic::{FUNCTIONS, bursts};
-use site::way::{Sent, Way, named};
 
 /// What interfaces are at first.
 const UP: [&str; 2] = ["set interface state A up", "set interface state B up"];

@@ -1,7 +1,7 @@
 //! The nodes of IPv6, the product that could be made of them, and a naive router must agree packet by packet, on every
 //! instruction set.
 
-mod ends;
+use crate::ends;
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;

@@ -1,7 +1,7 @@
 //! A later stage joins a product by one line: a filter of another room, a feature on `ip4-output`, is chained behind routing.
 //! Where it is enabled its product serves, and does what the nodes do.
 
-mod ends;
+use crate::ends;
 
 use std::net::Ipv4Addr;
 

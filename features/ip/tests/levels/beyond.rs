@@ -1,7 +1,7 @@
 //! Packets whose routes lead to other tables go as far by the lookup and the product as by `ip4-lookup-again`, which does it all
 //! where some table counts by route.
 
-mod ends;
+use crate::ends;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Whether packets are for a single host is said of sixteen at once on the data path, and of one address by control: both are the
 //! same, lane by lane, on every instruction set.
 
-mod ends;
+use crate::ends;
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};

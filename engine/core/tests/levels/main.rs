@@ -1,0 +1,6 @@
+//! The tests of this crate that run on every instruction set.
+
+mod forwarding;
+mod lanes;
+
+quiver_testkit::level_program!(forwarding, lanes);
