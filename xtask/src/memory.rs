@@ -51,41 +51,21 @@ impl Watcher {
             Watcher::Miri => "",
         }
     }
-    /// Which tests are run if the caller names none.
+    /// Which tests are run if the caller names none: the arguments of one command each.
     fn tests(self) -> &'static [&'static str] {
         match self {
-            Watcher::Loom => &[
-                "--package",
-                "quiver-table",
-                "--package",
-                "quiver-engine",
-                "--package",
-                "quiver-memif-protocol",
-                "--lib",
-                "--test",
-                "loom",
-            ],
-            Watcher::Address => &[
-                "--workspace",
-                "--exclude",
-                "quiver-simulation",
-                "--exclude",
-                "quiver-memif-c",
-                "--lib",
-                "--tests",
-                "--no-fail-fast",
-            ],
-            Watcher::Thread => &["--package", "quiver-table", "--package", "quiver-engine", "--lib", "--tests"],
+            Watcher::Loom => {
+                &["--package quiver-table --package quiver-engine --package quiver-memif-protocol --lib --test loom"]
+            }
+            Watcher::Address => {
+                &["--workspace --exclude quiver-simulation --exclude quiver-memif-c --tests --no-fail-fast"]
+            }
+            Watcher::Thread => &["--package quiver-table --package quiver-engine --tests"],
+            // The others take it hours.
             Watcher::Miri => &[
-                "--package",
-                "quiver-table",
-                "--package",
-                "quiver-engine",
-                "--lib",
-                "--test",
-                "buffers",
-                "--test",
-                "hash",
+                "--package quiver-table --package quiver-engine --lib",
+                "--package quiver-table --test all -- hash::",
+                "--package quiver-engine --test all -- buffers::",
             ],
         }
     }
@@ -112,6 +92,20 @@ pub fn run(root: &Path, watcher: Watcher, arguments: &[String]) -> ExitCode {
         println!("memory {name} ... skipped: {reason}");
         return ExitCode::SUCCESS;
     }
+    let runs: Vec<Vec<&str>> = match arguments {
+        [] => watcher.tests().iter().map(|tests| tests.split(' ').collect()).collect(),
+        arguments => vec![arguments.iter().map(String::as_str).collect()],
+    };
+    for tests in runs {
+        if finish(&format!("memory {name}"), command(root, watcher, &tests)) != ExitCode::SUCCESS {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The command that runs these tests.
+fn command(root: &Path, watcher: Watcher, tests: &[&str]) -> Command {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(&format!(" {}", watcher.flags()));
     let mut command = match watcher {
@@ -134,12 +128,8 @@ pub fn run(root: &Path, watcher: Watcher, arguments: &[String]) -> ExitCode {
         Watcher::Miri => command.args(["miri", "test"]),
     };
     command.env("ASAN_OPTIONS", "detect_leaks=0").env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    command.arg("--target-dir").arg(root.join("target").join(name));
-    match arguments {
-        [] => command.args(watcher.tests()),
-        arguments => command.args(arguments),
-    };
-    finish(&format!("memory {name}"), command)
+    command.arg("--target-dir").arg(root.join("target").join(watcher.name())).args(tests);
+    command
 }
 
 fn has_nightly(program: &str) -> bool {

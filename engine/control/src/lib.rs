@@ -7,7 +7,7 @@
 //!   the schema, `docs/objects.md` and the texts of the CLI;
 //! - its **commands**, a [`Command`](cli::Command) each: a grammar in VPP's style and a handler.
 //!
-//! The page to read first is `tests/tiny_room.rs`: a complete room in some fifty lines.
+//! The page to read first is `tests/all/tiny_room.rs`: a complete room in some fifty lines.
 //!
 //! Rules that keep the control side simple:
 //!

@@ -1,18 +1,22 @@
-//! Real programs talk across quiverd, and across a veth pair as the proof that the tests themselves work.
+//! The tests that need network namespaces, in one world. Real programs talk across quiverd, and across a veth pair as the proof
+//! that the tests themselves work; [`feed`], [`peers`] and [`transactions`] say what they test.
 //!
-//! Every trial is one kind of traffic on one site. They run one after the other, for they share the machine's cores
+//! Every other trial is one kind of traffic on one site. Trials run one after the other, for they share the machine's cores
 //! and the names of a world's namespaces. A missing program or right fails with its remedy; only the trials with DPDK's
 //! testpmd are ignored where that is missing.
 
 mod application;
 mod connections;
+mod feed;
 mod file;
 mod fusion;
 mod memif;
+mod peers;
 mod pings;
 mod sockets;
 mod streams;
 mod testpmd;
+mod transactions;
 mod workers;
 
 use std::process::ExitCode;
@@ -20,6 +24,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use quiver_netns::{Error, Purpose, World, enter, missing_packages};
 use quiver_site::{Driver, Function, Join, Site};
+use quiver_testkit::trials;
 
 /// One kind of traffic: its name, the layer-3 MTU that it needs, and what it does.
 type Traffic = (&'static str, u16, fn(&Site) -> Result<(), Failed>);
@@ -76,6 +81,9 @@ fn main() -> ExitCode {
             .chain(testpmd::trials(world))
             .chain(workers::trials(world))
             .chain([narrow])
+            .chain(trials::of("feed", world, feed::TRIALS))
+            .chain(trials::of("peers", world, peers::TRIALS))
+            .chain(trials::of("transactions", world, transactions::TRIALS))
             .collect(),
     )
     .exit_code()

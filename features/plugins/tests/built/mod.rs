@@ -2,12 +2,21 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A path in the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// A right that one process has at a time, until the value is dropped: to build what others build, too.
+pub fn alone(name: &str) -> File {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.lock"));
+    let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    file.lock().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    file
 }
 
 fn run(mut command: Command) {
@@ -46,6 +55,7 @@ pub fn ttl_guard(compiler: &str) -> PathBuf {
     let mut make = Command::new("make");
     make.arg("-C").arg(repository("examples/plugins/ttl-guard")).arg(format!("OUT={}", out.display()));
     make.arg(format!("CC={compiler}"));
+    let _alone = alone(&format!("ttl-guard-{compiler}"));
     run(make);
     out.join("ttl_guard.so")
 }

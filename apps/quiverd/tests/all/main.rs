@@ -1,0 +1,11 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+#[path = "../quiverd/mod.rs"]
+mod quiverd;
+
+mod crash;
+mod log;
+mod punt;
+mod rust;
+mod startup;
+mod vppctl;

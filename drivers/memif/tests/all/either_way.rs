@@ -1,0 +1,170 @@
+//! What a daemon says of its packets is the same whether products carry them or nodes, and when both take turns: `show runtime`,
+//! traces, drops, counters of arcs and interfaces, and the segment of statistics. Only how it was done is another matter: clocks,
+//! how often a node was called for its packets, and what workers keep at hand.
+
+use std::collections::BTreeSet;
+
+use crate::site::traffic::{FUNCTIONS, bursts};
+use crate::site::way::Way;
+use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::packet::Packet;
+use serde_json::Value;
+
+/// What routers drop or answer for, among what they forward.
+const ODD: [&str; 12] = [
+    "ip4 10.0.0.2 > 20.0.0.1 ttl 64",
+    "ip4 10.0.0.2 > 20.0.0.1 ttl 1",
+    "ip4 10.0.0.2 > 99.0.0.1 ttl 64",
+    "ip4 10.0.0.2 > 20.2.0.1 ttl 64",
+    "ip4 10.0.0.2 > 20.0.0.1 ttl 64 bad-checksum",
+    "ip4 10.0.0.2 > 20.1.0.1 ttl 64",
+    "ip6 2001:db8::2 > 3020::1",
+    "ip6 2001:db8::2 > 3020::1 hlim 1",
+    "ip6 2001:db8::2 > 3099::1",
+    "ip6 2001:db8::2 > 3020:2::1",
+    "ip6 2001:db8::2 > fe80::99",
+    "ip6 2001:db8::2 > 3020:1::1",
+];
+/// Without tags, and with those of the sub-interfaces that some of the functions have.
+const TAGS: [&str; 3] = ["", "dot1q 10 / ", "dot1ad 30 / dot1q 5 / "];
+
+/// What some function drops of these, by node and reason.
+const DROPPED: [(&str, &str); 8] = [
+    ("ethernet-input", "not-for-us"),
+    ("vlan-input", "unknown-vlan"),
+    ("ip4-input", "bad-checksum"),
+    ("ip4-lookup", "route-drop"),
+    ("ip6-lookup", "route-drop"),
+    ("icmp4-error", "ttl-expired"),
+    ("icmp4-error", "network-unreachable"),
+    ("icmp6-error", "hop-limit-expired"),
+];
+/// Where packets that are traced come to with some function.
+const TRACED: [&str; 10] = [
+    "ethernet-input",
+    "vlan-input",
+    "ip4-lookup",
+    "ip4-rewrite",
+    "ip6-lookup",
+    "ip6-rewrite",
+    "l2-fwd",
+    "vlan-output",
+    "interface-output",
+    "drop",
+];
+
+/// Of the segment of statistics: clocks, calls, and what follows from them; buffers that workers have at hand, of which relays
+/// need fewer.
+const HOW: [&str; 6] = [
+    "/clocks",
+    "/calls",
+    "/sys/vector_rate",
+    "/buffer-pools/",
+    "/quiver/workers/busy-ticks",
+    "/quiver/workers/preempted-ticks",
+];
+
+/// Whether products are used, burst by burst.
+type Fusion = fn(usize) -> bool;
+
+/// The odd packets, all at once.
+fn odd() -> Vec<Vec<u8>> {
+    let packets = TAGS.iter().flat_map(|tags| ODD.iter().map(move |ip| (tags, ip)));
+    let text = packets
+        .map(|(tags, ip)| format!("eth 02:00:00:00:00:02 > 02:00:00:00:aa:01 / {tags}{ip} / udp 1 > 2 / payload 18"));
+    text.map(|text| text.parse::<Packet>().expect("a packet").to_bytes()).collect()
+}
+
+/// What a daemon says, line by line, with what it was asked.
+struct Told {
+    lines: Vec<(&'static str, String)>,
+    /// Packets that products carried, in all.
+    carried: u64,
+}
+
+/// Asks for all of it.
+fn told(daemon: &mut Daemon) -> Told {
+    let mut ask = |command: &'static str| daemon.run(command).expect("it can be shown");
+    let rows = |of: Value| of.as_array().cloned().expect("rows");
+    let mut lines = vec![];
+    for command in ["show trace max 1000", "show errors", "show node counters", "show graph", "show interface"] {
+        lines.extend(ask(command).text.lines().map(|line| (command, line.to_owned())));
+    }
+    let runtime = rows(ask("show runtime").json);
+    lines.extend(runtime.iter().map(|row| {
+        ("show runtime", format!("{} of worker {}: {} packets", row["name"], row["worker"], row["vectors"]))
+    }));
+    let segment = ask("show statistics segment").json;
+    let entries = segment["entries"].as_object().expect("entries").iter();
+    let entries = entries.filter(|(name, _)| !HOW.iter().any(|how| name.contains(how)));
+    lines.extend(entries.map(|(name, entry)| ("show statistics segment", format!("{name}: {}", entry["value"]))));
+    let carried = rows(ask("show fusion").json).iter().filter_map(|queue| queue["carried"].as_u64()).sum();
+    Told { lines, carried }
+}
+
+/// What a daemon says of random packets and the odd ones, some of which are traced. A worker for each interface.
+fn run(kind: &str, fusion: Fusion, function: &str, seed: u64) -> Told {
+    let setup = Setup { workers: 2, buffers: 8192, ..Setup::default() };
+    let mut way = Way::new(kind, setup, function);
+    let mut bursts = bursts(seed, 16, function.contains("2001:db8"));
+    // Some of either side are traced, the odd ones first: chosen where products begin, and behind that.
+    let input = if kind == "frames" { "pg-input" } else { "memif-input" };
+    let traces = [(9, input), (14, "ethernet-input")];
+    [3, traces[0].0, traces[1].0].into_iter().for_each(|number| bursts.insert(number, (0, odd())));
+    for (number, (side, packets)) in bursts.iter().enumerate() {
+        way.daemon().configure(if fusion(number) { "set fusion on" } else { "set fusion off" });
+        if let Some((_, node)) = traces.iter().find(|(at, _)| *at == number) {
+            way.daemon().configure(&format!("trace add {node} 60"));
+        }
+        way.pass(*side, packets);
+    }
+    let told = told(way.daemon());
+    way.finish();
+    told
+}
+
+/// Lines that one has and the other has not, the first few of them.
+fn only<'t>(these: &'t Told, those: &Told) -> Vec<&'t (&'static str, String)> {
+    let those: BTreeSet<_> = those.lines.iter().collect();
+    these.lines.iter().filter(|line| !those.contains(line)).take(20).collect()
+}
+
+#[test]
+fn products_and_nodes_are_shown_as_the_same() {
+    let (mut dropped, mut traced) = (BTreeSet::new(), BTreeSet::new());
+    for (number, function) in FUNCTIONS.into_iter().enumerate() {
+        for kind in Way::KINDS {
+            let run = |fusion: Fusion| run(kind, fusion, function, number as u64 + 5);
+            let (nodes, products, both) = (run(|_| false), run(|_| true), run(|number| number % 2 == 0));
+            let carried = [&nodes, &products, &both].map(|told| told.carried);
+            assert_eq!(carried[0], 0, "{kind}: {function}");
+            assert!(carried[1] > 100 && carried[2] > 20, "{kind}, {carried:?} packets were carried: {function}");
+            for (name, other) in [("products", &products), ("both", &both)] {
+                assert!(
+                    nodes.lines == other.lines,
+                    "{kind}, {carried:?} packets were carried: {:#?} by nodes only, {:#?} by {name} only: {function}",
+                    only(&nodes, other),
+                    only(other, &nodes)
+                );
+            }
+            for (command, line) in &nodes.lines {
+                let words: Vec<_> = line.split_whitespace().collect();
+                match (*command, &words[..]) {
+                    ("show errors", [_, node, reason, "error"]) => {
+                        dropped.insert((node.to_string(), reason.to_string()));
+                    }
+                    ("show trace max 1000", [time, node]) if time.ends_with(':') => {
+                        traced.insert(node.to_string());
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    for (node, reason) in DROPPED {
+        assert!(dropped.contains(&(node.to_owned(), reason.to_owned())), "{node} {reason}: {dropped:?}");
+    }
+    for node in TRACED {
+        assert!(traced.contains(node), "{node}: {traced:?}");
+    }
+}

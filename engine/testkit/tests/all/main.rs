@@ -1,0 +1,4 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+mod fuzz;
+mod harness;

@@ -1,0 +1,8 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+mod fragments;
+mod rehearsal;
+mod router;
+mod traced;
+mod why;
+mod workers;

@@ -1,0 +1,11 @@
+//! The integration tests of this crate that run under the usual harness. They are one program, for each costs a link.
+
+mod captures;
+mod casts;
+mod commands;
+mod fuzz;
+mod mixed;
+mod reasons;
+mod recreated;
+mod shown;
+mod workers;
