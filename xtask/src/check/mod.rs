@@ -5,11 +5,13 @@
 //!   a name that the check passes over.
 //! - No file or folder has a name that says nothing about what it holds.
 //! - Each message of VPP's API that a room answers has a test that names it.
+//! - A target whose manifest says `test = false` or `doctest = false` has no such tests.
 //! - Links between the repository's pages lead somewhere.
 
 mod links;
 mod messages;
 mod sources;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,8 +69,9 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
     }
     problems.extend(messages.untested());
     for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
-        if !sources::denies_unsafe(&fs::read_to_string(manifest)?) {
-            let name = relative(manifest);
+        let (name, text) = (relative(manifest), fs::read_to_string(manifest)?);
+        problems.extend(targets::left_out(root, &name, &text));
+        if !sources::denies_unsafe(&text) {
             problems.push(format!("{name}: does not deny unsafe code; add `[lints]` with `workspace = true`"));
         }
     }
