@@ -13,10 +13,11 @@ use quiver_runtime::log::{Levels, Line, Lines, SetLevels, Severity};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
+use tracing_subscriber::{Layer, Registry, reload};
 
 use crate::settings::Settings;
 
@@ -31,9 +32,10 @@ const BURST: u32 = 100;
 pub fn begin(settings: &Settings) -> Result<(Lines, SetLevels), String> {
     let standard = settings.log_level.as_deref().unwrap_or("info");
     let told =
-        std::env::var("RUST_LOG").ok().filter(|told| settings.log_level.is_none() && EnvFilter::try_new(told).is_ok());
+        std::env::var("RUST_LOG").ok().filter(|told| settings.log_level.is_none() && told.parse::<Targets>().is_ok());
     let begun = told.unwrap_or_else(|| standard.to_owned());
-    let filter = EnvFilter::try_new(&begun)
+    let filter = begun
+        .parse::<Targets>()
         .map_err(|error| format!("--log-level: {error}; one of error, warn, info, debug, trace, off"))?;
     let (filter, set) = changeable(begun, filter);
     // The log's reader may go away; to complain about that where it was would end the daemon with a panic.
@@ -56,7 +58,7 @@ pub fn begin(settings: &Settings) -> Result<(Lines, SetLevels), String> {
 }
 
 /// A filter, and what adds to it what is said of single classes.
-fn changeable(begun: String, filter: EnvFilter) -> (reload::Layer<EnvFilter, Registry>, SetLevels) {
+fn changeable(begun: String, filter: Targets) -> (reload::Layer<Targets, Registry>, SetLevels) {
     let (filter, handle) = reload::Layer::new(filter);
     let set = move |levels: &Levels| {
         let mut directives = begun.clone();
@@ -70,7 +72,7 @@ fn changeable(begun: String, filter: EnvFilter) -> (reload::Layer<EnvFilter, Reg
             };
             directives.push_str(&format!(",{}={level}", target(class)));
         }
-        let wanted = EnvFilter::try_new(directives).map_err(|error| error.to_string())?;
+        let wanted = directives.parse::<Targets>().map_err(|error| error.to_string())?;
         handle.reload(wanted).map_err(|error| error.to_string())
     };
     (filter, Rc::new(set))
@@ -240,7 +242,7 @@ mod tests {
     #[test]
     fn a_class_is_logged_from_the_severity_on_that_was_set() {
         let lines = Lines::default();
-        let (filter, set) = changeable("info".into(), EnvFilter::new("info"));
+        let (filter, set) = changeable("info".into(), "info".parse().expect("a level"));
         let subscriber = tracing_subscriber::registry().with(filter).with(Kept(lines.clone()));
         let said = || {
             tracing::debug!(target: "quiver_ip::room", "ip debug");
