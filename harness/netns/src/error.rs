@@ -12,7 +12,9 @@ pub enum Error {
         remedy: String,
     },
     /// Programs of other packages are not installed.
-    #[error("programs are missing: let root run `apt-get install {packages}`")]
+    #[error(
+        "programs are missing, or others of the same name are in their place: let root run `apt-get install {packages}`"
+    )]
     Missing {
         /// The Debian packages that hold them, as `apt-get` takes them.
         packages: String,

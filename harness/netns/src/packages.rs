@@ -1,8 +1,9 @@
 //! Which programs of other packages are needed, from the one list that `harness/provide` reads too.
 
+use std::process::{Command, Stdio};
+
 use crate::find;
 
-/// Lines of purpose, program and package.
 const LIST: &str = include_str!("../../packages.txt");
 
 /// What a program is needed for.
@@ -23,19 +24,50 @@ impl Purpose {
     }
 }
 
-/// The Debian packages that are not installed and hold programs for these purposes.
-pub fn missing_packages(purposes: &[Purpose]) -> Vec<&'static str> {
-    let missing = |(purpose, program, _): &(&str, &str, &str)| {
-        purposes.iter().any(|wanted| wanted.word() == *purpose) && find(program).is_none()
-    };
-    entries().filter(missing).map(|(_, _, package)| package).collect()
+/// A line of the list.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry<'t> {
+    purpose: &'t str,
+    program: &'t str,
+    package: &'t str,
+    /// An option, and a part of the right program's answer, where programs of several makers have this name.
+    told_by: Option<(&'t str, &'t str)>,
 }
 
-fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    LIST.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut words = line.split_whitespace();
-        Some((words.next()?, words.next()?, words.next()?))
-    })
+impl<'t> Entry<'t> {
+    fn read(line: &'t str) -> Option<Self> {
+        let word = |text: &'t str| {
+            let text = text.trim_start();
+            (!text.is_empty()).then(|| text.split_once(char::is_whitespace).unwrap_or((text, "")))
+        };
+        let (purpose, rest) = word(line)?;
+        let (program, rest) = word(rest)?;
+        let (package, rest) = word(rest)?;
+        let told_by = word(rest).map(|(option, answer)| (option, answer.trim()));
+        Some(Self { purpose, program, package, told_by })
+    }
+
+    /// Whether the program in PATH is the one that is meant.
+    fn is_there(&self) -> bool {
+        let Some(program) = find(self.program) else { return false };
+        let Some((option, answer)) = self.told_by else { return true };
+        let output = Command::new(program).arg(option).stdin(Stdio::null()).output();
+        // Some answer on standard error.
+        output.is_ok_and(|output| {
+            [output.stdout, output.stderr].iter().any(|text| String::from_utf8_lossy(text).contains(answer))
+        })
+    }
+}
+
+/// The Debian packages that are not installed and hold programs for these purposes. A program of the same name from another
+/// maker counts as missing.
+pub fn missing_packages(purposes: &[Purpose]) -> Vec<&'static str> {
+    let is_wanted = |entry: &Entry| purposes.iter().any(|wanted| wanted.word() == entry.purpose);
+    entries().filter(|entry| is_wanted(entry) && !entry.is_there()).map(|entry| entry.package).collect()
+}
+
+fn entries() -> impl Iterator<Item = Entry<'static>> {
+    LIST.lines().filter(|line| !line.starts_with('#')).filter_map(Entry::read)
 }
 
 #[cfg(test)]
@@ -47,8 +79,29 @@ mod tests {
         let purposes = ["build", Purpose::Run.word(), Purpose::Test.word()];
         let lines = LIST.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(entries().count(), lines);
-        for (purpose, program, _) in entries() {
+        for Entry { purpose, program, told_by, .. } in entries() {
             assert!(purposes.contains(&purpose), "{program} is listed for `{purpose}`");
+            assert!(told_by.is_none_or(|(_, answer)| !answer.is_empty()), "{program} has an option and no answer");
         }
+    }
+
+    #[test]
+    fn a_program_of_another_maker_is_missing() {
+        let sort = |answer| Entry {
+            purpose: "test",
+            program: "sort",
+            package: "coreutils",
+            told_by: Some(("--version", answer)),
+        };
+        assert!(sort("GNU coreutils").is_there());
+        assert!(!sort("of another maker").is_there());
+    }
+
+    #[test]
+    fn an_answer_may_have_spaces() {
+        let entry = Entry::read("test  traceroute   traceroute  --version  Modern traceroute").expect("complete");
+        assert_eq!(entry.told_by, Some(("--version", "Modern traceroute")));
+        assert_eq!(Entry::read("test curl curl").expect("complete").told_by, None);
+        assert_eq!(Entry::read("test curl"), None);
     }
 }
