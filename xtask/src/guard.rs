@@ -5,7 +5,7 @@
 //! with what is generic of others.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use crate::{cargo, finish, times};
 
@@ -33,7 +33,7 @@ pub fn instructions(root: &Path) -> ExitCode {
 
 /// Builds the crates of the products anew, and looks how long that takes and what comes of it.
 pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
-    let folder = root.join("target/disassemble");
+    let folder = folder(root);
     let mut clean = cargo(root);
     clean.args(["clean", "--quiet", "--release"]).args(HOLDERS.map(|package| format!("--package={package}")));
     if finish("bench", {
@@ -60,39 +60,20 @@ pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
     })
 }
 
-/// Runs the tests, and beside them builds what the guards look into: tests wait for clocks and peers a third of their time. The
-/// build gives way to them; what became of it the guards say.
-pub fn test(root: &Path) -> ExitCode {
-    let (build, _) = build(root);
-    let mut gentle = Command::new("nice");
-    gentle.current_dir(root).args(["-n", "19"]).arg(build.get_program()).args(build.get_args());
-    gentle.envs(build.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let beside = gentle.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut tests = cargo(root);
-    tests.args(["test", "--workspace", "--no-fail-fast"]);
-    let done = finish("test", tests);
-    if let Ok(mut beside) = beside {
-        if done == ExitCode::SUCCESS {
-            println!("waiting for the release that the guards look into");
-        } else {
-            // Nobody looks into it.
-            let _ = beside.kill();
-        }
-        let _ = beside.wait();
-    }
-    done
+/// Where the guards' release is built.
+fn folder(root: &Path) -> PathBuf {
+    root.join("target/disassemble")
 }
 
-/// The build of all that the guards look into, and its folder.
-fn build(root: &Path) -> (Command, PathBuf) {
-    let folder = root.join("target/disassemble");
+/// The build of all that the guards look into.
+pub fn build(root: &Path) -> Command {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" -Csymbol-mangling-version=v0");
     let mut build = cargo(root);
     build.args(["build", "--release", "--quiet"]).args(PACKAGES.map(|package| format!("--package={package}")));
     build.args(["--config", "profile.release.package.\"*\".opt-level=0"]);
-    build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags.trim());
-    (build, folder)
+    build.arg("--target-dir").arg(folder(root)).env("RUSTFLAGS", flags.trim());
+    build
 }
 
 /// Where the built programs are, and the compiler that built them.
@@ -102,7 +83,7 @@ fn built(root: &Path, task: &str) -> Option<(PathBuf, String)> {
 
 /// The same, with a file that gets the time that each crate took.
 fn timed(root: &Path, task: &str, times: Option<&Path>) -> Option<(PathBuf, String)> {
-    let (mut build, folder) = build(root);
+    let mut build = build(root);
     if let (Some(times), Ok(this)) = (times, std::env::current_exe()) {
         build.env("RUSTC_WRAPPER", this).env(times::FILE, times);
     }
@@ -120,5 +101,5 @@ fn timed(root: &Path, task: &str, times: Option<&Path>) -> Option<(PathBuf, Stri
         }
     };
     let compiler = version.strip_prefix("rustc ").unwrap_or(&version).to_owned();
-    Some((folder.join("release"), compiler))
+    Some((folder(root).join("release"), compiler))
 }

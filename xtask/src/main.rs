@@ -3,6 +3,7 @@
 mod check;
 mod guard;
 mod memory;
+mod test;
 mod times;
 
 use std::path::Path;
@@ -15,8 +16,14 @@ use clap::Parser;
 enum Task {
     /// Check the rules that neither compiler nor clippy knows
     Check,
-    /// Run all tests, and beside them, giving way, build what `disassemble` and `instructions` look into
-    Test,
+    /// Run all checks and tests in stages, and say what each step, crate and test cost; `UPDATE=1` keeps the new figures
+    Test {
+        /// Only these stages
+        #[arg(long = "stage", value_name = "STAGE")]
+        stages: Vec<test::Stage>,
+    },
+    /// Run the tests with slow real peers, which `make test-peers` runs with a limit of their own
+    TestPeers,
     /// Build the daemon's release and look into its machine code: the hot loops must call nothing and be as wide as the
     /// instruction set that they are compiled for, and as long as those that were kept; `UPDATE=1` keeps the new ones
     Disassemble,
@@ -55,7 +62,8 @@ fn main() -> ExitCode {
     }
     match Task::parse() {
         Task::Check => check::run(root),
-        Task::Test => guard::test(root),
+        Task::Test { stages } => test::run(root, &stages),
+        Task::TestPeers => test::peers(root),
         Task::Disassemble => guard::disassemble(root),
         Task::Instructions => guard::instructions(root),
         Task::Simulate { arguments } => simulate(root, &arguments),

@@ -60,12 +60,11 @@ fn sizes(text: &str) -> Result<Vec<Row>, String> {
     text.lines().map(row).collect()
 }
 
-/// The products' crates among all that were compiled: a name, as rustc writes it, and CPU seconds in each line.
+/// The products' crates among all that were compiled: `crate`, a package and CPU seconds in each line.
 fn builds(text: &str, holders: &[String]) -> Result<Vec<Row>, String> {
     let row = |holder: &String| {
-        let name = holder.replace('-', "_");
-        let line = text.lines().rfind(|line| line.split('\t').next() == Some(&name));
-        let seconds = line.and_then(|line| line.split('\t').nth(1));
+        let head = format!("crate\t{holder}\t");
+        let seconds = text.lines().rev().find_map(|line| line.strip_prefix(&head));
         let seconds = seconds.ok_or_else(|| format!("{holder} was not compiled"))?;
         let what = format!("compiling {holder}");
         let empty = String::new;
@@ -94,12 +93,17 @@ mod tests {
 
     #[test]
     fn the_last_time_of_each_crate_counts() {
-        let text = "quiver_bridge\t3.10\nquiver_ip\t9.00\nserde\t1.00\nquiver_vlan\t20.00\nquiver_bridge\t3.50\n";
+        let times = [("bridge", 3.1), ("ip", 9.0), ("other", 1.0), ("vlan", 20.0), ("bridge", 3.5)];
+        let text: String = times.iter().map(|(name, time)| format!("crate\tquiver-{name}\t{time:.2}\n")).collect();
         let holders = ["quiver-bridge", "quiver-ip", "quiver-vlan"].map(str::to_owned);
-        let found: Vec<_> = builds(text, &holders).expect("all").into_iter().map(|row| (row.what, row.cpu_s)).collect();
+        let found: Vec<_> =
+            builds(&text, &holders).expect("all").into_iter().map(|row| (row.what, row.cpu_s)).collect();
         let expected = [("bridge", "3.50"), ("ip", "9.00"), ("vlan", "20.00")];
         assert_eq!(found, expected.map(|(name, time)| (format!("compiling quiver-{name}"), time.to_owned())));
-        assert_eq!(builds("quiver_ip\t1.0\n", &holders).err().as_deref(), Some("quiver-bridge was not compiled"));
+        assert_eq!(
+            builds("crate\tquiver-ip\t1.0\n", &holders).err().as_deref(),
+            Some("quiver-bridge was not compiled")
+        );
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn shown(count: f64) -> String {
 }
 
 /// A cell; one with a comma stands in quotation marks.
-fn quoted(cell: &str) -> String {
+pub fn quoted(cell: &str) -> String {
     if cell.contains(',') { format!("\"{cell}\"") } else { cell.to_owned() }
 }
 

@@ -1,0 +1,277 @@
+//! What a run cost, in CPU seconds by step, crate and test, beside the figures that are kept.
+//!
+//! Machines differ, and so does one machine from hour to hour. Kept figures are therefore scaled by what compiling one crate,
+//! [`REFERENCE`], took in both runs. Only a run that compiled everything is compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use quiver_kept::{cells, quoted, update_is_asked};
+
+use crate::times;
+
+/// A crate that every clean run compiles in each of its builds, and that changes only with Cargo.lock.
+const REFERENCE: &str = "syn";
+/// Rows with less than so many CPU seconds are shown and kept, but not judged: clocks are too coarse for them.
+const JUDGED: f64 = 10.0;
+/// A larger share of the kept figure is a warning, and a still larger one fails.
+const WARNING: f64 = 1.10;
+const FAILURE: f64 = 1.25;
+/// So many crates and tests are shown, and twice as many kept: their order changes from run to run.
+const SHOWN: usize = 10;
+const HEAD: &str = "what,name,cpu_s";
+
+/// Kind (`step`, `crate`, `test`) and name.
+type Name = (String, String);
+
+/// Steps that have run, and where times of crates and tests are collected.
+pub struct Ledger {
+    kept_file: PathBuf,
+    kept: BTreeMap<Name, f64>,
+    times: PathBuf,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    name: &'static str,
+    cpu_s: f64,
+    wall_s: f64,
+}
+
+impl Ledger {
+    /// Reads what is kept, and empties the file of times.
+    pub fn open(kept_file: &Path, times: PathBuf) -> Result<Ledger, String> {
+        let kept = match std::fs::read_to_string(kept_file) {
+            Ok(text) => read(&text).map_err(|problem| format!("{}: {problem}", kept_file.display()))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(format!("{}: {error}", kept_file.display())),
+        };
+        std::fs::write(&times, "").map_err(|error| format!("{}: {error}", times.display()))?;
+        Ok(Ledger { kept_file: kept_file.into(), kept, times, steps: vec![] })
+    }
+
+    /// The file that compilers and tests append their times to.
+    pub fn times(&self) -> &Path {
+        &self.times
+    }
+
+    /// Runs a step, and says whether it passed.
+    pub fn step(&mut self, name: &'static str, run: impl FnOnce() -> bool) -> bool {
+        println!("\n== {name}");
+        let (start, before) = (Instant::now(), times::of_children().unwrap_or_default());
+        let is_passed = run();
+        let cpu_s = times::of_children().unwrap_or_default() - before;
+        self.steps.push(Step { name, cpu_s, wall_s: start.elapsed().as_secs_f64() });
+        if !is_passed {
+            eprintln!("\n{name}: failed");
+        }
+        is_passed
+    }
+
+    /// Prints the table. Says whether nothing is too slow; with `UPDATE=1`, keeps the figures of a whole run instead.
+    pub fn close(self, is_whole: bool) -> Result<bool, String> {
+        let text =
+            std::fs::read_to_string(&self.times).map_err(|error| format!("{}: {error}", self.times.display()))?;
+        let mut rows = times::sums(&text);
+        let compiled = text.lines().filter(|line| line.starts_with("crate\t")).count() as f64;
+        rows.extend(self.steps.iter().map(|step| (name("step", step.name), step.cpu_s)));
+        rows.insert(name("compilations", "all"), compiled);
+        let scale = match self.scale(&rows) {
+            Ok(scale) if is_whole => Some(scale),
+            _ => None,
+        };
+        println!("\n{}", self.table(&rows, scale));
+        if update_is_asked() && is_whole {
+            std::fs::write(&self.kept_file, written(&rows))
+                .map_err(|error| format!("{}: {error}", self.kept_file.display()))?;
+            println!("kept in {}", self.kept_file.display());
+            return Ok(true);
+        }
+        let Some(scale) = scale else {
+            match self.scale(&rows) {
+                Err(reason) if is_whole => println!("Not compared with the kept figures: {reason}."),
+                _ => println!("Not compared with the kept figures: only a whole run from a clean clone is."),
+            }
+            return Ok(true);
+        };
+        let (warnings, failures) = self.judge(&rows, scale);
+        warnings.iter().for_each(|line| println!("warning: {line}"));
+        failures.iter().for_each(|line| {
+            eprintln!("too slow: {line}; make it cheaper, or keep the figure by `UPDATE=1 make test` on a clean clone and say why")
+        });
+        Ok(failures.is_empty())
+    }
+
+    /// By what kept figures are multiplied, or why they cannot be compared.
+    fn scale(&self, rows: &BTreeMap<Name, f64>) -> Result<f64, String> {
+        let both = |kind: &str, key: &str| Some((*rows.get(&name(kind, key))?, *self.kept.get(&name(kind, key))?));
+        let Some((compiled, before)) = both("compilations", "all") else {
+            return Err(format!("{} has none", self.kept_file.display()));
+        };
+        if compiled < 0.95 * before {
+            return Err(format!("this run compiled {compiled:.0} crates of {before:.0}; a clean clone compiles all"));
+        }
+        match both("crate", REFERENCE) {
+            Some((now, before)) if before > 0.0 && now > 0.0 => Ok(now / before),
+            _ => Err(format!("the reference crate {REFERENCE} has no figure")),
+        }
+    }
+
+    /// Sentences for what is slower than the kept figure by more than a tenth, and by more than a quarter.
+    fn judge(&self, rows: &BTreeMap<Name, f64>, scale: f64) -> (Vec<String>, Vec<String>) {
+        let (mut warnings, mut failures) = (vec![], vec![]);
+        for ((kind, name), now) in rows.iter().filter(|((kind, _), _)| kind != "compilations") {
+            let Some(before) = self.kept.get(&(kind.clone(), name.clone())) else { continue };
+            let expected = before * scale;
+            if now.max(expected) < JUDGED || *now <= WARNING * expected {
+                continue;
+            }
+            let line =
+                format!("{kind} {name}: {now:.1} CPU s, kept {expected:.1} ({:+.0} %)", 100.0 * (now / expected - 1.0));
+            if *now > FAILURE * expected { &mut failures } else { &mut warnings }.push(line);
+        }
+        (warnings, failures)
+    }
+
+    fn table(&self, rows: &BTreeMap<Name, f64>, scale: Option<f64>) -> String {
+        let mut text = String::new();
+        let row = |text: &mut String, kind: &str, key: &str, cpu: f64, wall: Option<f64>| {
+            let kept = scale.and_then(|scale| Some(scale * self.kept.get(&name(kind, key))?));
+            let (kept, change) = match kept {
+                Some(kept) if kept > 0.0 => (format!("{kept:.1}"), format!("{:+.0} %", 100.0 * (cpu / kept - 1.0))),
+                _ => Default::default(),
+            };
+            let wall = wall.map(|wall| format!("{wall:.0}")).unwrap_or_default();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{cpu:>8.1} {kept:>8} {change:>7} {wall:>7}  {key}");
+        };
+        let _ = writeln!(text, "{:>8} {:>8} {:>7} {:>7}  step", "CPU s", "kept", "change", "wall s");
+        for step in &self.steps {
+            row(&mut text, "step", step.name, step.cpu_s, Some(step.wall_s));
+        }
+        let (cpu, wall) = self.steps.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.cpu_s, sum.1 + step.wall_s));
+        let kept: f64 = self.kept.iter().filter(|((kind, _), _)| kind == "step").map(|(_, cpu)| cpu).sum();
+        let kept = scale.map(|scale| format!("{:.1}", scale * kept)).unwrap_or_default();
+        let _ = writeln!(text, "{cpu:>8.1} {kept:>8} {:>7} {wall:>7.0}  all", "");
+        for kind in ["crate", "test"] {
+            let _ = writeln!(text, "{:>8} {:>8} {:>7} {:>7}  slowest {kind}s", "CPU s", "kept", "change", "");
+            for (key, cpu) in slowest(rows, kind, SHOWN) {
+                row(&mut text, kind, key, cpu, None);
+            }
+        }
+        text
+    }
+}
+
+fn name(kind: &str, name: &str) -> Name {
+    (kind.to_owned(), name.to_owned())
+}
+
+/// The rows of a kind with the most CPU seconds.
+fn slowest<'r>(rows: &'r BTreeMap<Name, f64>, kind: &str, most: usize) -> Vec<(&'r str, f64)> {
+    let of_kind = rows.iter().filter(|((its, _), _)| its == kind);
+    let mut found: Vec<_> = of_kind.map(|((_, name), cpu)| (name.as_str(), *cpu)).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found.truncate(most);
+    found
+}
+
+/// The file of a run: all steps, the slowest crates and tests, and the reference.
+fn written(rows: &BTreeMap<Name, f64>) -> String {
+    let mut text = format!("{HEAD}\n");
+    for kind in ["compilations", "step", "crate", "test"] {
+        let mut of_kind = slowest(rows, kind, if kind == "step" { usize::MAX } else { 2 * SHOWN });
+        if kind == "crate" && !of_kind.iter().any(|(name, _)| *name == REFERENCE) {
+            of_kind.extend(rows.get(&name(kind, REFERENCE)).map(|cpu| (REFERENCE, *cpu)));
+        }
+        for (name, cpu) in of_kind {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{kind},{},{cpu:.1}", quoted(name));
+        }
+    }
+    text
+}
+
+/// Reads such a file.
+fn read(text: &str) -> Result<BTreeMap<Name, f64>, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(HEAD) {
+        return Err(format!(
+            "the first line is not `{HEAD}`; take the file off and keep it anew by `UPDATE=1 make test`"
+        ));
+    }
+    let row = |(number, line): (usize, &str)| {
+        let cells = cells(line);
+        let found = match &cells[..] {
+            [kind, name, cpu] => cpu.parse().ok().map(|cpu: f64| ((kind.clone(), name.clone()), cpu)),
+            _ => None,
+        };
+        found.ok_or_else(|| format!("line {number}: `{line}` is not `{HEAD}`"))
+    };
+    (2..).zip(lines).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(pairs: &[(&str, &str, f64)]) -> BTreeMap<Name, f64> {
+        pairs.iter().map(|(kind, key, cpu)| (name(kind, key), *cpu)).collect()
+    }
+
+    fn ledger(kept: &[(&str, &str, f64)]) -> Ledger {
+        Ledger { kept_file: "bench/build.csv".into(), kept: rows(kept), times: PathBuf::new(), steps: vec![] }
+    }
+
+    const KEPT: [(&str, &str, f64); 5] = [
+        ("compilations", "all", 100.0),
+        ("crate", REFERENCE, 10.0),
+        ("crate", "slow", 40.0),
+        ("step", "tests, all", 100.0),
+        ("test", "small", 1.0),
+    ];
+
+    #[test]
+    fn figures_are_scaled_by_the_reference_crate() {
+        let twice = rows(&[
+            ("compilations", "all", 99.0),
+            ("crate", REFERENCE, 20.0),
+            ("crate", "slow", 87.0),
+            ("step", "tests, all", 221.0),
+            ("test", "small", 9.0),
+        ]);
+        let ledger = ledger(&KEPT);
+        assert_eq!(ledger.scale(&twice), Ok(2.0));
+        let (warnings, failures) = ledger.judge(&twice, 2.0);
+        assert_eq!(warnings, ["step tests, all: 221.0 CPU s, kept 200.0 (+10 %)"]);
+        assert!(failures.is_empty(), "{failures:?}");
+        let (_, failures) = ledger.judge(&twice, 1.5);
+        assert_eq!(failures.len(), 2, "{failures:?}");
+    }
+
+    #[test]
+    fn a_run_that_compiled_less_is_not_compared() {
+        let ledger = ledger(&KEPT);
+        let warm = rows(&[("compilations", "all", 94.0), ("crate", REFERENCE, 10.0)]);
+        assert!(ledger.scale(&warm).is_err_and(|reason| reason.starts_with("this run compiled 94 crates of 100")));
+        assert!(ledger.scale(&rows(&[])).is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let rows = rows(&KEPT);
+        assert_eq!(read(&written(&rows)).as_ref(), Ok(&rows));
+        assert!(read("a,b\n").is_err());
+        let wrong = format!("{HEAD}\nstep,x\n");
+        assert_eq!(read(&wrong).unwrap_err(), format!("line 2: `step,x` is not `{HEAD}`"));
+    }
+
+    #[test]
+    fn the_reference_is_kept_however_quick_it_is() {
+        let mut many = rows(&[("crate", REFERENCE, 0.1)]);
+        many.extend((0..50).map(|i| (name("crate", &format!("c{i}")), 1.0 + f64::from(i))));
+        assert!(written(&many).contains("\ncrate,syn,0.1\n"));
+    }
+}
