@@ -16,7 +16,8 @@ use clap::Parser;
 enum Task {
     /// Check the rules that neither compiler nor clippy knows
     Check,
-    /// Run all checks and tests in stages, and say what each step, crate and test cost; `UPDATE=1` keeps the new figures
+    /// Run all checks and tests in stages, and say what each step, crate and test cost; `KEEP_TIMES=1` keeps the
+    /// new figures
     Test {
         /// Only these stages
         #[arg(long = "stage", value_name = "STAGE")]

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use quiver_kept::{cells, quoted, update_is_asked};
+use quiver_kept::{cells, quoted};
 
 use crate::times;
 
@@ -21,6 +21,8 @@ const WARNING: f64 = 1.10;
 const FAILURE: f64 = 1.25;
 /// So many crates and tests are shown, and twice as many kept: their order changes from run to run.
 const SHOWN: usize = 10;
+/// Set to 1, keeps the figures. `UPDATE` would rewrite golden files and instruction counts, too.
+const KEEP: &str = "KEEP_TIMES";
 const HEAD: &str = "what,name,cpu_s";
 
 /// Kind (`step`, `crate`, `test`) and name.
@@ -70,7 +72,7 @@ impl Ledger {
         is_passed
     }
 
-    /// Prints the table. Says whether nothing is too slow; with `UPDATE=1`, keeps the figures of a whole run instead.
+    /// Prints the table. Says whether nothing is too slow; with `KEEP_TIMES=1`, keeps the figures of a whole run instead.
     pub fn close(self, is_whole: bool) -> Result<bool, String> {
         let text =
             std::fs::read_to_string(&self.times).map_err(|error| format!("{}: {error}", self.times.display()))?;
@@ -83,7 +85,7 @@ impl Ledger {
             _ => None,
         };
         println!("\n{}", self.table(&rows, scale));
-        if update_is_asked() && is_whole {
+        if is_whole && std::env::var_os(KEEP).is_some_and(|value| value == "1") {
             std::fs::write(&self.kept_file, written(&rows))
                 .map_err(|error| format!("{}: {error}", self.kept_file.display()))?;
             println!("kept in {}", self.kept_file.display());
@@ -99,7 +101,7 @@ impl Ledger {
         let (warnings, failures) = self.judge(&rows, scale);
         warnings.iter().for_each(|line| println!("warning: {line}"));
         failures.iter().for_each(|line| {
-            eprintln!("too slow: {line}; make it cheaper, or keep the figure by `UPDATE=1 make test` on a clean clone and say why")
+            eprintln!("too slow: {line}; make it cheaper, or keep the figure by `KEEP_TIMES=1 make test` on a clean clone and say why")
         });
         Ok(failures.is_empty())
     }
@@ -199,7 +201,7 @@ fn read(text: &str) -> Result<BTreeMap<Name, f64>, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEAD) {
         return Err(format!(
-            "the first line is not `{HEAD}`; take the file off and keep it anew by `UPDATE=1 make test`"
+            "the first line is not `{HEAD}`; take the file off and keep it anew by `KEEP_TIMES=1 make test`"
         ));
     }
     let row = |(number, line): (usize, &str)| {
