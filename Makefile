@@ -10,6 +10,8 @@ CPU_FLAGS := $(shell sed -n '/^flags/{s/.*: //p;q}' /proc/cpuinfo)
 has = $(if $(filter-out $(CPU_FLAGS),$(1)),,yes)
 LEVEL := $(if $(call has,avx512f avx512bw avx512vl),avx512,$(if $(call has,avx2 bmi1 bmi2 abm popcnt),avx2,baseline))
 ONE_LEVEL := $(foreach level,$(filter-out $(LEVEL),baseline avx2 avx512),--cfg quiver_without_$(level))
+NOTICE = Built for this machine only ($(LEVEL)), up to 10 % slower than a package: not for publication. Packages hold: make run PROFILE=release
+BUILD_ENV = $(if $(filter demo,$(PROFILE)),RUSTFLAGS='$(strip $(RUSTFLAGS) $(ONE_LEVEL))')
 
 .PHONY: help run test test-peers toolchain
 .DEFAULT_GOAL := help
@@ -21,9 +23,9 @@ help: ## Say what can be made
 
 run: toolchain ## Build and run the demo: two namespaces joined by quiverd, measured
 	@harness/provide build run
-	@$(if $(filter demo,$(PROFILE)),echo "building for this machine only ($(LEVEL); profile demo in Cargo.toml)" >&2)
-	@$(if $(filter demo,$(PROFILE)),RUSTFLAGS='$(strip $(RUSTFLAGS) $(ONE_LEVEL))') $(CARGO) build --profile $(PROFILE) --package quiverd --package quiver
+	@$(BUILD_ENV) $(CARGO) build --profile $(PROFILE) --package quiverd --package quiver
 	@$(or $(CARGO_TARGET_DIR),target)/$(PROFILE)/quiver demo $(if $(filter-out 0,$(KEEP)),--keep)
+	@$(if $(filter demo,$(PROFILE)),echo '$(NOTICE)' >&2)
 
 test: toolchain ## Run all checks and tests, in stages: lints; unit and integration tests; slow guards
 	@harness/provide build run test
