@@ -249,7 +249,7 @@ mod tests {
         let (warnings, failures) = ledger.judge(&twice, 2.0);
         assert_eq!(warnings, ["step tests, all: 221.0 CPU s, kept 200.0 (+10 %)"]);
         assert!(failures.is_empty(), "{failures:?}");
-        let (_, failures) = ledger.judge(&twice, 1.5);
+        let (_, failures) = ledger.judge(&twice, 1.6);
         assert_eq!(failures.len(), 2, "{failures:?}");
     }
 
