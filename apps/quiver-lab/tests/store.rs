@@ -23,7 +23,8 @@ fn main() -> ExitCode {
     let trials = vec![
         measured(packages.test("what_is_measured_is_stored_by_url", stored)),
         measured(packages.test("what_a_store_refuses_is_kept_and_sent_later", refused)),
-        packages.test("a_store_with_tls_has_to_be_trusted", trusted),
+        // A store of its own with certificates takes half a minute; the trials above run against one without.
+        packages.test("slow_peers::a_store_with_tls_has_to_be_trusted", trusted),
         Trial::test("places_that_are_none_are_named", misnamed),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
