@@ -1,7 +1,7 @@
 //! `quiver lab`: runs the lab, a program of its own, in place of this one.
 //!
-//! It reads and writes Parquet, speaks to object stores and starts whole testbeds: whoever shows an interface links none of
-//! that.
+//! It reads and writes Parquet, speaks to object stores and starts whole testbeds. `quiver` links none of that
+//! to show an interface.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,7 +18,7 @@ const PROGRAM: &str = "quiver-lab";
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Lab {
-    /// What quiver-lab takes; `quiver lab --help` lists it
+    /// Arguments of quiver-lab; `quiver lab --help` lists them
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

@@ -80,23 +80,20 @@ impl Ledger {
         let compiled = text.lines().filter(|line| line.starts_with("crate\t")).count() as f64;
         rows.extend(self.steps.iter().map(|step| (name("step", step.name), step.cpu_s)));
         rows.insert(name("compilations", "all"), compiled);
-        let scale = match self.scale(&rows) {
-            Ok(scale) if is_whole => Some(scale),
-            _ => None,
-        };
-        println!("\n{}", self.table(&rows, scale));
+        let scale = if is_whole { self.scale(&rows) } else { Err("this is no whole run".into()) };
+        println!("\n{}", self.table(&rows, scale.as_ref().ok().copied()));
         if is_whole && std::env::var_os(KEEP).is_some_and(|value| value == "1") {
             std::fs::write(&self.kept_file, written(&rows))
                 .map_err(|error| format!("{}: {error}", self.kept_file.display()))?;
             println!("kept in {}", self.kept_file.display());
             return Ok(true);
         }
-        let Some(scale) = scale else {
-            match self.scale(&rows) {
-                Err(reason) if is_whole => println!("Not compared with the kept figures: {reason}."),
-                _ => println!("Not compared with the kept figures: only a whole run from a clean clone is."),
+        let scale = match scale {
+            Ok(scale) => scale,
+            Err(reason) => {
+                println!("Not compared with the kept figures: {reason}.");
+                return Ok(true);
             }
-            return Ok(true);
         };
         let (warnings, failures) = self.judge(&rows, scale);
         warnings.iter().for_each(|line| println!("warning: {line}"));

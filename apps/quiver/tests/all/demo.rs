@@ -222,7 +222,7 @@ fn without_root_it_runs_or_says_what_to_do() {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_quiver"));
     let quiverd = built.with_file_name("quiverd");
     // Not by this process: a program that another test starts meanwhile would hold the copy open, and the kernel starts no
-    // program that somebody may write to.
+    // program that is open for writing.
     let copied = Command::new("cp").arg(&built).arg(quiverd).arg(folder.path()).status().unwrap();
     assert!(copied.success(), "`cargo build -p quiverd` was run");
     let mut command = if nix::unistd::geteuid().is_root() {

@@ -15,7 +15,7 @@ for argument; do echo "$argument"; done
 "#;
 
 /// Programs are written by other processes. While this one had such a file open, one that another test starts could have
-/// it open, too, and the kernel starts no program that somebody may write to.
+/// it open, too, and the kernel starts no program that is open for writing.
 fn write(script: &str) {
     assert!(Command::new("sh").args(["-ec", script]).status().unwrap().success(), "{script}");
 }
