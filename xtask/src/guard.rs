@@ -1,8 +1,7 @@
-//! `cargo xtask disassemble` and `cargo xtask instructions`: guards that look into a release instead of at a clock.
+//! `cargo xtask disassemble` and `cargo xtask instructions`: guards that look at machine code instead of at a clock.
 //!
-//! In the daemon that users get, symbols do not name the types of generic functions, so these builds have a folder of
-//! their own, which both share. Other crates are not optimized in it, for that takes long: the hot functions are in ours,
-//! with what is generic of others.
+//! They share a build in profile `demo`, which compiles what packets run through as a release does, and the rest in less time.
+//! It has a folder of its own: it holds all instruction sets, and its symbols name the types of generic functions.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -35,7 +34,7 @@ pub fn instructions(root: &Path) -> ExitCode {
 pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
     let folder = folder(root);
     let mut clean = cargo(root);
-    clean.args(["clean", "--quiet", "--release"]).args(HOLDERS.map(|package| format!("--package={package}")));
+    clean.args(["clean", "--quiet", "--profile", PROFILE]).args(HOLDERS.map(|package| format!("--package={package}")));
     if finish("bench", {
         clean.arg("--target-dir").arg(&folder);
         clean
@@ -60,7 +59,10 @@ pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
     })
 }
 
-/// Where the guards' release is built.
+/// The profile, and the folder that it has of its own in a target folder.
+const PROFILE: &str = "demo";
+
+/// Where the guards' programs are built.
 fn folder(root: &Path) -> PathBuf {
     root.join("target/disassemble")
 }
@@ -70,8 +72,7 @@ pub fn build(root: &Path) -> Command {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" -Csymbol-mangling-version=v0");
     let mut build = cargo(root);
-    build.args(["build", "--release", "--quiet"]).args(PACKAGES.map(|package| format!("--package={package}")));
-    build.args(["--config", "profile.release.package.\"*\".opt-level=0"]);
+    build.args(["build", "--quiet", "--profile", PROFILE]).args(PACKAGES.map(|package| format!("--package={package}")));
     build.arg("--target-dir").arg(folder(root)).env("RUSTFLAGS", flags.trim());
     build
 }
@@ -101,5 +102,5 @@ fn timed(root: &Path, task: &str, times: Option<&Path>) -> Option<(PathBuf, Stri
         }
     };
     let compiler = version.strip_prefix("rustc ").unwrap_or(&version).to_owned();
-    Some((folder(root).join("release"), compiler))
+    Some((folder(root).join(PROFILE), compiler))
 }

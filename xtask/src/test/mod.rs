@@ -126,25 +126,45 @@ impl Run<'_> {
     fn guards(&mut self) -> bool {
         let root = self.root;
         let build = self.timed(guard::build(root));
-        self.ledger.step("building the release for guards", || finish("test", build) == ExitCode::SUCCESS)
+        self.ledger.step("building for guards", || finish("test", build) == ExitCode::SUCCESS)
             && self.ledger.step("machine code", || guard::disassemble(root) == ExitCode::SUCCESS)
-            && self.ledger.step("instruction counts", || guard::instructions(root) == ExitCode::SUCCESS)
-            && self.ledger.step("loom", || memory::run(root, memory::Watcher::Loom, &[]) == ExitCode::SUCCESS)
-            && self.runner("simulation", &["--filterset", SIMULATION])
+            && self.slow_guards()
     }
 
-    /// Tests of the workspace by nextest: each in a process of its own, several at once.
+    /// Guards of which each uses one core for most of its time.
+    fn slow_guards(&mut self) -> bool {
+        let root = self.root;
+        let Some(simulation) = self.nextest(&["--filterset", SIMULATION]) else { return false };
+        self.ledger.step("instruction counts, loom, simulation", || {
+            std::thread::scope(|scope| {
+                let counts = scope.spawn(|| guard::instructions(root) == ExitCode::SUCCESS);
+                let simulation = scope.spawn(|| finish("test", simulation) == ExitCode::SUCCESS);
+                let is_loom_passed = memory::run(root, memory::Watcher::Loom, &[]) == ExitCode::SUCCESS;
+                // All of them end before the run does; a panic is a failure.
+                let [counts, simulation] = [counts.join(), simulation.join()].map(|passed| passed.unwrap_or(false));
+                is_loom_passed && counts && simulation
+            })
+        })
+    }
+
+    /// Tests of the workspace by nextest.
     fn runner(&mut self, step: &'static str, arguments: &[&str]) -> bool {
+        let Some(command) = self.nextest(arguments) else { return false };
+        self.ledger.step(step, || finish("test", command) == ExitCode::SUCCESS)
+    }
+
+    /// A run of nextest: each test in a process of its own, several at once.
+    fn nextest(&self, arguments: &[&str]) -> Option<Command> {
         let program = match runner::program(self.root) {
             Ok(program) => program,
             Err(error) => {
                 eprintln!("cargo xtask test: {error}");
-                return false;
+                return None;
             }
         };
         let mut command = Command::new(program);
         command.current_dir(self.root).args(["nextest", "run", "--workspace"]).args(arguments).stdin(Stdio::null());
         command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", &self.wrapper);
-        self.command(step, command)
+        Some(self.timed(command))
     }
 }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::Isa;
-use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm_setr_epi8};
+use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_loadu_si128};
 
 macro_rules! level { ($token:ident $table:ident $parts:literal) => {
     /// Proof that the CPU has the level.
@@ -118,12 +118,19 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
         } };
 }
 
+// A build for one machine leaves out others' levels; see `level`.
+#[cfg(not(quiver_without_avx2))]
 mod avx2;
+#[cfg(not(quiver_without_avx512))]
 mod avx512;
+#[cfg(not(quiver_without_baseline))]
 mod sse2;
 
+#[cfg(not(quiver_without_baseline))]
 level!(Sse2 sse2 4);
+#[cfg(not(quiver_without_avx2))]
 level!(Avx2 avx2 2);
+#[cfg(not(quiver_without_avx512))]
 level!(Avx512 avx512 1);
 
 /// The bytes of a row.
@@ -134,8 +141,9 @@ fn load(row: &[u8; 16]) -> __m128i {
 }
 
 /// A byte shuffle that reverses each word.
+#[cfg(not(all(quiver_without_avx2, quiver_without_avx512)))]
 #[inline(always)]
 fn reversal() -> __m128i {
     // SAFETY: SSE2 is part of the architecture.
-    unsafe { _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12) }
+    unsafe { std::arch::x86_64::_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12) }
 }
