@@ -10,7 +10,7 @@ CPU_FLAGS := $(shell sed -n '/^flags/{s/.*: //p;q}' /proc/cpuinfo)
 has = $(if $(filter-out $(CPU_FLAGS),$(1)),,yes)
 LEVEL := $(if $(call has,avx512f avx512bw avx512vl),avx512,$(if $(call has,avx2 bmi1 bmi2 abm popcnt),avx2,baseline))
 ONE_LEVEL := $(foreach level,$(filter-out $(LEVEL),baseline avx2 avx512),--cfg quiver_without_$(level))
-NOTICE = Built for this machine only ($(LEVEL)), slower than a package on some paths (docs/decisions/0029): not for publication. Packages hold: make run PROFILE=release
+NOTICE = Built for this machine only ($(LEVEL)), its control side with less optimization; packets take up to 2 % more instructions than in a package (docs/decisions/0029). Figures for publication: make run PROFILE=release
 BUILD_ENV = $(if $(filter demo,$(PROFILE)),RUSTFLAGS='$(strip $(RUSTFLAGS) $(ONE_LEVEL))')
 
 .PHONY: help run test test-peers toolchain

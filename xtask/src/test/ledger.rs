@@ -154,9 +154,13 @@ impl Ledger {
         let kept: f64 = self.kept.iter().filter(|((kind, _), _)| kind == "step").map(|(_, cpu)| cpu).sum();
         let kept = scale.map(|scale| format!("{:.1}", scale * kept)).unwrap_or_default();
         let _ = writeln!(text, "{cpu:>8.1} {kept:>8} {:>7} {wall:>7.0}  all", "");
-        for kind in ["crate", "test"] {
-            let _ = writeln!(text, "{:>8} {:>8} {:>7} {:>7}  slowest {kind}s", "CPU s", "kept", "change", "");
-            for (key, cpu) in slowest(rows, kind, SHOWN) {
+        for (title, kind, is_of_others) in
+            [("crates", "crate", Some(false)), ("dependencies", "crate", Some(true)), ("tests", "test", None)]
+        {
+            let _ = writeln!(text, "{:>8} {:>8} {:>7} {:>7}  slowest {title}", "CPU s", "kept", "change", "");
+            let all = slowest(rows, kind, usize::MAX).into_iter();
+            let wanted = all.filter(|(key, _)| is_of_others.is_none_or(|of_others| of_others != is_ours(key)));
+            for (key, cpu) in wanted.take(SHOWN) {
                 row(&mut text, kind, key, cpu, None);
             }
         }
@@ -166,6 +170,11 @@ impl Ledger {
 
 fn name(kind: &str, name: &str) -> Name {
     (kind.to_owned(), name.to_owned())
+}
+
+/// Whether a crate is one of this workspace.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("quiver") || name == "xtask"
 }
 
 /// The rows of a kind with the most CPU seconds.
@@ -265,6 +274,23 @@ mod tests {
         assert!(read("a,b\n").is_err());
         let wrong = format!("{HEAD}\nstep,x\n");
         assert_eq!(read(&wrong).unwrap_err(), format!("line 2: `step,x` is not `{HEAD}`"));
+    }
+
+    #[test]
+    fn crates_of_ours_and_of_others_are_shown_apart() {
+        let mut rows = rows(&[("crate", "quiver-a", 7.0), ("crate", "tokio", 9.0), ("test", "quiver-a::t", 1.0)]);
+        rows.extend((0..SHOWN).map(|i| (name("crate", &format!("quiver-b{i}")), 8.0)));
+        let table = ledger(&[]).table(&rows, None);
+        let [ours, others, tests] = ["slowest crates", "slowest dependencies", "slowest tests"].map(|title| {
+            let (_, part) = table.split_once(title).expect("a part of the table");
+            part.lines()
+                .skip(1)
+                .take_while(|line| !line.contains("slowest"))
+                .filter_map(|line| line.split_whitespace().last())
+                .collect::<Vec<_>>()
+        });
+        assert_eq!((ours.len(), ours.contains(&"quiver-a")), (SHOWN, false), "the slowest of ours: {ours:?}");
+        assert_eq!((others, tests), (vec!["tokio"], vec!["quiver-a::t"]));
     }
 
     #[test]
