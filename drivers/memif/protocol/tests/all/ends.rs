@@ -193,6 +193,24 @@ fn a_receiver_is_woken_only_if_it_wants() {
 }
 
 #[test]
+fn what_is_taken_does_not_wait_any_more() {
+    let Pair { mut master, mut slave, .. } = pair(1, 1, 4, 64);
+    for (tx, rx) in [(&mut slave.tx[0], &mut master.rx[0]), (&mut master.tx[0], &mut slave.rx[0])] {
+        tx.begin().expect("honest");
+        for _ in 0..3 {
+            assert_eq!(tx.send(9, std::iter::once(&[7; 9][..])), Ok(Sent::Yes));
+        }
+        tx.publish();
+        assert_eq!(rx.waiting(), Ok(3));
+        // Taken, and not yet given back.
+        assert_eq!(rx.receive(2).map(<[_]>::len), Ok(2));
+        assert_eq!(rx.waiting(), Ok(1));
+        rx.release();
+        assert_eq!(rx.waiting(), Ok(1));
+    }
+}
+
+#[test]
 fn an_index_that_cannot_be_is_no_packet() {
     let Pair { mut master, mut slave, .. } = pair(1, 1, 4, 64);
     slave.tx[0].ring().set_head(17);
