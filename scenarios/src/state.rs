@@ -3,7 +3,7 @@
 use quiver_testkit::daemon::{Daemon, DaemonError};
 
 /// What the rooms say of themselves.
-const SHOWN: [&str; 43] = [
+const SHOWN: [&str; 42] = [
     "show interface",
     "show interface address",
     "show interface handoff",
@@ -13,7 +13,6 @@ const SHOWN: [&str; 43] = [
     "show bridge-domain detail",
     "show l2fib verbose",
     "show features",
-    "show fusion",
     "show ip table",
     "show ip fib",
     "show ip fib table 7",

@@ -6,13 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::{cargo, finish, times};
+use crate::{cargo, finish};
 
 /// All that is built: always together, for what one package asks of a crate is in the other's, too.
 const PACKAGES: [&str; 3] = ["quiverd", "quiver-disassemble", "quiver-bench"];
-
-/// The crates that products are compiled in.
-const HOLDERS: [&str; 4] = ["quiver-bridge", "quiver-ip", "quiver-urpf", "quiver-vlan"];
 
 /// Builds, and looks into the machine code of the daemon's hot loops.
 pub fn disassemble(root: &Path) -> ExitCode {
@@ -28,35 +25,6 @@ pub fn instructions(root: &Path) -> ExitCode {
     let mut count = Command::new(folder.join("quiver-bench"));
     count.current_dir(root).args(["instructions", "--kept", "bench/instructions.csv", "--compiler", &compiler]);
     finish("instructions", count)
-}
-
-/// Builds the crates of the products anew, and looks how long that takes and what comes of it.
-pub fn products(root: &Path, arguments: &[String]) -> ExitCode {
-    let folder = folder(root);
-    let mut clean = cargo(root);
-    clean.args(["clean", "--quiet", "--profile", PROFILE]).args(HOLDERS.map(|package| format!("--package={package}")));
-    if finish("bench", {
-        clean.arg("--target-dir").arg(&folder);
-        clean
-    }) != ExitCode::SUCCESS
-    {
-        return ExitCode::FAILURE;
-    }
-    let times = folder.join("times");
-    // Times of an earlier run would be taken for those of this one.
-    let _ = std::fs::remove_file(&times);
-    let Some((programs, compiler)) = timed(root, "bench", Some(&times)) else { return ExitCode::FAILURE };
-    let mut daemon = cargo(root);
-    daemon.args(["build", "--release", "--quiet", "--package", "quiverd"]);
-    if finish("bench", daemon) != ExitCode::SUCCESS {
-        return ExitCode::FAILURE;
-    }
-    let mut bench = Command::new(programs.join("quiver-bench"));
-    bench.current_dir(root).args(arguments).args(["--release", "target/release/quiverd", "--compiler", &compiler]);
-    finish("bench", {
-        bench.args(["--holders", &HOLDERS.join(",")]).arg("--times").arg(times);
-        bench
-    })
 }
 
 /// The profile, and the folder that it has of its own in a target folder.
@@ -79,15 +47,7 @@ pub fn build(root: &Path) -> Command {
 
 /// Where the built programs are, and the compiler that built them.
 fn built(root: &Path, task: &str) -> Option<(PathBuf, String)> {
-    timed(root, task, None)
-}
-
-/// The same, with a file that gets the time that each crate took.
-fn timed(root: &Path, task: &str, times: Option<&Path>) -> Option<(PathBuf, String)> {
-    let mut build = build(root);
-    if let (Some(times), Ok(this)) = (times, std::env::current_exe()) {
-        build.env("RUSTC_WRAPPER", this).env(times::FILE, times);
-    }
+    let build = build(root);
     let start = std::time::Instant::now();
     if finish(task, build) != ExitCode::SUCCESS {
         return None;

@@ -84,13 +84,10 @@ fn simulate(root: &Path, arguments: &[String]) -> ExitCode {
 fn bench(root: &Path, arguments: &[String]) -> ExitCode {
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut with_file = arguments.to_vec();
-    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "workers", "products"] {
+    for what in ["graph", "load", "control", "memif", "api", "generator", "tables", "stall", "workers"] {
         if given(what) && !given("--csv") {
             with_file.extend(["--csv".into(), format!("bench/{what}.csv")]);
         }
-    }
-    if given("products") {
-        return guard::products(root, &with_file);
     }
     let mut command = cargo(root);
     command.args(["run", "--release", "--quiet", "--package", "quiver-bench", "--"]).args(&with_file);

@@ -13,7 +13,6 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     quiver_vlan::register(control)?;
     quiver_p2p_ethernet::register(control)?;
     quiver_ip::register(control)?;
-    quiver_vlan::product::register(control);
     // Before whatever looks at ports.
     quiver_reassembly::register(control)?;
     quiver_urpf::register(control)?;

@@ -245,20 +245,19 @@ pub(crate) fn add_interface(control: &Control, config: &Memif) -> Result<(), Obj
 fn make(control: &Control, config: &Memif, number: u32, mac: MacAddress) -> Result<(), ObjectError> {
     let input = control.room::<Memifs>().input;
     let is_ip = config.mode() == Mode::Ip;
-    let is_zero_copy =
-        config.zero_copy && config.role() == Role::Slave && control.room::<Memifs>().buffers.shared_file().is_some();
+    let level = control.room::<Dataplane>().settings().level;
     let (mut rx, mut rx_queues) = (vec![], vec![]);
     for _ in 0..config.rx_queues.get() {
         let (giver, holder) = handover();
         let changed = Interrupt::make().map_err(|error| ObjectError::whole(format!("no eventfd: {error}")))?;
         rx.push((giver, changed.clone()));
-        rx_queues.push(Box::new(Rx::new(holder, changed, is_ip.then_some(mac))) as Box<dyn RxQueue>);
+        rx_queues.push(Box::new(Rx::new(holder, changed, is_ip.then_some(mac), level)) as Box<dyn RxQueue>);
     }
     let (mut tx, mut tx_queues) = (vec![], vec![]);
     for _ in 0..control.room::<Dataplane>().workers() {
         let (giver, holder) = handover();
         tx.push(giver);
-        tx_queues.push(Box::new(Tx::new(holder, is_ip, is_zero_copy)) as Box<dyn TxQueue>);
+        tx_queues.push(Box::new(Tx::new(holder, is_ip, level)) as Box<dyn TxQueue>);
     }
     let new = NewInterface {
         name: config.name.clone(),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use quiver_engine::buffer::Span;
 use quiver_engine::isa::{Isa, Kernel};
-use quiver_engine::relay::{BURST as RELAY, Filling};
-use quiver_engine::{Frame, Lent, Relay, RxContext, RxQueue, Source, arcs};
-use quiver_memif_protocol::receiver::{Fragment, Take, Whole, packets};
+use quiver_engine::lines::Filling;
+use quiver_engine::{Frame, Lent, Level, RxContext, RxQueue, arcs};
+use quiver_memif_protocol::receiver::{Fragment, Take, Taken, Whole, packets};
 use quiver_memif_protocol::region::{GROUP, LINE, Sources};
 use quiver_memif_protocol::{Broken, Interrupt, Place, Receiver};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
@@ -36,8 +36,6 @@ pub(crate) struct RxRings {
     rings: Vec<RxRing>,
     /// The ring that has the first word in the next turn.
     first: usize,
-    /// The ring that a relay was loaded from last.
-    loaded: usize,
     /// Readable when any of the rings' eventfds is, or the queue's own.
     interrupts: OwnedFd,
 }
@@ -78,7 +76,7 @@ impl RxRings {
             add(interrupt)?;
             receiver.ring().set_interrupt(false);
         }
-        Ok(RxRings { rings, first: 0, loaded: 0, interrupts })
+        Ok(RxRings { rings, first: 0, interrupts })
     }
     /// Asks to be woken for the next packet. Whether some wait already, which nobody will be woken for.
     fn arm(&self) -> bool {
@@ -105,11 +103,13 @@ pub(crate) struct Rx {
     is_armed: Cell<bool>,
     /// In mode ip: our address, which packets are given a header for.
     ip: Option<MacAddress>,
+    /// What copies run on.
+    level: Level,
 }
 
 impl Rx {
-    pub fn new(holder: Holder<RxRings>, changed: Arc<OwnedFd>, ip: Option<MacAddress>) -> Rx {
-        Rx { holder, changed, is_armed: Cell::new(false), ip }
+    pub fn new(holder: Holder<RxRings>, changed: Arc<OwnedFd>, ip: Option<MacAddress>, level: Level) -> Rx {
+        Rx { holder, changed, is_armed: Cell::new(false), ip, level }
     }
 }
 
@@ -134,7 +134,7 @@ impl RxQueue for Rx {
             let ring = &mut held.rings[(held.first + turn) % count];
             let RxRing { receiver, lent, .. } = ring;
             let taken = match (lent, self.ip) {
-                (None, None) => take(receiver, cx, frame, left),
+                (None, None) => take(receiver, self.level, cx, frame, left),
                 (None, Some(mac)) => take_ip(receiver, cx, frame, left, mac),
                 (Some(lent), ip) => take_in_place(receiver, lent, cx, frame, left, ip),
             };
@@ -147,12 +147,6 @@ impl RxQueue for Rx {
         held.first = held.first.wrapping_add(1);
         frame.len() - before
     }
-    fn source(&mut self) -> Option<&mut dyn Source> {
-        // Packets in buffers of ours need no copy, and those in mode ip a header. What begins or ends is for `receive`.
-        let is_plain = self.ip.is_none() && !self.is_armed.get() && !self.holder.is_stale();
-        let held = self.holder.held().filter(|_| is_plain)?;
-        if held.rings.iter().any(|ring| ring.lent.is_some()) { None } else { Some(self) }
-    }
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.is_armed.set(true);
         let Some(held) = self.holder.held() else { return Some(self.changed.as_fd()) };
@@ -163,85 +157,68 @@ impl RxQueue for Rx {
     }
 }
 
-impl Source for Rx {
-    fn has_packets(&self) -> bool {
-        // What is broken is for whoever receives.
-        self.holder.held().is_some_and(|held| held.rings.iter().any(|ring| ring.receiver.waiting() != Ok(0)))
-    }
-    fn load(&mut self, relay: &mut Relay, most: usize) -> bool {
-        let Some(held) = self.holder.get() else { return false };
-        let (count, mut waits) = (held.rings.len(), false);
-        // One ring at a time, since packets are given back to one; the others have their turn in the next ones.
-        for turn in 0..count {
-            held.loaded = (held.first + turn) % count;
-            let Some(RxRing { receiver, .. }) = held.rings.get_mut(held.loaded) else { return false };
-            let mut waits_here = Ok(false);
-            relay.level.run(Load { receiver, relay, most, waits: &mut waits_here });
-            match waits_here {
-                Ok(others) => waits |= others,
-                Err(broken) => {
-                    tracing::warn!("memif: {broken}; the connection ends");
-                    self.holder.broken();
-                    return false;
-                }
-            }
-            if !relay.is_empty() || waits {
-                return waits || turn + 1 < count;
-            }
-        }
-        false
-    }
-    fn dealt_with(&mut self, packets: usize) {
-        let Some(held) = self.holder.held_mut() else { return };
-        if let Some(ring) = held.rings.get_mut(held.loaded) {
-            ring.receiver.release_first(packets);
-        }
-        held.first = held.first.wrapping_add(1);
-    }
-}
-
-/// Copies packets of one buffer to a relay, up to one that is none. Whether others wait.
-struct Load<'a> {
+/// Copies packets of one buffer to a frame, up to one that is none, and says what came of it.
+struct Load<'a, 'f> {
     receiver: &'a mut Receiver,
-    relay: &'a mut Relay,
+    filling: Filling<'f>,
+    interface: u16,
     most: usize,
-    waits: &'a mut Result<bool, Broken>,
+    taken: &'a mut Result<Taken, Broken>,
 }
-impl Kernel for Load<'_> {
+impl Kernel for Load<'_, '_> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
-        let Load { receiver, relay, most, waits } = self;
-        *waits = receiver.receive_whole(most.min(RELAY), Fill(relay.fill())).map(|taken| taken.others);
+        let Load { receiver, filling, interface, most, taken } = self;
+        *taken = receiver.receive_whole(most, Fill { filling, interface });
     }
 }
 
-/// A relay that takes packets.
-struct Fill<'r>(Filling<'r>);
+/// A frame that takes packets.
+struct Fill<'f> {
+    filling: Filling<'f>,
+    interface: u16,
+}
 impl Take for Fill<'_> {
     #[inline(always)]
     fn one(&mut self, packet: Whole<'_>) -> bool {
-        self.0.push(packet.length, |to| packet.read_lines(to))
+        // Whole lines may reach beyond the peer's memory, and long packets beyond a buffer.
+        self.filling.push(packet.length, |to| packet.read_lines(to)) || self.push_odd(packet)
     }
     #[inline(always)]
     fn group(&mut self, lengths: &[u32; GROUP], lines: usize, packets: Sources<'_>) -> bool {
         let first = |i, to: &mut [u8; LINE]| packets.read_first(i, to);
-        self.0.push_group(lengths, lines, first, |i, line, to| packets.read(i, line, to))
+        self.filling.push_group(lengths, lines, first, |i, line, to| packets.read(i, line, to))
     }
 }
-
-/// Receives frames.
-#[inline]
-fn take(receiver: &mut Receiver, cx: &mut RxContext, frame: &mut Frame, most: usize) -> Result<(), Broken> {
-    // What comes in one piece, as far as that goes, and then what does not.
-    let whole = receiver.receive_whole(most, |packet: Whole<'_>| {
+impl Fill<'_> {
+    #[cold]
+    #[inline(never)]
+    fn push_odd(&mut self, packet: Whole<'_>) -> bool {
         let mut at = 0;
         let fill = |to: &mut [u8]| {
             let read = packet.read_from(at, to);
             at += to.len();
             read
         };
-        packet.length <= PACKET_MAX && frame.push_filled(cx.pool, packet.length, cx.interface, fill)
-    })?;
+        let (interface, (pool, frame)) = (self.interface, self.filling.parts());
+        packet.length <= PACKET_MAX && frame.push_filled(pool, packet.length, interface, fill)
+    }
+}
+
+/// Receives frames.
+#[inline]
+fn take(
+    receiver: &mut Receiver,
+    level: Level,
+    cx: &mut RxContext,
+    frame: &mut Frame,
+    most: usize,
+) -> Result<(), Broken> {
+    // What comes in one piece, as far as that goes, and then what does not.
+    let mut whole = Ok(Taken::default());
+    let filling = frame.filling(cx.pool, cx.interface);
+    level.run(Load { receiver, filling, interface: cx.interface, most, taken: &mut whole });
+    let whole = whole?;
     if whole.others {
         receiver.receive(most - whole.packets)?;
         for packet in packets(receiver.burst()) {

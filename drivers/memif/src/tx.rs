@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use quiver_engine::isa::{Isa, Kernel};
-use quiver_engine::relay::{Carried, Neighbours};
-use quiver_engine::{Batch, Flags, Lent, Relayed, Sink, TxContext, TxQueue};
+use quiver_engine::lines::Group as BatchGroup;
+use quiver_engine::{Batch, Flags, Lent, Level, Pool, TxContext, TxQueue};
 use quiver_memif_protocol::region::{GROUP, LINE};
 use quiver_memif_protocol::transmitter::{Burst, Group, Lines, Sent};
 use quiver_memif_protocol::{Broken, Place, Store, Transmitter, Waker};
@@ -43,8 +43,11 @@ impl TxRing {
         self.chooser.chosen()
     }
     /// Sends packets from the front of the batch; returns how many were dealt with.
-    fn send(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
-        if self.lent.is_some() { self.send_in_place(cx, batch, is_ip) } else { self.send_copies(cx, batch, is_ip) }
+    fn send(&mut self, cx: &mut TxContext, level: Level, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
+        match self.lent {
+            Some(_) => self.send_in_place(cx, batch, is_ip),
+            None => self.send_copies(cx, level, batch, is_ip),
+        }
     }
     /// Lends packets to the master, which reads them where they are, and takes back those that it has read.
     fn send_in_place(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
@@ -86,24 +89,23 @@ impl TxRing {
         }
         Ok(done)
     }
-    /// Sends packets of a relay.
-    fn send_relayed(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> Result<usize, Broken> {
-        self.send_burst(|transmitter| {
-            let mut sent = Ok((0, 0));
-            packets.level().run(SendRelayed { transmitter, cx, packets, sent: &mut sent });
-            sent
-        })
-    }
-    fn send_copies(&mut self, cx: &mut TxContext, batch: &mut Batch, is_ip: bool) -> Result<usize, Broken> {
-        if !is_ip && !batch.may_have(Flags::CHAINED) {
+    fn send_copies(
+        &mut self,
+        cx: &mut TxContext,
+        level: Level,
+        batch: &mut Batch,
+        is_ip: bool,
+    ) -> Result<usize, Broken> {
+        if !is_ip && batch.seal(cx.pool) {
             // Packets in one piece each.
-            return self.send_burst(|transmitter| {
-                let (mut refused, pool) = (vec![], &*cx.pool);
-                let packets = (0..batch.len()).map(|i| batch.bytes(pool, i));
-                let sent = transmitter.send_all(packets, |packet| refused.push(packet.len() as u32));
-                refused.into_iter().for_each(|length| cx.refuse(length));
+            let (mut refused, pool) = (vec![], &*cx.pool);
+            let done = self.send_burst(|transmitter| {
+                let mut sent = Ok((0, 0));
+                level.run(SendLines { transmitter, pool, batch, refused: &mut refused, sent: &mut sent });
                 sent
             });
+            refused.into_iter().for_each(|length| cx.refuse(length));
+            return done;
         }
         self.send_burst(|transmitter| {
             transmitter.begin()?;
@@ -155,46 +157,51 @@ impl TxRing {
     }
 }
 
-/// Packets of a relay on their way into a ring.
-struct SendRelayed<'a, 'c, 'r> {
+/// Packets of a sealed batch on their way into a ring.
+struct SendLines<'a> {
     transmitter: &'a mut Transmitter,
-    cx: &'a mut TxContext<'c>,
-    packets: Relayed<'r>,
+    pool: &'a Pool,
+    batch: &'a Batch,
+    refused: &'a mut Vec<u32>,
     sent: &'a mut Result<(usize, u64), Broken>,
 }
-impl Kernel for SendRelayed<'_, '_, '_> {
+impl Kernel for SendLines<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
-        let SendRelayed { transmitter, cx, packets, sent } = self;
-        let refuse = |packet: Lines| cx.refuse(packet.length as u32);
-        *sent = transmitter.send_all(Carrying { packets, next: 0 }, refuse);
+        let SendLines { transmitter, pool, batch, refused, sent } = self;
+        let refuse = |packet: Lines| refused.push(packet.length as u32);
+        *sent = transmitter.send_all(Sealed { batch, pool, next: 0 }, refuse);
     }
 }
 
-/// Packets of a relay, the next one by its number.
-struct Carrying<'r> {
-    packets: Relayed<'r>,
+/// Packets of a sealed batch, the next one by its number.
+struct Sealed<'b> {
+    batch: &'b Batch,
+    pool: &'b Pool,
     next: usize,
 }
-impl<'r> Burst for Carrying<'r> {
-    type Packet = Lines<'r>;
+impl<'b> Burst for Sealed<'b> {
+    type Packet = Lines<'b>;
     type Group<'g>
-        = Eight<'r>
+        = Eight<'b>
     where
         Self: 'g;
     #[inline(always)]
     fn left(&self) -> usize {
-        self.packets.count() - self.next
+        self.batch.len() - self.next
     }
     #[inline(always)]
-    fn next(&mut self) -> Option<Lines<'r>> {
-        let Carried { lines, length } = self.packets.packet(self.next)?;
+    fn next(&mut self) -> Option<Lines<'b>> {
+        if self.next >= self.batch.len() {
+            return None;
+        }
+        let (lines, length) = self.batch.lines(self.pool, self.next);
         self.next += 1;
         Some(Lines { lines, length })
     }
     #[inline(always)]
-    fn group(&self) -> Option<Eight<'r>> {
-        self.packets.group(self.next).map(Eight)
+    fn group(&self) -> Option<Eight<'b>> {
+        self.batch.group(self.pool, self.next).map(Eight)
     }
     #[inline(always)]
     fn skip_group(&mut self) {
@@ -202,9 +209,9 @@ impl<'r> Burst for Carrying<'r> {
     }
 }
 
-/// Eight packets of a relay that lie side by side.
+/// Eight packets that follow one another.
 #[derive(Clone, Copy)]
-struct Eight<'r>(Neighbours<'r, GROUP>);
+struct Eight<'b>(BatchGroup<'b, GROUP>);
 impl Group for Eight<'_> {
     #[inline(always)]
     fn lines(&self) -> usize {
@@ -216,11 +223,11 @@ impl Group for Eight<'_> {
     }
     #[inline(always)]
     fn first(&self, i: usize) -> &[u8; LINE] {
-        self.0.first(i)
+        self.0.line(i, 0)
     }
     #[inline(always)]
     fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]> {
-        self.0.line(i, line)
+        Some(self.0.line(i, line))
     }
 }
 
@@ -233,13 +240,13 @@ fn is_ip_packet(cx: &TxContext, batch: &Batch, i: usize) -> bool {
 pub(crate) struct Tx {
     holder: Holder<SharedRing>,
     is_ip: bool,
-    /// Whether packets may be sent from where they are.
-    is_zero_copy: bool,
+    /// What copies run on.
+    level: Level,
 }
 
 impl Tx {
-    pub fn new(holder: Holder<SharedRing>, is_ip: bool, is_zero_copy: bool) -> Tx {
-        Tx { holder, is_ip, is_zero_copy }
+    pub fn new(holder: Holder<SharedRing>, is_ip: bool, level: Level) -> Tx {
+        Tx { holder, is_ip, level }
     }
 }
 
@@ -272,23 +279,10 @@ impl Tx {
 
 impl TxQueue for Tx {
     fn transmit(&mut self, cx: &mut TxContext, batch: &mut Batch) -> usize {
-        let is_ip = self.is_ip;
-        self.send(|ring| ring.send(cx, batch, is_ip)).unwrap_or_else(|| {
+        let (is_ip, level) = (self.is_ip, self.level);
+        self.send(|ring| ring.send(cx, level, batch, is_ip)).unwrap_or_else(|| {
             (0..batch.len()).for_each(|i| cx.refuse(batch.length(i)));
             batch.len()
-        })
-    }
-    fn sink(&mut self) -> Option<&mut dyn Sink> {
-        // In mode ip packets lose their header, which is for `transmit`; as is what is sent without a copy.
-        (!self.is_ip && !self.is_zero_copy).then_some(self)
-    }
-}
-
-impl Sink for Tx {
-    fn send(&mut self, cx: &mut TxContext, packets: Relayed<'_>) -> usize {
-        Tx::send(self, |ring| ring.send_relayed(cx, packets)).unwrap_or_else(|| {
-            packets.packets().for_each(|packet| cx.refuse(packet.length as u32));
-            packets.packets().len()
         })
     }
 }

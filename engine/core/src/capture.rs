@@ -78,11 +78,6 @@ impl Captures {
         let bit = Capture::bit(point);
         self.0.iter_mut().map(|(_, capture)| capture).filter(move |capture| capture.points & bit != 0)
     }
-    /// Whether some want every packet, so that products must not carry any.
-    pub fn want_all(&self) -> bool {
-        let wanted = Capture::bit(Point::Rx) | Capture::bit(Point::Tx);
-        self.0.iter().any(|(_, capture)| capture.points & wanted != 0)
-    }
 }
 
 /// A worker's part of a running capture.

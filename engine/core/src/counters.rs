@@ -6,7 +6,7 @@
 //! in segments that double. So a counter never moves while its writer runs. Control makes room before it hands out an
 //! index, and a worker that counts an index without room counts nothing.
 
-use crate::isa::{Isa, Lanes, Mask16};
+use crate::isa::{Isa, LANES, Lanes, Mask8};
 use quiver_stats::{Block, Segment, Target, Vector};
 use quiver_table::in_huge_pages;
 use std::sync::{Arc, OnceLock};
@@ -85,7 +85,7 @@ impl Row<Counter> {
     /// Counts one at the index of each lane; PERF: most vectors come from one interface, so lanes with one index count
     /// at once.
     #[inline(always)]
-    pub fn add_lanes<I: Isa>(&self, lanes: Mask16, indexes: Lanes<I>) {
+    pub fn add_lanes<I: Isa>(&self, lanes: Mask8, indexes: Lanes<I>) {
         let each = indexes.array();
         if indexes.eq(each[0]).all() {
             return self.add(each[0], lanes.0.count_ones().into());
@@ -106,11 +106,11 @@ impl Row<Pair> {
     }
     /// Counts a packet of so many bytes at the index of each lane.
     #[inline(always)]
-    pub fn add_lanes(&self, lanes: Mask16, indexes: &[u32; 16], bytes: &[u32; 16]) {
-        // PERF: all sixteen without a loop over bits, and none of them with what hardly any needs.
-        let mut beyond = 0u16;
-        if lanes == Mask16::ALL {
-            for lane in 0..16 {
+    pub fn add_lanes(&self, lanes: Mask8, indexes: &[u32; LANES], bytes: &[u32; LANES]) {
+        // PERF: all eight without a loop over bits, and none of them with what hardly any needs.
+        let mut beyond = 0u8;
+        if lanes == Mask8::ALL {
+            for lane in 0..LANES {
                 match self.shown.get(indexes[lane] as usize) {
                     Some(pair) => pair.add(1, bytes[lane].into()),
                     None => beyond |= 1 << lane,
@@ -119,7 +119,7 @@ impl Row<Pair> {
         } else {
             beyond = lanes.0;
         }
-        for lane in Mask16(beyond) {
+        for lane in Mask8(beyond) {
             if let Some(pair) = self.cell(indexes[lane]) {
                 pair.add(1, bytes[lane].into());
             }
@@ -239,11 +239,11 @@ mod tests {
             assert_eq!((counters.sum(5), counters.sum(999)), (of(3, 150), of(7, 7)));
             counters.clear(5);
             assert_eq!(counters.sum(5), of(0, 0));
-            let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000, 1, 2, 3, 4, 5, 6, 7, 8];
-            counters.row(0).add_lanes(Mask16(0b1111_1111), &indexes, &[10; 16]);
+            let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000];
+            counters.row(0).add_lanes(Mask8(0b1111_1111), &indexes, &[10; LANES]);
             assert_eq!([5, 64, 999].map(|index| counters.sum(index)), [of(2, 20), of(1, 10), of(8, 17)]);
-            let others = [8, 1_000_000].map(|index| counters.sum(index));
-            assert_eq!(others, [of(0, 0); 2], "a lane that is not counted, and one without room");
+            let others = [7, 1_000_000].map(|index| counters.sum(index));
+            assert_eq!(others, [of(0, 0); 2], "an index that is not counted, and one without room");
         }
     }
 

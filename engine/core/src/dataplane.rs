@@ -1,18 +1,17 @@
-//! The control thread's view of all workers: what rooms use to put nodes, queues, features and products in place.
+//! The control thread's view of all workers: what rooms use to put nodes, queues and features in place.
 //!
-//! Nothing here waits for a worker. Wirings and products are computed here and posted; workers swap them in between two
+//! Nothing here waits for a worker. Wirings are computed here and posted; workers swap them in between two
 //! turns. What workers may still read is freed by the epochs of [`Dataplane::domain`].
 //!
 //! - this module: the workers, and how they are told and asked; `interfaces`: their queues; `placement`: which worker polls
 //!   them; `counted`: what is counted by interface.
-//! - `rewiring`: changes of the graph; `products`: which of them serves a queue; `packets`: what control sends and follows;
+//! - `rewiring`: changes of the graph; `packets`: what control sends and follows;
 //!   `rehearsal`: what would become of one, and `recollection`, what workers are asked for then.
 
 mod counted;
 mod interfaces;
 mod packets;
 mod placement;
-mod products;
 mod recollection;
 mod rehearsal;
 mod rewiring;
@@ -31,13 +30,11 @@ use crate::graph::{Blueprint, Done, FeatureArcSpec, GraphError, NodeId, NodeSpec
 use crate::handoff::Generations;
 use crate::isa::Level;
 use crate::mailbox::Mailbox;
-use crate::product::ProductSpec;
 use crate::tx::{OUTPUT, Output, Ports};
 use crate::worker::{Worker, WorkerCounters};
 use counted::Counted;
 use crossbeam_queue::SegQueue;
 use futures_channel::oneshot;
-use products::{Planned, Tally};
 use quiver_stats::Threads;
 use quiver_table::Domain;
 use std::collections::BTreeSet;
@@ -128,8 +125,6 @@ pub struct Dataplane {
     buffers: Buffers,
     blueprint: Blueprint,
     output: NodeId,
-    products: Vec<ProductSpec>,
-    fusion: bool,
     workers: Vec<Handle>,
     queues: Vec<QueueInfo>,
     /// Interfaces with transmit queues of their own.
@@ -137,10 +132,6 @@ pub struct Dataplane {
     /// Interfaces that are up.
     up: BTreeSet<u16>,
     parts: Parts,
-    /// What products were planned by last.
-    planned: Planned,
-    /// On how many interfaces features are enabled that products may have to know of.
-    tally: Tally,
     next_queue: u32,
     next_worker: usize,
     next_capture: u32,
@@ -194,15 +185,11 @@ impl Dataplane {
             },
             blueprint,
             output,
-            products: vec![],
-            fusion: true,
             workers: vec![],
             queues: vec![],
             ports: BTreeSet::new(),
             up: BTreeSet::new(),
             parts: Parts::default(),
-            planned: Planned::default(),
-            tally: Tally::default(),
             next_queue: 0,
             next_worker: 0,
             next_capture: 0,

@@ -1,15 +1,19 @@
 //! A vector of packets: their metadata in columns, their bytes in buffers.
 
 use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
-use crate::column;
+use crate::column::{self, group, group_mut};
+use crate::isa::LANES;
+use crate::stage::Alike;
 
-/// Packets in a frame at most.
+/// Packets in a frame at most: so few that their columns stay in the nearest cache while stages work on them.
+pub const BLOCK: usize = 64;
+/// Packets that a worker receives from a queue in one turn, and that a port sends at once, at most.
 pub const VECTOR: usize = 256;
 
 /// The arc of a row whose packet was taken out of the frame.
 pub(crate) const TAKEN: u16 = u16::MAX;
 
-/// Up to 256 packets. Columns are always 256 long; rows from `len` on are stale and ignored.
+/// Up to 64 packets. Columns are always 64 long; rows from `len` on are stale and ignored.
 ///
 /// A frame owns the buffers of its rows. Nodes set `next` for each row; the engine moves the rows.
 pub struct Frame {
@@ -20,20 +24,47 @@ pub struct Frame {
     pub(crate) taken: usize,
     /// All flags that any row may have: a frame without odd ones is worked on without looking.
     pub(crate) any: Flags,
-    pub(crate) buffer: [u32; VECTOR],
+    pub(crate) buffer: [u32; BLOCK],
     /// Where the header that the current node reads begins, in the buffer.
-    pub offset: [u16; VECTOR],
+    pub offset: [u16; BLOCK],
     /// Bytes of the packet from `offset` on, over all its buffers.
-    pub length: [u32; VECTOR],
+    pub length: [u32; BLOCK],
     /// The interface that received the packet.
-    pub rx: [u16; VECTOR],
+    pub rx: [u16; BLOCK],
     /// The interface that is to send it.
-    pub tx: [u16; VECTOR],
-    pub(crate) flags: [u16; VECTOR],
+    pub tx: [u16; BLOCK],
+    pub(crate) flags: [u16; BLOCK],
     /// What a lookup chose, for the node that acts on it; behind a drop arc, the reason.
-    pub hop: [u32; VECTOR],
+    pub hop: [u32; BLOCK],
     /// The arc by which each packet leaves the node.
-    pub next: [u16; VECTOR],
+    pub next: [u16; BLOCK],
+    /// Rows that left a stage by another arc than the first, a bit for each.
+    pub(crate) left: u64,
+    /// Whether one interface is known to have received all packets; whether one is known to send them; and whether all are known
+    /// to have left the last stage by one arc.
+    pub(crate) one_rx: bool,
+    pub(crate) one_tx: bool,
+    pub(crate) one_next: bool,
+}
+
+/// Rows of a frame, a bit for each, the lowest first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rows(pub(crate) u64);
+impl Rows {
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+impl Iterator for Rows {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let row = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.wrapping_sub(1);
+        (row < BLOCK).then_some(row)
+    }
 }
 
 /// The columns of a frame as addresses, for a node of foreign make: a plugin's. They hold until the frame is used again.
@@ -84,7 +115,7 @@ impl Frame {
     }
     /// An empty frame for the packets of a pool. Nodes cannot make frames, so that none of them leaves its worker.
     pub(crate) fn new(home: usize) -> Frame {
-        let (zero, long) = ([0; VECTOR], [0; VECTOR]);
+        let (zero, long) = ([0; BLOCK], [0; BLOCK]);
         Frame {
             home,
             len: 0,
@@ -98,12 +129,16 @@ impl Frame {
             flags: zero,
             hop: long,
             next: zero,
+            left: !0,
+            one_rx: true,
+            one_tx: true,
+            one_next: false,
         }
     }
     /// Packets in the frame.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.len.min(VECTOR)
+        self.len.min(BLOCK)
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
@@ -112,7 +147,21 @@ impl Frame {
     /// Rows still free.
     #[inline]
     pub fn room(&self) -> usize {
-        VECTOR - self.len()
+        BLOCK - self.len()
+    }
+    /// Whether one interface is known to have received all packets.
+    #[inline(always)]
+    pub(crate) fn is_one_rx(&self) -> bool {
+        self.one_rx
+    }
+    /// Nothing is known any more of interfaces and arcs of all rows.
+    pub fn set_mixed(&mut self) {
+        (self.one_rx, self.one_tx, self.one_next) = (false, false, false);
+    }
+    /// Rows that left the stage that worked on the frame last by another arc than its first.
+    #[inline(always)]
+    pub fn left(&self) -> Rows {
+        Rows(self.left)
     }
     /// What is said of row `i`.
     #[inline(always)]
@@ -142,18 +191,39 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn push_raw(&mut self, raw: Raw, rx: u16) {
         let i = self.len;
-        if i >= VECTOR {
+        if i >= BLOCK {
             debug_assert!(false, "callers look at room() first");
             return;
         }
         self.buffer[i] = raw.buffer;
         (self.offset[i], self.length[i], self.flags[i]) = (raw.offset, raw.length, raw.flags.0);
         (self.rx[i], self.tx[i], self.hop[i], self.next[i]) = (rx, 0, 0, 0);
+        self.one_rx &= rx == self.rx[0];
+        self.one_tx &= self.tx[0] == 0;
         self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
-    /// Appends packets by their columns: the first `n` rows of each, or as many as fit.
+    /// Appends `N` packets of one buffer each; there is room for them.
     #[inline(always)]
+    pub(crate) fn push_group<const N: usize>(&mut self, buffers: &[u32; N], lengths: &[u32; N], offset: u16, rx: u16) {
+        // There is room, so this changes nothing; but it tells that all rows are there.
+        let at = self.len().min(BLOCK.saturating_sub(N));
+        set_group(&mut self.buffer, at, *buffers);
+        set_group(&mut self.length, at, *lengths);
+        set_group(&mut self.offset, at, [offset; N]);
+        set_group(&mut self.flags, at, [0; N]);
+        set_group(&mut self.rx, at, [rx; N]);
+        set_group(&mut self.tx, at, [0; N]);
+        set_group(&mut self.hop, at, [0; N]);
+        set_group(&mut self.next, at, [0; N]);
+        self.one_rx &= rx == self.rx[0];
+        self.one_tx &= self.tx[0] == 0;
+        self.len = (at + N).min(BLOCK);
+    }
+    /// Appends packets by their columns: the first `n` rows of each, or as many as fit.
+    ///
+    /// PERF: out of line, so that addresses of columns are not computed beforehand for each group of rows.
+    #[inline(never)]
     pub(crate) fn push_columns(
         &mut self,
         n: usize,
@@ -164,19 +234,38 @@ impl Frame {
         rx: u16,
     ) {
         let (at, n) = (self.len(), n.min(self.room()));
-        column::copy(&mut self.buffer[at..], buffer, n);
-        column::copy(&mut self.offset[at..], offset, n);
-        column::copy(&mut self.length[at..], length, n);
-        column::copy(&mut self.flags[at..], flags, n);
         let mut any = 0;
-        for flag in &flags[..n] {
+        match (buffer.first_chunk(), offset.first_chunk(), length.first_chunk(), flags.first_chunk()) {
+            // PERF: by groups of rows, what is behind the last one becomes stale.
+            (Some(buffer), Some(offset), Some(length), Some(flags)) if at == 0 => {
+                for g in 0..n.div_ceil(LANES) {
+                    *group_mut(&mut self.buffer, g) = *group(buffer, g);
+                    *group_mut(&mut self.offset, g) = *group(offset, g);
+                    *group_mut(&mut self.length, g) = *group(length, g);
+                    *group_mut(&mut self.flags, g) = *group(flags, g);
+                    *group_mut(&mut self.rx, g) = [rx; LANES];
+                    *group_mut(&mut self.tx, g) = [0; LANES];
+                    *group_mut(&mut self.hop, g) = [0; LANES];
+                    *group_mut(&mut self.next, g) = [0; LANES];
+                }
+            }
+            _ => {
+                self.buffer[at..at + n].copy_from_slice(&buffer[..n]);
+                self.offset[at..at + n].copy_from_slice(&offset[..n]);
+                self.length[at..at + n].copy_from_slice(&length[..n]);
+                self.flags[at..at + n].copy_from_slice(&flags[..n]);
+                self.rx[at..at + n].fill(rx);
+                self.tx[at..at + n].fill(0);
+                self.hop[at..at + n].fill(0);
+                self.next[at..at + n].fill(0);
+            }
+        }
+        for flag in &self.flags[at..at + n] {
             any |= flag;
         }
-        column::fill(&mut self.rx[at..], rx, n);
-        column::fill(&mut self.tx[at..], 0, n);
-        column::fill(&mut self.hop[at..], 0, n);
-        column::fill(&mut self.next[at..], 0, n);
         self.any = self.any.with(Flags(any));
+        self.one_rx &= rx == self.rx[0];
+        self.one_tx &= self.tx[0] == 0;
         self.len = at + n;
     }
     /// Appends a packet. Gives it back if the frame is full, or of another pool.
@@ -188,6 +277,7 @@ impl Frame {
         let (rx, tx, hop) = (packet.rx, packet.tx, packet.hop);
         self.push_raw(packet.disown(), rx);
         (self.tx[i], self.hop[i]) = (tx, hop);
+        self.one_tx = (i == 0 || self.one_tx) && tx == self.tx[0];
         Ok(())
     }
     /// Appends a packet made of bytes. False when the frame is full or the pool has too few buffers.
@@ -242,7 +332,7 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn push_from(&mut self, other: &Frame, i: usize) {
         let n = self.len;
-        if n >= VECTOR || i >= VECTOR {
+        if n >= BLOCK || i >= BLOCK {
             return;
         }
         self.buffer[n] = other.buffer[i];
@@ -253,25 +343,49 @@ impl Frame {
         self.flags[n] = other.flags[i];
         self.hop[n] = other.hop[i];
         self.any = self.any.with(Flags(other.flags[i]));
+        self.one_rx &= self.rx[n] == self.rx[0];
+        self.one_tx &= self.tx[n] == self.tx[0];
         self.len = n + 1;
     }
-    /// Moves row `from` to row `to` of the same frame.
-    #[inline(always)]
-    pub(crate) fn shift(&mut self, to: usize, from: usize) {
-        self.buffer[to] = self.buffer[from];
-        self.offset[to] = self.offset[from];
-        self.length[to] = self.length[from];
-        self.rx[to] = self.rx[from];
-        self.tx[to] = self.tx[from];
-        self.flags[to] = self.flags[from];
-        self.hop[to] = self.hop[from];
+    /// What a stage does with all rows alike.
+    #[inline]
+    pub(crate) fn treat(&mut self, alike: Alike) {
+        let n = self.len();
+        if let Some(tx) = alike.tx {
+            column::fill(&mut self.tx, tx, n);
+            self.one_tx = true;
+        }
+        if let Some(hop) = alike.hop {
+            column::fill(&mut self.hop, hop, n);
+        }
+        self.left = 0;
+        if alike.arc != 0 {
+            column::fill(&mut self.next, alike.arc, n);
+            self.left = if n < BLOCK { (1 << n) - 1 } else { !0 };
+        }
+        self.one_next = true;
     }
-    /// Rows up to the next multiple of 16 refer to the null buffer, so that whole groups can be loaded. Their interfaces
+    /// The first row is about to leave a stage: the others have arc 0 until they do.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begin_arcs(&mut self) {
+        let n = self.len();
+        column::fill(&mut self.next, 0, n);
+    }
+    /// Fills in the arcs of a frame that no row has left by another arc than the first: a stage does not write them then.
+    #[inline(always)]
+    pub(crate) fn fill_arcs(&mut self) {
+        if self.left == 0 {
+            let n = self.len();
+            column::fill(&mut self.next, 0, n);
+        }
+    }
+    /// Rows up to the next multiple of [`LANES`] refer to the null buffer, so that whole groups can be loaded. Their interfaces
     /// are those of the first row, so that a group whose packets have one interface in common is seen to.
     #[inline(always)]
     pub(crate) fn pad(&mut self, null: u32) {
         let len = self.len();
-        if len.is_multiple_of(16) {
+        if len.is_multiple_of(LANES) {
             return;
         }
         let (rx, tx) = (self.rx[0], self.tx[0]);
@@ -360,6 +474,14 @@ impl Frame {
     }
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        (self.len, self.taken, self.any) = (0, 0, Flags::NONE);
+        (self.len, self.taken, self.any, self.left) = (0, 0, Flags::NONE, !0);
+        (self.one_rx, self.one_tx, self.one_next) = (true, true, false);
+    }
+}
+
+#[inline(always)]
+fn set_group<T, const N: usize>(column: &mut [T; BLOCK], at: usize, rows: [T; N]) {
+    if let Some(place) = column.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = rows;
     }
 }

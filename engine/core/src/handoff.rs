@@ -12,8 +12,8 @@
 //! short the writer's turns are, a ring holds packets by the thousand.
 
 use crate::buffer::{Buffers, Flags, Raw};
-use crate::frame::{Frame, TAKEN, VECTOR};
-use crate::graph::{Context, DispatchNext, Graph, NodeId};
+use crate::frame::{BLOCK, Frame, TAKEN, VECTOR};
+use crate::graph::{Chain, Context, DispatchNext, Graph, NodeId};
 use crate::intake::Harvest;
 use crate::mailbox::Mailbox;
 use quiver_table::simulation::seam;
@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Packets in a bundle.
 const BUNDLE: usize = 64;
+// A frame has room for a bundle.
+const _: () = assert!(BUNDLE <= BLOCK);
 /// Bundles in a ring.
 const RING: usize = 64;
 /// Bundles that the reader has yet to see through when it counts as being behind.
@@ -227,9 +229,10 @@ impl Inbound {
         self.rings.iter_mut().all(Reader::is_empty)
     }
     /// Takes a vector at most from each ring, in bundles however short, and sends it on; says what came.
-    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context) -> Harvest {
+    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, clock: &mut u64) -> Harvest {
         let Some(generations) = &self.generations else { return Harvest::default() };
         let mut harvest = Harvest::default();
+        let dropping = (graph.dispatcher(), DispatchNext::InterfaceGone.into());
         for ring in &mut self.rings {
             let (mut frame, mut gone, mut way) = (graph.frame(), graph.frame(), (NodeId(0), 0));
             let before = harvest.packets;
@@ -239,9 +242,11 @@ impl Inbound {
                         bundle.len = 0;
                     }
                     let next = (bundle.node, bundle.arc);
-                    if next != way {
+                    if next != way || bundle.len > frame.room().min(gone.room()) {
+                        let lost = std::mem::replace(&mut gone, graph.frame());
+                        send_on(graph, cx, dropping, lost, clock);
                         let whole = std::mem::replace(&mut frame, graph.frame());
-                        send_on(graph, cx, way, whole);
+                        send_on(graph, cx, way, whole, clock);
                         way = next;
                     }
                     harvest.packets += bundle.len;
@@ -252,9 +257,8 @@ impl Inbound {
                     break;
                 }
             }
-            send_on(graph, cx, way, frame);
-            let dispatch = graph.dispatcher();
-            send_on(graph, cx, (dispatch, DispatchNext::InterfaceGone.into()), gone);
+            send_on(graph, cx, way, frame, clock);
+            send_on(graph, cx, dropping, gone, clock);
         }
         harvest
     }
@@ -264,12 +268,12 @@ impl Inbound {
     }
 }
 
-fn send_on(graph: &mut Graph, cx: &mut Context, (node, arc): (NodeId, u16), mut frame: Box<Frame>) {
+fn send_on(graph: &mut Graph, cx: &mut Context, (node, arc): (NodeId, u16), mut frame: Box<Frame>, clock: &mut u64) {
     match frame.is_empty() {
         true => graph.give_back(frame),
         false => {
             frame.next.fill(arc);
-            graph.forward(cx, node, frame);
+            graph.receive(cx, (node, frame), &mut Chain::new(), clock);
         }
     }
 }

@@ -1,20 +1,18 @@
 //! The receive queues of a worker: which of them are polled in a turn, and how they come and go.
 //!
 //! A queue moves from worker to worker as a letter, and control does not wait for it. The new worker is told first: it
-//! gets the queue's place, without the queue, and what concerns the queue meanwhile (up or down, its mode, its product)
+//! gets the queue's place, without the queue, and what concerns the queue meanwhile (up or down, its mode)
 //! is noted there, or waits there. So the queue finds on arrival what control has said last, in the order in which control
 //! said it, and nothing that control does depends on where the queue is just now.
 
-use crate::aside::{Aside, Flows};
 use crate::capture::Point;
+use crate::column;
 use crate::dataplane::RxRows;
-use crate::frame::{Frame, VECTOR};
-use crate::graph::{Context, Graph, NodeId};
+use crate::frame::{BLOCK, VECTOR};
+use crate::graph::{Chain, Context, Graph, NodeId};
 use crate::handoff::Marks;
 use crate::isa::lap;
 use crate::mailbox::{Letter, Mailbox};
-use crate::product::Installed;
-use crate::relay::Relay;
 use crate::rx::{RxContext, RxMode, RxQueue};
 use crate::worker::Worker;
 use std::any::Any;
@@ -52,7 +50,8 @@ pub(crate) struct Place {
     pub mode: RxMode,
     /// The queue; None while it is on its way here.
     queue: Option<Box<dyn RxQueue>>,
-    product: Option<Installed>,
+    /// The nodes by which its last packets went together.
+    pub chain: Chain,
     /// Whether packets may wait in it, as far as its descriptor has said. Looked at in interrupt mode only.
     raised: bool,
     /// Letters about a queue that is not here yet.
@@ -72,7 +71,7 @@ impl Place {
             up,
             mode,
             queue: None,
-            product: None,
+            chain: Chain::new(),
             raised: true,
             waiting: vec![],
             held: None,
@@ -115,90 +114,19 @@ impl Place {
         (self.mode, self.raised) = (mode, true);
     }
     /// Receives a vector at most and sends it on; says what came.
-    pub fn receive(
-        &mut self,
-        graph: &mut Graph,
-        cx: &mut Context,
-        relay: &mut Relay,
-        most: usize,
-        clock: &mut u64,
-    ) -> Harvest {
-        let (most, mut flows) = (most.min(VECTOR), Flows::default());
-        let (relayed, waits) = self.relay(graph, cx, relay, most, &mut flows, clock);
-        if !waits || relayed.packets >= most {
-            return relayed;
-        }
-        let rest = self.receive_frame(graph, cx, most - relayed.packets, &mut flows, clock);
-        Harvest { packets: relayed.packets + rest.packets, bytes: relayed.bytes + rest.bytes }
-    }
-    /// Lets the product carry what it can without a frame; says what was received, and whether other packets may wait.
-    /// `flows` are those of packets that went to the nodes.
-    fn relay(
-        &mut self,
-        graph: &mut Graph,
-        cx: &mut Context,
-        relay: &mut Relay,
-        most: usize,
-        flows: &mut Flows,
-        clock: &mut u64,
-    ) -> (Harvest, bool) {
-        let mut harvest = Harvest::default();
-        let (Some(product), false) = (&mut self.product, graph.tracer.is_armed() || cx.output.captures.want_all())
-        else {
-            return (harvest, true);
-        };
-        let Some(source) = self.queue.as_mut().and_then(|queue| queue.source()) else { return (harvest, true) };
-        if !source.has_packets() {
-            self.raised = false;
-            return (harvest, false);
-        }
-        let mut aside = Aside { frame: graph.frame(), flows: Flows::default() };
-        let (counters, mut waits) = (graph.counters(self.input), true);
-        while waits && harvest.packets < most {
-            let left = most - harvest.packets;
-            let burst = product.relay(cx, (relay, &mut aside), source, (self.interface, counters), left, clock);
-            waits = burst.waits;
-            if burst.packets == 0 {
+    pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
+        let (most, mut harvest) = (most.min(VECTOR), Harvest::default());
+        while harvest.packets < most {
+            let wanted = BLOCK.min(most - harvest.packets);
+            let came = self.receive_frame(graph, cx, wanted, clock);
+            harvest = Harvest { packets: harvest.packets + came.packets, bytes: harvest.bytes + came.bytes };
+            if came.packets < wanted {
                 break;
             }
-            (harvest.packets, harvest.bytes) = (harvest.packets + burst.packets, harvest.bytes + burst.bytes);
-            self.counters.received(self.interface, counters, burst.packets as u64, burst.bytes);
-            counters.arc(RECEIVED, burst.carried as u64);
         }
-        if !waits && harvest.packets == 0 {
-            self.raised = false;
-        }
-        self.carry(graph, cx, aside.frame, flows, clock);
-        (harvest, waits)
+        harvest
     }
-    /// Lets the product carry what it can of a frame, and the nodes the rest.
-    fn carry(
-        &mut self,
-        graph: &mut Graph,
-        cx: &mut Context,
-        mut frame: Box<Frame>,
-        flows: &mut Flows,
-        clock: &mut u64,
-    ) {
-        let n = frame.len();
-        if let (Some(product), true) = (&mut self.product, n > 0) {
-            product.run(cx, &mut frame, flows, clock);
-            graph.counters(self.input).arc(RECEIVED, (n - frame.len()) as u64);
-        }
-        if frame.is_empty() {
-            graph.give_back(frame);
-        } else {
-            graph.forward(cx, self.input, frame);
-        }
-    }
-    fn receive_frame(
-        &mut self,
-        graph: &mut Graph,
-        cx: &mut Context,
-        most: usize,
-        flows: &mut Flows,
-        clock: &mut u64,
-    ) -> Harvest {
+    fn receive_frame(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
         let Some(queue) = &mut self.queue else { return Harvest::default() };
         let mut frame = graph.frame();
         let counters = graph.counters(self.input);
@@ -218,26 +146,20 @@ impl Place {
             graph.give_back(frame);
             return Harvest::default();
         }
-        let mut bytes = 0;
-        for length in &frame.length[..n] {
-            bytes += u64::from(*length);
-        }
+        let bytes = column::sum(&frame.length, n);
         self.counters.received(self.interface, counters, n as u64, bytes);
         for capture in cx.output.captures.at(Point::Rx) {
             for i in 0..n {
                 capture.take(Point::Rx, self.interface, cx.now, frame.segments(cx.pool, i), None);
             }
         }
-        // Whoever is the last to be traced disarms the tracer.
-        let nodes_only = graph.tracer.is_armed();
         if graph.tracer.before(self.input, &mut frame, cx) {
             graph.tracer.after(&frame, &[]);
         }
         graph.counters(self.input).clocks.add(lap(clock));
-        match nodes_only {
-            true => graph.forward(cx, self.input, frame),
-            false => self.carry(graph, cx, frame, flows, clock),
-        }
+        // All of them leave by the arc `RECEIVED`.
+        (frame.left, frame.one_next) = (0, true);
+        graph.receive(cx, (self.input, frame), &mut self.chain, clock);
         Harvest { packets: n, bytes }
     }
 }
@@ -328,12 +250,5 @@ impl Worker {
     /// The place that control speaks of: the last one, if the queue is to come here more than once.
     pub(crate) fn place(&mut self, id: QueueId) -> Option<&mut Place> {
         self.places.iter_mut().rev().find(|place| place.id == id)
-    }
-    /// Installs a product on a queue; returns what was there.
-    pub(crate) fn install(&mut self, id: QueueId, product: Option<Installed>) -> Option<Installed> {
-        match self.place(id) {
-            Some(place) => std::mem::replace(&mut place.product, product),
-            None => product,
-        }
     }
 }

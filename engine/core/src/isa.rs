@@ -1,4 +1,4 @@
-//! Sixteen lanes of u32, safe to use, for every instruction set: the only room with intrinsics.
+//! Eight lanes of u32, safe to use, for every instruction set: the only room with intrinsics.
 //!
 //! A level is a token (`Avx512`) that exists only if the CPU has the features. Every `Lanes` value carries its token (no
 //! bytes), so an operation on lanes may call intrinsics safely.
@@ -10,24 +10,31 @@ mod mask;
 mod x86;
 
 pub(crate) use cpu::lap;
-pub use cpu::{prefetch, ticks};
+pub use cpu::{prefetch, ticks, unlikely};
 pub(crate) use lanes::quarter;
-pub use lanes::{Lanes, Operand};
+pub use lanes::{Known, Lanes, Operand};
 pub use level::{Kernel, Level, LevelError};
 pub use mask::Mask;
 
 use std::ops::{BitAnd, BitOr, Not};
 
+/// Values of a `Lanes`: packets that a stage works on at once.
+pub const LANES: usize = 8;
+
 /// The operations a level provides on its registers. Feature code never sees this, only `Lanes`.
 pub trait Isa: Copy + 'static {
-    /// The registers that hold sixteen words.
+    /// The registers that hold eight words.
     type V: Copy;
-    /// What a comparison says of sixteen words, and a selection goes by.
+    /// What a comparison says of eight words, and a selection goes by.
     type M: Copy;
-    /// Sixteen words from memory.
-    fn load(self, a: &[u32; 16]) -> Self::V;
-    /// Sixteen words to memory.
-    fn store(self, v: Self::V) -> [u32; 16];
+    /// Eight words from memory.
+    fn load(self, a: &[u32; LANES]) -> Self::V;
+    /// Eight words to memory.
+    fn store(self, v: Self::V) -> [u32; LANES];
+    /// Eight halves of words from memory, and zeros above them.
+    fn widen(self, a: &[u16; LANES]) -> Self::V;
+    /// The lower halves of eight words.
+    fn narrow(self, v: Self::V) -> [u16; LANES];
     /// One word in all lanes.
     fn splat(self, x: u32) -> Self::V;
     /// Sum, wrapping.
@@ -57,60 +64,60 @@ pub trait Isa: Copy + 'static {
     /// The lanes of `a` that are not in `b`.
     fn without(self, a: Self::M, b: Self::M) -> Self::M;
     /// The mask of bits, one for each lane.
-    fn mask(self, bits: u16) -> Self::M;
+    fn mask(self, bits: u8) -> Self::M;
+    /// The mask of the first `n` lanes, or all if there are fewer.
+    fn first(self, n: usize) -> Self::M;
     /// The bits of a mask.
-    fn bits(self, m: Self::M) -> u16;
+    fn bits(self, m: Self::M) -> u8;
     /// Whether there is any lane in the mask.
     fn any(self, m: Self::M) -> bool;
     /// The bytes of each word reversed.
     fn swap_bytes(self, a: Self::V) -> Self::V;
-    /// Sixteen rows of 16 bytes become four columns of sixteen little-endian words.
+    /// Eight rows of 16 bytes become four columns of eight little-endian words.
     fn columns<'a>(self, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self::V; 4];
-    /// Eight columns of sixteen little-endian words become rows of 32 bytes, each of which is put somewhere.
-    fn rows(self, columns: &[Self::V; 8], put: impl FnMut(usize, [u8; 32]));
 }
 
 /// One bit per lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mask16(pub u16);
+pub struct Mask8(pub u8);
 
-impl Mask16 {
+impl Mask8 {
     /// All lanes.
-    pub const ALL: Mask16 = Mask16(!0);
+    pub const ALL: Mask8 = Mask8(!0);
     /// The first `n` lanes.
     #[inline(always)]
-    pub fn first(n: usize) -> Mask16 {
-        Mask16(if n >= 16 { !0 } else { (1 << n) - 1 })
+    pub fn first(n: usize) -> Mask8 {
+        Mask8(if n >= LANES { !0 } else { (1 << n) - 1 })
     }
 }
 /// The lanes that are set, lowest first.
-impl Iterator for Mask16 {
+impl Iterator for Mask8 {
     type Item = usize;
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         let lane = self.0.trailing_zeros() as usize;
         self.0 &= self.0.wrapping_sub(1);
-        (lane < 16).then_some(lane)
+        (lane < LANES).then_some(lane)
     }
 }
-impl BitAnd for Mask16 {
-    type Output = Mask16;
+impl BitAnd for Mask8 {
+    type Output = Mask8;
     #[inline(always)]
-    fn bitand(self, o: Mask16) -> Mask16 {
-        Mask16(self.0 & o.0)
+    fn bitand(self, o: Mask8) -> Mask8 {
+        Mask8(self.0 & o.0)
     }
 }
-impl BitOr for Mask16 {
-    type Output = Mask16;
+impl BitOr for Mask8 {
+    type Output = Mask8;
     #[inline(always)]
-    fn bitor(self, o: Mask16) -> Mask16 {
-        Mask16(self.0 | o.0)
+    fn bitor(self, o: Mask8) -> Mask8 {
+        Mask8(self.0 | o.0)
     }
 }
-impl Not for Mask16 {
-    type Output = Mask16;
+impl Not for Mask8 {
+    type Output = Mask8;
     #[inline(always)]
-    fn not(self) -> Mask16 {
-        Mask16(!self.0)
+    fn not(self) -> Mask8 {
+        Mask8(!self.0)
     }
 }

@@ -1,16 +1,15 @@
 //! Quiver's engine: packets move in vectors through a graph of nodes.
 //!
 //! - [`buffer`]: packet memory, owned by exactly one holder at any time.
-//! - [`Frame`]: up to 256 packets, their metadata in columns.
-//! - [`stage`]: bodies of hot nodes over sixteen lanes; [`isa`] has the lanes for every instruction set.
-//! - [`graph`]: nodes, arcs, feature arcs, dispatch; [`product`]: fused paths of it; [`relay`]: what these carry without buffers, and what they leave to the nodes (`aside`).
-//! - [`rx`], [`tx`], [`ring`]: queues of drivers; [`complete`]: offloads carried out where a port cannot pass them on.
+//! - [`Frame`]: up to 64 packets, their metadata in columns.
+//! - [`stage`]: bodies of hot nodes over eight lanes; [`isa`] has the lanes for every instruction set.
+//! - [`graph`]: nodes, arcs, feature arcs, dispatch; `words`: the first bytes of packets in columns, which stages share.
+//! - [`rx`], [`tx`], [`ring`], [`lines`]: queues of drivers, and copies from and to memory of others; [`complete`]: offloads carried out where a port cannot pass them on.
 //! - [`worker`]: a value with `turn`, and its receive queues (`intake`); [`thread`] calls it at a `pace`; [`mailbox`] and [`channel`] join it with control.
 //! - `handoff`: packets that go on with another worker.
 //! - [`dataplane`]: the control thread's view of all workers.
 //! - [`counters`], [`trace`], [`capture`]: what can be seen.
 
-mod aside;
 pub mod buffer;
 pub mod capture;
 pub mod channel;
@@ -23,10 +22,9 @@ pub mod graph;
 mod handoff;
 mod intake;
 pub mod isa;
+pub mod lines;
 pub mod mailbox;
 mod pace;
-pub mod product;
-pub mod relay;
 pub mod ring;
 pub mod rx;
 pub mod stage;
@@ -34,6 +32,7 @@ mod sync;
 pub mod thread;
 pub mod trace;
 pub mod tx;
+mod words;
 pub mod worker;
 
 pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
@@ -42,20 +41,18 @@ pub use dataplane::{
     Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, Recollection,
     RehearsalError, Settings,
 };
-pub use frame::{Frame, RawColumns, VECTOR};
+pub use frame::{BLOCK, Frame, RawColumns, Rows, VECTOR};
 pub use graph::{
     ArcSpec, Blueprint, Context, DISPATCH, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec,
     Punted, Reason, Seed, Side, To,
 };
 pub use handoff::Generations;
 pub use intake::QueueId;
-pub use isa::{Isa, Lanes, Level, LevelError, Mask, Mask16};
-pub use product::ProductSpec;
+pub use isa::{Isa, Known, LANES, Lanes, Level, LevelError, Mask, Mask8, unlikely};
 pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
-pub use relay::{Relay, Relayed, Sink, Source};
 pub use ring::PacketRing;
 pub use rx::{RxContext, RxMode, RxQueue};
-pub use stage::{Body, Chain, Columns, Field, Hop, Link, Optional, PacketLanes, Path, Stage, StageNode};
+pub use stage::{Ahead, Alike, Body, Columns, Field, Header, PacketLanes, Quarters, Stage, StageNode, Windows};
 pub use tx::{Batch, TxContext, TxQueue};
 pub use worker::Worker;

@@ -20,6 +20,9 @@ pub struct PacketRing {
     home: Buffers,
 }
 
+/// Packets whose headers stay in a cache near enough that fetching them ahead costs more than it saves.
+const NEAR: usize = 4096;
+
 impl PacketRing {
     /// A ring of at most `capacity` packets of these buffers.
     pub fn new(capacity: usize, home: &Buffers) -> PacketRing {
@@ -85,8 +88,10 @@ impl PacketRing {
             if n == 0 {
                 break;
             }
-            for at in span {
-                crate::isa::prefetch(pool.window(self.buffer[at], self.offset[at].into()));
+            if self.buffer.len() > NEAR {
+                for at in span {
+                    crate::isa::prefetch(pool.window(self.buffer[at], self.offset[at].into()));
+                }
             }
             let (buffer, offset) = (&self.buffer[from..], &self.offset[from..]);
             frame.push_columns(n, buffer, offset, &self.length[from..], &self.flags[from..], rx);

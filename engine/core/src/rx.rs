@@ -4,7 +4,6 @@ use crate::buffer::Pool;
 use crate::dataplane::RxRows;
 use crate::frame::Frame;
 use crate::graph::NodeCounters;
-use crate::relay::Source;
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
@@ -28,11 +27,17 @@ pub struct RxContext<'t> {
 impl RxContext<'_> {
     /// Counts packets that are lost, or errors in place of packets: the reason is an arc of the node that stands for the
     /// queue ([`Blueprint::input`](crate::Blueprint::input)).
+    #[inline(always)]
     pub fn lose(&mut self, reason: impl Into<u16>, packets: u64) {
-        let reason = reason.into();
+        if packets > 0 {
+            self.note_lost(reason.into(), packets);
+        }
+    }
+    #[cold]
+    fn note_lost(&mut self, reason: u16, packets: u64) {
         self.counters.arc(reason, packets);
         self.rows.lost(self.interface, reason, packets);
-        self.has_lost |= packets > 0;
+        self.has_lost = true;
     }
 }
 
@@ -53,10 +58,6 @@ pub enum RxMode {
 pub trait RxQueue: Send + Any {
     /// Appends waiting packets to the frame, at most `cx.most`; returns how many. Never waits.
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize;
-    /// The queue as one whose packets products can carry on without a buffer, if it is one at present.
-    fn source(&mut self) -> Option<&mut dyn Source> {
-        None
-    }
     /// What becomes readable when packets wait; None if the queue cannot say, and must be polled. Asked for anew each time
     /// before a worker waits for it, so a queue that has to ask its peer for interrupts does it then.
     fn fd(&self) -> Option<BorrowedFd<'_>> {

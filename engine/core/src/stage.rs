@@ -1,19 +1,19 @@
-//! A stage: the body of a hot node, written once over sixteen lanes.
+//! A stage: the body of a hot node, written once over eight lanes.
 //!
 //! A [`Stage`] is what a node keeps; for each frame it enters a [`Body`], which holds what the frame needs: references
 //! into snapshots, valid as long as the guard, and the stage's own state. [`StageNode`] puts the frame's loop around a
-//! stage and is the ordinary node; [`Chain`] joins stages into a fused product.
+//! stage and is the ordinary node. Dispatch has stages that follow one another work on a frame in turn, while its columns
+//! and header words are in the nearest cache: see [`Graph`](crate::graph::Graph).
 
-use crate::aside::Flows;
-use crate::buffer::{Flags, Pool};
-use crate::column;
-use crate::frame::{Frame, VECTOR};
+use crate::buffer::{All, Flags, Place, Pool};
+use crate::column::{self, group, group_mut};
+use crate::frame::Frame;
 use crate::graph::{ArcSpec, Context, Node};
-use crate::isa::{Isa, Kernel, Lanes, Mask, Mask16, quarter};
-use crate::tx::{Ports, TxContext};
+use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Operand};
+use crate::words::{Group, Words};
 use quiver_table::Guard;
 use quiver_table::simulation::seam;
-use std::cell::Cell;
+use std::fmt;
 
 /// A field of the first 64 bytes, in network byte order.
 #[derive(Clone, Copy)]
@@ -27,85 +27,61 @@ impl Field {
         assert!(matches!(bits, 8 | 16 | 32) && (bits == 32 || at % 4 + bits as usize / 8 <= 4));
         Field { at, bits }
     }
+    /// Where it lies.
+    pub const fn at(self) -> usize {
+        self.at
+    }
 }
 
-/// A window of 64 bytes of sixteen packets, as sixteen columns of words in host order.
+/// A window of 64 bytes of eight packets, as sixteen columns of words in host order.
+///
+/// PERF: a reference to the columns and no copy, so that each word is read where it is used, and none takes a register before.
 #[derive(Clone, Copy)]
-pub struct Header<I: Isa> {
-    words: [Lanes<I>; 16],
+pub struct Header<'w, I: Isa> {
+    isa: I,
+    words: &'w Group,
+    #[cfg(debug_assertions)]
+    reads: Quarters,
 }
-impl<I: Isa> Header<I> {
-    /// What stands for windows that nobody looks at.
+impl<'w, I: Isa> Header<'w, I> {
+    /// The words of a group, for a stage that reads these quarters of them.
     #[inline(always)]
-    pub(crate) fn unread(isa: I) -> Self {
-        Header { words: [Lanes::splat(isa, 0); 16] }
-    }
-    #[inline(always)]
-    pub(crate) fn load(isa: I, packets: &[&[u8; 64]; 16]) -> Self {
-        // Columns that the stages do not read are dead code, and vanish.
-        let [a, b, c, d] = Lanes::four_columns(isa, |lane| quarter::<0>(packets[lane]));
-        let [e, f, g, h] = Lanes::four_columns(isa, |lane| quarter::<16>(packets[lane]));
-        let [i, j, k, l] = Lanes::four_columns(isa, |lane| quarter::<32>(packets[lane]));
-        let [m, n, o, p] = Lanes::four_columns(isa, |lane| quarter::<48>(packets[lane]));
-        Header { words: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] }
-    }
-    /// Puts what a stage may have changed of some packets' windows: bytes from a place in the window on.
-    #[inline(always)]
-    pub(crate) fn put(&self, lanes: Mask<I>, writes: Columns, mut put: impl FnMut(usize, usize, &[u8])) {
-        let ([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p], lanes) = (self.words, lanes.bits());
-        if lanes == Mask16(0) {
-            return;
-        }
-        put_rows([a, b, c, d, e, f, g, h], lanes, |lane, row| put(lane, 0, row));
-        if writes.has(Columns::MORE) {
-            put_rows([i, j, k, l, m, n, o, p], lanes, |lane, row| put(lane, 32, &row[..16]));
+    pub(crate) fn of(isa: I, words: &'w Group, reads: Quarters) -> Self {
+        #[cfg(not(debug_assertions))]
+        let _ = reads;
+        Header {
+            isa,
+            words,
+            #[cfg(debug_assertions)]
+            reads,
         }
     }
     /// The field of every packet.
     #[inline(always)]
     pub fn get(&self, f: Field) -> Lanes<I> {
-        let (word, skip) = (self.words[f.at / 4], (f.at % 4 * 8) as u32);
+        let (word, skip) = (self.word(f.at / 4 * 4), (f.at % 4 * 8) as u32);
         match (f.bits, skip) {
             (32, 0) => word,
-            (32, _) => word << skip | self.words[f.at / 4 + 1] >> (32 - skip),
-            _ => word >> (32 - f.bits - skip) & ((1 << f.bits) - 1),
+            (32, _) => word << skip | self.word(f.at / 4 * 4 + 4) >> (32 - skip),
+            (bits, skip) if bits + skip == 32 => word & ((1 << bits) - 1),
+            (bits, 0) => word >> (32 - bits),
+            (bits, _) => word >> (32 - bits - skip) & ((1 << bits) - 1),
         }
-    }
-    /// Sets an 8 or 16-bit field of the first 32 bytes in every lane.
-    #[inline(always)]
-    pub fn set(&mut self, f: Field, value: Lanes<I>) {
-        let shift = 32 - f.bits - (f.at % 4 * 8) as u32;
-        let word = &mut self.words[f.at / 4];
-        *word = *word & !(((1 << f.bits) - 1) << shift) | value << shift;
     }
     /// The aligned word at byte `at`.
     #[inline(always)]
     pub fn word(&self, at: usize) -> Lanes<I> {
-        self.words[at / 4]
+        #[cfg(debug_assertions)]
+        assert!(self.reads.has(at / 16), "byte {at} of the window is not among the stage's READS: {}", self.reads);
+        Lanes::new(self.isa, &self.words[at / 4 % 16])
     }
-    /// Sets the aligned word at byte `at` of the first 32.
-    #[inline(always)]
-    pub fn set_word(&mut self, at: usize, value: Lanes<I>) {
-        self.words[at / 4] = value;
-    }
-}
-/// Puts the rows of these lanes.
-#[inline(always)]
-fn put_rows<I: Isa>(columns: [Lanes<I>; 8], lanes: Mask16, mut put: impl FnMut(usize, &[u8; 32])) {
-    Lanes::rows(columns, |lane, row| {
-        if lanes.0 & 1 << lane != 0 {
-            put(lane, &row);
-        }
-    });
 }
 
-/// Sixteen packets on their way through a stage.
+/// Eight packets on their way through a stage. Lanes that are not live hold arbitrary values.
 #[derive(Clone, Copy)]
-pub struct PacketLanes<I: Isa> {
-    /// 64 bytes from the stage's window on.
-    pub header: Header<I>,
-    /// Where the window begins in the buffer; see [`PacketLanes::cut_tag`].
-    pub window: Lanes<I>,
+pub struct PacketLanes<'w, I: Isa> {
+    /// 64 bytes from the stage's window on, of which the quarters are loaded that the stage reads.
+    pub header: Header<'w, I>,
     /// Where the current header begins in the buffer; see [`PacketLanes::advance`].
     pub offset: Lanes<I>,
     /// Bytes from `offset` on.
@@ -120,10 +96,10 @@ pub struct PacketLanes<I: Isa> {
     pub hop: Lanes<I>,
     /// The arc taken by lanes that left; arc 0 is the way on.
     pub next: Lanes<I>,
-    /// Lanes that have not left. Others still compute, but none of their header is written back.
+    /// Lanes that have not left.
     pub live: Mask<I>,
 }
-impl<I: Isa> PacketLanes<I> {
+impl<I: Isa> PacketLanes<'_, I> {
     /// Lanes in `mask` leave by an arc, unless they left before.
     #[inline(always)]
     pub fn leave(&mut self, mask: Mask<I>, arc: impl Into<u16>) {
@@ -141,35 +117,12 @@ impl<I: Isa> PacketLanes<I> {
     pub fn flagged(&self, flag: Flags) -> Mask<I> {
         (self.flags & u32::from(flag.0)).ne(0)
     }
-    /// In the lanes of `mask` the current header begins `by` bytes further on. The window stays where it is.
+    /// In the lanes of `mask` the current header begins `by` bytes further on.
     #[inline(always)]
-    pub fn advance(&mut self, mask: Mask<I>, by: u32) {
-        self.offset = self.offset.replace(mask, self.offset + by);
-        self.length = self.length.replace(mask, self.length - by);
-    }
-    /// In the lanes of `mask` takes out the word behind the first 12 bytes of the window, where a tag stands: what is in
-    /// front of it moves up. The window must begin with the current header.
-    #[inline(always)]
-    pub fn cut_tag(&mut self, mask: Mask<I>) {
-        let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
-        let w = &mut self.header.words;
-        (w[3], w[4], w[5], w[6]) = (d.replace(mask, e), e.replace(mask, f), f.replace(mask, g), g.replace(mask, h));
-        (w[7], w[8], w[9], w[10]) = (h.replace(mask, i), i.replace(mask, j), j.replace(mask, k), k.replace(mask, l));
-        (w[11], w[12], w[13], w[14]) = (l.replace(mask, m), m.replace(mask, n), n.replace(mask, o), o.replace(mask, p));
-        self.window = self.window.replace(mask, self.window + 4);
-        self.advance(mask, 4);
-    }
-    /// Puts a word there; what is in front of it moves into the headroom, which the caller has seen to be large enough.
-    #[inline(always)]
-    pub fn put_tag(&mut self, mask: Mask<I>, tag: Lanes<I>) {
-        let [_, _, _, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.header.words;
-        let w = &mut self.header.words;
-        (w[3], w[4], w[5], w[6]) = (d.replace(mask, tag), e.replace(mask, d), f.replace(mask, e), g.replace(mask, f));
-        (w[7], w[8], w[9], w[10]) = (h.replace(mask, g), i.replace(mask, h), j.replace(mask, i), k.replace(mask, j));
-        (w[11], w[12], w[13], w[14]) = (l.replace(mask, k), m.replace(mask, l), n.replace(mask, m), o.replace(mask, n));
-        w[15] = p.replace(mask, o);
-        self.window = self.window.replace(mask, self.window - 4);
-        self.advance(mask, 4u32.wrapping_neg());
+    pub fn advance(&mut self, mask: Mask<I>, by: impl Operand<I>) {
+        let by = self.offset.with(&[0; LANES]).replace(mask, by);
+        self.offset = self.offset + by;
+        self.length = self.length - by;
     }
 }
 
@@ -185,14 +138,10 @@ impl Columns {
     pub const HOP: Columns = Columns(2);
     /// Offset and length.
     pub const OFFSET: Columns = Columns(4);
-    /// The first 32 bytes of the window, in lanes that are still live.
-    pub const HEADER: Columns = Columns(8);
     /// The interface that received the packet.
-    pub const RX: Columns = Columns(16);
-    /// The 16 bytes behind them: of a stage that puts something in front of what others may have changed.
-    pub const MORE: Columns = Columns(64);
+    pub const RX: Columns = Columns(8);
     /// [`Flags`]; written only where one changed.
-    pub const FLAGS: Columns = Columns(32);
+    pub const FLAGS: Columns = Columns(16);
     /// Both.
     #[must_use]
     pub const fn and(self, other: Columns) -> Columns {
@@ -202,6 +151,85 @@ impl Columns {
     pub(crate) const fn has(self, other: Columns) -> bool {
         self.0 & other.0 != 0
     }
+}
+
+/// The quarters of a window, of 16 bytes each, that a stage reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Quarters(u8);
+impl Quarters {
+    /// No byte.
+    pub const NONE: Quarters = Quarters(0);
+    /// Whether there are none.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+    /// All 64 bytes.
+    pub const ALL: Quarters = Quarters(15);
+    /// Those from byte `from` up to byte `to`.
+    pub const fn of(from: usize, to: usize) -> Quarters {
+        let (mut n, mut all) = (from / 16, 0);
+        while n < to.div_ceil(16) {
+            all |= 1 << n;
+            n += 1;
+        }
+        Quarters(all)
+    }
+    #[inline(always)]
+    pub(crate) const fn has(self, n: usize) -> bool {
+        self.0 & 1 << n != 0
+    }
+    #[inline(always)]
+    pub(crate) const fn without(self, other: Quarters) -> Quarters {
+        Quarters(self.0 & !other.0)
+    }
+    #[inline(always)]
+    pub(crate) const fn and(self, other: Quarters) -> Quarters {
+        Quarters(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Quarters {
+    /// The first and the last byte of each run of quarters: `0-15, 32-63`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ends = |n: usize| !self.has(n + 1) || n == 3;
+        let mut separator = "";
+        for first in (0..4).filter(|n| self.has(*n) && (*n == 0 || !self.has(n - 1))) {
+            let last = (first..4).find(|n| ends(*n)).unwrap_or(3);
+            write!(f, "{separator}{}-{}", 16 * first, 16 * last + 15)?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of eight packets, for stages that write.
+pub struct Windows<'w> {
+    bytes: All<'w>,
+    buffer: &'w [u32; LANES],
+    places: &'w [Place; LANES],
+}
+impl Windows<'_> {
+    /// The window of a packet, for a stage that reads windows.
+    #[inline(always)]
+    pub fn of(&mut self, lane: usize) -> &mut [u8; 64] {
+        self.bytes.at(self.places[lane % LANES])
+    }
+    /// 64 bytes of a packet's buffer from an offset on; the offset is brought into the buffer.
+    #[inline(always)]
+    pub fn at(&mut self, lane: usize, offset: u32) -> &mut [u8; 64] {
+        self.bytes.window(self.buffer[lane % LANES], offset as usize)
+    }
+}
+
+/// What a stage does with all packets of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alike {
+    /// The arc that they take.
+    pub arc: u16,
+    /// The interface that is to send them, if the stage says so.
+    pub tx: Option<u16>,
+    /// What it writes for those behind it.
+    pub hop: Option<u32>,
 }
 
 /// What a hot node keeps between frames.
@@ -216,325 +244,100 @@ pub trait Stage: Clone + Send + 'static {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f>;
 }
 
-/// The work on a frame, or on what a fused product receives.
-///
-/// `step` has no effect but on the lanes, because in a chain a later stage may send a lane back to be processed again by
-/// the nodes; `commit` then sees which lanes went all the way, and has the effects: counters, sessions, learning.
+/// The work on a frame.
 pub trait Body {
     /// Bytes before the current header at which the 64-byte window begins: 0 for layer 2, 14 for layer 3, so that an IP
     /// header lies at the same place of the window whatever tags stood before it.
     const BACK: u32 = 0;
     /// The columns that the body changes.
     const WRITES: Columns;
-    /// Whether what it sends may be for interfaces that send by another one's port.
-    const BY_PARTS: bool = false;
-    /// Whether the windows of packets that these interfaces received are looked at. If not, they are not even loaded.
+    /// The bytes of the window that it reads.
+    const READS: Quarters;
+    /// The bytes of the window that it changes by [`Windows`].
+    const REWRITES: Quarters = Quarters::NONE;
+    /// The least length of packets of which [`Body::alike`] is true.
+    const LENGTH_MIN: u32 = 0;
+    /// What becomes of all packets that one interface received and one is to send, where it depends on nothing else; `tx` means
+    /// something only behind a stage that has set it.
     #[inline(always)]
-    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
-        let _ = rx;
-        true
+    fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
+        let _ = (rx, tx);
+        None
     }
-    /// What all packets of a flow have in common, of a packet's window: a product in which the stage is the first one lets
-    /// no packet overtake another of its flow that it leaves to the nodes. By default all packets are of one flow.
-    fn flow(window: &[u8; 64]) -> u32 {
-        let _ = window;
-        0
-    }
-    /// Of a stage that is a feature: the lanes for whose interface it is enabled; see [`Optional`].
+    /// Works on eight packets: has lanes leave, counts, and changes columns and bytes.
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>);
+    /// Called before the steps of a frame with the windows of its packets and the interface that received them all, to fetch what
+    /// lies in tables too large for the caches: as many lookups are under way together as the frame has packets.
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
-        p.live.with(Mask16::ALL)
-    }
-    /// Changes the lanes, and lets odd ones leave.
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>);
-    /// Has the effects for the lanes that stayed. The last stage of a chain may put something in front of their headers even
-    /// here, when the effects of those before it have looked at them.
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let _ = p;
-    }
-    /// Whether [`Body::ahead`] is to be called for packets that this interface received.
-    #[inline(always)]
-    fn looks_ahead(&self, rx: u16) -> bool {
-        let _ = rx;
-        false
-    }
-    /// Called some [`AHEAD`] packets ahead with the packet's window and the interface that received it, to prefetch tables.
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        let _ = (window, rx);
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        let _ = (windows, rx);
     }
 }
 
-/// `A`, then `B` for the packets that leave `A` by arc `ARC`, in registers. Other packets leave the product.
-///
-/// The window is that of `A`: a stage of layer 3 may follow one of layer 2 that advances by 14.
-#[derive(Clone)]
-pub struct Chain<A, const ARC: u16, B>(pub A, pub B);
-
-/// The bodies of a [`Chain`].
-pub struct ChainBody<A, const ARC: u16, B>(A, B);
-
-impl<A: Stage, const ARC: u16, B: Stage> Stage for Chain<A, ARC, B> {
-    const NAME: &'static str = A::NAME;
-    const ARCS: &'static [ArcSpec] = A::ARCS;
-    type Body<'f> = ChainBody<A::Body<'f>, ARC, B::Body<'f>>;
-    #[inline(always)]
-    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
-        ChainBody(self.0.enter(guard), self.1.enter(guard))
-    }
+/// The windows of a frame's packets, before it is stepped.
+#[derive(Clone, Copy)]
+pub struct Ahead<'w> {
+    pool: &'w Pool,
+    words: &'w Words,
+    len: usize,
 }
-impl<A: Body, const ARC: u16, B: Body> Body for ChainBody<A, ARC, B> {
-    const BACK: u32 = A::BACK;
-    const WRITES: Columns = A::WRITES.and(B::WRITES);
-    const BY_PARTS: bool = A::BY_PARTS || B::BY_PARTS;
+impl<'w> Ahead<'w> {
+    /// Packets.
     #[inline(always)]
-    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
-        self.0.reads(rx) || self.1.reads(rx)
+    pub fn len(self) -> usize {
+        self.len
     }
-    fn flow(window: &[u8; 64]) -> u32 {
-        A::flow(window)
-    }
+    /// Whether there are none.
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let before = p.live;
-        self.0.step(p);
-        if ARC != 0 {
-            let on = before & p.next.eq(u32::from(ARC));
-            p.next = p.next.replace(on, 0);
-            p.live = on;
-        }
-        self.1.step(p);
+    pub fn is_empty(self) -> bool {
+        self.len == 0
     }
+    /// The window of packet `i`.
     #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        self.0.commit(p);
-        self.1.commit(p);
-    }
-    #[inline(always)]
-    fn looks_ahead(&self, rx: u16) -> bool {
-        self.0.looks_ahead(rx) || self.1.looks_ahead(rx)
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        self.0.ahead(window, rx);
-        self.1.ahead(window, rx);
-    }
-}
-
-/// A feature in a chain: packets of interfaces on which it is enabled pass it by arc 0, others do not meet it.
-///
-/// The stage changes nothing in lanes that are not live.
-#[derive(Clone)]
-pub struct Optional<S> {
-    stage: S,
-    /// Packets that passed it.
-    passed: u64,
-}
-impl<S> Optional<S> {
-    /// The feature that this stage is.
-    pub fn new(stage: S) -> Optional<S> {
-        Optional { stage, passed: 0 }
-    }
-}
-/// The body of an [`Optional`].
-pub struct OptionalBody<'f, B> {
-    body: B,
-    /// The lanes that met it; from `step` to `commit`.
-    met: Cell<Mask16>,
-    passed: &'f mut u64,
-}
-impl<S: Stage> Stage for Optional<S> {
-    const NAME: &'static str = S::NAME;
-    const ARCS: &'static [ArcSpec] = S::ARCS;
-    type Body<'f> = OptionalBody<'f, S::Body<'f>>;
-    #[inline(always)]
-    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
-        OptionalBody { body: self.stage.enter(guard), met: Cell::new(Mask16(0)), passed: &mut self.passed }
-    }
-}
-impl<B: Body> Body for OptionalBody<'_, B> {
-    const BACK: u32 = B::BACK;
-    const WRITES: Columns = B::WRITES;
-    const BY_PARTS: bool = B::BY_PARTS;
-    #[inline(always)]
-    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
-        self.body.reads(rx)
-    }
-    #[inline(always)]
-    fn looks_ahead(&self, rx: u16) -> bool {
-        self.body.looks_ahead(rx)
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        self.body.ahead(window, rx);
-    }
-    #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let met = self.body.meets(p) & p.live;
-        self.met.set(met.bits());
-        if !met.any() {
-            return;
-        }
-        let others = p.live.without(met);
-        p.live = met;
-        self.body.step(p);
-        p.live = p.live | others;
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        self.body.commit(p);
-        *self.passed += u64::from((self.met.get() & p.live.bits()).0.count_ones());
-    }
-}
-
-/// A node that a product stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hop {
-    /// The node.
-    pub node: &'static str,
-    /// The arc by which packets leave it.
-    pub arc: u16,
-    /// Whether it is a feature, which packets of some interfaces do not meet.
-    pub is_optional: bool,
-    /// Whether packets are received by a part of their interface from here on.
-    pub finds_part: bool,
-}
-
-/// The nodes and arcs that a fused product stands for, from its entry on.
-pub trait Path {
-    /// Appends each stage; the last arc leads to the output.
-    fn path(path: &mut Vec<Hop>, arc: u16);
-    /// Says of each, in the same order, how many packets passed it, of so many that went all the way since the last call.
-    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64));
-}
-impl<A: Path, const ARC: u16, B: Path> Path for Chain<A, ARC, B> {
-    fn path(path: &mut Vec<Hop>, arc: u16) {
-        A::path(path, ARC);
-        B::path(path, arc);
-    }
-    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64)) {
-        self.0.tally(through, each);
-        self.1.tally(through, each);
-    }
-}
-/// A link of a chain: a stage that every packet passes.
-#[derive(Clone)]
-pub struct Link<S>(pub S);
-impl<S: Stage> Path for Link<S> {
-    fn path(path: &mut Vec<Hop>, arc: u16) {
-        let finds_part = <S::Body<'static> as Body>::WRITES.has(Columns::RX);
-        path.push(Hop { node: S::NAME, arc, is_optional: false, finds_part });
-    }
-    fn tally(&mut self, through: u64, each: &mut dyn FnMut(u64)) {
-        each(through);
-    }
-}
-impl<S: Stage> Path for Optional<S> {
-    fn path(path: &mut Vec<Hop>, arc: u16) {
-        path.push(Hop { node: S::NAME, arc, is_optional: true, finds_part: false });
-    }
-    fn tally(&mut self, _: u64, each: &mut dyn FnMut(u64)) {
-        each(std::mem::take(&mut self.passed));
-    }
-}
-impl<S: Stage> Stage for Link<S> {
-    const NAME: &'static str = S::NAME;
-    const ARCS: &'static [ArcSpec] = S::ARCS;
-    type Body<'f> = S::Body<'f>;
-    #[inline(always)]
-    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f> {
-        self.0.enter(guard)
+    pub fn window(self, i: usize) -> &'w [u8; 64] {
+        self.pool.at(self.words.places(i / LANES)[i % LANES])
     }
 }
 
 impl Frame {
-    /// The sixteen packets from row `base` on, as a body wants them.
+    /// What the frame says of the packets of group `g`.
     #[inline(always)]
-    fn lanes<I: Isa, B: Body>(&self, isa: I, base: usize, body: &B, pool: &Pool) -> PacketLanes<I> {
-        let mut p = self.columns(isa, base, B::BACK);
-        if B::WRITES.has(Columns::HEADER) || body.reads(p.rx) {
-            p.header = self.header(isa, base, p.window, pool);
-        }
-        p
-    }
-    /// The windows of sixteen packets, transposed into columns.
-    #[inline(always)]
-    fn header<I: Isa>(&self, isa: I, base: usize, window: Lanes<I>, pool: &Pool) -> Header<I> {
-        let (at, mut windows) = (window.array(), [pool.window(self.buffer[base], 0); 16]);
-        for lane in 0..16 {
-            windows[lane] = pool.window(self.buffer[base + lane], at[lane] as usize);
-        }
-        Header::load(isa, &windows)
-    }
-    /// What the frame says of sixteen packets.
-    #[inline(always)]
-    fn columns<I: Isa>(&self, isa: I, base: usize, back: u32) -> PacketLanes<I> {
-        let offset = widen(isa, &self.offset, base);
+    fn group<'w, I: Isa>(&self, isa: I, g: usize, live: Mask<I>, header: Header<'w, I>) -> PacketLanes<'w, I> {
         PacketLanes {
-            header: Header::unread(isa),
-            window: if back == 0 { offset } else { offset.replace(offset.lt(back), back) - back },
-            offset,
-            length: long(isa, &self.length, base),
-            rx: widen(isa, &self.rx, base),
-            tx: widen(isa, &self.tx, base),
-            flags: widen(isa, &self.flags, base),
-            hop: long(isa, &self.hop, base),
+            header,
+            offset: Lanes::widen(isa, group(&self.offset, g)),
+            length: Lanes::new(isa, group(&self.length, g)),
+            rx: Lanes::widen(isa, group(&self.rx, g)),
+            tx: Lanes::widen(isa, group(&self.tx, g)),
+            flags: Lanes::widen(isa, group(&self.flags, g)),
+            hop: Lanes::new(isa, group(&self.hop, g)),
             next: Lanes::splat(isa, 0),
-            live: Mask::new(isa, Mask16::first(self.len - base)),
+            live,
         }
     }
     /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
     #[inline(always)]
-    pub(crate) fn keep<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
+    fn keep<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
         if writes.has(Columns::FLAGS) && p.flags.ne(flags).any() {
-            narrow(p.flags, &mut self.flags[base..base + 16]);
-            for flags in &self.flags[base..base + 16] {
+            let kept = group_mut(&mut self.flags, g);
+            *kept = p.flags.narrow();
+            for flags in kept {
                 self.any = self.any.with(Flags(*flags));
             }
         }
         if writes.has(Columns::TX) {
-            narrow(p.tx, &mut self.tx[base..base + 16]);
+            *group_mut(&mut self.tx, g) = p.tx.narrow();
         }
         if writes.has(Columns::RX) {
-            narrow(p.rx, &mut self.rx[base..base + 16]);
+            *group_mut(&mut self.rx, g) = p.rx.narrow();
         }
         if writes.has(Columns::HOP) {
-            self.hop[base..base + 16].copy_from_slice(&p.hop.array());
+            *group_mut(&mut self.hop, g) = p.hop.array();
         }
         if writes.has(Columns::OFFSET) {
-            narrow(p.offset, &mut self.offset[base..base + 16]);
-            self.length[base..base + 16].copy_from_slice(&p.length.array());
+            *group_mut(&mut self.offset, g) = p.offset.narrow();
+            *group_mut(&mut self.length, g) = p.length.array();
         }
-    }
-    /// Writes the first bytes of the live lanes' windows, where these begin by now.
-    #[inline(always)]
-    pub(crate) fn keep_header<I: Isa>(&self, base: usize, p: &PacketLanes<I>, writes: Columns, pool: &mut Pool) {
-        let windows = p.window.array();
-        p.header.put(p.live, writes, |lane, at, bytes| {
-            let window = pool.window_mut(self.buffer[base + lane], windows[lane] as usize);
-            window[at..at + bytes.len()].copy_from_slice(bytes);
-        });
-    }
-}
-#[inline(always)]
-fn widen<I: Isa>(isa: I, column: &[u16; VECTOR], base: usize) -> Lanes<I> {
-    let mut a = [0; 16];
-    for (x, y) in a.iter_mut().zip(&column[base..base + 16]) {
-        *x = u32::from(*y);
-    }
-    Lanes::new(isa, &a)
-}
-#[inline(always)]
-fn long<I: Isa>(isa: I, column: &[u32; VECTOR], base: usize) -> Lanes<I> {
-    let mut a = [0; 16];
-    a.copy_from_slice(&column[base..base + 16]);
-    Lanes::new(isa, &a)
-}
-#[inline(always)]
-pub(crate) fn narrow<I: Isa>(lanes: Lanes<I>, column: &mut [u16]) {
-    for (x, y) in column.iter_mut().zip(lanes.array()) {
-        *x = y as u16;
     }
 }
 
@@ -542,9 +345,32 @@ pub(crate) fn narrow<I: Isa>(lanes: Lanes<I>, column: &mut [u16]) {
 pub struct StageNode<S>(pub S);
 impl<S: Stage> Node for StageNode<S> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let level = cx.level;
-        level.run(FrameLoop { body: self.0.enter(cx.guard), pool: cx.pool, frame });
+        let (level, pool, words) = (cx.level, &mut *cx.pool, &mut *cx.words);
+        let mut body = self.0.enter(cx.guard);
+        if frame.one_rx
+            && frame.one_tx
+            && let Some(alike) = body.alike(frame.rx[0], frame.tx[0])
+            && column::all_reach(&frame.length, frame.len(), <S::Body<'_> as Body>::LENGTH_MIN)
+        {
+            return frame.treat(alike);
+        }
+        frame.pad(pool.null);
+        if body_reads::<S>() {
+            words.load(level, frame, pool, <S::Body<'_> as Body>::READS, <S::Body<'_> as Body>::BACK as u16);
+            if frame.is_one_rx() {
+                let len = frame.len();
+                body.ahead(Ahead { pool, words, len }, frame.rx[0]);
+            }
+        }
+        level.run(FrameLoop { body, pool, words, frame });
     }
+    fn is_stage(&self) -> bool {
+        true
+    }
+}
+/// Whether a stage looks at windows at all.
+const fn body_reads<S: Stage>() -> bool {
+    !<S::Body<'static> as Body>::READS.is_none()
 }
 /// The type of a stage's loop as a node.
 pub(crate) fn node_kernel<S: Stage>() -> &'static str {
@@ -553,106 +379,88 @@ pub(crate) fn node_kernel<S: Stage>() -> &'static str {
 struct FrameLoop<'a, B> {
     body: B,
     pool: &'a mut Pool,
+    words: &'a mut Words,
     frame: &'a mut Frame,
 }
 impl<B: Body> Kernel for FrameLoop<'_, B> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let FrameLoop { mut body, pool, frame } = self;
-        frame.pad(pool.null);
+        let FrameLoop { mut body, pool, words, frame } = self;
         let len = frame.len();
-        for base in (0..len).step_by(16) {
-            seam("about to step sixteen packets");
-            look_ahead(&body, pool, frame, base);
-            let mut p = frame.lanes(isa, base, &body, pool);
-            let flags = p.flags;
-            body.step(&mut p);
-            body.commit(&mut p);
-            narrow(p.next, &mut frame.next[base..base + 16]);
-            frame.keep(base, &p, flags, B::WRITES);
-            if B::WRITES.has(Columns::HEADER) {
-                frame.keep_header(base, &p, B::WRITES, pool);
+        let groups = len.div_ceil(LANES);
+        let (all, last) = (Mask::first(isa, LANES), Mask::first(isa, len - len.saturating_sub(1) / LANES * LANES));
+        let (mut left, mut next, mut tx, mut moves) = (0, Uniform::new(isa), Uniform::new(isa), Uniform::new(isa));
+        // Groups of which some have left.
+        let mut parted = 0;
+        for g in 0..groups {
+            seam("about to step eight packets");
+            let live = if g + 1 == groups { last } else { all };
+            let mut p = frame.group(isa, g, live, words.header(isa, g, B::READS));
+            let (flags, present, offset) = (p.flags, p.live, p.offset);
+            body.step(
+                &mut p,
+                &mut Windows { bytes: pool.all(), buffer: group(&frame.buffer, g), places: words.places(g) },
+            );
+            let gone = present.without(p.live);
+            if gone.any() {
+                if left == 0 {
+                    frame.begin_arcs();
+                }
+                *group_mut(&mut frame.next, g) = p.next.narrow();
+                left |= u64::from(gone.bits().0) << (g * LANES);
+                next.note(parted, p.next, present);
+                parted += 1;
             }
+            if B::WRITES.has(Columns::TX) {
+                tx.note(g, p.tx, present);
+            }
+            if B::WRITES.has(Columns::OFFSET) {
+                moves.note(g, p.offset - offset, present);
+            }
+            frame.keep(g, &p, flags, B::WRITES);
+        }
+        (frame.left, frame.one_next) = (left, parted == groups && next.is_one());
+        if B::WRITES.has(Columns::TX) {
+            frame.one_tx = tx.is_one();
+        }
+        if B::WRITES.has(Columns::RX) {
+            frame.one_rx = column::uniform(&frame.rx, len);
+        }
+        if B::WRITES.has(Columns::OFFSET) {
+            match moves.is_one() {
+                true => words.stay(moves.first() as i32),
+                false => words.forget(),
+            }
+        }
+        if B::REWRITES != Quarters::NONE {
+            words.forget_quarters(B::REWRITES);
         }
     }
 }
 
-/// How many packets ahead tables are fetched, beyond the sixteen that are next: so many that six lookups, each of which
-/// needs what the one before it finds, can follow one another sixteen packets apart.
-pub(crate) const AHEAD: usize = 96;
-
-/// Prefetches the tables for the packets [`AHEAD`] rows ahead. Their headers are near by then: a driver that did not just write
-/// them prefetches what it receives. PERF: doing it here cost 4 of a cross-connect's 20 ticks (three nodes, Zen 4).
-#[inline(always)]
-fn look_ahead<B: Body>(body: &B, pool: &Pool, frame: &Frame, base: usize) {
-    let first = if base == 0 { 0 } else { base + AHEAD };
-    let end = (base + AHEAD + 16).min(frame.len());
-    for base in (first..end).step_by(16) {
-        // PERF: sixteen packets of one interface, as most are, for whom nothing is to be fetched, cost a look. Without a way
-        // out of the loop it is no code at all for bodies that fetch nothing.
-        let rx = frame.rx.get(base..).and_then(|rx| rx.first_chunk::<16>());
-        if rx.is_some_and(|rx| body.looks_ahead(rx[0]) || !column::is_one(rx)) {
-            for i in base..(base + 16).min(end) {
-                let at = usize::from(frame.offset[i]).saturating_sub(B::BACK as usize);
-                body.ahead(pool.window(frame.buffer[i], at), frame.rx[i]);
-            }
-        }
-    }
+/// Whether all values of a column are the same, as far as it has been written.
+struct Uniform<I: Isa> {
+    first: Lanes<I>,
+    others: Mask<I>,
 }
-
-/// The type of a product's loop.
-pub(crate) fn product_kernel<S: Stage>() -> &'static str {
-    std::any::type_name::<ProductLoop<'static, S::Body<'static>>>()
-}
-/// The product's loop: packets that go all the way are handed to the output; odd ones, and those behind them that are of
-/// their flows, stay in the frame untouched.
-pub(crate) struct ProductLoop<'a, B> {
-    pub body: B,
-    pub pool: &'a mut Pool,
-    pub frame: &'a mut Frame,
-    pub flows: &'a mut Flows,
-    pub output: &'a mut Ports,
-    pub now: u64,
-}
-impl<B: Body> Kernel for ProductLoop<'_, B> {
+impl<I: Isa> Uniform<I> {
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let ProductLoop { mut body, pool, frame, flows, output, now } = self;
-        frame.pad(pool.null);
-        let (len, mut kept) = (frame.len(), 0);
-        for base in (0..len).step_by(16) {
-            seam("about to step sixteen packets");
-            look_ahead(&body, pool, frame, base);
-            let mut p = frame.lanes(isa, base, &body, pool);
-            let present = p.live;
-            if frame.any.has(Flags::ODD) {
-                p.live = p.live.without(p.flagged(Flags::ODD));
-            }
-            body.step(&mut p);
-            let port = if B::BY_PARTS { output.ports_of(p.tx) } else { p.tx };
-            p.live = p.live & output.accepts(port);
-            let mut left = present.without(p.live).bits();
-            if left != Mask16(0) || !flows.is_empty() {
-                left = frame.hold_back((base, B::BACK), pool, (present.bits(), left), flows, B::flow);
-                p.live = p.live.without(p.live.with(left));
-            }
-            body.commit(&mut p);
-            if B::WRITES.has(Columns::HEADER) {
-                frame.keep_header(base, &p, B::WRITES, pool);
-            }
-            if B::BY_PARTS {
-                output.count_parts(&p);
-                p.tx = port;
-            }
-            output.push_group(&mut TxContext::new(pool, now), frame, base, &p);
-            for lane in left {
-                frame.shift(kept, base + lane);
-                kept += 1;
-            }
+    fn new(isa: I) -> Self {
+        Uniform { first: Lanes::splat(isa, 0), others: Mask::first(isa, 0) }
+    }
+    #[inline(always)]
+    fn note(&mut self, g: usize, values: Lanes<I>, present: Mask<I>) {
+        if g == 0 {
+            self.first = values.all_as_first();
         }
-        match kept {
-            0 => frame.clear(),
-            _ => frame.len = kept,
-        }
+        self.others = self.others | (values.ne(self.first) & present);
+    }
+    #[inline(always)]
+    fn is_one(&self) -> bool {
+        !self.others.any()
+    }
+    #[inline(always)]
+    fn first(&self) -> u32 {
+        self.first.array()[0]
     }
 }

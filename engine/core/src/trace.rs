@@ -87,10 +87,6 @@ impl Tracer {
     fn settle(&mut self) {
         self.is_armed = !self.armed.is_empty() || !self.captures.is_empty();
     }
-    /// Whether packets have to come by the nodes: some are yet to be chosen, or all are captured there.
-    pub fn is_armed(&self) -> bool {
-        self.is_armed
-    }
     pub fn clear(&mut self) {
         (self.armed, self.records) = (vec![], vec![]);
         self.settle();

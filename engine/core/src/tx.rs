@@ -3,14 +3,12 @@
 use crate::arcs;
 use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
 use crate::capture::{Captures, Point};
-use crate::column;
+use crate::column::{self, group, group_mut};
 use crate::complete::{Completion, Incomplete};
 use crate::counters::{Counter, Row};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
-use crate::isa::{Isa, Lanes, Mask, Mask16};
-use crate::relay::{BURST, Relay, Relayed, Sink};
-use crate::stage::{PacketLanes, narrow};
+use crate::isa::LANES;
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
@@ -61,10 +59,6 @@ pub trait TxQueue: Send + Any {
     fn carries_offload(&self) -> bool {
         false
     }
-    /// The queue as one that takes packets from a relay, if it is one; whether it is never changes.
-    fn sink(&mut self) -> Option<&mut dyn Sink> {
-        None
-    }
 }
 
 /// Packets on their way to a queue. The batch owns them.
@@ -80,7 +74,7 @@ pub struct Batch {
     flags: [u16; VECTOR],
 }
 impl Batch {
-    fn new() -> Batch {
+    pub(crate) fn new() -> Batch {
         Batch {
             len: 0,
             taken: 0,
@@ -116,13 +110,32 @@ impl Batch {
         self.len = i + 1;
     }
     /// Takes the first rows of a frame from `from` on, as many as there is room for; returns how many.
-    #[inline(always)]
-    fn push_rows(&mut self, frame: &Frame, from: usize) -> usize {
+    #[inline(never)]
+    pub(crate) fn push_rows(&mut self, frame: &Frame, from: usize) -> usize {
         let (at, n) = (self.len(), (frame.len() - from).min(VECTOR - self.len()));
-        column::copy(&mut self.buffer[at..], &frame.buffer[from..], n);
-        column::copy(&mut self.offset[at..], &frame.offset[from..], n);
-        column::copy(&mut self.length[at..], &frame.length[from..], n);
-        column::copy(&mut self.flags[at..], &frame.flags[from..], n);
+        let places = (
+            self.buffer[at..].first_chunk_mut(),
+            self.offset[at..].first_chunk_mut(),
+            self.length[at..].first_chunk_mut(),
+            self.flags[at..].first_chunk_mut(),
+        );
+        match places {
+            // PERF: by groups of rows, what is behind the last one becomes stale.
+            (Some(buffer), Some(offset), Some(length), Some(flags)) if from == 0 => {
+                for g in 0..n.div_ceil(LANES) {
+                    *group_mut(buffer, g) = *group(&frame.buffer, g);
+                    *group_mut(offset, g) = *group(&frame.offset, g);
+                    *group_mut(length, g) = *group(&frame.length, g);
+                    *group_mut(flags, g) = *group(&frame.flags, g);
+                }
+            }
+            _ => {
+                self.buffer[at..at + n].copy_from_slice(&frame.buffer[from..from + n]);
+                self.offset[at..at + n].copy_from_slice(&frame.offset[from..from + n]);
+                self.length[at..at + n].copy_from_slice(&frame.length[from..from + n]);
+                self.flags[at..at + n].copy_from_slice(&frame.flags[from..from + n]);
+            }
+        }
         self.any = self.any.with(frame.any);
         self.len = at + n;
         n
@@ -181,13 +194,30 @@ impl Batch {
         self.taken += 1;
         Some(raw)
     }
+    /// The packets' lengths.
+    #[inline(always)]
+    pub(crate) fn lengths(&self) -> &[u32] {
+        &self.length[..self.len()]
+    }
+    /// Where they begin in their buffers.
+    #[inline(always)]
+    pub(crate) fn offsets(&self) -> &[u16] {
+        &self.offset[..self.len()]
+    }
+    /// Buffers, offsets and lengths of `N` packets from `n` on, if there are so many.
+    #[inline(always)]
+    pub(crate) fn columns<const N: usize>(&self, n: usize) -> Option<(&[u32; N], &[u16; N], &[u32; N])> {
+        let end = self.len();
+        let columns = (self.buffer.get(n..end)?, self.offset.get(n..end)?, self.length.get(n..end)?);
+        Some((columns.0.first_chunk()?, columns.1.first_chunk()?, columns.2.first_chunk()?))
+    }
     /// Whether no packet was taken out so far.
     pub(crate) fn is_whole(&self) -> bool {
         self.taken == 0
     }
     /// Takes packets from `from` on into columns, as many as these are long; returns how many. Only of a batch that was
     /// whole: places of packets that were taken before would be taken for packets.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn take_columns(
         &mut self,
         pool: &Pool,
@@ -213,82 +243,11 @@ impl Batch {
         self.taken += n;
         n
     }
-    /// Takes the first `n` rows of a group of a frame, with the offsets and lengths that its lanes have by now. False, and
-    /// nothing taken, if the batch has too little room for a whole group.
-    #[inline(always)]
-    fn push_first<I: Isa>(&mut self, frame: &Frame, base: usize, n: usize, p: &PacketLanes<I>) -> bool {
-        let at = self.len;
-        let (Some(buffer), Some(offset), Some(length), Some(flags)) = (
-            self.buffer.get_mut(at..at + 16),
-            self.offset.get_mut(at..at + 16),
-            self.length.get_mut(at..at + 16),
-            self.flags.get_mut(at..at + 16),
-        ) else {
-            return false;
-        };
-        buffer.copy_from_slice(&frame.buffer[base..base + 16]);
-        narrow(p.offset, offset);
-        length.copy_from_slice(&p.length.array());
-        flags.copy_from_slice(&frame.flags[base..base + 16]);
-        // Rows behind the live ones are stale, and overwritten by the next.
-        self.any = self.any.with(frame.any);
-        self.len = at + n;
-        true
-    }
-}
-
-/// Rows of the relay.
-struct Relays {
-    /// With room for a whole group behind the last one.
-    row: [u8; BURST + 16],
-    len: usize,
-    /// Bytes of all of them.
-    bytes: u64,
-}
-impl Default for Relays {
-    fn default() -> Relays {
-        Relays { row: [0; BURST + 16], len: 0, bytes: 0 }
-    }
-}
-impl Relays {
-    /// Appends the first `n` rows of a group, from row `first` on, of these lengths.
-    #[inline(always)]
-    fn push(&mut self, first: usize, n: usize, lengths: &[u32; 16]) {
-        if let Some(rows) = self.row.get_mut(self.len..).and_then(|rows| rows.first_chunk_mut::<16>()) {
-            for (i, row) in rows.iter_mut().enumerate() {
-                *row = (first + i) as u8;
-            }
-            self.len += n;
-            // PERF: most groups are whole, and are added up by the register then.
-            self.bytes += match n {
-                16 => lengths.iter().map(|length| u64::from(*length)).sum::<u64>(),
-                n => lengths.iter().take(n).map(|length| u64::from(*length)).sum(),
-            };
-        }
-    }
-}
-
-/// The lanes for whose value something is so, which is asked once where all values are the same.
-#[inline(always)]
-fn lanes_with<I: Isa>(values: Lanes<I>, is_so: impl Fn(u16) -> bool) -> Mask<I> {
-    let all = values.array();
-    let first = values.eq(all[0]);
-    if first.all() {
-        return first.with(if is_so(all[0] as u16) { Mask16::ALL } else { Mask16(0) });
-    }
-    let mut mask = 0;
-    for lane in 0..16 {
-        mask |= u16::from(is_so(all[lane] as u16)) << lane;
-    }
-    first.with(Mask16(mask))
 }
 
 struct Port {
     queue: Box<dyn TxQueue>,
     batch: Batch,
-    is_sink: bool,
-    /// Rows of the relay that are to be sent.
-    relayed: Relays,
     up: bool,
     counters: Arc<Row>,
 }
@@ -309,8 +268,6 @@ pub struct Ports {
     errors: Arc<Row<Counter>>,
     /// Ports with packets in their batch.
     waiting: Vec<u16>,
-    /// Ports with rows of the relay.
-    relaying: Vec<u16>,
     counts: Arc<NodeCounters>,
     node: NodeId,
     completion: Completion,
@@ -324,18 +281,16 @@ impl Ports {
             via: vec![],
             errors,
             waiting: vec![],
-            relaying: vec![],
             counts,
             node,
             completion: Completion::default(),
             captures: Captures::default(),
         }
     }
-    pub(crate) fn attach(&mut self, interface: u16, mut queue: Box<dyn TxQueue>, counters: Arc<Row>) {
+    pub(crate) fn attach(&mut self, interface: u16, queue: Box<dyn TxQueue>, counters: Arc<Row>) {
         let at = usize::from(interface);
         self.ports.resize_with(self.ports.len().max(at + 1), || None);
-        let (is_sink, relayed) = (queue.sink().is_some(), Relays::default());
-        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), is_sink, relayed, up: false, counters }));
+        self.ports[at] = Some(Box::new(Port { queue, batch: Batch::new(), up: false, counters }));
     }
     /// Lets an interface without a queue send by another's, once it is set up.
     pub(crate) fn attach_via(&mut self, interface: u16, port: Option<(u16, Arc<Row>)>) {
@@ -367,100 +322,6 @@ impl Ports {
             Some(Some(port)) if port.up => None,
             Some(Some(_)) => Some(Next::Down),
             _ => Some(Next::NoInterface),
-        }
-    }
-    /// The ports by which interfaces send: their own, or for a part that is up that of the whole.
-    #[inline(always)]
-    pub(crate) fn ports_of<I: Isa>(&self, tx: Lanes<I>) -> Lanes<I> {
-        tx.map_uniform(|tx| match self.via.get(tx as usize) {
-            Some(Some(via)) if via.up => via.port.into(),
-            // No port has this number.
-            Some(Some(_)) => u32::from(u16::MAX),
-            _ => tx,
-        })
-    }
-    /// Counts what is sent by interfaces that have no port.
-    #[inline(always)]
-    pub(crate) fn count_parts<I: Isa>(&self, p: &PacketLanes<I>) {
-        let (tx, lengths) = (p.tx.array(), p.length.array());
-        for lane in p.live.bits() {
-            if let Some(Some(via)) = self.via.get(tx[lane] as usize) {
-                via.counters.add(tx[lane], 1, lengths[lane].into());
-            }
-        }
-    }
-    /// The lanes whose tx interface is an open port.
-    #[inline(always)]
-    pub(crate) fn accepts<I: Isa>(&self, tx: Lanes<I>) -> Mask<I> {
-        lanes_with(tx, |interface| self.refusal(interface).is_none())
-    }
-    /// The lanes whose tx interface is an open port that takes packets from a relay.
-    #[inline(always)]
-    pub(crate) fn relays<I: Isa>(&self, tx: Lanes<I>) -> Mask<I> {
-        lanes_with(tx, |interface| match self.ports.get(usize::from(interface)) {
-            Some(Some(port)) => port.up & port.is_sink,
-            _ => false,
-        })
-    }
-    /// Notes the live rows of a group; all of them go to ports that take them from the relay.
-    #[inline(always)]
-    pub(crate) fn push_relayed<I: Isa>(&mut self, base: usize, p: &PacketLanes<I>) {
-        let (tx, lengths) = (p.tx.array(), p.length.array());
-        let (live, is_one_port) = (p.live.bits(), !(p.tx.ne(tx[0]) & p.live).any());
-        let n = live.0.count_ones() as usize;
-        // The usual case: the first packets of the group, by one port.
-        if live == Mask16::first(n) && is_one_port {
-            return self.note_relayed(tx[0] as u16, base, n, &lengths);
-        }
-        for lane in p.live.bits() {
-            self.note_relayed(tx[lane] as u16, base + lane, 1, &[lengths[lane]; 16]);
-        }
-    }
-    #[inline(always)]
-    fn note_relayed(&mut self, interface: u16, first: usize, n: usize, lengths: &[u32; 16]) {
-        let Some(Some(port)) = self.ports.get_mut(usize::from(interface)) else { return };
-        if port.relayed.len == 0 && n > 0 {
-            self.relaying.push(interface);
-        }
-        port.relayed.push(first, n, lengths);
-    }
-    /// Hands the rows of the relay to their queues.
-    pub(crate) fn flush_relayed(&mut self, cx: &mut TxContext, relay: &Relay) {
-        while let Some(interface) = self.relaying.pop() {
-            let Ports { ports, errors, counts, node, captures, .. } = self;
-            let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { continue };
-            seam("about to transmit");
-            port.relay(cx, &mut Way { interface, counts, errors, node: *node, captures }, relay);
-        }
-    }
-    /// Takes the live rows of a group; all of them are accepted ones.
-    #[inline(always)]
-    pub(crate) fn push_group<I: Isa>(&mut self, cx: &mut TxContext, frame: &Frame, base: usize, p: &PacketLanes<I>) {
-        let tx = p.tx.array();
-        let (live, is_one_port) = (p.live.bits(), !(p.tx.ne(tx[0]) & p.live).any());
-        let (n, interface) = (live.0.count_ones() as usize, tx[0] as u16);
-        // The usual case: the first packets of the group, by one port.
-        if live == Mask16::first(n)
-            && is_one_port
-            && let Some(Some(port)) = self.ports.get_mut(usize::from(interface))
-        {
-            let was_empty = port.batch.is_empty();
-            if port.batch.push_first(frame, base, n, p) {
-                let full = port.batch.len() == VECTOR;
-                if was_empty && n != 0 {
-                    self.waiting.push(interface);
-                }
-                if full {
-                    self.flush_port(cx, interface);
-                }
-                return;
-            }
-        }
-        let (offsets, lengths) = (p.offset.array(), p.length.array());
-        for lane in p.live.bits() {
-            let flags = Flags(frame.flags[base + lane]);
-            let (offset, length) = (offsets[lane] as u16, lengths[lane]);
-            self.push(cx, tx[lane] as u16, Raw { buffer: frame.buffer[base + lane], offset, length, flags });
         }
     }
     #[inline(always)]
@@ -500,9 +361,6 @@ impl Ports {
             }
         }
         frame.clear();
-    }
-    fn is_via(&self, interface: u16) -> bool {
-        matches!(self.via.get(usize::from(interface)), Some(Some(_)))
     }
     /// Hands every waiting batch to its queue.
     pub(crate) fn flush(&mut self, cx: &mut TxContext) {
@@ -578,37 +436,19 @@ impl Port {
                 }
             }
         }
-        if batch.taken < n {
+        if batch.taken == 0 && !batch.any.has(Flags::CHAINED) {
+            cx.pool.free_all(&batch.buffer[..n]);
+        } else if batch.taken < n {
             for i in 0..n {
                 if batch.buffer[i] != cx.pool.null {
                     cx.pool.free_raw(batch.raw(i));
                 }
             }
-            if cx.pool.plants_double_free() && dealt_with < n {
-                cx.pool.free_one(batch.raw(n - 1).buffer);
-            }
+        }
+        if batch.taken < n && cx.pool.plants_double_free() && dealt_with < n {
+            cx.pool.free_one(batch.raw(n - 1).buffer);
         }
         (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
-    }
-    /// Hands the rows of the relay to the queue, and counts what became of them.
-    fn relay(&mut self, cx: &mut TxContext, way: &mut Way, relay: &Relay) {
-        let Relays { row, len, bytes } = &mut self.relayed;
-        let (n, mut bytes) = (std::mem::take(len), std::mem::take(bytes));
-        let packets = Relayed::new(relay, &row[..n]);
-        cx.refused = (0, 0);
-        let dealt_with = self.queue.sink().map_or(0, |sink| sink.send(cx, packets)).min(n);
-        bytes -= packets.packets().skip(dealt_with).map(|packet| packet.length as u64).sum::<u64>();
-        way.account(&self.counters, n, dealt_with, bytes, cx.refused);
-        if dealt_with < n {
-            let reason = Some(Reason::new(way.node, Next::Full as u16));
-            for capture in way.captures.at(Point::Drop) {
-                for packet in packets.packets().skip(dealt_with) {
-                    let bytes = packet.lines.as_flattened();
-                    let bytes = &bytes[..packet.length.min(bytes.len())];
-                    capture.take(Point::Drop, way.interface, cx.now, [bytes].into_iter(), reason);
-                }
-            }
-        }
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]
@@ -643,16 +483,29 @@ impl Port {
 /// `interface-output`: hands packets to the port of their `tx` interface.
 pub(crate) struct Output;
 impl Node for Output {
+    fn is_stage(&self) -> bool {
+        true
+    }
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let first = frame.tx[0];
         // The usual case, but a trace wants to see each row.
-        if !frame.any.has(Flags::TRACED)
-            && column::uniform(&frame.tx, frame.len())
-            && !cx.output.is_via(first)
-            && cx.output.refusal(first).is_none()
-        {
-            return cx.output.push_frame(&mut TxContext::new(cx.pool, cx.now), first, frame);
+        if !frame.any.has(Flags::TRACED) && (frame.one_tx || column::uniform(&frame.tx, frame.len())) {
+            let tx = frame.tx[0];
+            let port = match cx.output.via.get(usize::from(tx)) {
+                Some(Some(via)) if via.up => Some(via.port),
+                Some(Some(_)) => None,
+                _ => Some(tx),
+            };
+            if let Some(port) = port.filter(|port| cx.output.refusal(*port).is_none()) {
+                if let Some(Some(via)) = cx.output.via.get(usize::from(tx)) {
+                    let bytes = column::sum(&frame.length, frame.len());
+                    via.counters.add(tx.into(), frame.len() as u64, bytes);
+                }
+                return cx.output.push_frame(&mut TxContext::new(cx.pool, cx.now), port, frame);
+            }
         }
+        let n = frame.len();
+        column::fill(&mut frame.next, 0, n);
+        (frame.left, frame.one_next) = (!0, false);
         for i in 0..frame.len() {
             let mut tx = frame.tx[i];
             if let Some(Some(via)) = cx.output.via.get(usize::from(tx)) {

@@ -9,11 +9,11 @@ use crate::handoff::{Generations, Inbound, Outbound, Pair};
 use crate::intake::{Harvest, Interrupt, Place, QueueId};
 use crate::isa::{Level, ticks};
 use crate::mailbox::Mailbox;
-use crate::relay::Relay;
 use crate::rx::{RxMode, RxQueue};
 use crate::thread::{FineClock, Running};
 use crate::trace::Record;
 use crate::tx::{Ports, TxContext, TxQueue};
+use crate::words::Words;
 use quiver_table::Reader;
 use quiver_table::simulation::seam;
 use std::any::Any;
@@ -68,8 +68,8 @@ pub struct Worker {
     graph: Graph,
     ports: Ports,
     pub(crate) places: Vec<Place>,
-    relay: Relay,
     emitted: Vec<(u16, Packet)>,
+    words: Box<Words>,
     outbound: Outbound,
     inbound: Inbound,
     mailbox: Arc<Mailbox>,
@@ -103,8 +103,8 @@ impl Worker {
             graph,
             ports,
             places: vec![],
-            relay: Relay::new(level),
             emitted: vec![],
+            words: Words::new(),
             outbound: Outbound::default(),
             inbound: Inbound::default(),
             mailbox,
@@ -133,8 +133,8 @@ impl Worker {
             graph,
             ports,
             places,
-            relay,
             emitted,
+            words,
             counters,
             outbound,
             inbound,
@@ -145,15 +145,16 @@ impl Worker {
         let guard = reader.guard();
         let node = graph.dispatcher();
         let (level, worker, recollection) = (*level, *id, None);
-        let mut cx = Context { level, guard, now, worker, pool, output: ports, emitted, node, outbound, recollection };
+        let mut cx =
+            Context { level, guard, now, worker, pool, output: ports, emitted, words, node, outbound, recollection };
         let mut harvest = Harvest::default();
         if inbound.is_connected() {
-            harvest = inbound.receive(graph, &mut cx);
+            harvest = inbound.receive(graph, &mut cx, &mut clock);
             counters.handed_over.add(harvest.packets as u64);
         }
         for place in places.iter_mut().filter(|place| place.is_due(now)) {
             seam("about to receive");
-            let received = place.receive(graph, &mut cx, relay, *vector, &mut clock);
+            let received = place.receive(graph, &mut cx, *vector, &mut clock);
             harvest.packets += received.packets;
             harvest.bytes += received.bytes;
         }
@@ -311,6 +312,14 @@ impl Worker {
     /// A driver's transmit queue, if it is of this type, with the buffers that its packets are in.
     pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u16) -> Option<(&mut Q, &mut Pool)> {
         Some((self.ports.queue_mut(interface)?, &mut self.pool))
+    }
+    /// The nodes by which the last packets of each receive queue went together.
+    pub(crate) fn chains(&self) -> Vec<(QueueId, Vec<NodeId>)> {
+        self.places.iter().map(|place| (place.id, place.chain.nodes().to_vec())).collect()
+    }
+    /// Has each stage read the clock, or one for all that follow one another.
+    pub(crate) fn set_timed(&mut self, on: bool) {
+        self.graph.is_timed = on;
     }
     pub(crate) fn trace_arm(&mut self, node: NodeId, count: u32, filter: Option<Filter>) {
         self.graph.tracer.arm(node, count, filter);

@@ -6,7 +6,7 @@ use crate::setup::abi_functions::{Free, Make, Process};
 use crate::{Channels, Failure};
 use quiver_engine::buffer::DATA;
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Counter, Flags, Frame, Node, VECTOR};
+use quiver_engine::{BLOCK, Context, Counter, Flags, Frame, Node};
 use quiver_plugin_abi as abi;
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -161,7 +161,7 @@ impl Node for PluginNode {
             // Control closes the path over this node; until then packets go on as if it was not there.
             return frame.next[..n].fill(self.facts.pass.unwrap_or(self.facts.arcs));
         }
-        let mut first = [0u16; VECTOR];
+        let mut first = [0u16; BLOCK];
         for i in 0..n {
             first[i] = frame.bytes(cx.pool, i).len() as u16;
         }

@@ -25,8 +25,9 @@ impl Stage for Crossing {
 }
 impl Body for Crossing {
     const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::NONE;
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         p.leave(p.length.lt(14), Next::TooShort);
         // Number 0 is `local0`, so the first pair is 1 and 2.
         p.tx = ((p.rx - 1) ^ 1) + 1;
@@ -34,12 +35,11 @@ impl Body for Crossing {
     }
 }
 
-/// Joins what is received by all interfaces; fused, too.
+/// Joins what is received by all interfaces.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     graph.feature_arc(FeatureArcSpec { name: "device-input", end: "crossing", side: Side::Rx })?;
     graph.node(NodeSpec::stage(|_| Crossing))?;
-    dataplane.product(ProductSpec::new("crossing", Next::Out, |_| true, |_| Link(Crossing)));
     Ok(())
 }

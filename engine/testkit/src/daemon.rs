@@ -58,8 +58,6 @@ impl Rooms {
 pub struct Setup {
     /// The instruction set.
     pub level: Level,
-    /// Whether fused products are used.
-    pub fusion: bool,
     /// Workers.
     pub workers: usize,
     /// Buffers at start.
@@ -74,15 +72,7 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup {
-            level: Level::best(),
-            fusion: true,
-            workers: 1,
-            buffers: 2048,
-            buffers_limit: 0,
-            share_buffers: false,
-            seed: 1,
-        }
+        Setup { level: Level::best(), workers: 1, buffers: 2048, buffers_limit: 0, share_buffers: false, seed: 1 }
     }
 }
 
@@ -153,7 +143,6 @@ impl Daemon {
         control.commands().check().map_err(DaemonError::Commands)?;
         let workers = {
             let mut dataplane = control.room_mut::<Dataplane>();
-            dataplane.set_fusion(setup.fusion);
             dataplane.start()?
         };
         // The first call says that somebody looks at what is sent.
@@ -391,7 +380,7 @@ impl Daemon {
         self.executor.advance_to(end);
     }
 
-    /// Packets by node and arc, without those that are zero: equal whether nodes or a product forwarded them.
+    /// Packets by node and arc, without those that are zero: equal on all instruction sets.
     pub fn counts(&self) -> BTreeMap<(&'static str, &'static str), u64> {
         self.arcs(|_| true)
     }

@@ -1,6 +1,6 @@
 //! Golden scenarios: text files of what is done to a daemon and what must follow. The format is in testkit's README.
 //!
-//! A scenario is run with nodes only and with products, on every instruction set that this machine has; those that it
+//! A scenario is run on every instruction set that this machine has; those that it
 //! lacks are reported as ignored. All runs must have the results that the file states, and count the same packets on the
 //! same arcs. `UPDATE=1` writes what the first run resulted in into the file.
 
@@ -76,7 +76,7 @@ fn check(file: &Path, rooms: Rooms) -> Result<(), Failed> {
     let told = |error: io::Error| format!("{}: {error}", file.display());
     let mut text = fs::read_to_string(file).map_err(told)?;
     if std::env::var_os("UPDATE").is_some_and(|value| value != "0") {
-        let (updated, _) = run(&text, rooms, Level::best(), false).map_err(|error| error.to_string())?;
+        let (updated, _) = run(&text, rooms, Level::best()).map_err(|error| error.to_string())?;
         if updated != text {
             fs::write(file, &updated).map_err(told)?;
             text = updated;
@@ -85,14 +85,11 @@ fn check(file: &Path, rooms: Rooms) -> Result<(), Failed> {
     Ok(compare(&text, &file.display().to_string(), rooms)?)
 }
 
-/// Runs a scenario in every way. The error is a readable difference.
+/// Runs a scenario at every level. The error is a readable difference.
 pub fn compare(text: &str, name: &str, rooms: Rooms) -> Result<(), String> {
     let mut first_counts = None;
-    let ways = levels::here().flat_map(|level| [(level, false), (level, true)]);
-    for ((level_name, level), fusion) in ways {
-        let way = format!("{level_name}, {}", if fusion { "products" } else { "nodes" });
-        let (result, counts) = run(text, rooms, level, fusion).map_err(|error| format!("{name} ({way}): {error}"))?;
-        // In their order, too: what a product leaves to the nodes is not overtaken by what comes behind it.
+    for (way, level) in levels::here() {
+        let (result, counts) = run(text, rooms, level).map_err(|error| format!("{name} ({way}): {error}"))?;
         if let Some(difference) = self::difference(text, &result) {
             return Err(format!("{name} ({way})\n{difference}UPDATE=1 writes what happened into the file\n"));
         }
@@ -121,9 +118,9 @@ pub enum RunError {
 }
 
 /// Runs a scenario once. Returns it with the results that it had, and all packets by node and arc as lines.
-pub fn run(text: &str, rooms: Rooms, level: Level, fusion: bool) -> Result<(String, String), RunError> {
+pub fn run(text: &str, rooms: Rooms, level: Level) -> Result<(String, String), RunError> {
     let script = Script::read(text)?;
-    let setup = Setup { level, fusion, ..script.setup };
+    let setup = Setup { level, ..script.setup };
     let at = |line| move |source| RunError::Daemon { line, source };
     let mut daemon = Daemon::new(rooms, setup).map_err(at(1))?;
     let mut result = String::new();

@@ -59,7 +59,7 @@ pub struct BridgeState {
     pub settings: BridgeDomain,
 }
 
-/// What interfaces are in layer 2, as the room knows it and products ask for it: at any time, in every copy.
+/// What interfaces are in layer 2, as the room knows it.
 #[derive(Clone, Default)]
 pub struct Functions(Rc<RefCell<Modes>>);
 
@@ -138,10 +138,6 @@ impl Bridges {
     }
     pub(crate) fn snapshot(&self) -> Snapshot<Layer2> {
         self.published.snapshot()
-    }
-    /// What interfaces are, for products.
-    pub fn functions(&self) -> Functions {
-        self.functions.clone()
     }
     /// The domains by their configured numbers.
     pub fn domains(&self) -> &BTreeMap<u32, BridgeState> {

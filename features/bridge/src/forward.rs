@@ -4,7 +4,9 @@
 //! Drops: `filtered`, for an address that was configured so; `no-flooding` and `no-unknown-flooding`, where the domain
 //! does not.
 
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, Mask16, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    Ahead, ArcSpec, Body, Columns, Field, Guard, Isa, Mask8, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
+};
 use quiver_table::{ExactTable, ExactView};
 
 use crate::layer2::{Layer2, Port};
@@ -51,24 +53,27 @@ pub struct ForwardBody<'f> {
 
 impl Body for ForwardBody<'_> {
     const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::of(0, 6);
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
-        p.leave(group & (p.hop & Port::ANSWER).ne(0), Next::Answer);
-        p.leave(group & (p.hop & Port::FLOOD).eq(0), Next::NoFlooding);
-        p.leave(group, Next::Flood);
+        if (group & p.live).any() {
+            p.leave(group & (p.hop & Port::ANSWER).ne(0), Next::Answer);
+            p.leave(group & (p.hop & Port::FLOOD).eq(0), Next::NoFlooding);
+            p.leave(group, Next::Flood);
+        }
         // A domain that does not forward treats every station as unknown.
         let known = p.live & (p.hop & Port::FORWARD).ne(0);
         let keys = Keys::of_destinations(p);
         let (all, asked) = (known.bits(), keys.asked(known));
         let (keys, mut tx) = (keys.array(), p.tx.array());
-        let (mut found, mut bvi, mut filtered) = (0u16, 0u16, 0u16);
+        let (mut found, mut bvi, mut filtered) = (0u8, 0u8, 0u8);
         for lane in asked {
             if let Some(value) = self.table.get(keys[lane]) {
                 tx[lane] = value as u32 & 0xffff;
                 found |= 1 << lane;
-                bvi |= u16::from(value & station::VIRTUAL != 0) << lane;
-                filtered |= u16::from(value & station::FILTER != 0) << lane;
+                bvi |= u8::from(value & station::VIRTUAL != 0) << lane;
+                filtered |= u8::from(value & station::FILTER != 0) << lane;
             }
         }
         if asked == all {
@@ -79,7 +84,7 @@ impl Body for ForwardBody<'_> {
             }
         }
         let unknown = p.live.bits() & !of_all(found, asked, all);
-        if unknown != Mask16(0) {
+        if unknown != Mask8(0) {
             let unknown = p.live.with(unknown);
             p.leave(unknown & (p.hop & Port::DIVERT).ne(0), Next::Divert);
             p.leave(unknown & (p.hop & Port::UNKNOWN).eq(0), Next::NoUnknownFlooding);
@@ -91,13 +96,14 @@ impl Body for ForwardBody<'_> {
         }
     }
     #[inline(always)]
-    fn looks_ahead(&self, _: u16) -> bool {
-        self.table.is_large()
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        let [a, b, c, d, e, f] = window.first_chunk::<6>().copied().unwrap_or_default();
-        let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
-        self.table.prefetch(destination << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        if self.table.is_large() {
+            let domain = u64::from(self.layer2.target(rx.into()) & 0xffff);
+            for i in 0..windows.len() {
+                let [a, b, c, d, e, f] = windows.window(i).first_chunk::<6>().copied().unwrap_or_default();
+                let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+                self.table.prefetch(destination << 16 | domain);
+            }
+        }
     }
 }

@@ -2,7 +2,9 @@
 //! number and rules they carry in `hop` from here on. An interface that has left layer 2 with a frame on its way is in
 //! no domain, which floods nothing and knows nobody: `l2-fwd` drops the frame.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    Alike, ArcSpec, Body, Columns, Guard, Isa, Known, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
+};
 
 use crate::layer2::{Layer2, Port};
 
@@ -25,29 +27,44 @@ impl Stage for L2Input {
     type Body<'f> = InputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f> {
-        InputBody { layer2: self.0.read(guard) }
+        InputBody { layer2: self.0.read(guard), word: Known::default(), target: Known::default() }
     }
 }
 
 /// The node's work on a frame.
 pub struct InputBody<'f> {
     layer2: &'f Layer2,
+    /// The words of the port that was looked at last.
+    word: Known,
+    target: Known,
 }
 
 impl Body for InputBody<'_> {
     const WRITES: Columns = Columns::TX.and(Columns::HOP);
+    const READS: Quarters = Quarters::NONE;
     #[inline(always)]
-    fn reads<I: Isa>(&self, _: Lanes<I>) -> bool {
-        false
+    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
+        let (word, target) = (self.layer2.word(rx.into()), self.layer2.target(rx.into()));
+        let (arc, tx) = match word {
+            word if word & Port::CONNECTED != 0 => (Next::Connect, Some(target as u16)),
+            word if word & Port::LEARN != 0 => (Next::Learn, None),
+            _ => (Next::Forward, None),
+        };
+        Some(Alike { arc: arc.into(), tx, hop: Some(word & Port::CARRIED | target & 0xffff) })
     }
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let word = p.rx.map_uniform(|rx| self.layer2.word(rx));
-        let target = p.rx.map_uniform(|rx| self.layer2.target(rx));
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        let layer2 = self.layer2;
+        let word = p.rx.map_known(&mut self.word, |rx| layer2.word(rx));
+        let target = p.rx.map_known(&mut self.target, |rx| layer2.target(rx));
         let connected = (word & Port::CONNECTED).ne(0);
         p.tx = p.tx.replace(connected, target);
         p.hop = word & Port::CARRIED | target & 0xffff;
-        p.leave(connected, Next::Connect);
-        p.leave((word & Port::LEARN).eq(0), Next::Forward);
+        // Two tests for all of a port's frames, and none of what hardly any are.
+        let learns = (word & Port::LEARN).ne(0).without(connected);
+        if p.live.without(learns).any() {
+            p.leave(connected, Next::Connect);
+            p.leave(!learns, Next::Forward);
+        }
     }
 }

@@ -12,7 +12,7 @@ use quiver_wire::MacAddress;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DomainIndex(pub u16);
 
-/// An interface as the nodes see it: two words, so that sixteen packets' modes are two lookups.
+/// An interface as the nodes see it: two words, so that eight packets' modes are two lookups.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Port {
     /// The split-horizon group in the lowest byte, then what the interface is, then what its domain does.

@@ -2,13 +2,12 @@
 //!
 //! Drops: `mac-move-violation`, for a source address that was configured to be elsewhere.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::channel::Outbox;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Generations, Guard, Isa, Mask16, PacketLanes, Seed, Snapshot, Stage, arcs,
+    Ahead, ArcSpec, Body, Columns, Generations, Guard, Isa, PacketLanes, Quarters, Seed, Snapshot, Stage, Windows, arcs,
 };
 use quiver_table::{ExactTable, ExactView, STILL};
 
@@ -68,7 +67,6 @@ impl Stage for L2Learn {
             now: self.clock.load(Ordering::Relaxed),
             generations: &self.generations,
             news: &mut self.news,
-            unknown: Cell::new(Mask16(0)),
         }
     }
 }
@@ -80,18 +78,17 @@ pub struct LearnBody<'f> {
     now: u32,
     generations: &'f Generations,
     news: &'f mut News,
-    /// Lanes of the group whose source the table does not have there; from `step` to `commit`.
-    unknown: Cell<Mask16>,
 }
 
 impl Body for LearnBody<'_> {
     const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = Quarters::of(0, 12);
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let (keys, rx) = (Keys::of_sources(p), p.rx.array());
         let (live, is_one_interface) = (p.live.bits(), !(p.rx.ne(rx[0]) & p.live).any());
         let asked = if is_one_interface { keys.asked(p.live) } else { live };
-        let (keys, mut unknown, mut violating) = (keys.array(), 0u16, 0u16);
+        let (keys, mut unknown, mut violating) = (keys.array(), 0u8, 0u8);
         for lane in asked {
             match self.table.find(keys[lane]) {
                 // A stamp is no effect that could be wrong: the frame did come, whichever way it goes on.
@@ -100,33 +97,25 @@ impl Body for LearnBody<'_> {
                 _ => unknown |= 1 << lane,
             }
         }
-        self.unknown.set(of_all(unknown, asked, live));
         if violating != 0 {
             p.leave(p.live.with(of_all(violating, asked, live)), Next::Moved);
         }
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let unknown = p.live.bits() & self.unknown.get();
-        if unknown == Mask16(0) {
-            return;
-        }
-        let (keys, rx) = (Keys::of_sources(p).array(), p.rx.array());
-        for lane in unknown {
+        for lane in of_all(unknown, asked, live) & p.live.bits() {
             let (key, interface) = (keys[lane], rx[lane] as u16);
             let sighting = Sighting { key, interface, generation: self.generations.of(interface) };
             self.news.tell(sighting, self.now);
         }
     }
     #[inline(always)]
-    fn looks_ahead(&self, _: u16) -> bool {
-        self.table.is_large()
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        let [.., a, b, c, d, e, f] = window.first_chunk::<12>().copied().unwrap_or_default();
-        let source = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
-        self.table.prefetch(source << 16 | u64::from(self.layer2.target(rx.into()) & 0xffff));
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        if self.table.is_large() {
+            let domain = u64::from(self.layer2.target(rx.into()) & 0xffff);
+            for i in 0..windows.len() {
+                let [.., a, b, c, d, e, f] = windows.window(i).first_chunk::<12>().copied().unwrap_or_default();
+                let source = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+                self.table.prefetch(source << 16 | domain);
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The nodes, in the order in which frames meet them: [`input`] (`l2-input`), [`learn`], [`forward`] (`l2-fwd`),
 //! [`answer`] (`arp-term-l2bd`), [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), [`bvi`], through which a domain meets layer 3, and [`dvr`] (`l2-dvr`), by which routes lead back. What they read is in
-//! [`layer2`] and [`station`]. [`product`] has the paths of them that are fused.
+//! [`layer2`] and [`station`].
 //!
 //! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
 //! addresses, `hosts` those for which questions are answered, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
@@ -26,7 +26,6 @@ pub mod loopback;
 pub mod macs;
 pub mod objects;
 pub mod output;
-pub mod product;
 mod set;
 mod show;
 pub mod station;
@@ -36,13 +35,11 @@ use std::sync::Arc;
 use quiver_control::Control;
 use quiver_engine::channel::channel;
 use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, Side, Snapshot};
-use quiver_ethernet::EthernetInput;
 
 use answer::{ArpTerm, Askers};
 use bridges::Bridges;
 use hosts::Asked;
 use layer2::Layer2;
-use product::Stages;
 
 /// Askers who may wait for control; more are lost.
 const ASKERS_MAX: usize = 1024;
@@ -74,27 +71,21 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
         let (macs, news) = macs::Macs::new(&dataplane, stations_max)?;
         let bridges = Bridges::new(dataplane.domain(), macs);
         let layer2 = bridges.snapshot();
-        let stages = Stages {
-            input: input::L2Input(layer2.clone()),
-            learn: learn::L2Learn {
-                layer2: layer2.clone(),
-                table: bridges.macs.reader(),
-                clock: bridges.macs.clock(),
-                generations: dataplane.generations().clone(),
-                news,
-            },
-            forward: forward::L2Forward { layer2: layer2.clone(), table: bridges.macs.reader() },
-            output: output::L2Output(layer2.clone()),
+        let learn = learn::L2Learn {
+            layer2: layer2.clone(),
+            table: bridges.macs.reader(),
+            clock: bridges.macs.clock(),
+            generations: dataplane.generations().clone(),
+            news,
         };
-        register_nodes(&mut dataplane, layer2.clone(), &stages).map_err(DataplaneError::from)?;
+        let forward = forward::L2Forward { layer2: layer2.clone(), table: bridges.macs.reader() };
+        register_nodes(&mut dataplane, layer2.clone(), learn, forward).map_err(DataplaneError::from)?;
         let (outbox, inbox) = channel(ASKERS_MAX, dataplane.bell());
         let askers = Askers { outbox, generations: dataplane.generations().clone(), wanted: Arc::default() };
         asked = (Asked::new(askers.wanted.clone()), inbox, askers.generations.clone());
         let term = move |seed| ArpTerm { layer2: layer2.clone(), askers: askers.of(seed) };
         let term = NodeSpec::new("arp-term-l2bd", answer::Next::ARCS, term).describe(show::describe_frame);
         dataplane.blueprint().node(term).map_err(DataplaneError::from)?;
-        product::register(&mut dataplane, EthernetInput::of(&control.room()), &stages, &bridges.functions());
-        control.insert_room(stages);
         bridges
     };
     control.insert_room(bridges);
@@ -114,14 +105,14 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
 fn register_nodes(
     dataplane: &mut Dataplane,
     layer2: Snapshot<Layer2>,
-    stages: &Stages,
+    learn: learn::L2Learn,
+    forward: forward::L2Forward,
 ) -> Result<(), quiver_engine::GraphError> {
     let (received, sent) = (dataplane.rx_counters().clone(), dataplane.tx_counters().clone());
     let graph = dataplane.blueprint();
     graph.feature_arc(FeatureArcSpec { name: L2_INPUT, end: "l2-input", side: Side::Rx })?;
     graph.feature_arc(FeatureArcSpec { name: L2_OUTPUT, end: "l2-output", side: Side::Tx })?;
-    let (input, learn) = (stages.input.clone(), stages.learn.clone());
-    let (forward, output) = (stages.forward.clone(), stages.output.clone());
+    let (input, output) = (input::L2Input(layer2.clone()), output::L2Output(layer2.clone()));
     graph.node(NodeSpec::stage(move |_| input.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |seed| learn.of(seed)).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;

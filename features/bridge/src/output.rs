@@ -3,7 +3,9 @@
 //! Drops: `split-horizon`, between interfaces of one group; `reflected`, when a frame would go back where it came from;
 //! `blocked`, for an interface by which nothing leaves.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    Alike, ArcSpec, Body, Columns, Guard, Isa, Known, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
+};
 
 use crate::layer2::{Layer2, Port};
 
@@ -27,28 +29,44 @@ impl Stage for L2Output {
     type Body<'f> = OutputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> OutputBody<'f> {
-        OutputBody { layer2: self.0.read(guard) }
+        OutputBody { layer2: self.0.read(guard), from: Known::default(), to: Known::default() }
     }
 }
 
 /// The node's work on a frame.
 pub struct OutputBody<'f> {
     layer2: &'f Layer2,
+    /// The words of the ports that were looked at last, by which frames came and go.
+    from: Known,
+    to: Known,
 }
 
 impl Body for OutputBody<'_> {
     const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = Quarters::NONE;
     #[inline(always)]
-    fn reads<I: Isa>(&self, _: Lanes<I>) -> bool {
-        false
+    fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
+        let (from, to) = (self.layer2.word(rx.into()), self.layer2.word(tx.into()));
+        let group = from & Port::GROUP;
+        let arc = match () {
+            () if group != 0 && group == to & Port::GROUP => Next::SplitHorizon,
+            () if rx == tx => Next::Reflected,
+            () if to & Port::BLOCKED != 0 => Next::Blocked,
+            () => Next::Output,
+        };
+        Some(Alike { arc: arc.into(), tx: None, hop: None })
     }
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let from = p.rx.map_uniform(|rx| self.layer2.word(rx)) & Port::GROUP;
-        let word = p.tx.map_uniform(|tx| self.layer2.word(tx));
-        let to = word & Port::GROUP;
-        p.leave(from.eq(to) & from.ne(0), Next::SplitHorizon);
-        p.leave(p.rx.eq(p.tx), Next::Reflected);
-        p.leave((word & Port::BLOCKED).ne(0), Next::Blocked);
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        let layer2 = self.layer2;
+        let from = p.rx.map_known(&mut self.from, |rx| layer2.word(rx)) & Port::GROUP;
+        let word = p.tx.map_known(&mut self.to, |tx| layer2.word(tx));
+        let split = from.eq(word & Port::GROUP).without(from.eq(0));
+        let (reflected, blocked) = (p.rx.eq(p.tx), (word & Port::BLOCKED).ne(0));
+        if ((split | reflected | blocked) & p.live).any() {
+            p.leave(split, Next::SplitHorizon);
+            p.leave(reflected, Next::Reflected);
+            p.leave(blocked, Next::Blocked);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Stations: addresses in bridge domains, as keys and values of the table.
 
-use quiver_engine::{Isa, Lanes, Mask, Mask16, PacketLanes};
+use quiver_engine::{Isa, LANES, Lanes, Mask, Mask8, PacketLanes};
 use quiver_interface::InterfaceId;
 use quiver_wire::MacAddress;
 
@@ -33,7 +33,7 @@ impl Station {
     }
 }
 
-/// The keys of sixteen frames' sources or destinations, in two halves.
+/// The keys of eight frames' sources or destinations, in two halves.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<I: Isa> {
     high: Lanes<I>,
@@ -54,27 +54,27 @@ impl<I: Isa> Keys<I> {
     }
     /// The keys.
     #[inline(always)]
-    pub fn array(self) -> [u64; 16] {
-        let (high, low, mut keys) = (self.high.array(), self.low.array(), [0; 16]);
-        for lane in 0..16 {
+    pub fn array(self) -> [u64; LANES] {
+        let (high, low, mut keys) = (self.high.array(), self.low.array(), [0; LANES]);
+        for lane in 0..LANES {
             keys[lane] = u64::from(high[lane]) << 32 | u64::from(low[lane]);
         }
         keys
     }
     /// The lanes to be looked up of these: the first one where all have its key, as those of one conversation have.
     #[inline(always)]
-    pub fn asked(self, lanes: Mask<I>) -> Mask16 {
+    pub fn asked(self, lanes: Mask<I>) -> Mask8 {
         let all = lanes.bits();
-        let first = all.0.trailing_zeros() as usize & 15;
+        let first = all.0.trailing_zeros() as usize % LANES;
         let others = self.high.ne(self.high.array()[first]) | self.low.ne(self.low.array()[first]);
-        if (others & lanes).any() { all } else { Mask16(all.0 & 1 << first) }
+        if (others & lanes).any() { all } else { Mask8(all.0 & 1 << first) }
     }
 }
 
 /// What was found of the lanes that were asked for, of all of them.
 #[inline(always)]
-pub(crate) fn of_all(found: u16, asked: Mask16, lanes: Mask16) -> Mask16 {
-    if asked == lanes || found == 0 { Mask16(found) } else { lanes }
+pub(crate) fn of_all(found: u8, asked: Mask8, lanes: Mask8) -> Mask8 {
+    if asked == lanes || found == 0 { Mask8(found) } else { lanes }
 }
 
 /// Where a station is, and since when it is known to be there.

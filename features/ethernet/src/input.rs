@@ -5,7 +5,8 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Snapshot, Stage, arcs,
+    Alike, ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Known, Lanes, Mask, PacketLanes, Paged, Quarters,
+    Snapshot, Stage, Windows, arcs, unlikely,
 };
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
@@ -39,10 +40,6 @@ impl EthernetInput {
     pub(crate) fn new(ports: Snapshot<Paged<Port>>) -> EthernetInput {
         EthernetInput(ports)
     }
-    /// The stage of a running control side, for products.
-    pub fn of(ports: &crate::Ports) -> EthernetInput {
-        EthernetInput(ports.snapshot())
-    }
 }
 
 impl Stage for EthernetInput {
@@ -51,20 +48,29 @@ impl Stage for EthernetInput {
     type Body<'f> = EthernetBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> EthernetBody<'f> {
-        EthernetBody { ports: self.0.read(guard) }
+        EthernetBody { ports: self.0.read(guard), high: Known::default(), low: Known::default() }
     }
 }
 
 /// The node's work on a frame.
 pub struct EthernetBody<'f> {
     ports: &'f Paged<Port>,
+    /// The two words of the port that was looked at last.
+    high: Known,
+    low: Known,
 }
 
 impl EthernetBody<'_> {
     /// The second words of the ports.
     #[inline(always)]
-    fn low<I: Isa>(&self, rx: Lanes<I>) -> Lanes<I> {
-        rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.low))
+    fn low<I: Isa>(&mut self, rx: Lanes<I>) -> Lanes<I> {
+        let ports = self.ports;
+        rx.map_known(&mut self.low, |rx| ports.get(rx as usize).map_or(0, |port| port.low))
+    }
+    #[inline(always)]
+    fn high<I: Isa>(&mut self, rx: Lanes<I>) -> Lanes<I> {
+        let ports = self.ports;
+        rx.map_known(&mut self.high, |rx| ports.get(rx as usize).map_or(0, |port| port.high))
     }
 }
 
@@ -76,38 +82,46 @@ fn wholly_layer2<I: Isa>(low: Lanes<I>) -> Mask<I> {
 
 impl Body for EthernetBody<'_> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::FLAGS);
+    const READS: Quarters = Quarters::of(0, 16);
+    const LENGTH_MIN: u32 = LENGTH;
     #[inline(always)]
-    fn reads<I: Isa>(&self, rx: Lanes<I>) -> bool {
-        !wholly_layer2(self.low(rx)).all()
-    }
-    fn flow(window: &[u8; 64]) -> u32 {
-        crate::flow::of(window)
+    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
+        let low = self.ports.get(rx.into()).map_or(0, |port| port.low);
+        let is_layer2 = low & (Port::LAYER2 | Port::TAGS | Port::UNTAGGED) == Port::LAYER2;
+        is_layer2.then_some(Alike { arc: Next::Layer2.into(), tx: None, hop: None })
     }
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let low = self.low(p.rx);
-        p.leave(p.length.lt(LENGTH), Next::TooShort);
-        p.leave(wholly_layer2(low), Next::Layer2);
-        if !p.live.any() {
-            return;
-        }
-        let layer2 = (low & Port::LAYER2).ne(0);
-        let high = p.rx.map_uniform(|rx| self.ports.get(rx as usize).map_or(0, |port| port.high));
+        let high = self.high(p.rx);
         let ethertype = p.header.get(TYPE);
-        let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
-        let expected = tagged & (low & Port::TAGS).ne(0) | (low & Port::UNTAGGED).ne(0).without(tagged);
-        p.leave(layer2.without(expected), Next::Layer2);
-        // Whom a tagged frame is for is looked at when its tags are off.
-        p.leave(tagged | expected, Next::Vlan);
+        let (ip4, ip6) = (ethertype.eq(IP4), ethertype.eq(IP6));
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
-        let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
-        p.leave(!(ours | group), Next::NotForUs);
-        p.flag(group & p.live, Flags::LINK_GROUP);
-        let (ip6, arp) = (ethertype.eq(IP6), ethertype.eq(ARP));
-        p.leave(!(ethertype.eq(IP4) | ip6 | arp), Next::UnknownType);
-        p.advance(p.live, LENGTH);
-        p.leave(ip6, Next::Ip6);
-        p.leave(arp, Next::Arp);
+        let ordinary = ours & (ip4 | ip6) & (low & (Port::LAYER2 | Port::UNTAGGED)).eq(0);
+        if (p.live.without(ordinary) | p.length.lt(LENGTH)).any() {
+            unlikely();
+            p.leave(p.length.lt(LENGTH), Next::TooShort);
+            p.leave(wholly_layer2(low), Next::Layer2);
+            let layer2 = (low & Port::LAYER2).ne(0);
+            let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
+            let expected = tagged & (low & Port::TAGS).ne(0) | (low & Port::UNTAGGED).ne(0).without(tagged);
+            p.leave(layer2.without(expected), Next::Layer2);
+            // Whom a tagged frame is for is looked at when its tags are off.
+            p.leave(tagged | expected, Next::Vlan);
+            let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
+            p.leave(!(ours | group), Next::NotForUs);
+            p.flag(group & p.live, Flags::LINK_GROUP);
+            let arp = ethertype.eq(ARP);
+            p.leave(!(ip4 | ip6 | arp), Next::UnknownType);
+            p.advance(p.live, LENGTH);
+            p.leave(arp, Next::Arp);
+        } else {
+            p.flags = p.flags & !u32::from(Flags::LINK_GROUP.0);
+            p.advance(p.live, LENGTH);
+        }
+        if (ip6 & p.live).any() {
+            p.leave(ip6, Next::Ip6);
+        }
     }
 }
 const IP4: u32 = EtherType::IP4.get() as u32;

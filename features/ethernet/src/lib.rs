@@ -2,13 +2,11 @@
 //!
 //! - [`input`]: the node `ethernet-input`.
 //! - [`casts`]: frames for one, for a group and for all, counted apart; [`api`]: VPP's message about that.
-//! - `flow`: what frames of a flow have in common.
 //! - [`ports`]: what the node knows of each interface; rooms of layer 2 and of VLANs change it.
 #![forbid(unsafe_code)]
 
 pub mod api;
 pub mod casts;
-mod flow;
 pub mod input;
 pub mod ports;
 

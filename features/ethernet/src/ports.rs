@@ -57,11 +57,6 @@ impl Ports {
     pub fn snapshot(&self) -> Snapshot<Paged<Port>> {
         self.published.snapshot()
     }
-    /// Says at any time whether an interface belongs to layer 3, for products.
-    pub fn layer3(&self) -> impl Fn(u16) -> bool + use<> + 'static {
-        let layer2 = self.layer2.clone();
-        move |interface| !layer2.borrow().contains(&interface)
-    }
     fn change(&mut self, interface: InterfaceId, change: impl FnOnce(&mut Port)) {
         let before = self.published.current().get(interface.index()).copied().unwrap_or_default();
         let mut port = before;
@@ -78,8 +73,7 @@ impl Ports {
     }
 }
 
-/// Gives an interface to layer 2, or back to layer 3, where every interface begins. Products are to be planned again by
-/// the caller, who may have more to change.
+/// Gives an interface to layer 2, or back to layer 3, where every interface begins.
 pub fn set_layer2(control: &Control, interface: InterfaceId, on: bool) {
     control.room_mut::<Ports>().change(interface, |port| port.set(Port::LAYER2, on));
 }

@@ -110,11 +110,7 @@ fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
         }
         for queue in &queues {
             let input = dataplane.graph().name(queue.input);
-            let path = match &queue.product {
-                Ok(product) => format!("fused as {product}"),
-                Err(reason) => format!("nodes, because {reason}"),
-            };
-            let _ = writeln!(text, "  RX queue {}: worker {}, {input}, {path}", queue.index, queue.worker);
+            let _ = writeln!(text, "  RX queue {}: worker {}, {input}", queue.index, queue.worker);
         }
         list.push(json!({
             "name": interface.name,
@@ -127,8 +123,6 @@ fn hardware(control: &Control, matches: &Matches) -> Result<Reply, CommandError>
                 "queue": queue.index,
                 "worker": queue.worker,
                 "node": dataplane.graph().name(queue.input),
-                "product": queue.product.as_ref().ok(),
-                "not-fused-because": queue.product.as_ref().err(),
             })).collect::<Vec<_>>(),
         }));
     }

@@ -30,10 +30,10 @@ pub enum State {
     Complete = 3,
 }
 
-/// An adjacency as workers read it: 32 bytes in network order, so that sixteen of them transpose into columns.
+/// An adjacency as workers read it: 32 bytes.
 ///
 /// 0..14 the Ethernet header, 14 the [`State`], 16..18 the interface that sends, 18..20 how long packets are at most that need no
-/// second look, 20..24 the generation, 24..26 its MTU.
+/// second look, both in the order of words that lanes have, 20..24 the generation, 24..26 its MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct AdjacencyRow(pub [u8; 32]);
@@ -69,9 +69,19 @@ impl AdjacencyRow {
     pub fn set_ethertype(&mut self, ethertype: EtherType) {
         self.0[12..14].copy_from_slice(ethertype.as_bytes());
     }
+    /// The interface that sends, and above it how long packets are at most that need no second look: zero if the neighbor is not
+    /// known.
+    #[inline(always)]
+    pub fn sending(&self) -> u32 {
+        u32::from_le_bytes([self.0[16], self.0[17], self.0[18], self.0[19]])
+    }
+    /// Bytes of an IP packet at most that needs no second look.
+    pub fn second_look(&self) -> u16 {
+        (self.sending() >> 16) as u16
+    }
     /// The interface that sends.
     pub fn tx(&self) -> u16 {
-        u16::from_be_bytes([self.0[16], self.0[17]])
+        u16::from_le_bytes([self.0[16], self.0[17]])
     }
     /// Bytes of an IP packet at most.
     pub fn mtu(&self) -> u16 {
@@ -473,9 +483,12 @@ impl<F: IpFamily> Adjacencies<F> {
         let header = link.header(mac.unwrap_or(link.peer), F::ETHERTYPE);
         row[..14].copy_from_slice(header.as_bytes());
         row[14] = state as u8;
-        row[16..18].copy_from_slice(&adjacency.interface.0.to_be_bytes());
+        row[16..18].copy_from_slice(&adjacency.interface.0.to_le_bytes());
         let mtu = self.mtu(adjacency, link);
-        row[18..20].copy_from_slice(&second_look(mtu, self.path_mtu_min()).to_be_bytes());
+        // Without the neighbor's address every packet needs one.
+        let is_complete = state == State::Complete;
+        let second_look = if is_complete { second_look(mtu, self.path_mtu_min()) } else { 0 };
+        row[18..20].copy_from_slice(&second_look.to_le_bytes());
         row[24..26].copy_from_slice(&mtu.to_be_bytes());
         row[20..24].copy_from_slice(&adjacency.generation.to_be_bytes());
         AdjacencyRow(row)

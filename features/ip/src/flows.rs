@@ -103,7 +103,7 @@ const USUAL: u16 = FlowField::Source.bit()
     | FlowField::DestinationPort.bit()
     | FlowField::Protocol.bit();
 
-/// What of a packet, or of sixteen, may tell flows apart. What a packet does not have is 0.
+/// What of a packet, or of eight, may tell flows apart. What a packet does not have is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowKey<W> {
     /// The words of the sender's address.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use quiver_engine::{Guard, Paged};
+use quiver_engine::{Guard, LANES, Paged};
 use quiver_interface::InterfaceId;
 use quiver_wire::{InterfaceAddress, Prefix};
 
@@ -94,13 +94,13 @@ impl<F: Family> TableView<F> {
         let leaf = self.lpm.view(guard).lookup(to);
         self.counted.as_ref().map_or(leaf, |counted| group_of(counted.groups.read(guard), leaf))
     }
-    /// The groups of sixteen addresses.
+    /// The groups of eight addresses.
     #[inline(always)]
-    pub fn groups(&self, guard: Guard<'_>, to: &[F::Bits; 16]) -> [u32; 16] {
+    pub fn groups(&self, guard: Guard<'_>, to: &[F::Bits; LANES]) -> [u32; LANES] {
         let mut leaves = self.lpm.view(guard).lookup_each(to);
         if let Some(counted) = &self.counted {
             let groups = counted.groups.read(guard);
-            for lane in 0..16 {
+            for lane in 0..LANES {
                 leaves[lane] = group_of(groups, leaves[lane]);
             }
         }

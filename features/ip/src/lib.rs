@@ -1,7 +1,7 @@
 //! IP forwarding: addresses and tables, the FIB, and the nodes from input to rewrite, for IPv4 and IPv6.
 //!
 //! - [`fib`]: routes, the groups that they share, and how recursive paths resolve; [`adjacency`]: neighbours' rows.
-//! - [`node`]: the nodes; [`family`]: what differs between the families; [`product`]: the paths that are fused;
+//! - [`node`]: the nodes; [`family`]: what differs between the families;
 //!   [`ingress`]: what nodes know of interfaces; [`fault`]: what they have senders told.
 //! - [`crossing`]: next hops of the other family; `circles`: which of them lead back.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
@@ -35,7 +35,6 @@ pub mod near;
 pub mod node;
 pub mod objects;
 pub mod path_mtu;
-pub mod product;
 pub mod room;
 pub mod show;
 pub mod sources;

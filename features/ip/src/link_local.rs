@@ -8,7 +8,6 @@ use quiver_compat::types::InterfaceIndex;
 use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::cli::{Command, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
-use quiver_engine::Dataplane;
 use quiver_interface::api::{find, name};
 use quiver_interface::{InterfaceEvent, InterfaceName, Interfaces, LOCAL, tell};
 use quiver_wire::V6;
@@ -70,7 +69,6 @@ fn apply(control: &Control, change: Change<'_, Ip6Interface>) -> Result<(), Obje
         return Err(ObjectError::field("interface", "local0 neither sends nor receives").remedy("choose another one"));
     }
     control.room_mut::<Ip6>().set_enabled(id, enabled, wanted.link_local.filter(|_| enabled));
-    control.room_mut::<Dataplane>().plan_interface(id.0);
     let event = match control.room::<Ip6>().link_local(id) {
         Some(address) => InterfaceEvent::AddressAdded(id, IpAddr::V6(address)),
         None => InterfaceEvent::AddressRemoved(id),

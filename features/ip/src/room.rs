@@ -1,15 +1,12 @@
 //! The control side: what is configured becomes the FIB, and what workers know of interfaces.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
     Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
 };
-use quiver_ethernet::EthernetInput;
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V4, V6};
 
@@ -33,7 +30,6 @@ use crate::objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
-use crate::product;
 use crate::special::{SpecialAction, Specials};
 
 /// A family's feature arcs, where each ends, and whose interface decides.
@@ -153,8 +149,6 @@ pub struct Ip<F: Family> {
     protocols: Publisher<Protocols>,
     /// Interfaces that use the addresses of others, behind those.
     borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
-    /// The interfaces that speak the family, for products.
-    routed: Rc<RefCell<BTreeSet<u16>>>,
 }
 
 /// IPv4's state.
@@ -173,13 +167,6 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     register_family::<V4>(control, &shared)?;
     register_family::<V6>(control, &shared)?;
     crossing::register(control)?;
-    let ethernet = EthernetInput::of(&control.room::<quiver_ethernet::Ports>());
-    let stages = (control.room::<Ip4>().stages(), control.room::<Ip6>().stages());
-    let applies = (applies::<V4>(control), applies::<V6>(control));
-    let mut dataplane = control.room_mut::<Dataplane>();
-    dataplane.product(product::ip4(applies.0, ethernet.clone(), stages.0));
-    dataplane.product(product::ip6(applies.1, ethernet, stages.1));
-    drop(dataplane);
     crate::command::register(control);
     crate::show::register(control);
     crate::groups::register(control);
@@ -192,17 +179,6 @@ pub fn register(control: &Control) -> Result<(), IpError> {
     crate::unnumbered::register(control);
     crate::api::register(control);
     Ok(())
-}
-
-/// Where the fused path of a family applies: where a part is routed, packets may leave by it.
-pub fn applies<F: Family>(control: &Control) -> impl Fn(u16) -> bool + use<F> + 'static {
-    let layer3 = control.room::<quiver_ethernet::Ports>().layer3();
-    let routed = control.room::<Ip<F>>().routed.clone();
-    let parts = control.room::<Dataplane>().parts().clone();
-    move |interface| {
-        let routed = routed.borrow();
-        layer3(interface) && routed.contains(&interface) && !routed.iter().any(|other| parts.contains(*other))
-    }
 }
 
 fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), IpError> {
@@ -227,7 +203,6 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             ingress: Publisher::new(&domain, Ingress::default()),
             protocols: Publisher::new(&domain, local::protocols::<F>()),
             borrowers: BTreeSet::new(),
-            routed: Rc::default(),
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
         ip.nodes(&mut dataplane)?;
@@ -352,13 +327,8 @@ impl<F: Family> Ip<F> {
         self.interfaces.get(&interface).map_or(&[], |configured| &configured.addresses)
     }
 
-    /// Says at any time whether an interface speaks the family, for products.
-    pub fn routes(&self) -> impl Fn(u16) -> bool + Clone + 'static {
-        let routed = self.routed.clone();
-        move |interface| routed.borrow().contains(&interface)
-    }
     /// The stages of forwarding, as a worker has them.
-    pub fn stages(&self) -> impl Fn(Seed) -> product::Stages<F> + Clone + Send + use<F> + 'static {
+    fn stages(&self) -> impl Fn(Seed) -> (Input<F>, Lookup<F>, Rewrite<F>) + Clone + Send + use<F> + 'static {
         let (ingress, groups, received) = (self.ingress.snapshot(), self.fib.groups.snapshot(), self.received.clone());
         let (adjacencies, sent) = (self.fib.adjacencies.snapshot(), self.fib.adjacencies.counters().clone());
         move |Seed { worker, .. }| {
@@ -605,10 +575,6 @@ impl<F: Family> Ip<F> {
                 joined: configured.joined.clone(),
             }
         });
-        match known.as_ref().is_some_and(|known| known.word & ENABLED != 0) {
-            true => self.routed.borrow_mut().insert(id.0),
-            false => self.routed.borrow_mut().remove(&id.0),
-        };
         let mut ingress = self.ingress.current().clone();
         *ingress.interfaces.get_mut(id.index()) = known.unwrap_or_default();
         self.ingress.publish(ingress);
@@ -847,7 +813,6 @@ pub fn change_address<F: Family>(
     // With the first address comes that of the link.
     let link_local = ip.link_local(id).filter(|_| before.is_none());
     drop(ip);
-    control.room_mut::<Dataplane>().plan_interface(id.0);
     tell(
         control,
         match add {

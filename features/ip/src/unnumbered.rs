@@ -6,7 +6,6 @@ use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal};
 use quiver_control::cli::{Command, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
-use quiver_engine::Dataplane;
 use quiver_interface::api::name;
 use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, LOCAL, tell};
 use quiver_wire::{InterfaceAddress, V4, V6};
@@ -62,7 +61,6 @@ fn apply(control: &Control, change: Change<'_, UnnumberedInterface>) -> Result<(
     }
     borrow::<V4>(control, id, lender);
     borrow::<V6>(control, id, lender);
-    control.room_mut::<Dataplane>().plan_interface(id.0);
     Ok(())
 }
 

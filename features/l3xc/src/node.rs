@@ -3,7 +3,10 @@
 
 use std::marker::PhantomData;
 
-use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Flags, Guard, Isa, Known, LANES, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
+    unlikely,
+};
 use quiver_ip::Fault;
 use quiver_ip::family::BACK;
 use quiver_ip::fib::hop;
@@ -41,6 +44,8 @@ pub struct L3Xc<F: Connected> {
 pub struct L3XcBody<'f, F: Connected> {
     groups: &'f [u32],
     rows: &'f [GroupRow],
+    /// The group of the interface that was looked at last.
+    known: Known,
     family: PhantomData<F>,
 }
 
@@ -52,37 +57,52 @@ impl<F: Connected> Stage for L3Xc<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: self.rows.read(guard), family: PhantomData }
+        L3XcBody { groups, rows: self.rows.read(guard), known: Known::default(), family: PhantomData }
     }
 }
 
 impl<F: Connected> Body for L3XcBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
+    const READS: Quarters = F::HEADER;
 
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let groups = p.rx.map_uniform(|rx| self.groups.get(rx as usize).copied().unwrap_or(0)).array();
-        let (buckets, mut hops) = (F::flow_hash(p).array(), [hop::NO_ROUTE; 16]);
-        for lane in 0..16 {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        let all = self.groups;
+        let groups = p.rx.map_known(&mut self.known, |rx| all.get(rx as usize).copied().unwrap_or(0)).array();
+        let (mut hops, mut many) = ([hop::NO_ROUTE; LANES], 0);
+        for lane in 0..LANES {
             if let Some(row) = self.rows.get(groups[lane] as usize) {
-                hops[lane] = row.hop(buckets[lane]);
+                hops[lane] = row.first();
+                many |= hops[lane];
+            }
+        }
+        if many & hop::MANY != 0 {
+            let buckets = F::flow_hash(p).array();
+            for lane in 0..LANES {
+                if let Some(row) = self.rows.get(groups[lane] as usize) {
+                    hops[lane] = row.hop(buckets[lane]);
+                }
             }
         }
         let hops = p.hop.with(&hops);
         p.hop = hops;
-        let fate = |hop: u32| hops.eq(hop) & p.live;
-        let (unreachable, prohibited) = (fate(hop::UNREACHABLE), fate(hop::PROHIBIT));
-        let (none, local, drop, rest) =
-            (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
-        p.hop = p.hop.replace(unreachable, F::UNREACHABLE.0).replace(prohibited, Fault::PROHIBITED.0);
-        p.leave(none | F::stays_on_link(p), Next::Pass);
-        // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
-        p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
-        p.leave(local, Next::Local);
-        p.leave(unreachable, Next::Unreachable);
-        p.leave(prohibited, Next::Prohibited);
-        p.leave(drop, Next::Drop);
-        p.leave(rest, Next::Unresolved);
+        let odd = hops.lt(hop::FIRST_ADJACENCY) | F::stays_on_link(p) | p.flagged(Flags::LINK_GROUP);
+        if (odd & p.live).any() {
+            unlikely();
+            let fate = |hop: u32| hops.eq(hop) & p.live;
+            let (unreachable, prohibited) = (fate(hop::UNREACHABLE), fate(hop::PROHIBIT));
+            let (none, local, drop, rest) =
+                (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
+            p.hop = p.hop.replace(unreachable, F::UNREACHABLE.0).replace(prohibited, Fault::PROHIBITED.0);
+            p.leave(none | F::stays_on_link(p), Next::Pass);
+            // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
+            p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
+            p.leave(local, Next::Local);
+            p.leave(unreachable, Next::Unreachable);
+            p.leave(prohibited, Next::Prohibited);
+            p.leave(drop, Next::Drop);
+            p.leave(rest, Next::Unresolved);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What the engine does, seen from the command line: nodes, drops, workers, fusion, trace, captures.
+//! What the engine does, seen from the command line: nodes, chains, drops, workers, trace, captures.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -6,11 +6,11 @@ mod calls;
 mod capture;
 mod capture_command;
 mod capture_format;
+mod chain;
 mod clock;
 mod dispatch;
 mod drops;
 pub mod files;
-mod fusion;
 mod graph;
 mod graph_svg;
 pub mod log;
@@ -61,11 +61,11 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         heap: None,
     });
     calls::register(control);
+    chain::register(control);
     drops::register(control);
     version::register(control);
     memory::register(control);
     workers::register(control);
-    fusion::register(control);
     graph::register(control);
     graph_svg::register(control);
     trace::register(control);

@@ -15,22 +15,18 @@ pub trait Checked: Family {
     const KIND: &'static str;
     /// Their nodes: loose and strict of what is received, and of what is sent.
     const NODES: [[&'static str; 2]; 2];
-    /// The product that checks what is received.
-    const PRODUCT: &'static str;
 }
 
 impl Checked for V4 {
     const KIND: &'static str = "reverse-path-checks";
     const NODES: [[&'static str; 2]; 2] =
         [["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"], ["ip4-tx-urpf-loose", "ip4-tx-urpf-strict"]];
-    const PRODUCT: &'static str = "ip4-urpf";
 }
 
 impl Checked for V6 {
     const KIND: &'static str = "ip6-reverse-path-checks";
     const NODES: [[&'static str; 2]; 2] =
         [["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"], ["ip6-tx-urpf-loose", "ip6-tx-urpf-strict"]];
-    const PRODUCT: &'static str = "ip6-urpf";
 }
 
 quiver_control::choice! {

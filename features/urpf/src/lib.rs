@@ -1,8 +1,7 @@
 //! Unicast reverse path forwarding (RFC 3704): packets whose senders' addresses lead nowhere, or elsewhere, are dropped.
 //!
 //! - [`node`]: the nodes, features of the arcs in front of the lookups and of those behind the rewrites; [`ways`]: where the ways to a
-//!   sender lead; `product`: the fused
-//!   paths of what is received.
+//!   sender lead.
 //! - [`config`]: the objects of kinds `reverse-path-checks` and `ip6-reverse-path-checks`; `command`: the command line;
 //!   `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -11,7 +10,6 @@ mod api;
 mod command;
 pub mod config;
 pub mod node;
-mod product;
 pub mod ways;
 
 pub use config::{Direction, Mode, ReversePathCheck};
@@ -19,7 +17,6 @@ pub use config::{Direction, Mode, ReversePathCheck};
 use quiver_control::{Control, Kind};
 use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
-use quiver_ethernet::input::Next as EthernetNext;
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
@@ -35,15 +32,15 @@ const DROPPED: &str = "uRPF Drop";
 
 /// Registers the room. IP is registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
-    register_family::<V4, { EthernetNext::Ip4 as u16 }>(control)?;
-    register_family::<V6, { EthernetNext::Ip6 as u16 }>(control)?;
+    register_family::<V4>(control)?;
+    register_family::<V6>(control)?;
     command::register(control);
     api::register(control);
     Ok(())
 }
 
-/// Registers what a family has, whose packets leave `ethernet-input` by this arc.
-fn register_family<F: Checked, const ARC: u16>(control: &Control) -> Result<(), DataplaneError> {
+/// Registers what a family has.
+fn register_family<F: Checked>(control: &Control) -> Result<(), DataplaneError> {
     let room = Checks::<F>::new(control.room::<Dataplane>().domain());
     let ways = |direction| {
         let (ip, other) = (control.room::<Ip<F>>(), control.room::<Ip<F::Other>>());
@@ -57,7 +54,6 @@ fn register_family<F: Checked, const ARC: u16>(control: &Control) -> Result<(), 
     add::<F, false, true>(control, &received)?;
     add::<F, true, false>(control, &sent)?;
     add::<F, true, true>(control, &sent)?;
-    product::register::<F, ARC>(control, received);
     for (direction, decider) in
         [(Direction::Rx, check_of_received::<F> as Decider), (Direction::Tx, check_of_sent::<F>)]
     {

@@ -5,16 +5,16 @@
 //! receives has senders to whom packets go by this interface, and what is sent by one has senders to whom they go by another.
 //! Packets for groups and for all pass, and so do our own on their way out.
 
-use std::cell::Cell;
-
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Stage, arcs};
+use quiver_engine::{
+    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Quarters, Stage, Windows,
+    arcs,
+};
 use quiver_ip::Ingress;
 use quiver_ip::adjacency::AdjacencyTable;
 use quiver_ip::family::BACK;
 use quiver_ip::fib::rows::GroupRow;
 use quiver_ip::fib::{Reader, hop};
-use quiver_ip::ingress::TableView;
 
 use crate::config::{Checked, Direction, Mode, Word, node};
 use crate::ways::{Leads, Look, Ways, end};
@@ -46,12 +46,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, 
         // In this order: a group's row was there before a leaf led to it.
         let (ingress, words) = (ways.ingress.read(guard), ways.words.read(guard));
         let (rows, adjacencies) = (ways.groups.read(guard), ways.adjacencies.read(guard));
-        ReversePathBody { ways, ingress, words, rows, adjacencies, guard, ahead: Cell::new((NOBODY, None)) }
+        ReversePathBody { ways, ingress, words, rows, adjacencies, guard }
     }
 }
-
-/// No interface's number: nothing was looked at ahead.
-const NOBODY: u32 = u32::MAX;
 
 /// The stage at work.
 pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool> {
@@ -62,8 +59,6 @@ pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool>
     rows: &'f [GroupRow],
     adjacencies: &'f AdjacencyTable<F>,
     guard: Guard<'f>,
-    /// The interface that was looked at ahead last, and its table if what that reads is far away.
-    ahead: Cell<(u32, Option<&'f TableView<F>>)>,
 }
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
@@ -77,22 +72,22 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     fn slot(&self, interface: u32) -> u32 {
         self.word(interface).slot().unwrap_or_else(|| self.ingress.word(interface) & 0xffff)
     }
-    /// The groups that sixteen senders have in the tables of these slots.
+    /// The groups that eight senders have in the tables of these slots.
     #[inline(always)]
-    fn groups<I: Isa>(&self, slots: Lanes<I>, live: Mask<I>, from: &[F::Bits; 16]) -> [u32; 16] {
+    fn groups<I: Isa>(&self, slots: Lanes<I>, live: Mask<I>, from: &[F::Bits; LANES]) -> [u32; LANES] {
         let all = slots.array();
         if (slots.ne(all[0]) & live).any() {
             return self.groups_of_several(&all, from);
         }
         match self.ingress.table(all[0]) {
             Some(table) => table.groups(self.guard, from),
-            None => [0; 16],
+            None => [0; LANES],
         }
     }
     #[cold]
-    fn groups_of_several(&self, slots: &[u32; 16], from: &[F::Bits; 16]) -> [u32; 16] {
-        let mut groups = [0; 16];
-        for lane in 0..16 {
+    fn groups_of_several(&self, slots: &[u32; LANES], from: &[F::Bits; LANES]) -> [u32; LANES] {
+        let mut groups = [0; LANES];
+        for lane in 0..LANES {
             let table = self.ingress.table(slots[lane]);
             groups[lane] = table.map_or(0, |table| table.group_of(self.guard, from[lane]));
         }
@@ -102,7 +97,13 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     /// and workers hear later which nodes their packets meet: nothing is dropped meanwhile by a check that is over, whose table
     /// may be gone.
     #[cold]
-    fn still_bad(&self, bad: Mask16, groups: &[u32; 16], from: &[F::Bits; 16], interfaces: &[u32; 16]) -> Mask16 {
+    fn still_bad(
+        &self,
+        bad: Mask8,
+        groups: &[u32; LANES],
+        from: &[F::Bits; LANES],
+        interfaces: &[u32; LANES],
+    ) -> Mask8 {
         let mut still = 0;
         for lane in bad {
             let is_bad = match self.word(interfaces[lane]).mode() {
@@ -110,9 +111,9 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
                 Some(mode) => !self.leads(groups[lane], (from[lane], interfaces[lane])).are_good(Self::DIRECTION, mode),
                 None => false,
             };
-            still |= u16::from(is_bad) << lane;
+            still |= u8::from(is_bad) << lane;
         }
-        Mask16(still)
+        Mask8(still)
     }
     /// Whether a sender of this group is good. Of most groups the first way says all there is to know.
     #[inline(always)]
@@ -133,21 +134,6 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SE
     }
     const DIRECTION: Direction = ReversePath::<F, SENT, STRICT>::DIRECTION;
     const MODE: Mode = ReversePath::<F, SENT, STRICT>::MODE;
-    /// The table of an interface, if what lookups read there is far away.
-    #[inline(always)]
-    fn far_table(&self, rx: u16) -> Option<&TableView<F>> {
-        match self.ahead.get() {
-            (interface, table) if interface == u32::from(rx) => table,
-            _ => self.look_at(rx),
-        }
-    }
-    /// The same of one whose packets are looked at from now on.
-    #[inline(always)]
-    fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
-        let table = self.ingress.table(self.slot(rx.into())).filter(|table| table.lpm.is_far());
-        self.ahead.set((rx.into(), table));
-        table
-    }
 }
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<'_, F, SENT, STRICT> {
@@ -155,37 +141,33 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     const BACK: u32 = if SENT { 0 } else { BACK };
     const WRITES: Columns = Columns::NONE;
 
+    const READS: Quarters = F::HEADER;
+
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
-        let interfaces = if SENT { p.tx } else { p.rx };
-        interfaces.map_uniform(|interface| self.word(interface).asks(Self::MODE).into()).ne(0)
-    }
-    #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let interfaces = if SENT { p.tx } else { p.rx };
         let slots = interfaces.map_uniform(|interface| self.slot(interface));
         let from = F::sources(p);
         let groups = self.groups(slots, p.live, &from);
         let (each, mut bad) = (interfaces.array(), 0);
-        for lane in 0..16 {
-            bad |= u16::from(!self.is_good(groups[lane], (from[lane], each[lane]))) << lane;
+        for lane in 0..LANES {
+            bad |= u8::from(!self.is_good(groups[lane], (from[lane], each[lane]))) << lane;
         }
         let others = if SENT { p.live.without(p.flagged(Flags::LOCAL)) } else { p.live };
-        let bad = Mask16(bad) & others.bits();
-        if bad != Mask16(0) {
+        let bad = Mask8(bad) & others.bits();
+        if bad != Mask8(0) {
             let bad = p.live.with(self.still_bad(bad, &groups, &from, &each));
             p.leave(bad & F::for_hosts(p), Next::NoWayBack);
         }
     }
     #[inline(always)]
-    fn looks_ahead(&self, rx: u16) -> bool {
-        !SENT && self.far_table(rx).is_some()
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        let table = if SENT { None } else { self.ingress.table(self.slot(rx.into())) };
         // A hint only: whatever lies there is taken for a sender. What few routes need is near by as it is.
-        if !SENT && let Some(table) = self.far_table(rx) {
-            table.lpm.prefetch_first(self.guard, F::source_in(window));
+        if let Some(table) = table.filter(|table| table.lpm.is_far()) {
+            for i in 0..windows.len() {
+                table.lpm.prefetch_first(self.guard, F::source_in(windows.window(i)));
+            }
         }
     }
 }

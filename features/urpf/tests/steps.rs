@@ -36,7 +36,6 @@ const CONFIGURATION: &str = "
 struct Check {
     family: &'static str,
     direction: &'static str,
-    fusion: bool,
 }
 
 impl Check {
@@ -45,7 +44,7 @@ impl Check {
     }
     /// A router that wants senders strictly to be as table 7 knows them.
     fn router(self) -> Daemon {
-        let mut daemon = Daemon::new(ROOMS, Setup { fusion: self.fusion, ..Setup::default() }).expect("the rooms fit");
+        let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
         daemon.configure(CONFIGURATION);
         self.set(&mut daemon, "strict", "table 7");
         daemon
@@ -83,8 +82,7 @@ impl Check {
 }
 
 fn all() -> impl Iterator<Item = Check> {
-    let ends = ["ip4", "ip6"].into_iter().flat_map(|family| ["rx", "tx"].map(|direction| (family, direction)));
-    ends.flat_map(|(family, direction)| [false, true].map(|fusion| Check { family, direction, fusion }))
+    ["ip4", "ip6"].into_iter().flat_map(|family| ["rx", "tx"].map(|direction| Check { family, direction }))
 }
 
 #[test]

@@ -5,11 +5,12 @@
 //! that are to go on.
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Domain, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Publisher, Snapshot, Stage, arcs,
+    ArcSpec, Body, Columns, Domain, Guard, Isa, Lanes, PacketLanes, Paged, Publisher, Quarters, Snapshot, Stage,
+    Windows, arcs,
 };
 use quiver_interface::InterfaceId;
 
-use crate::tags::{OUTER, Tag, Tags, put};
+use crate::tags::{OUTER, TAG, Tag, Tags, retag};
 
 arcs! {
     /// Where frames go.
@@ -91,13 +92,11 @@ impl<const OUT: bool> RewriterBody<'_, OUT> {
 }
 
 impl<const OUT: bool> Body for RewriterBody<'_, OUT> {
-    const WRITES: Columns = Columns::OFFSET.and(Columns::HEADER);
+    const WRITES: Columns = Columns::OFFSET;
+    const READS: Quarters = Quarters::of(12, 24);
+    const REWRITES: Quarters = Quarters::ALL;
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
-        self.interface(p).map_uniform(|interface| (self.edit(interface).pop | self.edit(interface).push).into()).ne(0)
-    }
-    #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         let interface = self.interface(p);
         let pop = interface.map_uniform(|interface| self.edit(interface).pop.into());
         let push = interface.map_uniform(|interface| self.edit(interface).push.into());
@@ -105,14 +104,20 @@ impl<const OUT: bool> Body for RewriterBody<'_, OUT> {
         p.leave(short | count.lt(pop) | (p.offset + (pop << 2)).lt(push << 2), Next::Impossible);
         // The frame keeps its priority: that of the outermost tag, if it had one.
         let priority = (p.header.word(OUTER) & 0xf000).replace(count.eq(0), 0);
-        for n in 1..=2 {
-            let off = p.live.without(pop.lt(n));
-            if off.any() {
-                p.cut_tag(off);
-            }
-        }
         let outer = interface.map_uniform(|interface| self.edit(interface).tags[0].word());
         let inner = interface.map_uniform(|interface| self.edit(interface).tags[1].word());
-        put(p, push, [outer | priority, inner | priority]);
+        let (outer, inner) = ((outer | priority).array(), (inner | priority).array());
+        let (pops, pushes, offsets) = (pop.array(), push.array(), p.offset.array());
+        for lane in p.live.bits() {
+            let (pop, push) = (pops[lane] as usize, pushes[lane] as usize);
+            if pop | push != 0 {
+                // The window begins with whatever is further in front: the frame as it is, or as it will be.
+                let (from, to) = (push.saturating_sub(pop) * TAG, pop.saturating_sub(push) * TAG);
+                let tags = [outer[lane], inner[lane]];
+                retag(windows.at(lane, offsets[lane] - from as u32), from, to, &tags[..push.min(tags.len())]);
+            }
+        }
+        let moves = (pop - push) << 2;
+        p.advance(p.live, moves);
     }
 }

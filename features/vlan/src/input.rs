@@ -3,20 +3,19 @@
 //!
 //! Drops: `too-short`, `unknown-vlan`, `interface-down`.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use quiver_engine::counters::Row;
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Frame, Guard, Isa, Mask16, Node, PacketLanes, Paged, Snapshot, Stage, StageNode,
-    arcs,
+    ArcSpec, Body, Columns, Context, Frame, Guard, Isa, LANES, Mask8, Node, PacketLanes, Paged, Quarters, Snapshot,
+    Stage, StageNode, Windows, arcs,
 };
 use quiver_ethernet::Port;
 use quiver_table::{ExactTable, ExactView};
 
 use crate::matching::{Found, Part, find, part, view};
-use crate::tags::{INNER, OUTER, Tag, Tags};
+use crate::tags::{INNER, OUTER, TAG, Tag, Tags, retag};
 
 arcs! {
     /// Where frames go.
@@ -42,11 +41,14 @@ pub struct VlanInput {
 pub struct VlanInputNode(pub StageNode<VlanInput>);
 
 impl Node for VlanInputNode {
+    fn is_stage(&self) -> bool {
+        true
+    }
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.0.process(cx, frame);
         let VlanInput { parts, received, .. } = &self.0.0;
         let parts = parts.read(cx.guard);
-        for i in 0..frame.len() {
+        for i in frame.left() {
             // An interface that is no part is none that is up.
             if frame.next[i] == u16::from(Next::Layer2) && part(parts, frame.rx[i]).up {
                 received.add(frame.rx[i].into(), 1, frame.length[i].into());
@@ -66,8 +68,7 @@ impl Stage for VlanInput {
             parts: self.parts.read(guard),
             ports: self.ports.read(guard),
             received: &self.received,
-            found: Cell::new(0),
-            lengths: Cell::new([0; 16]),
+            last: NONE,
         }
     }
 }
@@ -78,9 +79,8 @@ pub struct InputBody<'f> {
     parts: &'f Paged<Part>,
     ports: &'f Paged<Port>,
     received: &'f Row,
-    /// The lanes whose sub-interface was found, and their lengths as they came; from `step` to `commit`.
-    found: Cell<u16>,
-    lengths: Cell<[u32; 16]>,
+    /// The interface, tags and their number that were judged last, and what came of it: frames mostly have the same tags.
+    last: ([u32; 4], Verdict),
 }
 
 /// What becomes of frames with certain tags.
@@ -93,6 +93,10 @@ struct Verdict {
     /// Whether a sub-interface receives it.
     found: bool,
 }
+
+/// Nothing was judged: no frame has so many tags.
+const NONE: ([u32; 4], Verdict) =
+    ([0, 0, 0, u32::MAX], Verdict { rx: 0, next: Next::UnknownVlan, pop: 0, found: false });
 
 impl InputBody<'_> {
     /// Judges frames of an interface by their tags, whose words these are.
@@ -120,44 +124,60 @@ impl InputBody<'_> {
 const NO_PRIORITY: u32 = 0xffff_0fff;
 
 impl Body for InputBody<'_> {
-    const WRITES: Columns = Columns::RX.and(Columns::OFFSET).and(Columns::HEADER);
+    const WRITES: Columns = Columns::RX.and(Columns::OFFSET);
+    const READS: Quarters = Quarters::of(12, 24);
+    const REWRITES: Quarters = Quarters::ALL;
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         let (count, short) = Tags::count_of(p);
         p.leave(short, Next::TooShort);
         let (mut rx, counts) = (p.rx.array(), count.array());
         let (outer, inner) = (p.header.word(OUTER).array(), p.header.word(INNER).array());
-        let (mut next, mut pop, mut found) = ([0; 16], [0; 16], 0u16);
-        // Sixteen frames mostly have the same tags.
-        let mut last = ([0; 4], Verdict { rx: 0, next: Next::UnknownVlan, pop: 0, found: false });
-        last.0[3] = u32::MAX;
-        for lane in p.live.bits() {
+        let (mut next, mut pop, mut found) = ([0; LANES], [0; LANES], 0u8);
+        // PERF: eight frames mostly have the same tags, and then one of them is judged.
+        let first = p.live.bits().next().unwrap_or(0);
+        let (of_outer, of_inner) = (p.header.word(OUTER) & NO_PRIORITY, p.header.word(INNER) & NO_PRIORITY);
+        let others = of_outer.ne(outer[first] & NO_PRIORITY)
+            | (of_inner.ne(inner[first] & NO_PRIORITY) & count.gt(1))
+            | p.rx.ne(rx[first])
+            | count.ne(counts[first]);
+        let judge = |body: &mut Self, lane: usize| {
             let behind = if counts[lane] > 1 { inner[lane] & NO_PRIORITY } else { 0 };
             let key = [rx[lane], outer[lane] & NO_PRIORITY, behind, counts[lane]];
-            if key != last.0 {
-                last = (key, self.judge(key[0], [key[1], key[2]], key[3]));
+            if key != body.last.0 {
+                body.last = (key, body.judge(key[0], [key[1], key[2]], key[3]));
             }
-            let verdict = last.1;
-            (rx[lane], next[lane], pop[lane]) = (verdict.rx, verdict.next as u32, verdict.pop);
-            found |= u16::from(verdict.found) << lane;
+            body.last.1
+        };
+        if (others & p.live).any() {
+            let mut verdicts = [NONE.1; LANES];
+            for lane in p.live.bits() {
+                verdicts[lane] = judge(self, lane);
+            }
+            for lane in p.live.bits() {
+                let verdict = verdicts[lane];
+                (rx[lane], next[lane], pop[lane]) = (verdict.rx, verdict.next as u32, verdict.pop);
+                found |= u8::from(verdict.found) << lane;
+            }
+        } else if p.live.any() {
+            let verdict = judge(self, first);
+            (rx, next, pop) = ([verdict.rx; LANES], [verdict.next as u32; LANES], [verdict.pop; LANES]);
+            found = if verdict.found { p.live.bits().0 } else { 0 };
         }
-        self.found.set(found);
-        self.lengths.set(p.length.array());
         p.rx = p.rx.with(&rx);
-        let (next, pop) = (p.next.with(&next), p.next.with(&pop));
-        p.leave(next.eq(Next::Down as u32), Next::Down);
-        p.leave(next.eq(Next::UnknownVlan as u32), Next::UnknownVlan);
-        p.leave(next.eq(Next::Layer2 as u32), Next::Layer2);
-        for n in 1..=2 {
-            let off = p.live.without(pop.lt(n));
-            if off.any() {
-                p.cut_tag(off);
+        let next = p.next.with(&next);
+        if (next.ne(Next::Ethernet as u32) & p.live).any() {
+            p.leave(next.eq(Next::Down as u32), Next::Down);
+            p.leave(next.eq(Next::UnknownVlan as u32), Next::UnknownVlan);
+            p.leave(next.eq(Next::Layer2 as u32), Next::Layer2);
+        }
+        self.received.add_lanes(p.live.bits() & Mask8(found), &rx, &p.length.array());
+        for lane in p.live.bits() {
+            if pop[lane] != 0 {
+                retag(windows.of(lane), 0, pop[lane] as usize * TAG, &[]);
             }
         }
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        self.received.add_lanes(p.live.bits() & Mask16(self.found.get()), &p.rx.array(), &self.lengths.get());
+        p.advance(p.live, p.next.with(&pop) << 2);
     }
 }
 

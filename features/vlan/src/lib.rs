@@ -5,7 +5,6 @@
 //!   a sub-interface gets its tags.
 //! - [`rewrite`]: the objects and commands of tag rewrite in layer 2; [`edit`]: its nodes, `l2-input-vtr` and
 //!   `l2-output-vtr`.
-//! - [`product`]: fused paths of layer 2 and of IPv4 by way of sub-interfaces and rewrites.
 //! - [`tags`]: tags in the bytes of a frame; [`outside`]: frames as they are on the wire, for programs; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -15,14 +14,11 @@ pub mod input;
 pub mod matching;
 pub mod output;
 pub mod outside;
-pub mod product;
 pub mod rewrite;
 pub mod sub_interface;
 pub mod tags;
 
 use quiver_control::Control;
-use std::rc::Rc;
-
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, Stage, StageNode};
 use quiver_interface::{Undecided, decides, receiver, restores, sender, undecided};
 
@@ -30,7 +26,6 @@ use edit::{Rewriter, Rewrites};
 use input::{VlanInput, VlanInputNode};
 use matching::SubInterfaces;
 use output::VlanOutput;
-use product::Stages;
 
 /// Why the room cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -61,13 +56,7 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
             received: counters.row(worker),
         };
         let output = VlanOutput { parts: subs.snapshot(), ports };
-        let stages = Stages {
-            input: Rc::new(input),
-            taken: Rewriter(rewrites.snapshot()),
-            given: Rewriter(rewrites.snapshot()),
-            output,
-        };
-        let Stages { input, taken, given, output } = stages.clone();
+        let (taken, given) = (Rewriter::<false>(rewrites.snapshot()), Rewriter::<true>(rewrites.snapshot()));
         let input = move |seed: Seed| VlanInputNode(StageNode(input(seed.worker)));
         graph.node(NodeSpec::around::<VlanInput, _>(input).describe(input::describe)).map_err(DataplaneError::from)?;
         graph.node(NodeSpec::stage(move |_| output.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
@@ -76,7 +65,6 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         graph.feature(feature("l2-input", edit::INPUT)).map_err(DataplaneError::from)?;
         graph.node(NodeSpec::stage(move |_| given.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
         graph.feature(feature("l2-output", edit::OUTPUT)).map_err(DataplaneError::from)?;
-        control.insert_room(stages);
         control.insert_room(subs);
         control.insert_room(rewrites);
     }

@@ -4,11 +4,13 @@
 //! Drops: `tagging-impossible`, for a sub-interface that does not say which tags its frames have, or when there is no room
 //! for them in front of the frame.
 
-use quiver_engine::{ArcSpec, Body, Columns, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Snapshot, Stage, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Guard, Isa, Known, LANES, PacketLanes, Paged, Quarters, Snapshot, Stage, Windows, arcs,
+};
 use quiver_ethernet::Port;
 
 use crate::matching::{Part, part};
-use crate::tags::put;
+use crate::tags::{TAG, retag};
 
 arcs! {
     /// Where frames go.
@@ -34,7 +36,8 @@ impl Stage for VlanOutput {
     type Body<'f> = OutputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> OutputBody<'f> {
-        OutputBody { parts: self.parts.read(guard), ports: self.ports.read(guard) }
+        let (parts, ports) = (self.parts.read(guard), self.ports.read(guard));
+        OutputBody { parts, ports, count: Known::default(), outer: Known::default(), inner: Known::default() }
     }
 }
 
@@ -42,55 +45,46 @@ impl Stage for VlanOutput {
 pub struct OutputBody<'f> {
     parts: &'f Paged<Part>,
     ports: &'f Paged<Port>,
+    /// How many tags go on what an interface sends, of the one that was looked at last; and the tags.
+    count: Known,
+    outer: Known,
+    inner: Known,
 }
 
 /// Of a sub-interface that does not say which tags its frames have.
 const UNSAID: u32 = 3;
 
-impl OutputBody<'_> {
-    /// How many tags go on what an interface sends.
-    #[inline(always)]
-    fn count(&self, tx: u32) -> u32 {
-        match self.ports.get(tx as usize).is_some_and(|port| port.is_layer2()) {
-            true => 0,
-            false => part(self.parts, tx as u16).count.map_or(UNSAID, u32::from),
-        }
-    }
-    /// The same of sixteen packets, which leave by one interface, mostly.
-    #[inline(always)]
-    fn counts<I: Isa>(&self, tx: Lanes<I>) -> Lanes<I> {
-        let all = tx.array();
-        if tx.eq(all[0]).all() { tx.with(&[self.count(all[0]); 16]) } else { tx.with(&self.count_several(&all)) }
-    }
-    #[cold]
-    #[inline(never)]
-    fn count_several(&self, tx: &[u32; 16]) -> [u32; 16] {
-        tx.map(|tx| self.count(tx))
+/// How many tags go on what an interface sends.
+fn count_of(parts: &Paged<Part>, ports: &Paged<Port>, tx: u32) -> u32 {
+    match ports.get(tx as usize).is_some_and(|port| port.is_layer2()) {
+        true => 0,
+        false => part(parts, tx as u16).count.map_or(UNSAID, u32::from),
     }
 }
 
 impl Body for OutputBody<'_> {
-    const WRITES: Columns = Columns::OFFSET.and(Columns::HEADER).and(Columns::MORE);
-    const BY_PARTS: bool = true;
+    const WRITES: Columns = Columns::OFFSET;
+    const READS: Quarters = Quarters::NONE;
+    const REWRITES: Quarters = Quarters::ALL;
     #[inline(always)]
-    fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
-        p.tx.map_uniform(|tx| part(self.parts, tx as u16).exists.into()).ne(0)
-    }
-    #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let count = self.counts(p.tx);
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let (parts, ports) = (self.parts, self.ports);
+        let count = p.tx.map_known(&mut self.count, |tx| count_of(parts, ports, tx));
         p.leave(count.eq(UNSAID) | p.offset.lt(count << 2), Next::Impossible);
-    }
-    /// Only here, since what stages before it count is said by the header and the length without tags.
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let count = self.counts(p.tx);
-        let count = count.replace(count.eq(UNSAID), 0);
         if !(count.ne(0) & p.live).any() {
             return;
         }
-        let outer = p.tx.map_uniform(|tx| part(self.parts, tx as u16).tags[0].word());
-        let inner = p.tx.map_uniform(|tx| part(self.parts, tx as u16).tags[1].word());
-        put(p, count, [outer, inner]);
+        let outer = p.tx.map_known(&mut self.outer, |tx| part(parts, tx as u16).tags[0].word()).array();
+        let inner = p.tx.map_known(&mut self.inner, |tx| part(parts, tx as u16).tags[1].word()).array();
+        let (offsets, counts) = (p.offset.array(), count.array());
+        for lane in p.live.bits() {
+            let bytes = counts[lane] as usize * TAG;
+            let tags = [outer[lane], inner[lane]];
+            if bytes != 0 {
+                let window = windows.at(lane, offsets[lane] - bytes as u32);
+                retag(window, bytes, 0, &tags[..(counts[lane] as usize).min(tags.len())]);
+            }
+        }
+        p.advance(p.live, count.with(&[0; LANES]) - (count << 2));
     }
 }

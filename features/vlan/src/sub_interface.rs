@@ -212,7 +212,6 @@ fn apply(control: &Control, change: Change<'_, SubInterface>) -> Result<(), Obje
     let (tagged, untagged) = control.room::<SubInterfaces>().expects(parent);
     // A tag for a priority only does not make a frame a tagged one.
     quiver_ethernet::set_tags(control, parent, tagged, untagged);
-    control.room_mut::<Dataplane>().plan_interface(parent.0);
     Ok(())
 }
 

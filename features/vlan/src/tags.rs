@@ -1,6 +1,6 @@
 //! Tags in the bytes of a frame: reading, taking off, putting on. IEEE 802.1Q, 9.3 to 9.6.
 
-use quiver_engine::{Isa, Lanes, Mask, PacketLanes};
+use quiver_engine::{Isa, LANES, Lanes, Mask, PacketLanes};
 use quiver_wire::{EtherType, EthernetHeader, Header, VlanTag};
 
 /// Bytes of a tag.
@@ -80,23 +80,25 @@ impl Tags {
         let one = announced(p.header.word(OUTER));
         let two = one & announced(p.header.word(INNER));
         let three = two & announced(p.header.word(THIRD));
-        let count = p.rx.with(&[0; 16]).replace(one, 1).replace(two, 2).replace(three, 3);
+        let count = p.rx.with(&[0; LANES]).replace(one, 1).replace(two, 2).replace(three, 3);
         (count, p.length.lt((count << 2) + (ADDRESSES + 2) as u32))
     }
 }
 
-/// Puts tags on: none, the first of these, or both. The caller has seen to it that there is headroom.
+/// Has a frame begin at another place of its window: its addresses move from `from` to `to`, and behind them come these tags.
 #[inline(always)]
-pub(crate) fn put<I: Isa>(p: &mut PacketLanes<I>, count: Lanes<I>, [outer, inner]: [Lanes<I>; 2]) {
-    let both = p.live & count.gt(1);
-    if both.any() {
-        p.put_tag(both, inner);
-    }
-    let some = p.live & count.ne(0);
-    if some.any() {
-        p.put_tag(some, outer);
+pub(crate) fn retag(window: &mut [u8; 64], from: usize, to: usize, tags: &[u32]) {
+    // PERF: a masked place needs no check, and twelve bytes are two moves.
+    let (from, to) = (from & PLACES, to & PLACES);
+    let mut addresses = [0; ADDRESSES];
+    addresses.copy_from_slice(&window[from..from + ADDRESSES]);
+    window[to..to + ADDRESSES].copy_from_slice(&addresses);
+    for (place, tag) in window[to + ADDRESSES..].chunks_exact_mut(TAG).zip(tags) {
+        place.copy_from_slice(&tag.to_be_bytes());
     }
 }
+/// Where frames may begin in a window: up to three tags away.
+const PLACES: usize = 12;
 
 #[cfg(test)]
 mod tests {

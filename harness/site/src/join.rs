@@ -16,8 +16,6 @@ pub enum Join {
         function: Function,
         /// How it is attached.
         driver: Driver,
-        /// Whether fused products may be used.
-        is_fused: bool,
     },
     /// Two quiverd, each with a tap of one end, joined by memif.
     Memif {
@@ -69,7 +67,7 @@ impl fmt::Display for Join {
                 let copy = if *is_zero_copy { "zero-copy" } else { "copy" };
                 write!(f, "Quiver twice (memif, {copy}, master at the {master})")
             }
-            Self::Quiver { function, driver, is_fused } => {
+            Self::Quiver { function, driver } => {
                 let function = match function {
                     Function::CrossConnect => "cross-connect",
                     Function::Bridge => "L2 bridge",
@@ -79,8 +77,7 @@ impl fmt::Display for Join {
                     Driver::Tap => "tap",
                     Driver::AfPacket => "af-packet",
                 };
-                let fusion = if *is_fused { "" } else { ", unfused" };
-                write!(f, "Quiver {function} ({driver}{fusion})")
+                write!(f, "Quiver {function} ({driver})")
             }
         }
     }

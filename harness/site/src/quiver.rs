@@ -68,15 +68,9 @@ pub fn end(
 }
 
 /// Makes quiverd carry packets between its two interfaces.
-pub fn configure(
-    daemon: &Daemon,
-    function: Function,
-    is_fused: bool,
-    driver: Driver,
-    addresses: &Addresses,
-) -> Result<(), Error> {
+pub fn configure(daemon: &Daemon, function: Function, driver: Driver, addresses: &Addresses) -> Result<(), Error> {
     let [a, b] = interfaces(driver);
-    let mut commands = vec![format!("set fusion {}", if is_fused { "on" } else { "off" })];
+    let mut commands = vec![];
     commands.extend([a, b].map(|interface| format!("set interface state {interface} up")));
     match function {
         Function::CrossConnect => {

@@ -74,11 +74,11 @@ impl Site {
                 bridge(&switch, "br0", &["port1", "port2"], mtu)?;
                 (vec![switch], None, None)
             }
-            Join::Quiver { function, driver, is_fused } => {
+            Join::Quiver { function, driver } => {
                 let quiver = Namespace::add(world, "quiver")?;
                 let daemon = Daemon::start_at(&quiver, Daemon::SOCKET, &["--workers", &workers.to_string()])?;
                 quiver::attach(&daemon, &quiver, driver, [&client, &server], mtu)?;
-                quiver::configure(&daemon, function, is_fused, driver, &addresses)?;
+                quiver::configure(&daemon, function, driver, &addresses)?;
                 (vec![quiver], Some(daemon), None)
             }
             Join::Memif { master_at_client, is_zero_copy } => {

@@ -21,6 +21,8 @@ const WINDOWS: usize = 9;
 pub const FILL: usize = 1024;
 /// Fillings in a window.
 const FILLS: usize = 192;
+/// How packets go: by the graph's nodes. Older rows of the history have others.
+pub const WAY: &str = "nodes";
 /// Packets received at once at most.
 const VECTORS: [usize; 3] = [8, 32, 256];
 
@@ -31,7 +33,7 @@ pub struct Row {
     pub path: &'static str,
     /// Packets in a vector.
     pub vector: usize,
-    /// `nodes`, or the name of the product.
+    /// How packets go.
     pub way: String,
     /// The median of the windows.
     pub ticks: f64,
@@ -39,16 +41,12 @@ pub struct Row {
     pub least: f64,
     /// What we want.
     pub goal: Option<u32>,
-    /// What VPP spends.
-    pub vpp: Option<u32>,
 }
 
 /// Which rows are measured.
 pub struct Choice {
     /// A part of the path's name.
     pub path: String,
-    /// A part of the way's name.
-    pub way: String,
     /// Packets in a vector; all sizes if it is None.
     pub vector: Option<usize>,
 }
@@ -57,36 +55,29 @@ pub struct Choice {
 struct Measured {
     row: Row,
     bench: usize,
-    fusion: bool,
     windows: Vec<f64>,
 }
 
-/// Measures paths with nodes, and fused where a product serves them. The rows take turns, window by window, so that a
+/// Measures paths. The rows take turns, window by window, so that a
 /// machine that is fast now and slow then is so for all of them.
 pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), String> {
     let (mut benches, mut rows) = (vec![], vec![]);
     for path in path::all().iter().filter(|path| path.name.contains(&choice.path)) {
         eprintln!("{} ...", path.name);
-        let mut bench = Bench::new(path, level)?;
-        for fusion in [false, true] {
-            let way = bench.set_fusion(fusion)?.filter(|way| way.contains(&choice.way));
-            let Some(way) = way else { continue };
-            for vector in VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)) {
-                // Goals and VPP's figures are for full vectors.
-                let full = vector == 256;
-                let goal = if fusion { path.goal.1 } else { path.goal.0 }.filter(|_| full);
-                let (way, vpp) = (way.clone(), path.vpp.filter(|_| full));
-                let row = Row { path: path.name, vector, way, ticks: 0.0, least: 0.0, goal, vpp };
-                rows.push(Measured { row, bench: benches.len(), fusion, windows: vec![] });
-            }
+        let bench = Bench::new(path, level)?;
+        for vector in VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)) {
+            // Goals and VPP's figures are for full vectors.
+            let full = vector == 256;
+            let goal = path.goal.filter(|_| full);
+            let row = Row { path: path.name, vector, way: WAY.into(), ticks: 0.0, least: 0.0, goal };
+            rows.push(Measured { row, bench: benches.len(), windows: vec![] });
         }
         benches.push(bench);
     }
     for window in 1..=WINDOWS {
         eprintln!("window {window} of {WINDOWS} ...");
-        for Measured { row, bench, fusion, windows } in &mut rows {
+        for Measured { row, bench, windows } in &mut rows {
             let bench = &mut benches[*bench];
-            bench.set_fusion(*fusion)?;
             // The first one is unseen: others have used caches and branch predictors meanwhile.
             bench.window(row.vector)?;
             windows.push(bench.window(row.vector)?);
@@ -121,7 +112,7 @@ pub struct Bench {
 impl Bench {
     /// Configures one.
     pub fn new(path: &Path, level: Level) -> Result<Bench, String> {
-        let setup = Setup { level, fusion: false, buffers: 16_384, ..Setup::default() };
+        let setup = Setup { level, buffers: 16_384, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
@@ -171,17 +162,6 @@ impl Bench {
         sink.keep(Some(PacketRing::new(FILL * ratio.0 / ratio.1, &buffers)));
         let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
         Ok(Bench { daemon, backing, queue, sends, ratio, packet, vary, made: 0, tick })
-    }
-    /// Switches products on or off. The way that packets go then: None if fusion changes nothing.
-    pub fn set_fusion(&mut self, on: bool) -> Result<Option<String>, String> {
-        self.daemon.control().room_mut::<Dataplane>().set_fusion(on);
-        self.daemon.settle().map_err(|error| error.to_string())?;
-        if !on {
-            return Ok(Some("nodes".into()));
-        }
-        let dataplane = self.daemon.control().room::<Dataplane>();
-        let found = dataplane.queues().iter().find(|queue| queue.id == self.queue);
-        Ok(found.and_then(|queue| queue.product.as_ref().ok()).map(|name| format!("fused: {name}")))
     }
     /// The worker that forwards, which receives so many packets at once.
     pub fn worker(&mut self, vector: usize) -> &mut Worker {
@@ -264,23 +244,18 @@ mod tests {
         ("ip6, 8 routes", "ip6-rewrite"),
     ];
 
-    /// Sends fillings of packets by every way and with every size of vectors, and returns the last one's packets as they left.
+    /// Sends fillings of packets with every size of vectors, and returns the last one's packets as they left.
     fn run(path: &Path) -> Vec<Vec<u8>> {
         let mut bench = Bench::new(path, Level::best()).unwrap_or_else(|error| panic!("{}: {error}", path.name));
         let mut left = vec![];
-        for fusion in [true, false] {
-            if bench.set_fusion(fusion).expect("it can be switched").is_none() {
-                continue;
+        for vector in VECTORS {
+            bench.fill().expect("there is room");
+            for _ in 0..FILL / vector {
+                bench.worker(vector).turn(0);
             }
-            for vector in VECTORS {
-                bench.fill().expect("there is room");
-                for _ in 0..FILL / vector {
-                    bench.worker(vector).turn(0);
-                }
-                left.clear();
-                let emptied = bench.empty_into(|packet| left.push(packet.to_vec()));
-                emptied.unwrap_or_else(|error| panic!("{}: {error}", path.name));
-            }
+            left.clear();
+            let emptied = bench.empty_into(|packet| left.push(packet.to_vec()));
+            emptied.unwrap_or_else(|error| panic!("{}: {error}", path.name));
         }
         let counts = bench.daemon.counts();
         for (_, node) in NODES.iter().filter(|(name, _)| *name == path.name) {
@@ -289,7 +264,7 @@ mod tests {
         left
     }
 
-    /// Packets are those that a path is about, in all ways of going and with all sizes of vectors.
+    /// Packets are those that a path is about, with all sizes of vectors.
     fn check(chosen: fn(&str) -> bool) {
         for path in path::all().iter().filter(|path| chosen(path.name)) {
             let left = run(path);

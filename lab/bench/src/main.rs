@@ -11,7 +11,6 @@ mod load;
 mod machine;
 mod memif;
 mod path;
-mod products;
 mod quiverd;
 mod report;
 mod shape;
@@ -29,7 +28,7 @@ use quiver_engine::Level;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask bench")]
 enum Bench {
-    /// Ticks per packet from receive ring to transmit ring, by path, table size, vector and way
+    /// Ticks per packet from receive ring to transmit ring, by path, table size and vector
     Graph {
         /// Print JSON instead of a table
         #[arg(long)]
@@ -40,9 +39,6 @@ enum Bench {
         /// Only the paths whose names contain this
         #[arg(long, value_name = "WORD", default_value = "")]
         only: String,
-        /// Only the ways whose names contain this: `nodes`, `fused`
-        #[arg(long, value_name = "WORD", default_value = "")]
-        way: String,
         /// Only vectors of this size
         #[arg(long, value_name = "8|32|256")]
         vector: Option<usize>,
@@ -121,24 +117,6 @@ enum Bench {
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
     },
-    /// Instances of products, their size, and how long their crates take to be compiled
-    Products {
-        /// Append the rows to this file; none are written without it
-        #[arg(long, value_name = "FILE")]
-        csv: Option<PathBuf>,
-        /// The daemon as users get it
-        #[arg(long, value_name = "FILE")]
-        release: PathBuf,
-        /// How long each crate took
-        #[arg(long, value_name = "FILE")]
-        times: PathBuf,
-        /// The crates that products are compiled in
-        #[arg(long, value_name = "CRATE,...", value_delimiter = ',', required = true)]
-        holders: Vec<String>,
-        /// The compiler
-        #[arg(long, value_name = "VERSION")]
-        compiler: String,
-    },
     /// Instructions per packet under callgrind, beside those that were kept; `cargo xtask instructions` runs it
     Instructions {
         /// What was kept
@@ -174,8 +152,8 @@ fn main() -> ExitCode {
     let done = match cfg!(debug_assertions) {
         true => Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench`".into()),
         false => match bench {
-            Bench::Graph { json, csv, only, way, vector, isa } => {
-                graph(json, csv, &Choice { path: only, way, vector }, isa.unwrap_or_else(Level::best))
+            Bench::Graph { json, csv, only, vector, isa } => {
+                graph(json, csv, &Choice { path: only, vector }, isa.unwrap_or_else(Level::best))
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Generator { csv } => generator::run(csv.as_deref()),
@@ -188,9 +166,6 @@ fn main() -> ExitCode {
                 memif::run(bytes, role, json, csv, isa.unwrap_or_else(Level::best))
             }
             Bench::Workers { csv, isa } => workers::run(csv.as_deref(), isa.unwrap_or_else(Level::best)),
-            Bench::Products { csv, release, times, holders, compiler } => {
-                products::run((&times, &holders), &release, &compiler, csv.as_deref())
-            }
             Bench::Instructions { kept, compiler } => instructions::run(&kept, &compiler),
             Bench::Counted { isa } => instructions::run_counted(isa),
             Bench::MemifPeer { role, socket, bytes, core } => memif::run_peer(role, &socket, bytes, core),

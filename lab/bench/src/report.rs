@@ -10,14 +10,14 @@ use serde_json::json;
 use crate::graph::Row;
 use crate::machine::Machine;
 
-const COLUMNS: [&str; 13] =
-    ["date", "revision", "path", "way", "vector", "ticks", "least", "goal", "vpp", "cpu", "tsc_mhz", "pages", "level"];
+const COLUMNS: [&str; 12] =
+    ["date", "revision", "path", "way", "vector", "ticks", "least", "goal", "cpu", "tsc_mhz", "pages", "level"];
 
 /// For people.
 pub fn table(machine: &Machine, rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["path", "way", "vector", "ticks/packet", "least", "goal", "VPP 26.10"]);
+    table.set_header(["path", "way", "vector", "ticks/packet", "least", "goal"]);
     for row in rows {
         let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
         let goal = match row.goal {
@@ -31,7 +31,6 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
             format!("{:.1}", row.ticks),
             format!("{:.1}", row.least),
             goal,
-            number(row.vpp),
         ]);
     }
     for column in table.column_iter_mut().skip(2) {
@@ -40,8 +39,8 @@ pub fn table(machine: &Machine, rows: &[Row]) -> String {
     let Machine { date, revision, cpu, tsc_mhz, pages, level } = machine;
     format!(
         "{table}\n{date}, {revision}; {cpu}, TSC {tsc_mhz} MHz, {pages} pages, {level}. Ticks of CPU time from receive \
-         ring to transmit ring, 64-byte frames;\nmedian of nine windows and the least of them. Goals and VPP's figures \
-         (its generator left out) are for vectors of 256."
+         ring to transmit ring, 64-byte frames;\nmedian of nine windows and the least of them. Goals are for vectors of \
+         256."
     )
 }
 
@@ -63,7 +62,6 @@ pub fn append(path: &Path, machine: &Machine, rows: &[Row]) -> Result<(), String
             format!("{:.1}", row.ticks),
             format!("{:.1}", row.least),
             number(row.goal),
-            number(row.vpp),
             format!("\"{}\"", machine.cpu),
             machine.tsc_mhz.to_string(),
             machine.pages.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionFlags, SectionKind, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 
 /// Why a program cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -122,27 +122,6 @@ impl Binary {
             },
         }
     }
-}
-
-/// Bytes of a program's code, and of all that is loaded of its file.
-pub fn loaded(file: &Path) -> Result<(u64, u64), BinaryError> {
-    let bytes = std::fs::read(file).map_err(|source| BinaryError::Unreadable { file: file.into(), source })?;
-    let object = object::File::parse(&*bytes).map_err(|source| BinaryError::Malformed { file: file.into(), source })?;
-    let is_loaded = |section: &object::Section| match section.flags() {
-        SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & object::elf::SHF_ALLOC.0 != 0,
-        _ => false,
-    };
-    let (mut code, mut all) = (0, 0);
-    for section in object.sections().filter(is_loaded) {
-        // What begins as zeros is not in the file.
-        match section.kind() {
-            SectionKind::UninitializedData | SectionKind::UninitializedTls => continue,
-            SectionKind::Text => code += section.size(),
-            _ => {}
-        }
-        all += section.size();
-    }
-    Ok((code, all))
 }
 
 /// A symbol's name as Rust writes it, without hashes.

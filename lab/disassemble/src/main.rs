@@ -5,7 +5,6 @@
 mod binary;
 mod flow;
 mod kernel;
-mod sizes;
 mod tester;
 
 use std::collections::BTreeSet;
@@ -21,10 +20,6 @@ use quiver_testkit::executor::Executor;
 /// Functions that loops may call, each with the reason.
 const COLD: &str = include_str!("../cold-calls.txt");
 
-/// What is in front of the names of products, over frames and over relays.
-const FUSED: &str = "fused: ";
-const RELAYED: &str = "relayed: ";
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -32,10 +27,8 @@ fn main() -> ExitCode {
         ["check", program, kept, compiler] => tester()
             .and_then(|()| daemon(Path::new(program)))
             .and_then(|loops| settle(Path::new(kept), compiler, loops)),
-        ["sizes", program, release] => sizes::print(Path::new(program), Path::new(release)),
         _ => {
-            Err("usage: quiver-disassemble check PROGRAM KEPT COMPILER, or sizes PROGRAM RELEASE; the task builds the \
-                  daemon and gives all that"
+            Err("usage: quiver-disassemble check PROGRAM KEPT COMPILER; the task builds the daemon and gives all that"
                 .into())
         }
     };
@@ -52,10 +45,11 @@ fn main() -> ExitCode {
 fn tester() -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let binary = Binary::read(&own).map_err(|error| error.to_string())?;
+    let listed = cold()?;
     for (spec, expected) in tester::cases() {
         let (name, kernel) = named(&spec)?;
         for level in LEVELS {
-            let (_, problems) = kernel::check(&binary, kernel, level, &BTreeSet::new());
+            let (_, problems) = kernel::check(&binary, kernel, level, &listed);
             let found = match expected {
                 None => problems.is_empty(),
                 Some(expected) => problems.keys().any(|problem| problem.contains(expected)),
@@ -80,7 +74,7 @@ fn named(spec: &NodeSpec) -> Result<(&'static str, &'static str), String> {
     spec.kernel().map(|kernel| (spec.name(), kernel)).ok_or_else(|| format!("{} is no stage", spec.name()))
 }
 
-/// Checks every stage and product that the daemon registers, at every level; returns how long their loops are.
+/// Checks every stage that the daemon registers, at every level; returns how long their loops are.
 fn daemon(file: &Path) -> Result<Counts, String> {
     let binary = Binary::read(file).map_err(|error| error.to_string())?;
     let listed = cold()?;
@@ -91,7 +85,6 @@ fn daemon(file: &Path) -> Result<Counts, String> {
         "{:<28} {:<9} {:>6} {:>12} {:>11} {:>9}  cold calls",
         "kernel", "level", "bytes", "instructions", "full width", "narrower"
     );
-    let (mut instances, mut bytes) = (0, 0);
     for (name, kernel) in &kernels {
         for level in LEVELS {
             let (facts, problems) = kernel::check(&binary, kernel, level, &listed);
@@ -99,9 +92,6 @@ fn daemon(file: &Path) -> Result<Counts, String> {
             let cold: Vec<_> = facts.cold.iter().map(String::as_str).collect();
             loops.insert(vec![name.clone(), level.name.into()], facts.instructions as f64);
             let (instructions, full, narrow) = (facts.instructions, facts.full, facts.narrow);
-            if name.starts_with(FUSED) || name.starts_with(RELAYED) {
-                (instances, bytes) = (instances + 1, bytes + facts.bytes);
-            }
             println!(
                 "{name:<28} {:<9} {:>6} {instructions:>12} {full:>11} {narrow:>9}  {}",
                 level.name,
@@ -119,12 +109,6 @@ fn daemon(file: &Path) -> Result<Counts, String> {
         failed = true;
     }
     println!("{} kernels at {} levels", kernels.len(), LEVELS.len());
-    let all = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    println!(
-        "products: {} chains, over frames and over relays, for all drivers: {instances} instances of {bytes} bytes; \
-         the program with its symbols: {all} bytes",
-        instances / 2 / LEVELS.len()
-    );
     if failed { Err("not every hot function is what it should be".into()) } else { Ok(loops) }
 }
 
@@ -141,7 +125,7 @@ fn settle(file: &Path, compiler: &str, loops: Counts) -> Result<(), String> {
     Ok(())
 }
 
-/// The names and loops of all stages and products.
+/// The names and loops of all stages.
 fn registered() -> Result<Vec<(String, &'static str)>, String> {
     let control = Executor::new(1).control();
     let dataplane = Dataplane::new(Settings::default()).map_err(|error| error.to_string())?;
@@ -150,11 +134,7 @@ fn registered() -> Result<Vec<(String, &'static str)>, String> {
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();
     let nodes = graph.nodes().filter_map(|id| Some((graph.name(id).to_owned(), graph.kernel(id)?)));
-    let products = dataplane.products().iter().flat_map(|product| {
-        let [frames, relays] = product.kernels;
-        [(format!("{FUSED}{}", product.name), frames), (format!("{RELAYED}{}", product.name), relays)]
-    });
-    let all: Vec<_> = nodes.chain(products).collect();
+    let all: Vec<_> = nodes.collect();
     if all.is_empty() { Err("the daemon registers no stage".into()) } else { Ok(all) }
 }
 

@@ -1,7 +1,7 @@
 //! The test of the tester: stages that the check must find sound, or broken in a known way. They are built as the real
 //! ones are, into this very program, which is checked before any other.
 
-use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, NodeSpec, PacketLanes, Stage, arcs};
+use quiver_engine::{ArcSpec, Body, Columns, Field, Guard, Isa, NodeSpec, PacketLanes, Quarters, Stage, Windows, arcs};
 
 arcs! {
     /// Arcs of these stages.
@@ -32,8 +32,9 @@ macro_rules! stage {
 stage!(Sound);
 impl Body for Sound {
     const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::of(0, 1);
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         p.leave(p.length.lt(14), Next::TooShort);
         p.tx = p.header.get(FIRST) ^ p.rx;
     }
@@ -43,8 +44,9 @@ impl Body for Sound {
 stage!(NotInlined);
 impl Body for NotInlined {
     const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::of(0, 1);
     #[inline(never)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         p.leave(p.length.lt(14), Next::TooShort);
         p.tx = p.header.get(FIRST) ^ p.rx;
     }
@@ -54,8 +56,9 @@ impl Body for NotInlined {
 stage!(CallsPointer);
 impl Body for CallsPointer {
     const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::of(0, 1);
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let look_up: fn(u32) -> u32 = std::hint::black_box(u32::swap_bytes);
         p.tx = p.rx.map(look_up);
     }

@@ -208,7 +208,7 @@ const SHOWS: [&str; 18] = [
     "show adjacency",
     "show threads",
     "show buffers",
-    "show fusion",
+    "show chain",
     "show graph",
     "show trace",
     "show mode",
@@ -258,7 +258,7 @@ fn line(random: &mut Rng) -> String {
             .choice(["l2fib flush-mac all", "clear interfaces", "clear trace", "clear errors"])
             .unwrap_or("?")
             .into(),
-        24 => format!("set fusion {}", if random.bool() { "on" } else { "off" }),
+        24 => "show chain".into(),
         25 => format!("trace add {} 5", random.choice(["simulated-input", "ip4-lookup", "l2-fwd"]).unwrap_or("?")),
         26 => format!("ping 10.{port}.0.2 repeat 2 interval 0.01"),
         27 => format!("set interface l2 bridge p{port} {domain} {}", random.u8(1..3)),

@@ -29,8 +29,8 @@ use peers::Peer;
 pub(crate) fn begin(seed: u64, settings: Settings, log: &mut Log) -> Result<Report, String> {
     let mut random = Rng::with_seed(seed);
     let buffers = random.u32(1..5) * 500;
-    let setup = Setup { fusion: random.bool(), workers: random.usize(1..4), buffers, seed, ..Setup::default() };
-    log.note(Event::Fault(format!("{} workers, {} buffers, products {}", setup.workers, setup.buffers, setup.fusion)));
+    let setup = Setup { workers: random.usize(1..4), buffers, seed, ..Setup::default() };
+    log.note(Event::Fault(format!("{} workers, {} buffers", setup.workers, setup.buffers)));
     let simulated = Simulated::new(setup, &operator::beginning(&mut random, setup.workers))?;
     match settings.bug {
         Some(Bug::SkippedGracePeriod) => simulated.domain.plant_skipped_grace_period(),

@@ -6,8 +6,10 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use quiver_compat::{Api, Session};
+use quiver_engine::Level;
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_testkit::levels;
 use quiver_testkit::packet::Packet;
 use quiver_wire::{IpProtocol, checksum};
 
@@ -208,8 +210,8 @@ fn repair(frame: &mut [u8]) {
 type Outcome = (Vec<(String, Vec<u8>)>, BTreeMap<(&'static str, &'static str), u64>);
 
 /// What leaves, and how many packets took which arc.
-fn run(frames: &[(usize, Vec<u8>)], fusion: bool) -> Outcome {
-    let setup = Setup { fusion, buffers: 512, ..Setup::default() };
+fn run(frames: &[(usize, Vec<u8>)], level: Level) -> Outcome {
+    let setup = Setup { level, buffers: 512, ..Setup::default() };
     let mut daemon = Daemon::new(ROOMS, setup).expect("the rooms fit together");
     daemon.configure(CONFIGURATION);
     for (interface, frame) in frames {
@@ -221,13 +223,14 @@ fn run(frames: &[(usize, Vec<u8>)], fusion: bool) -> Outcome {
     outcome
 }
 
-/// No frame makes a node panic, lose a buffer or circle, and fused products do what the nodes do.
+/// No frame makes a node panic, lose a buffer or circle, and all instruction sets do the same.
 #[test]
 fn changed_frames() {
     bolero::check!().with_max_len(64).for_each(|changes: &[u8]| {
         let frames = frames(changes);
         if !frames.is_empty() {
-            assert_eq!(run(&frames, true), run(&frames, false));
+            let best = run(&frames, Level::best());
+            levels::here().for_each(|(name, level)| assert_eq!(run(&frames, level), best, "{name}"));
         }
     });
 }
@@ -252,7 +255,7 @@ fn frames_reach_their_nodes() {
     let all =
         |frames: &[&str], first: u8| (0..frames.len() as u8).map(|which| chosen(first + which)).collect::<Vec<_>>();
     let missing = |frames: Vec<(usize, Vec<u8>)>, wanted: Vec<String>| {
-        let (_, counts) = run(&frames, false);
+        let (_, counts) = run(&frames, Level::best());
         let is_missing = |node: &String| !counts.keys().any(|(at, to)| at == node || to == node);
         wanted.into_iter().filter(is_missing).collect::<Vec<_>>()
     };

@@ -26,7 +26,7 @@ use quiver_wire::checksum;
 
 const FOLDER: &str = "QUIVER_CAPTURES";
 
-/// pg0 and pg1 are a router of both families, with nothing else, so that products have the packets; pg2 is one that asks
+/// pg0 and pg1 are a router of both families, with nothing else; pg2 is one that asks
 /// much of a packet: uRPF, policies, reassembly, proxies; pg3 and pg4 are bridged, with a virtual interface; pg5 and pg6 take packets of IPv4 and IPv6 alone.
 const CONFIGURATION: &str = "
     create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0

@@ -9,7 +9,6 @@ mod application;
 mod connections;
 mod feed;
 mod file;
-mod fusion;
 mod memif;
 mod peers;
 mod pings;
@@ -51,11 +50,6 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let fused = joins().into_iter().filter_map(|join| {
-        let Join::Quiver { is_fused, .. } = join else { return None };
-        let name = format!("{join}: {} a product", if is_fused { "uses" } else { "does without" });
-        Some(Trial::test(name, move || fusion::is_used(&Site::build(world, join, 1500)?, is_fused)))
-    });
     let trials = joins().into_iter().flat_map(|join| {
         TRAFFIC.into_iter().map(move |(name, mtu, traffic)| {
             Trial::test(format!("{join}: {name}"), move || traffic(&Site::build(world, join, mtu)?))
@@ -73,7 +67,6 @@ fn main() -> ExitCode {
     libtest_mimic::run(
         &arguments,
         trials
-            .chain(fused)
             .chain(memif)
             .chain(memif::outlives(world))
             .chain(sockets::trials(world))
@@ -105,13 +98,11 @@ fn prepare() -> Result<World, Error> {
     enter()
 }
 
-/// The control group, then every function of quiverd over every driver, fused and unfused.
+/// The control group, then every function of quiverd over every driver.
 fn joins() -> Vec<Join> {
     let mut joins = vec![Join::Veth, Join::LinuxBridge];
     for function in [Function::CrossConnect, Function::Bridge, Function::Router] {
-        for driver in [Driver::Tap, Driver::AfPacket] {
-            joins.extend([true, false].map(|is_fused| Join::Quiver { function, driver, is_fused }));
-        }
+        joins.extend([Driver::Tap, Driver::AfPacket].map(|driver| Join::Quiver { function, driver }));
     }
     joins
 }

@@ -27,7 +27,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 const PORT: u16 = 7000;
 
 pub fn trials(world: &'static World) -> impl Iterator<Item = Trial> {
-    let tap = Join::Quiver { function: Function::Router, driver: Driver::Tap, is_fused: true };
+    let tap = Join::Quiver { function: Function::Router, driver: Driver::Tap };
     let memif = Join::Memif { master_at_client: false, is_zero_copy: false };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     [tap, memif].into_iter().flat_map(move |join| {

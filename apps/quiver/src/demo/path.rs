@@ -21,7 +21,7 @@ impl Path {
 
     /// What stands between client and server on this path.
     pub fn join(self, driver: Driver) -> Join {
-        let quiver = |function| Join::Quiver { function, driver, is_fused: true };
+        let quiver = |function| Join::Quiver { function, driver };
         match self {
             Self::Veth => Join::Veth,
             Self::LinuxBridge => Join::LinuxBridge,

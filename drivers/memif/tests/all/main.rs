@@ -3,9 +3,9 @@
 #[path = "../site/mod.rs"]
 mod site;
 
-mod either_way;
 mod hostile;
 mod interrupts;
+mod order;
 mod pairs;
 mod reconnect;
-mod relay;
+mod vectors;

@@ -1,7 +1,7 @@
 //! The tests of this room that run on every instruction set: golden scenarios of a daemon whose interfaces are joined with each
-//! other, and the products.
+//! other, and random traffic.
 
-mod products;
+mod agreement;
 #[path = "../site/mod.rs"]
 mod site;
 
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match quiver_netns::enter() {
         Ok(_world) => trials::run([
             golden::trials(env!("CARGO_MANIFEST_DIR"), quiver_scenarios::ROOMS),
-            products::LEVEL_TESTS.trials(),
+            agreement::LEVEL_TESTS.trials(),
         ]),
         Err(error) => {
             eprintln!("{error}");

@@ -12,7 +12,7 @@ pub type Sent = (String, Vec<u8>);
 /// The daemon with its two interfaces: at the end of wires, or of rings.
 pub enum Way {
     Frames(Daemon),
-    Relays(Box<Path>),
+    Rings(Box<Path>),
 }
 
 impl Way {
@@ -20,7 +20,7 @@ impl Way {
 
     pub fn new(kind: &str, setup: Setup, function: &str) -> Way {
         if kind != "frames" {
-            return Way::Relays(Box::new(Path::new(setup, kind, &named(kind, function))));
+            return Way::Rings(Box::new(Path::new(setup, kind, &named(kind, function))));
         }
         let mut daemon = super::daemon_of(setup);
         for id in [0, 1] {
@@ -33,14 +33,14 @@ impl Way {
     pub fn daemon(&mut self) -> &mut Daemon {
         match self {
             Way::Frames(daemon) => daemon,
-            Way::Relays(path) => &mut path.daemon,
+            Way::Rings(path) => &mut path.daemon,
         }
     }
     /// Sends packets by one of the two; returns what came back.
     pub fn pass(&mut self, side: usize, packets: &[Vec<u8>]) -> Vec<Sent> {
         let tester = match self {
             Way::Frames(daemon) => &mut *daemon,
-            Way::Relays(path) => &mut path.tester,
+            Way::Rings(path) => &mut path.tester,
         };
         // What is down takes nothing.
         for packet in packets {
@@ -51,7 +51,7 @@ impl Way {
                 daemon.advance(Duration::from_millis(3)).expect("it settles");
                 daemon.sent()
             }
-            Way::Relays(path) => {
+            Way::Rings(path) => {
                 path.run(3);
                 path.tester.sent()
             }
@@ -60,7 +60,7 @@ impl Way {
     pub fn finish(self) {
         match self {
             Way::Frames(daemon) => daemon.finish().expect("nothing has leaked"),
-            Way::Relays(path) => path.finish(),
+            Way::Rings(path) => path.finish(),
         }
     }
 }

@@ -16,4 +16,5 @@ pub use lent::{Burst, Lent, Span};
 pub use memory::{Backing, DATA, HEADROOM, Offload, SEGMENT_MAX, STRIDE};
 pub(crate) use packet::Raw;
 pub use packet::{Flags, Packet, Scatter};
+pub(crate) use pool::{All, Place};
 pub use pool::{Buffers, Pool, PoolError};

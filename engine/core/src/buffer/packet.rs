@@ -26,8 +26,6 @@ impl Flags {
     pub const LINK_GROUP: Flags = Flags(16);
     /// The buffer holds a room's note about the packet, for rooms that know of it.
     pub const NOTED: Flags = Flags(32);
-    /// What a fused product leaves to the nodes, with what is behind it of its flow.
-    pub const ODD: Flags = Flags(1 | 4);
 
     /// Whether any of the flags of `other` is set.
     #[inline(always)]

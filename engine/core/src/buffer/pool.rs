@@ -4,9 +4,12 @@
 use super::ledger::Ledger;
 use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGMENT_MAX, STRIDE};
 use super::packet::{Flags, Packet, Raw};
+use crate::frame::VECTOR;
+use crate::isa::LANES;
 use crossbeam_queue::ArrayQueue;
 use quiver_table::simulation::SIMULATED;
 use std::io::IoSliceMut;
+use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -161,7 +164,7 @@ impl Buffers {
     }
     /// A worker's pool. None while there is no buffer left for it at all.
     pub fn pool(&self) -> Option<Pool> {
-        let mut pool = Pool { shared: self.0.clone(), free: Vec::with_capacity(LOCAL_MAX + 2 * BATCH), null: END };
+        let mut pool = Pool { shared: self.0.clone(), free: Vec::with_capacity(LOCAL_MAX + VECTOR), null: END };
         pool.refill();
         pool.null = pool.free.pop()?;
         self.0.ledger.taken(pool.null);
@@ -215,6 +218,31 @@ pub struct Pool {
     pub(crate) null: u32,
 }
 
+/// Where 64 bytes of a buffer begin in the memory of its pool: 0 is the first of all buffers. It is made of a buffer's number by
+/// [`Pool::places`] alone, and as good as that.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place(u64);
+
+/// The bytes of all buffers, lent by their pool.
+pub(crate) struct All<'p> {
+    /// Where those of the first buffer begin.
+    data: *mut u8,
+    pool: PhantomData<&'p mut Pool>,
+}
+impl All<'_> {
+    /// The 64 bytes at a place.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, place: Place) -> &mut [u8; 64] {
+        // SAFETY: a place is inside the buffer that it was made of; the pool lends its bytes to nobody else meanwhile.
+        unsafe { &mut *self.data.add(place.0 as usize).cast() }
+    }
+    /// The 64 bytes from an offset of a buffer on; the offset is brought into the buffer.
+    #[inline(always)]
+    pub(crate) fn window(&mut self, id: u32, offset: usize) -> &mut [u8; 64] {
+        self.at(Place(u64::from(id) * STRIDE as u64 + offset.min(DATA - 64) as u64))
+    }
+}
+
 impl Pool {
     #[cold]
     fn refill(&mut self) {
@@ -253,12 +281,34 @@ impl Pool {
         self.shared.ledger.taken(id);
         Some(id)
     }
+    /// `N` buffers, those first that were freed last; None, and none taken, if the pool has none of its own left for all of them.
+    #[inline(always)]
+    pub(crate) fn allocate_group<const N: usize>(&mut self) -> Option<[u32; N]> {
+        if self.free.len() < N {
+            self.refill();
+        }
+        let ids = *self.free.last_chunk()?;
+        self.free.truncate(self.free.len() - N);
+        ids.iter().for_each(|id| self.shared.ledger.taken(*id));
+        Some(ids)
+    }
     #[inline(always)]
     pub(crate) fn free_one(&mut self, id: u32) {
         if !self.shared.may_free(id) {
             return;
         }
         self.free.push(id);
+        if self.free.len() > LOCAL_MAX {
+            self.spill();
+        }
+    }
+    /// Frees many, none of which is a chain.
+    pub(crate) fn free_all(&mut self, ids: &[u32]) {
+        if SIMULATED {
+            ids.iter().for_each(|id| self.free_one(*id));
+            return;
+        }
+        self.free.extend_from_slice(ids);
         if self.free.len() > LOCAL_MAX {
             self.spill();
         }
@@ -351,6 +401,30 @@ impl Pool {
         // SAFETY: as above.
         unsafe { &mut *self.data_mut(id).as_mut_ptr().add(at).cast() }
     }
+    /// Where the windows at these offsets of buffers begin; the offsets are brought into the buffers.
+    #[inline(always)]
+    pub(crate) fn places(&self, ids: &[u32; LANES], offsets: &[u16; LANES]) -> [Place; LANES] {
+        let mut places = [Place(0); LANES];
+        for lane in 0..LANES {
+            self.shared.ledger.touched(ids[lane]);
+            let offset = u64::from(offsets[lane].min(DATA as u16 - 64));
+            places[lane] = Place(u64::from(ids[lane]) * STRIDE as u64 + offset);
+        }
+        places
+    }
+    /// The 64 bytes at a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: Place) -> &[u8; 64] {
+        // SAFETY: as `data`; a place is inside the buffer that it was made of.
+        unsafe { &*self.shared.memory.data(0).add(place.0 as usize).cast() }
+    }
+    /// All bytes, to change.
+    ///
+    /// PERF: the address of the memory stays in a register, and is not read again for each packet.
+    #[inline(always)]
+    pub(crate) fn all(&mut self) -> All<'_> {
+        All { data: self.first_data(), pool: PhantomData }
+    }
     #[inline(always)]
     fn range(&self, raw: Raw) -> std::ops::Range<usize> {
         let start = usize::from(raw.offset).min(DATA);
@@ -441,6 +515,21 @@ impl Pool {
             self.fill_chain(raw.buffer, length - first, &mut fill)?;
         }
         Some(raw)
+    }
+    /// The same for a packet of one buffer, of which `fill` gets all that may be written.
+    #[inline(always)]
+    pub(crate) fn raw_of_lines(&mut self, length: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> Option<Raw> {
+        let raw = Raw { buffer: self.allocate()?, offset: HEADROOM as u16, length: length as u32, flags: Flags::NONE };
+        if !fill(&mut self.data_mut(raw.buffer)[HEADROOM..]) {
+            self.free_one(raw.buffer);
+            return None;
+        }
+        Some(raw)
+    }
+    /// The bytes of a buffer from an offset on.
+    #[inline(always)]
+    pub(crate) fn data_from(&self, id: u32, offset: usize) -> &[u8] {
+        &self.data(id)[offset.min(DATA)..]
     }
     /// Appends buffers for the `left` bytes that do not fit into the first one. Frees all if that is not possible.
     fn fill_chain(&mut self, first: u32, mut left: usize, fill: &mut dyn FnMut(&mut [u8]) -> bool) -> Option<()> {

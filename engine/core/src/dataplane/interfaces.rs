@@ -35,11 +35,6 @@ pub struct QueueInfo {
     pub has_interrupts: bool,
     /// Whether its interface is up.
     pub(super) up: bool,
-    /// The product that serves it, or why none does.
-    pub product: Result<&'static str, String>,
-    /// Packets that products carried from it.
-    pub carried: Arc<Counter>,
-    pub(super) path: Vec<(NodeId, u16)>,
 }
 
 /// Parts of interfaces, which send by the queues of the whole; every copy of it knows them at any time.
@@ -82,7 +77,7 @@ impl Dataplane {
             return Err(DataplaneError::Queues { interface, given: tx.len(), workers });
         }
         self.counted.grow(interface, rx.len());
-        self.recount(interface, |dataplane| dataplane.ports.insert(interface));
+        self.ports.insert(interface);
         self.generations.change(interface);
         for (worker, queue) in tx.into_iter().enumerate() {
             let counters = self.counted.tx.row(worker);
@@ -117,20 +112,16 @@ impl Dataplane {
                 mode,
                 has_interrupts,
                 up: false,
-                product: Err("not planned yet".into()),
-                carried: Arc::default(),
-                path: vec![],
             });
             ids.push(id);
         }
-        self.plan_interface(interface);
         Ok(ids)
     }
     /// Lets an interface without queues of its own (a sub-interface) send by another one's, and counts it; None for one
     /// that sends by nobody's. Like any other it is down until [`Dataplane::set_up`].
     pub fn attach_via(&mut self, interface: u16, port: Option<u16>) {
         self.generations.change(interface);
-        self.recount(interface, |dataplane| dataplane.parts.set(interface, port));
+        self.parts.set(interface, port);
         self.counted.grow(interface, 0);
         self.post_all(|worker| {
             let via = port.map(|port| (port, self.counted.tx.row(worker)));
@@ -143,18 +134,16 @@ impl Dataplane {
         self.queues.retain(|q| q.interface != interface);
         self.up.remove(&interface);
         self.generations.change(interface);
-        let disabled = self.recount(interface, |dataplane| {
-            dataplane.ports.remove(&interface);
-            dataplane.parts.set(interface, None);
-            dataplane.blueprint.disable_all(interface)
-        });
+        self.ports.remove(&interface);
+        self.parts.set(interface, None);
+        let disabled = self.blueprint.disable_all(interface);
         let gone = Arc::new(gone);
         self.post_all(|_| {
             let (attic, gone) = (self.attic.clone(), gone.clone());
             move |w: &mut Worker| attic.store((w.detach(interface), gone))
         });
         if disabled {
-            self.wire_interface(interface);
+            self.wire();
         }
     }
     /// Tells users of the same interface number apart.

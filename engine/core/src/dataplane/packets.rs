@@ -4,6 +4,7 @@ use super::Dataplane;
 use crate::buffer::Packet;
 use crate::capture::{Capture, CaptureId, Filter};
 use crate::graph::NodeId;
+use crate::intake::QueueId;
 use crate::trace::Record;
 use crate::worker::Worker;
 
@@ -29,6 +30,21 @@ impl Dataplane {
             }
             records
         }
+    }
+    /// The nodes by which the last packets of each receive queue went together: its chain.
+    pub fn chains(&self) -> impl Future<Output = Vec<(QueueId, Vec<NodeId>)>> + 'static {
+        let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.chains())).collect();
+        async move {
+            let mut chains = vec![];
+            for answer in answers {
+                chains.extend(answer.await.unwrap_or_default());
+            }
+            chains
+        }
+    }
+    /// Has the stages of chains be timed one by one, which costs a reading of the clock for each, or all together.
+    pub fn time_chains(&self, on: bool) {
+        self.post_all(|_| move |w: &mut Worker| w.set_timed(on));
     }
     /// Free buffers on the workers' own lists.
     pub fn cached_buffers(&self) -> impl Future<Output = usize> + 'static {

@@ -38,7 +38,6 @@ impl Dataplane {
         if from == worker {
             return Ok(());
         }
-        (queue.product, queue.path) = (Err("it was moved to another worker".into()), vec![]);
         let QueueInfo { interface, index, input, up, mode, .. } = *queue;
         let counters = self.counted.rx_rows(index, self.blueprint.arcs(input), worker);
         let place = Place::new(id, interface, input, counters, up, mode);
@@ -47,7 +46,6 @@ impl Dataplane {
         let (to, attic) = (self.workers[worker].mailbox.clone(), self.attic.clone());
         // What is left on the way is dropped by control.
         self.post_where(from, id, move |w| w.depart(id, to, move |left| attic.store(left)));
-        self.plan();
         Ok(())
     }
     /// Changes when a queue is polled.

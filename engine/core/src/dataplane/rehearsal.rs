@@ -13,6 +13,7 @@ use crate::intake::RECEIVED;
 use crate::isa::ticks;
 use crate::trace::Record;
 use crate::tx::{Batch, Ports, TxContext, TxQueue};
+use crate::words::Words;
 
 /// Why nothing can be said of a packet.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +67,7 @@ impl Dataplane {
         }
         graph.tracer.arm(input, 1, None);
         let reader = self.domain.register();
-        let (mut emitted, mut outbound) = (vec![], Outbound::default());
+        let (mut emitted, mut outbound, mut words) = (vec![], Outbound::default(), Words::new());
         let mut cx = Context {
             level: self.settings.level,
             guard: reader.guard(),
@@ -75,6 +76,7 @@ impl Dataplane {
             pool: &mut pool,
             output: &mut ports,
             emitted: &mut emitted,
+            words: &mut words,
             node: graph.dispatcher(),
             outbound: &mut outbound,
             recollection: Some(recollection),
@@ -87,8 +89,9 @@ impl Dataplane {
             vector.next[0] = RECEIVED;
             graph.tracer.after(&vector, &[]);
         }
-        graph.forward(&mut cx, input, vector);
-        graph.dispatch(&mut cx, &mut ticks());
+        let mut clock = ticks();
+        graph.forward(&mut cx, input, vector, &mut clock);
+        graph.dispatch(&mut cx, &mut clock);
         cx.output.flush(&mut TxContext::new(cx.pool, now));
         let records = graph.tracer.records().to_vec();
         graph.free(&mut pool);

@@ -1,4 +1,4 @@
-//! Changes of the graph while workers run: features, nodes, arcs. Each is posted as a whole, and products are planned anew.
+//! Changes of the graph while workers run: features, nodes, arcs. Each is posted as a whole.
 
 use super::Dataplane;
 use crate::graph::{Blueprint, GraphError, NodeId, NodeSpec};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 impl Dataplane {
     /// Enables or disables a feature on an interface.
     pub fn enable(&mut self, arc: &str, node: &str, interface: u16, on: bool) -> Result<(), GraphError> {
-        if self.recount(interface, |dataplane| dataplane.blueprint.enable(arc, node, interface, on))? {
-            self.wire_interface(interface);
+        if self.blueprint.enable(arc, node, interface, on)? {
+            self.wire();
         }
         Ok(())
     }
@@ -47,19 +47,8 @@ impl Dataplane {
         self.blueprint.rewire(node, arc, to);
         self.wire();
     }
-    /// Posts the wiring as it is now, then plans the products. Called after every change of the blueprint.
-    fn wire(&mut self) {
-        if self.post_wiring() {
-            self.plan();
-        }
-    }
-    /// The same after a change that concerns one interface.
-    pub(super) fn wire_interface(&mut self, interface: u16) {
-        if self.post_wiring() {
-            self.plan_interface(interface);
-        }
-    }
-    fn post_wiring(&mut self) -> bool {
+    /// Posts the wiring as it is now. Called after every change of the blueprint.
+    pub(super) fn wire(&mut self) {
         match self.blueprint.wiring() {
             Ok(wiring) => {
                 let wiring = Arc::new(wiring);
@@ -67,13 +56,9 @@ impl Dataplane {
                     let (wiring, attic) = (wiring.clone(), self.attic.clone());
                     move |w: &mut Worker| attic.store(w.graph().swap_wiring(wiring))
                 });
-                true
             }
             // Names were checked when they were registered; a change that breaks them is refused before.
-            Err(error) => {
-                tracing::error!("the graph keeps its old wiring: {error}");
-                false
-            }
+            Err(error) => tracing::error!("the graph keeps its old wiring: {error}"),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::dispatch::{Graph, NodeCounters};
 use super::wiring::{NodeId, Side, Wiring};
 use super::{Discard, Foreign, Input, Node};
 use crate::counters::{Counter, Counters};
+use crate::stage::{Body, Quarters};
 use crate::trace::{Describe, Record};
 use quiver_stats::{Block, Threads, Vector};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,13 +31,22 @@ pub struct NodeSpec {
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
     kernel: Option<&'static str>,
+    reads: Quarters,
     is_foreign: bool,
 }
 impl NodeSpec {
     /// A node; `make` is called once for each worker.
     pub fn new<N: Node>(name: &'static str, arcs: &'static [ArcSpec], make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
         let make = Box::new(move |seed| Box::new(make(seed)) as Box<dyn Node>);
-        NodeSpec { name, arcs, make, describe: Rc::new(|_| String::new()), kernel: None, is_foreign: false }
+        NodeSpec {
+            name,
+            arcs,
+            make,
+            describe: Rc::new(|_| String::new()),
+            kernel: None,
+            reads: Quarters::NONE,
+            is_foreign: false,
+        }
     }
     /// A node that is a stage.
     pub fn stage<S: crate::Stage>(make: impl Fn(Seed) -> S + 'static) -> NodeSpec {
@@ -44,8 +54,8 @@ impl NodeSpec {
     }
     /// A node that has a stage inside: what the stage cannot say of its lanes the node says of its rows.
     pub fn around<S: crate::Stage, N: Node>(make: impl Fn(Seed) -> N + 'static) -> NodeSpec {
-        let kernel = Some(crate::stage::node_kernel::<S>());
-        NodeSpec { kernel, ..NodeSpec::new(S::NAME, S::ARCS, make) }
+        let (kernel, reads) = (Some(crate::stage::node_kernel::<S>()), <S::Body<'static> as Body>::READS);
+        NodeSpec { kernel, reads, ..NodeSpec::new(S::NAME, S::ARCS, make) }
     }
     /// Says that the node's work may have effects that its maker cannot keep back: rehearsals end before it.
     #[must_use]
@@ -349,6 +359,11 @@ impl Blueprint {
     /// How a node's trace records are put into words.
     pub fn describer(&self, id: NodeId) -> Option<Describe> {
         self.nodes.get(id.index()).map(|n| n.describe.clone())
+    }
+    /// The bytes of packets that a stage reads as columns; None of a node that is no stage.
+    pub fn reads(&self, id: NodeId) -> Option<Quarters> {
+        let node = self.nodes.get(id.index())?;
+        node.kernel.map(|_| node.reads)
     }
     /// The loop of a node that is a stage; see [`NodeSpec::kernel`].
     pub fn kernel(&self, id: NodeId) -> Option<&'static str> {

@@ -6,7 +6,7 @@ use crate::arcs;
 use crate::buffer::{Packet, Pool};
 use crate::column;
 use crate::counters::Counter;
-use crate::frame::{Frame, TAKEN, VECTOR};
+use crate::frame::{BLOCK, Frame, TAKEN};
 use crate::isa::lap;
 use crate::trace::Tracer;
 use quiver_stats::Block;
@@ -57,8 +57,70 @@ impl NodeCounters {
 
 struct Entry {
     node: Box<dyn Node>,
+    is_stage: bool,
     counters: Arc<NodeCounters>,
+    #[expect(clippy::vec_box, reason = "frames are large, and move from list to list as pointers")]
     pending: Vec<Box<Frame>>,
+    /// Where the packets of the last frame went that stayed together.
+    last: Option<Way>,
+}
+
+/// Times that one received frame is split, so that nothing overtakes packets that go another way for a while.
+const SPLITS_MAX: u32 = 8;
+
+/// Where packets go that leave a node together by an arc.
+#[derive(Clone, Copy)]
+struct Way {
+    arc: u16,
+    /// The interface for which that holds, if features of it decide.
+    decides: Option<(Side, u16)>,
+    to: NodeId,
+    /// Whether the frame may go on at once: to a node that is later in the order and no end.
+    goes_on: bool,
+    /// Whether the reason is written beside the packets.
+    is_end: bool,
+}
+impl Way {
+    /// Whether it is that of a frame whose packets leave by this arc.
+    #[inline(always)]
+    fn is_of(&self, frame: &Frame, arc: u16) -> bool {
+        self.arc == arc
+            && match self.decides {
+                None => true,
+                Some((Side::Rx, interface)) => frame.one_rx && frame.rx[0] == interface,
+                Some((Side::Tx, interface)) => frame.one_tx && frame.tx[0] == interface,
+            }
+    }
+}
+impl Entry {
+    fn new((node, counters): (Box<dyn Node>, Arc<NodeCounters>)) -> Entry {
+        Entry { is_stage: node.is_stage(), node, counters, pending: vec![], last: None }
+    }
+}
+
+/// The nodes by which packets went together, in their order: the chain of a receive queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    nodes: [NodeId; Chain::MOST],
+    len: usize,
+}
+impl Chain {
+    /// Nodes that are remembered.
+    const MOST: usize = 24;
+    pub fn new() -> Chain {
+        Chain { nodes: [NodeId::default(); Chain::MOST], len: 0 }
+    }
+    /// The nodes.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes[..self.len.min(Chain::MOST)]
+    }
+    #[inline(always)]
+    fn push(&mut self, at: NodeId) {
+        if let Some(place) = self.nodes.get_mut(self.len) {
+            *place = at;
+            self.len += 1;
+        }
+    }
 }
 
 /// The instance.
@@ -67,11 +129,20 @@ pub struct Graph {
     wiring: Arc<Wiring>,
     /// Nodes with pending frames, a bit for each place in the wiring's order.
     ready: Vec<u64>,
+    #[expect(clippy::vec_box, reason = "frames are large, and move from list to list as pointers")]
     spare: Vec<Box<Frame>>,
     /// The node in whose name dispatch drops.
     dispatcher: NodeId,
     /// The pool whose packets the frames hold.
     home: usize,
+    /// What is behind packets that go another way for a while, with the node that it has left: the last one goes on first.
+    waiting: Vec<(NodeId, Box<Frame>)>,
+    /// Times that the frame that was received last may still be split.
+    splits: u32,
+    /// The nodes that the last frame came by that went its way at once.
+    chain: Chain,
+    /// Whether each stage reads the clock, instead of one for all that follow one another.
+    pub(crate) is_timed: bool,
     pub(crate) tracer: Tracer,
 }
 
@@ -82,23 +153,35 @@ impl Graph {
         home: usize,
         dispatcher: NodeId,
     ) -> Graph {
-        let entry = |(node, counters)| Entry { node, counters, pending: vec![] };
-        let entries: Vec<_> = nodes.into_iter().map(entry).collect();
+        let entries: Vec<_> = nodes.into_iter().map(Entry::new).collect();
         let ready = vec![0; entries.len().div_ceil(64)];
-        Graph { entries, wiring, ready, spare: vec![], dispatcher, home, tracer: Tracer::default() }
+        Graph {
+            entries,
+            wiring,
+            ready,
+            spare: vec![],
+            dispatcher,
+            home,
+            waiting: vec![],
+            splits: 0,
+            chain: Chain::new(),
+            is_timed: false,
+            tracer: Tracer::default(),
+        }
     }
     /// Where every arc leads on this worker.
     pub fn wiring(&self) -> &Arc<Wiring> {
         &self.wiring
     }
     /// Adds a node that was registered after this instance was made; its id is the next free one.
-    pub(crate) fn add(&mut self, (node, counters): (Box<dyn Node>, Arc<NodeCounters>)) {
-        self.entries.push(Entry { node, counters, pending: vec![] });
+    pub(crate) fn add(&mut self, node: (Box<dyn Node>, Arc<NodeCounters>)) {
+        self.entries.push(Entry::new(node));
     }
     /// Swaps the wiring between two turns; returns the old one.
     pub(crate) fn swap_wiring(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
         let old = std::mem::replace(&mut self.wiring, wiring);
         self.ready = vec![0; self.entries.len().div_ceil(64)];
+        self.entries.iter_mut().for_each(|entry| entry.last = None);
         // Packets that an earlier letter injected wait already, at places that have changed.
         for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
             mark(&mut self.ready, self.wiring.shape.rank[at]);
@@ -112,7 +195,9 @@ impl Graph {
     }
     /// Replaces the instance of a node; its counters go on.
     pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
-        Some(std::mem::replace(&mut self.entries.get_mut(id.index())?.node, node))
+        let entry = self.entries.get_mut(id.index())?;
+        entry.is_stage = node.is_stage();
+        Some(std::mem::replace(&mut entry.node, node))
     }
     pub(crate) fn dispatcher(&self) -> NodeId {
         self.dispatcher
@@ -153,7 +238,7 @@ impl Graph {
     }
     /// The last pending frame of a node with room in it.
     fn room_at(&mut self, at: NodeId) -> &mut Frame {
-        if self.entries[at.index()].pending.last().is_none_or(|f| f.len == VECTOR) {
+        if self.entries[at.index()].pending.last().is_none_or(|f| f.len == BLOCK) {
             let fresh = self.frame();
             self.enqueue(at, fresh);
         }
@@ -161,15 +246,39 @@ impl Graph {
         let last = pending.len() - 1;
         &mut pending[last]
     }
-    /// Runs every pending frame to its end.
+    /// Sends on a frame that was received, and sees all of its packets through, so that those received next do not overtake them.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        cx: &mut Context,
+        (at, frame): (NodeId, Box<Frame>),
+        chain: &mut Chain,
+        clock: &mut u64,
+    ) {
+        self.splits = SPLITS_MAX;
+        self.forward(cx, at, frame, clock);
+        *chain = self.chain;
+        self.dispatch(cx, clock);
+    }
+    /// Runs every frame to its end.
     pub(crate) fn dispatch(&mut self, cx: &mut Context, clock: &mut u64) {
+        loop {
+            if self.ready.iter().any(|word| *word != 0) {
+                self.dispatch_pending(cx, clock);
+            }
+            let Some((at, frame)) = self.waiting.pop() else { return };
+            self.forward(cx, at, frame, clock);
+        }
+    }
+    /// Runs every pending frame to its end.
+    fn dispatch_pending(&mut self, cx: &mut Context, clock: &mut u64) {
         let (mut last, mut passes) = (0, 0);
         while let Some(word) = self.ready.iter().position(|word| *word != 0) {
             let rank = word * 64 + self.ready[word].trailing_zeros() as usize;
             if rank <= last {
                 passes += 1;
                 if passes > PASSES_MAX {
-                    self.drop_pending(cx);
+                    self.drop_pending(cx, clock);
                     (last, passes) = (0, 0);
                     continue;
                 }
@@ -180,7 +289,7 @@ impl Graph {
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
                 seam("about to run a node");
-                self.run(cx, at, frame, clock);
+                self.walk(cx, at, frame, clock);
             }
             // The node may have sent packets to itself meanwhile.
             let pending = &mut self.entries[at.index()].pending;
@@ -189,27 +298,96 @@ impl Graph {
             }
         }
     }
+    /// Has a node work on a frame, then those to which all its packets go on together. Packets that part, and those before
+    /// which others wait, wait for [`Graph::dispatch`].
+    fn walk(&mut self, cx: &mut Context, mut at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
+        // Stages of the chain from here on have not got their share of the time since the clock was read.
+        let mut unshared = 0;
+        self.chain.len = 0;
+        cx.words.forget();
+        loop {
+            let is_stage = self.entries[at.index()].is_stage;
+            if !is_stage || self.chain.len == Chain::MOST {
+                unshared = self.share(unshared, clock);
+            }
+            let next = self.run(cx, at, frame);
+            self.chain.push(at);
+            if !is_stage || self.is_timed {
+                self.entries[at.index()].counters.clocks.add(lap(clock));
+                unshared = self.chain.len;
+            }
+            match next {
+                Some(next) => (at, frame) = next,
+                None => break,
+            }
+        }
+        self.share(unshared, clock);
+    }
+    /// Divides the time since the last look at the clock among the stages of the chain from one on.
+    #[inline(always)]
+    fn share(&self, from: usize, clock: &mut u64) -> usize {
+        let stages = self.chain.nodes.get(from..self.chain.len).unwrap_or_default();
+        if !stages.is_empty() {
+            let clocks = lap(clock) / stages.len() as u64;
+            for at in stages {
+                self.entries[at.index()].counters.clocks.add(clocks);
+            }
+        }
+        self.chain.len
+    }
+    /// Has a node work on a frame. If all packets go on together, says where, with the frame.
     #[inline]
-    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
+    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) -> Option<(NodeId, Box<Frame>)> {
         let n = frame.len();
-        column::fill(&mut frame.next, 0, n);
         cx.node = at;
         let entry = &mut self.entries[at.index()];
+        if !entry.is_stage {
+            column::fill(&mut frame.next, 0, n);
+            frame.left = !0;
+        }
         let traced = self.tracer.before(at, &mut frame, cx);
         entry.node.process(cx, &mut frame);
+        if !entry.is_stage {
+            cx.words.forget();
+            frame.set_mixed();
+        }
         if traced {
+            frame.fill_arcs();
             self.tracer.after(&frame, cx.emitted);
         }
         entry.counters.calls.add(1);
         entry.counters.packets.add(n as u64);
-        self.forward(cx, at, frame);
-        if !cx.emitted.is_empty() {
-            // In their order: copies of a flood must not overtake each other.
-            let mut emitted = std::mem::take(cx.emitted);
-            emitted.drain(..).for_each(|(arc, packet)| self.emit(at, arc, packet));
-            *cx.emitted = emitted;
+        // PERF: what is so for nearly all frames, in the terms that stages and nodes have noted.
+        if (frame.left == 0 || frame.one_next)
+            && frame.taken == 0
+            && frame.len() == n
+            && cx.emitted.is_empty()
+            && let Some(way) = &entry.last
+            && way.goes_on
+        {
+            let arc = if frame.left == 0 { 0 } else { frame.next[0] };
+            if way.is_of(&frame, arc) {
+                entry.counters.arc(arc, n as u64);
+                let to = way.to;
+                if self.entries[to.index()].pending.is_empty() {
+                    return Some((to, frame));
+                }
+                self.enqueue(to, frame);
+                return None;
+            }
         }
-        self.entries[at.index()].counters.clocks.add(lap(clock));
+        let next = self.part(cx, at, frame);
+        if cx.emitted.is_empty() {
+            return next;
+        }
+        if let Some((to, frame)) = next {
+            self.enqueue(to, frame);
+        }
+        // In their order: copies of a flood must not overtake each other.
+        let mut emitted = std::mem::take(cx.emitted);
+        emitted.drain(..).for_each(|(arc, packet)| self.emit(at, arc, packet));
+        *cx.emitted = emitted;
+        None
     }
     /// Sends a packet along an arc of a node, and counts it there.
     pub(crate) fn emit(&mut self, at: NodeId, arc: u16, mut packet: Packet) {
@@ -231,38 +409,99 @@ impl Graph {
         };
         self.put(to, packet);
     }
-    /// Moves the packets of a frame along their arcs.
+    /// Moves the packets of a frame along their arcs, and on if they stay together.
     #[inline]
-    pub(crate) fn forward(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) {
+    pub(crate) fn forward(&mut self, cx: &mut Context, at: NodeId, frame: Box<Frame>, clock: &mut u64) {
+        if let Some((to, frame)) = self.part(cx, at, frame) {
+            self.walk(cx, to, frame, clock);
+        }
+    }
+    /// Moves the packets of a frame along their arcs. If these lead to one place, where no others wait, says where, with the
+    /// frame.
+    #[inline]
+    fn part(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) -> Option<(NodeId, Box<Frame>)> {
         let n = frame.len();
-        let first = frame.next[0];
-        if n > 0
-            && frame.taken == 0
-            && column::uniform(&frame.next, n)
-            && let Some(target) = self.wiring.shape.targets[at.index()].get(usize::from(first)).copied()
-        {
-            let to = match target {
-                Target::Node(to) => Some(to),
-                Target::End(to) => {
-                    column::fill(&mut frame.hop, Reason::new(at, first).0, n);
-                    Some(to)
+        if n > 0 && frame.taken == 0 && (frame.left == 0 || frame.one_next || column::uniform(&frame.next, n)) {
+            let arc = if frame.left == 0 { 0 } else { frame.next[0] };
+            let known = self.entries[at.index()].last.filter(|way| way.is_of(&frame, arc));
+            if let Some(way) = known.or_else(|| self.find_way(at, &mut frame, arc)) {
+                let entry = &mut self.entries[at.index()];
+                entry.counters.arc(arc, n as u64);
+                if way.is_end {
+                    column::fill(&mut frame.hop, Reason::new(at, arc).0, n);
                 }
-                Target::Features { arc, position } => {
-                    let table = &self.wiring.features[usize::from(arc)];
-                    let interfaces = if table.side == Side::Rx { &frame.rx } else { &frame.tx };
-                    column::uniform(interfaces, n).then(|| table.next(position, interfaces[0]))
+                if way.goes_on && self.entries[way.to.index()].pending.is_empty() {
+                    return Some((way.to, frame));
                 }
-            };
-            if let Some(to) = to {
-                self.entries[at.index()].counters.arc(first, n as u64);
-                return self.enqueue(to, frame);
+                self.enqueue(way.to, frame);
+                return None;
             }
         }
         if n > frame.taken {
+            frame.fill_arcs();
+            if self.splits > 0 {
+                self.split(at, &mut frame);
+            }
             self.scatter(cx, at, &mut frame);
         }
         frame.clear();
         self.spare.push(frame);
+        None
+    }
+    /// Where all packets of a frame go that leave a node by this arc, if that is one place.
+    #[cold]
+    #[inline(never)]
+    fn find_way(&mut self, at: NodeId, frame: &mut Frame, arc: u16) -> Option<Way> {
+        let target = *self.wiring.shape.targets[at.index()].get(usize::from(arc))?;
+        let (to, decides, is_end) = match target {
+            Target::Node(to) => (to, None, false),
+            Target::End(to) => (to, None, true),
+            Target::Features { arc, position } => {
+                let table = &self.wiring.features[usize::from(arc)];
+                let (is_one, interfaces) = match table.side {
+                    Side::Rx => (&mut frame.one_rx, &frame.rx),
+                    Side::Tx => (&mut frame.one_tx, &frame.tx),
+                };
+                *is_one = *is_one || column::uniform(interfaces, frame.len.min(BLOCK));
+                let interface = interfaces[0];
+                if !*is_one {
+                    return None;
+                }
+                (table.next(position, interface), Some((table.side, interface)), false)
+            }
+        };
+        let rank = &self.wiring.shape.rank;
+        let goes_on = !is_end && rank[to.index()] > rank[at.index()];
+        let way = Way { arc, decides, to, goes_on, is_end };
+        self.entries[at.index()].last = Some(way);
+        Some(way)
+    }
+    /// Whether packets that leave a node by this arc come back behind others: they go to a node that is no stage and no end.
+    fn is_detour(&self, at: NodeId, arc: u16) -> bool {
+        match self.wiring.shape.targets[at.index()].get(usize::from(arc)) {
+            Some(Target::Node(to)) => {
+                !self.entries[to.index()].is_stage && !self.wiring.shape.targets[to.index()].is_empty()
+            }
+            // Features of an arc are on the way of all packets of an interface.
+            Some(Target::End(_) | Target::Features { .. }) | None => false,
+        }
+    }
+    /// Has those rows wait that are behind the first ones that take a detour.
+    fn split(&mut self, at: NodeId, frame: &mut Frame) {
+        let n = frame.len();
+        if frame.taken > 0 {
+            return;
+        }
+        let Some(odd) = (0..n).find(|i| self.is_detour(at, frame.next[*i])) else { return };
+        let Some(rest) = (odd..n).find(|i| !self.is_detour(at, frame.next[*i])) else { return };
+        let mut behind = self.frame();
+        for i in rest..n {
+            behind.push_from(frame, i);
+            behind.next[i - rest] = frame.next[i];
+        }
+        frame.len = rest;
+        self.splits -= 1;
+        self.waiting.push((at, behind));
     }
     fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
         let wiring = self.wiring.clone();
@@ -294,14 +533,15 @@ impl Graph {
     }
     /// Drops whatever is on its way to a node that would send it on.
     #[cold]
-    fn drop_pending(&mut self, cx: &mut Context) {
+    fn drop_pending(&mut self, cx: &mut Context, clock: &mut u64) {
         for at in 0..self.entries.len() {
             if self.wiring.shape.targets[at].is_empty() {
                 continue;
             }
             for mut frame in std::mem::take(&mut self.entries[at].pending) {
                 frame.next.fill(DispatchNext::TooManyPasses.into());
-                self.forward(cx, self.dispatcher, frame);
+                (frame.left, frame.one_next) = (!0, true);
+                self.forward(cx, self.dispatcher, frame, clock);
             }
             let rank = self.wiring.shape.rank[at];
             self.ready[usize::from(rank / 64)] &= !(1 << (rank % 64));
@@ -312,6 +552,7 @@ impl Graph {
         for entry in &mut self.entries {
             entry.pending.drain(..).for_each(|mut frame| frame.free(pool));
         }
+        self.waiting.drain(..).for_each(|(_, mut frame)| frame.free(pool));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::arc::{ArcSpec, To};
 use super::blueprint::{Blueprint, Feature, FeatureArcSpec, GraphError};
-use super::wiring::{FeatureTable, NodeId, Shape, Side, Target, Wiring};
+use super::wiring::{FeatureTable, NodeId, Shape, Target, Wiring};
 use quiver_table::Paged;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -51,15 +51,6 @@ impl Blueprint {
         let open = !self.ids.get(node).is_some_and(|id| self.bypassed.contains_key(id));
         let on = self.enabled.range((at, node, 0)..=(at, node, u16::MAX)).map(|(.., interface)| *interface);
         on.filter(move |_| open)
-    }
-    /// The features on this arc and on those behind it that are enabled on some interface.
-    pub(crate) fn features_ahead(&self, arc: &str) -> impl Iterator<Item = Feature> {
-        let first = self.arcs.iter().position(|a| a.name == arc);
-        first.into_iter().flat_map(|at| self.ahead(at, 0))
-    }
-    /// Whose interface decides on this arc.
-    pub(crate) fn side(&self, arc: &str) -> Option<Side> {
-        self.arcs.iter().find(|a| a.name == arc).map(|a| a.side)
     }
 
     /// Where every arc leads now.

@@ -1,4 +1,4 @@
-//! Nodes, arcs and dispatch. The graph is authoritative: fused products only stand in for a path of it.
+//! Nodes, arcs and dispatch. The graph is the fast path: packets that stay together go from stage to stage at once.
 
 mod arc;
 mod blueprint;
@@ -8,9 +8,8 @@ mod layout;
 mod wiring;
 
 pub use arc::{ArcSpec, To};
-pub(crate) use blueprint::Feature;
 pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
-pub(crate) use dispatch::DispatchNext;
+pub(crate) use dispatch::{Chain, DispatchNext};
 pub use dispatch::{DISPATCH, Graph, NodeCounters};
 pub use wiring::{NodeId, Reason, Side, Wiring};
 
@@ -23,6 +22,7 @@ use crate::frame::{Frame, TAKEN};
 use crate::handoff::Outbound;
 use crate::isa::Level;
 use crate::tx::Ports;
+use crate::words::Words;
 use quiver_table::Guard;
 use std::any::Any;
 use std::sync::Arc;
@@ -39,9 +39,11 @@ pub struct Context<'t> {
     pub worker: usize,
     /// This worker's buffers.
     pub pool: &'t mut Pool,
-    /// The interfaces' ways out; only the output node and fused products use them.
+    /// The interfaces' ways out; only the output node uses them.
     pub output: &'t mut Ports,
     pub(crate) emitted: &'t mut Vec<(u16, Packet)>,
+    /// The first bytes of the frame's packets, for stages.
+    pub(crate) words: &'t mut Words,
     /// The node at work.
     pub(crate) node: NodeId,
     pub(crate) outbound: &'t mut Outbound,
@@ -59,6 +61,10 @@ impl Context<'_> {
 pub trait Node: Send + Any {
     /// Sets `frame.next` for each packet, or takes the packet. Rows start with arc 0.
     fn process(&mut self, cx: &mut Context, frame: &mut Frame);
+    /// Whether it works on many packets in little time, so that the clock is not read for it alone.
+    fn is_stage(&self) -> bool {
+        false
+    }
 }
 
 /// Frees packets: the end of every drop arc. The arc that led here is the reason. Counts them by receiving interface.

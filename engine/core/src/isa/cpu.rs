@@ -34,3 +34,8 @@ pub(crate) fn lap(clock: &mut u64) -> u64 {
     let now = ticks();
     now.wrapping_sub(std::mem::replace(clock, now))
 }
+
+/// Called in a branch that is hardly ever taken: what is in it is laid out of the way.
+#[cold]
+#[inline(always)]
+pub fn unlikely() {}

@@ -1,9 +1,9 @@
-//! Sixteen values of one packet field, for every instruction set. Safe: a value carries the proof of its level.
+//! Eight values of one packet field, for every instruction set. Safe: a value carries the proof of its level.
 
-use super::{Isa, Mask};
+use super::{Isa, LANES, Mask};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 
-/// Sixteen values of one packet field.
+/// Eight values of one packet field.
 #[derive(Clone, Copy)]
 pub struct Lanes<I: Isa> {
     v: I::V,
@@ -12,7 +12,7 @@ pub struct Lanes<I: Isa> {
 
 /// What may stand on the right of an operator: lanes, or one value for all of them.
 pub trait Operand<I: Isa> {
-    /// The sixteen words.
+    /// The eight words.
     fn register(self, isa: I) -> I::V;
 }
 impl<I: Isa> Operand<I> for u32 {
@@ -28,26 +28,59 @@ impl<I: Isa> Operand<I> for Lanes<I> {
     }
 }
 
+/// What was looked up last; see [`Lanes::map_known`].
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    key: u32,
+    value: u32,
+}
+impl Default for Known {
+    /// Nothing: no key is so large.
+    fn default() -> Known {
+        Known { key: u32::MAX, value: 0 }
+    }
+}
+
 impl<I: Isa> Lanes<I> {
-    /// Sixteen values.
+    /// Eight values.
     #[inline(always)]
-    pub fn new(isa: I, a: &[u32; 16]) -> Self {
+    pub fn new(isa: I, a: &[u32; LANES]) -> Self {
         Lanes { v: isa.load(a), isa }
+    }
+    /// Eight values of 16 bits.
+    #[inline(always)]
+    pub fn widen(isa: I, a: &[u16; LANES]) -> Self {
+        Lanes { v: isa.widen(a), isa }
+    }
+    /// The lower 16 bits of the eight values.
+    #[inline(always)]
+    pub fn narrow(self) -> [u16; LANES] {
+        self.isa.narrow(self.v)
     }
     /// One value in all lanes.
     #[inline(always)]
     pub fn splat(isa: I, x: u32) -> Self {
         Lanes { v: isa.splat(x), isa }
     }
-    /// The sixteen values.
+    /// The eight values.
     #[inline(always)]
-    pub fn array(self) -> [u32; 16] {
+    pub fn array(self) -> [u32; LANES] {
         self.isa.store(self.v)
     }
     /// Other values on the same instruction set.
     #[inline(always)]
-    pub fn with(self, a: &[u32; 16]) -> Self {
+    pub fn with(self, a: &[u32; LANES]) -> Self {
         Lanes::new(self.isa, a)
+    }
+    /// The value of the first lane in all of them.
+    #[inline(always)]
+    pub fn all_as_first(self) -> Self {
+        Lanes::splat(self.isa, self.array()[0])
+    }
+    /// The bytes of each value in network order.
+    #[inline(always)]
+    pub fn to_be(self) -> Self {
+        Lanes { v: self.isa.swap_bytes(self.v), isa: self.isa }
     }
     /// Lanes that are equal.
     #[inline(always)]
@@ -88,60 +121,52 @@ impl<I: Isa> Lanes<I> {
     #[inline(always)]
     pub fn map_with(self, other: Self, look_up: impl Fn(u32, u32) -> u32) -> Self {
         let (mut a, b) = (self.array(), other.array());
-        for i in 0..16 {
+        for i in 0..LANES {
             a[i] = look_up(a[i], b[i]);
         }
         Lanes::new(self.isa, &a)
     }
-    /// Looks each lane up in a table of rows, whose big-endian words become columns.
-    #[inline(always)]
-    pub fn map_rows<'a>(self, look_up: impl Fn(u32) -> &'a [u8; 32]) -> [Self; 8] {
-        let a = self.array();
-        if self.eq(a[0]).all() {
-            let (words, _) = look_up(a[0]).as_chunks();
-            let word = |i: usize| Lanes::splat(self.isa, u32::from_be_bytes(words[i]));
-            return [word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7)];
-        }
-        let mut rows = [EMPTY; 16];
-        for i in 0..16 {
-            rows[i] = look_up(a[i]);
-        }
-        Lanes::columns(self.isa, &rows)
-    }
-    /// The same for tables whose key is usually equal in all lanes, such as the rx interface.
+    /// Looks each lane up in a table whose key is usually equal in all lanes, such as the rx interface.
     #[inline(always)]
     pub fn map_uniform(self, look_up: impl Fn(u32) -> u32) -> Self {
         let first = self.array()[0];
-        if self.eq(first).all() { Lanes::splat(self.isa, look_up(first)) } else { self.map(look_up) }
+        match self.eq(first).all() {
+            true => Lanes::splat(self.isa, look_up(first)),
+            false => self.with(&map_several(&self.array(), &look_up)),
+        }
     }
-    /// Transposes sixteen rows into columns of their eight big-endian words.
+    /// The same, where the key is mostly the one that was looked up last, too: what was found of it is kept.
     #[inline(always)]
-    pub fn columns(isa: I, rows: &[&[u8; 32]; 16]) -> [Self; 8] {
-        // Written out, here and below: LLVM leaves arrays that loops fill in memory, and copies them from place to place.
-        let [a, b, c, d] = Lanes::four_columns(isa, |i| quarter::<0>(rows[i]));
-        let [e, f, g, h] = Lanes::four_columns(isa, |i| quarter::<16>(rows[i]));
-        [a, b, c, d, e, f, g, h]
+    pub fn map_known(self, known: &mut Known, look_up: impl Fn(u32) -> u32) -> Self {
+        let first = self.array()[0];
+        if !self.eq(first).all() {
+            return self.with(&map_several(&self.array(), &look_up));
+        }
+        if known.key != first {
+            *known = Known { key: first, value: look_up(first) };
+        }
+        Lanes::splat(self.isa, known.value)
     }
-    /// Transposes sixteen rows into columns of their four big-endian words.
+    /// Transposes eight rows into columns of their four big-endian words.
     #[inline(always)]
     pub fn four_columns<'a>(isa: I, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self; 4] {
         let ([a, b, c, d], swap) = (isa.columns(row), Lanes::swapped);
         [swap(isa, a), swap(isa, b), swap(isa, c), swap(isa, d)]
-    }
-    /// The inverse of `columns`; each row is put somewhere.
-    #[inline(always)]
-    pub fn rows([a, b, c, d, e, f, g, h]: [Self; 8], put: impl FnMut(usize, [u8; 32])) {
-        let isa = a.isa;
-        let [a, b, c, d] = [isa.swap_bytes(a.v), isa.swap_bytes(b.v), isa.swap_bytes(c.v), isa.swap_bytes(d.v)];
-        let [e, f, g, h] = [isa.swap_bytes(e.v), isa.swap_bytes(f.v), isa.swap_bytes(g.v), isa.swap_bytes(h.v)];
-        isa.rows(&[a, b, c, d, e, f, g, h], put)
     }
     #[inline(always)]
     fn swapped(isa: I, v: I::V) -> Self {
         Lanes { v: isa.swap_bytes(v), isa }
     }
 }
-/// The sixteen bytes from `AT` on.
+/// The values that are found of several keys.
+///
+/// PERF: out of the way, so that hardly ever used scalars do not keep columns from being loaded as a whole.
+#[cold]
+#[inline(never)]
+fn map_several(keys: &[u32; LANES], look_up: &impl Fn(u32) -> u32) -> [u32; LANES] {
+    keys.map(look_up)
+}
+/// The eight bytes from `AT` on.
 #[inline(always)]
 pub(crate) fn quarter<const AT: usize>(bytes: &[u8]) -> &[u8; 16] {
     match bytes[AT..].first_chunk() {
@@ -149,7 +174,6 @@ pub(crate) fn quarter<const AT: usize>(bytes: &[u8]) -> &[u8; 16] {
         None => unreachable!("whoever asks has more"),
     }
 }
-const EMPTY: &[u8; 32] = &[0; 32];
 
 macro_rules! operators { ($($trait:ident $method:ident $op:ident),*) => { $(
     impl<I: Isa, R: Operand<I>> $trait<R> for Lanes<I> {

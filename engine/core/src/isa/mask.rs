@@ -1,9 +1,9 @@
-//! Sixteen truths, as the instruction set has them: where comparisons leave them, and selections find them.
+//! Eight truths, as the instruction set has them: where comparisons leave them, and selections find them.
 
-use super::{Isa, Mask16};
+use super::{Isa, Mask8};
 use std::ops::{BitAnd, BitOr, Not};
 
-/// A choice among sixteen lanes. To go through them, or to count them, take its [`Mask::bits`].
+/// A choice among eight lanes. To go through them, or to count them, take its [`Mask::bits`].
 #[derive(Clone, Copy)]
 pub struct Mask<I: Isa> {
     pub(super) m: I::M,
@@ -13,18 +13,23 @@ pub struct Mask<I: Isa> {
 impl<I: Isa> Mask<I> {
     /// These lanes.
     #[inline(always)]
-    pub fn new(isa: I, lanes: Mask16) -> Self {
+    pub fn new(isa: I, lanes: Mask8) -> Self {
         Mask { m: isa.mask(lanes.0), isa }
+    }
+    /// The first `n` lanes, or all if there are fewer.
+    #[inline(always)]
+    pub fn first(isa: I, n: usize) -> Self {
+        Mask { m: isa.first(n), isa }
     }
     /// Other lanes on the same instruction set.
     #[inline(always)]
-    pub fn with(self, lanes: Mask16) -> Self {
+    pub fn with(self, lanes: Mask8) -> Self {
         Mask::new(self.isa, lanes)
     }
     /// A bit for each lane.
     #[inline(always)]
-    pub fn bits(self) -> Mask16 {
-        Mask16(self.isa.bits(self.m))
+    pub fn bits(self) -> Mask8 {
+        Mask8(self.isa.bits(self.m))
     }
     /// Whether there is any lane in it.
     #[inline(always)]
@@ -60,6 +65,6 @@ impl<I: Isa> Not for Mask<I> {
     type Output = Mask<I>;
     #[inline(always)]
     fn not(self) -> Self {
-        Mask::new(self.isa, Mask16::ALL).without(self)
+        Mask::new(self.isa, Mask8::ALL).without(self)
     }
 }

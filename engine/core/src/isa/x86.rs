@@ -3,7 +3,7 @@
 //! the level's features are known to exist, which a token proves.
 #![allow(unsafe_code)]
 
-use super::Isa;
+use super::{Isa, LANES};
 use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_loadu_si128};
 
 macro_rules! level { ($token:ident $table:ident $parts:literal) => {
@@ -26,14 +26,24 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
         level!(@compare $table eq lt);
         level!(@shift $table shl shr);
         #[inline(always)]
-        fn load(self, a: &[u32; 16]) -> Self::V {
-            // SAFETY: both types are 64 bytes for which every pattern is valid.
+        fn load(self, a: &[u32; LANES]) -> Self::V {
+            // SAFETY: both types are 32 bytes for which every pattern is valid.
             unsafe { std::mem::transmute(*a) }
         }
         #[inline(always)]
-        fn store(self, v: Self::V) -> [u32; 16] {
+        fn store(self, v: Self::V) -> [u32; LANES] {
             // SAFETY: as above.
             unsafe { std::mem::transmute(v) }
+        }
+        #[inline(always)]
+        fn widen(self, a: &[u16; LANES]) -> Self::V {
+            // SAFETY: the token.
+            unsafe { $table::widen(a) }
+        }
+        #[inline(always)]
+        fn narrow(self, v: Self::V) -> [u16; LANES] {
+            // SAFETY: the token.
+            unsafe { $table::narrow(v) }
         }
         #[inline(always)]
         fn splat(self, x: u32) -> Self::V {
@@ -47,17 +57,26 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
             no
         }
         #[inline(always)]
-        fn mask(self, bits: u16) -> Self::M {
+        fn mask(self, bits: u8) -> Self::M {
             // SAFETY: the token.
             let mut m = [unsafe { $table::mask(bits) }; $parts];
             for (i, part) in m.iter_mut().enumerate() {
                 // SAFETY: the token.
-                *part = unsafe { $table::mask(bits >> (16 / $parts * i)) };
+                *part = unsafe { $table::mask(bits.checked_shr((LANES / $parts * i) as u32).unwrap_or(0)) };
             }
             m
         }
         #[inline(always)]
-        fn bits(self, m: Self::M) -> u16 {
+        fn first(self, n: usize) -> Self::M {
+            let mut m = self.mask(0);
+            for (i, part) in m.iter_mut().enumerate() {
+                // SAFETY: the token.
+                *part = unsafe { $table::first(n.saturating_sub(LANES / $parts * i)) };
+            }
+            m
+        }
+        #[inline(always)]
+        fn bits(self, m: Self::M) -> u8 {
             // SAFETY: the token.
             unsafe { $table::bits(m) }
         }
@@ -75,15 +94,10 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
         #[inline(always)]
         fn columns<'a>(self, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self::V; 4] {
             // PERF: the row is asked for in one place, so that this is compiled into it.
-            let mut rows = [&[0; 16]; 16];
-            for i in 0..16 { rows[i] = row(i); }
+            let mut rows = [&[0; 16]; LANES];
+            for i in 0..LANES { rows[i] = row(i); }
             // SAFETY: the token.
             unsafe { $table::columns(&rows) }
-        }
-        #[inline(always)]
-        fn rows(self, columns: &[Self::V; 8], put: impl FnMut(usize, [u8; 32])) {
-            // SAFETY: the token.
-            unsafe { $table::rows(columns, put) }
         }
     } };
     (@two $type:ident $table:ident $($name:ident)*) => { $(
@@ -108,7 +122,7 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
             for x in &mut a { *x = unsafe { $table::$name(*x, _mm_cvtsi32_si128(n as i32)) }; }
             a
         } )* };
-    // Transposes the 4x4 words of each 128-bit block; its own inverse.
+    // Transposes the 4x4 words of each 128-bit block.
     (@blocks $features:literal) => {
         #[inline]
         #[target_feature(enable = $features)]
@@ -127,9 +141,9 @@ mod avx512;
 mod sse2;
 
 #[cfg(not(quiver_without_baseline))]
-level!(Sse2 sse2 4);
+level!(Sse2 sse2 2);
 #[cfg(not(quiver_without_avx2))]
-level!(Avx2 avx2 2);
+level!(Avx2 avx2 1);
 #[cfg(not(quiver_without_avx512))]
 level!(Avx512 avx512 1);
 
@@ -146,4 +160,19 @@ fn load(row: &[u8; 16]) -> __m128i {
 fn reversal() -> __m128i {
     // SAFETY: SSE2 is part of the architecture.
     unsafe { std::arch::x86_64::_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12) }
+}
+
+/// Masks of the first lanes of `N`, by how many they are.
+#[cfg(not(all(quiver_without_baseline, quiver_without_avx2)))]
+const fn firsts<const N: usize, const COUNTS: usize>() -> [[i32; N]; COUNTS] {
+    let (mut masks, mut n) = ([[0; N]; COUNTS], 0);
+    while n < COUNTS {
+        let mut lane = 0;
+        while lane < n && lane < N {
+            masks[n][lane] = -1;
+            lane += 1;
+        }
+        n += 1;
+    }
+    masks
 }

@@ -6,4 +6,3 @@ mod handoff;
 mod life;
 mod offload;
 mod placement;
-mod planning;

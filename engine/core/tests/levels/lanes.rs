@@ -2,9 +2,9 @@
 
 use fastrand::Rng;
 use quiver_engine::isa::Kernel;
-use quiver_engine::{Isa, Lanes, Level, Mask, Mask16};
+use quiver_engine::{Isa, Known, LANES, Lanes, Level, Mask, Mask8};
 
-quiver_testkit::level_tests![operations_agree_with_plain_words, rows_and_columns_are_inverse];
+quiver_testkit::level_tests![operations_agree_with_plain_words, rows_become_columns];
 
 /// Random words, with values among them at which comparisons and sums turn.
 struct Random(Rng);
@@ -15,7 +15,7 @@ impl Random {
             _ => self.0.u32(..),
         }
     }
-    fn words(&mut self) -> [u32; 16] {
+    fn words(&mut self) -> [u32; LANES] {
         std::array::from_fn(|_| self.word())
     }
 }
@@ -24,16 +24,16 @@ struct Operations<'r>(&'r mut Random);
 impl Kernel for Operations<'_> {
     fn run<I: Isa>(self, isa: I) {
         for _ in 0..2000 {
-            let (a, mut b, one, mask) = (self.0.words(), self.0.words(), self.0.word(), self.0.word() as u16);
+            let (a, mut b, one, mask) = (self.0.words(), self.0.words(), self.0.word(), self.0.word() as u8);
             // Equal lanes are rare otherwise.
-            b[usize::from(mask) % 16] = a[usize::from(mask) % 16];
+            b[usize::from(mask) % LANES] = a[usize::from(mask) % LANES];
             let shift = self.0.word() % 40;
             let (x, y) = (Lanes::new(isa, &a), Lanes::new(isa, &b));
-            let each = |f: &dyn Fn(u32, u32) -> u32| std::array::from_fn::<u32, 16, _>(|lane| f(a[lane], b[lane]));
-            let bits = |f: &dyn Fn(u32, u32) -> bool| Mask16((0..16).map(|i| u16::from(f(a[i], b[i])) << i).sum());
+            let each = |f: &dyn Fn(u32, u32) -> u32| std::array::from_fn::<u32, LANES, _>(|lane| f(a[lane], b[lane]));
+            let bits = |f: &dyn Fn(u32, u32) -> bool| Mask8((0..LANES).map(|i| u8::from(f(a[i], b[i])) << i).sum());
 
             assert_eq!(x.array(), a);
-            assert_eq!(Lanes::splat(isa, one).array(), [one; 16]);
+            assert_eq!(Lanes::splat(isa, one).array(), [one; LANES]);
             assert_eq!((x + y).array(), each(&u32::wrapping_add));
             assert_eq!((x - y).array(), each(&u32::wrapping_sub));
             assert_eq!((x & y).array(), each(&|a, b| a & b));
@@ -46,22 +46,36 @@ impl Kernel for Operations<'_> {
             assert_eq!(x.lt(y).bits(), bits(&|a, b| a < b));
             assert_eq!(x.gt(y).bits(), bits(&|a, b| a > b));
             assert_eq!(x.lt(one).bits(), bits(&|a, _| a < one));
-            let replaced = x.replace(Mask::new(isa, Mask16(mask)), y).array();
+            let replaced = x.replace(Mask::new(isa, Mask8(mask)), y).array();
             assert_eq!(replaced, std::array::from_fn(|i| if mask >> i & 1 == 1 { b[i] } else { a[i] }));
-            let (m, n) = (Mask::new(isa, Mask16(mask)), x.lt(y));
-            let (plain, other) = (Mask16(mask), n.bits());
+            let (m, n) = (Mask::new(isa, Mask8(mask)), x.lt(y));
+            let (plain, other) = (Mask8(mask), n.bits());
             assert_eq!((m & n).bits(), plain & other);
             assert_eq!((m | n).bits(), plain | other);
             assert_eq!((m.without(n).bits(), (!m).bits()), (plain & !other, !plain));
-            for bits in [mask, 0, !0, 1 << (mask % 16), !(1 << (mask % 16))] {
-                let some = m.with(Mask16(bits));
-                assert_eq!((some.bits(), some.any(), some.all()), (Mask16(bits), bits != 0, bits == !0));
+            for bits in [mask, 0, !0, 1 << (mask % 8), !(1 << (mask % 8))] {
+                let some = m.with(Mask8(bits));
+                assert_eq!((some.bits(), some.any(), some.all()), (Mask8(bits), bits != 0, bits == !0));
             }
             assert_eq!(x.map(u32::swap_bytes).array(), each(&|a, _| a.swap_bytes()));
             assert_eq!(x.map_with(y, |a, b| a.rotate_left(b % 32)).array(), each(&|a, b| a.rotate_left(b % 32)));
             assert_eq!(x.map_uniform(u32::count_ones).array(), each(&|a, _| a.count_ones()));
-            assert_eq!(Lanes::splat(isa, one).map_uniform(u32::count_ones).array(), [one.count_ones(); 16]);
-            assert_eq!(Mask16(mask).collect::<Vec<_>>(), (0..16).filter(|i| mask >> i & 1 == 1).collect::<Vec<_>>());
+            assert_eq!(Lanes::splat(isa, one).map_uniform(u32::count_ones).array(), [one.count_ones(); LANES]);
+            let mut known = Known::default();
+            // Keys are numbers of interfaces.
+            let key = one & 0xffff;
+            for lanes in [x, Lanes::splat(isa, key), Lanes::splat(isa, key), Lanes::splat(isa, key ^ 1), y] {
+                let each = lanes.array().map(u32::count_ones);
+                assert_eq!(lanes.map_known(&mut known, u32::count_ones).array(), each);
+            }
+            let halves = a.map(|a| a as u16);
+            assert_eq!((x.narrow(), Lanes::widen(isa, &halves).array()), (halves, halves.map(u32::from)));
+            assert_eq!(x.to_be().array(), each(&|a, _| a.to_be()));
+            assert_eq!(x.all_as_first().array(), [a[0]; LANES]);
+            for n in 0..=LANES + 1 {
+                assert_eq!(Mask::first(isa, n).bits(), Mask8::first(n), "the first {n}");
+            }
+            assert_eq!(Mask8(mask).collect::<Vec<_>>(), (0..LANES).filter(|i| mask >> i & 1 == 1).collect::<Vec<_>>());
         }
     }
 }
@@ -73,18 +87,15 @@ struct Transpositions<'r>(&'r mut Random);
 impl Kernel for Transpositions<'_> {
     fn run<I: Isa>(self, isa: I) {
         for _ in 0..200 {
-            let rows: [[u8; 32]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| self.0.word() as u8));
-            let columns = Lanes::columns(isa, &rows.each_ref());
+            let rows: [[u8; 16]; LANES] = std::array::from_fn(|_| std::array::from_fn(|_| self.0.word() as u8));
+            let columns = Lanes::four_columns(isa, |lane| &rows[lane]);
             for (number, column) in columns.iter().enumerate() {
-                let word = |row: &[u8; 32]| row[4 * number..].first_chunk().copied().map(u32::from_be_bytes);
+                let word = |row: &[u8; 16]| row[4 * number..].first_chunk().copied().map(u32::from_be_bytes);
                 assert_eq!(column.array().map(Some), rows.each_ref().map(word), "column {number}");
             }
-            let mut again = [[0; 32]; 16];
-            Lanes::rows(columns, |lane, row| again[lane] = row);
-            assert_eq!(again, rows);
         }
     }
 }
-fn rows_and_columns_are_inverse(level: Level) {
+fn rows_become_columns(level: Level) {
     level.run(Transpositions(&mut Random(Rng::with_seed(42))));
 }

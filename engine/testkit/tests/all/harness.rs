@@ -70,7 +70,7 @@ cli create port
 cli create port
 | port1
 
-# Long packets are chains, which no product takes.
+# Long packets are chains.
 in port0 eth 02:00:00:00:00:01 > 02:00:00:00:00:02 type 0x88b5 / payload 9000
 in port0 eth 02:00:00:00:00:01 > 02:00:00:00:00:02 type 0x88b5 / payload 46
 in port1 hex 0102

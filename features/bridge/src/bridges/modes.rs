@@ -86,7 +86,6 @@ pub(crate) fn set_mode(control: &Control, id: InterfaceId, mode: Option<Mode>) -
         // The feature was registered with the node, so its name is right.
         tracing::error!("the virtual interface cannot send: {error}");
     }
-    dataplane.plan_interface(id.0);
     Ok(())
 }
 

@@ -4,7 +4,9 @@
 
 use quiver_control::ObjectError;
 use quiver_control::object::Scalar;
-use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Isa, Lanes, Mask, PacketLanes};
+use quiver_engine::{
+    ArcSpec, Blueprint, DataplaneError, Field, Isa, LANES, Lanes, Mask, PacketLanes, Quarters, Windows,
+};
 use quiver_wire::{InterfaceAddress, IpProtocol, MacAddress};
 
 use crate::fault::Fault;
@@ -49,14 +51,16 @@ pub trait Family: Forwarding<Address: Scalar> {
     /// The groups that every router is in, on all links by which it speaks the family.
     const GROUPS: &'static [Self::Address];
 
+    /// The bytes of the window that the checks and the hash of flows read.
+    const HEADER: Quarters;
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
     /// Cuts what the link added behind packets. Addresses that no router forwards of itself are looked at more closely if they are
     /// `ordinary` somewhere.
     fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, ordinary: bool);
     /// The destinations.
-    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; LANES];
     /// The senders.
-    fn sources<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; 16];
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [Self::Bits; LANES];
     /// The destination of a packet, given its window.
     fn destination_in(window: &[u8; 64]) -> Self::Bits;
     /// The sender of a packet, given its window.
@@ -65,16 +69,18 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn flow_hash<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// The same for one packet, from its header on: for control, and for tests.
     fn flow_hash_of(packet: &[u8]) -> u32;
-    /// What may tell the flows of sixteen packets apart, for tables that choose.
-    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>>;
+    /// What may tell the flows of eight packets apart, for tables that choose.
+    fn flow_key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>>;
     /// The same for one packet, from its header on.
     fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>>;
     /// Bytes from the IP header on, as it says.
     fn length<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
     /// Hops that packets have left.
     fn hop_limit<I: Isa>(p: &PacketLanes<I>) -> Lanes<I>;
-    /// Takes hops off; the limit is above them.
-    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>);
+    /// Where the word is that changes as hops are taken off, in the window.
+    const HOPS: Field;
+    /// Takes hops off that word; the limit is above them.
+    fn take_hops<I: Isa>(word: Lanes<I>, hops: Lanes<I>) -> Lanes<I>;
     /// The packets that must not leave the link that they came from, because of their senders' addresses.
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets that are for a single host ([`Family::is_host`]).

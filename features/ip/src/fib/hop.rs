@@ -24,8 +24,11 @@ pub const FIRST_ADJACENCY: u32 = 16;
 
 /// Set in hops that are no end: the packet is to be looked up again. No adjacency has such a number, so `ip4-rewrite` and
 /// `ip6-rewrite` let go of these packets as of others without a neighbour. Those that end at a neighbour in another table the
-/// lookup follows itself, and asks once for sixteen packets whether there are any.
+/// lookup follows itself, and asks once for eight packets whether there are any.
 pub const AGAIN: u32 = 1 << 31;
+
+/// Set in the first bucket of a group whose buckets have several hops: of others no packet's flow matters.
+pub const MANY: u32 = 1 << 30;
 
 /// Where a packet is to be looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

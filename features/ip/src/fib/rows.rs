@@ -24,7 +24,12 @@ impl GroupRow {
     /// The hop in a bucket; of `bucket` the low four bits count.
     #[inline(always)]
     pub fn hop(&self, bucket: u32) -> u32 {
-        self.0[bucket as usize % BUCKETS].load(Relaxed)
+        self.0[bucket as usize % BUCKETS].load(Relaxed) & !hop::MANY
+    }
+    /// The hop in the first bucket, with [`hop::MANY`] if others have another one.
+    #[inline(always)]
+    pub fn first(&self) -> u32 {
+        self.0[0].load(Relaxed)
     }
     /// The hop in all buckets, if that is one: then no packet's flow matters.
     pub fn only_hop(&self) -> Option<u32> {
@@ -32,10 +37,12 @@ impl GroupRow {
         hops.iter().all(|hop| *hop == hops[0]).then_some(hops[0])
     }
     fn get(&self) -> Buckets {
-        std::array::from_fn(|i| self.0[i].load(Relaxed))
+        std::array::from_fn(|i| self.hop(i as u32))
     }
     fn set(&self, hops: &Buckets) {
-        self.0.iter().zip(hops).for_each(|(bucket, hop)| bucket.store(*hop, Relaxed));
+        self.0.iter().zip(hops).skip(1).for_each(|(bucket, hop)| bucket.store(*hop, Relaxed));
+        let many = if hops.iter().all(|hop| *hop == hops[0]) { 0 } else { hop::MANY };
+        self.0[0].store(hops[0] | many, Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a family's table of prefixes must do; the LPMs of `quiver-table` do it.
 
-use quiver_engine::Guard;
+use quiver_engine::{Guard, LANES};
 use quiver_table::routes::Address;
 use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
@@ -36,8 +36,6 @@ pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     fn is_far(&self) -> bool;
     /// Fetches what a lookup begins with.
     fn prefetch_first(&self, guard: Guard<'_>, address: Bits);
-    /// Packets between fetching that and looking at it, and between two words that lead to each other: a multiple of sixteen.
-    const STRIDE: usize;
     /// How many words behind the first one are worth looking at ahead.
     const STEPS: usize;
 }
@@ -46,16 +44,16 @@ pub trait Reader<Bits>: Clone + Send + Sync + 'static {
 pub trait View<Bits>: Copy {
     /// The leaf of an address; zero if there is none.
     fn lookup(&self, address: Bits) -> u32;
-    /// The leaves of sixteen.
-    fn lookup_each(&self, addresses: &[Bits; 16]) -> [u32; 16];
+    /// The leaves of eight.
+    fn lookup_each(&self, addresses: &[Bits; LANES]) -> [u32; LANES];
     /// The word that a lookup begins with. What it leads to is fetched.
     fn begin(&self, address: Bits) -> u32;
     /// The word that another leads to, or the same if that is a leaf. What it leads to is fetched.
     fn descend(&self, word: u32, address: Bits) -> u32;
     /// Whether a word leads no further.
     fn is_leaf(word: u32) -> bool;
-    /// The leaves of sixteen, from words on that were looked at ahead.
-    fn finish_each(&self, words: [u32; 16], addresses: &[Bits; 16]) -> [u32; 16];
+    /// The leaves of eight, from words on that were looked at ahead.
+    fn finish_each(&self, words: [u32; LANES], addresses: &[Bits; LANES]) -> [u32; LANES];
 }
 
 /// The writer of a table of prefixes, each with a leaf.
@@ -82,7 +80,7 @@ pub trait Trie<F: IpFamily>: Sized {
 }
 
 macro_rules! forwarding {
-    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($stride:expr, $steps:expr, $descend:expr)) => {
+    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($steps:expr, $descend:expr)) => {
         impl Forwarding for $family {
             type Bits = $bits;
             type Trie = $writer;
@@ -107,7 +105,6 @@ macro_rules! forwarding {
             fn prefetch_first(&self, guard: Guard<'_>, address: $bits) {
                 <$reader>::prefetch_first(self, guard, address);
             }
-            const STRIDE: usize = $stride;
             const STEPS: usize = $steps;
         }
 
@@ -117,7 +114,7 @@ macro_rules! forwarding {
                 self.lookup(address)
             }
             #[inline(always)]
-            fn lookup_each(&self, addresses: &[$bits; 16]) -> [u32; 16] {
+            fn lookup_each(&self, addresses: &[$bits; LANES]) -> [u32; LANES] {
                 self.lookup_each(addresses)
             }
             #[inline(always)]
@@ -133,7 +130,7 @@ macro_rules! forwarding {
                 <$view<'_>>::is_leaf(word)
             }
             #[inline(always)]
-            fn finish_each(&self, words: [u32; 16], addresses: &[$bits; 16]) -> [u32; 16] {
+            fn finish_each(&self, words: [u32; LANES], addresses: &[$bits; LANES]) -> [u32; LANES] {
                 self.finish_each(words, addresses)
             }
         }
@@ -174,7 +171,7 @@ macro_rules! forwarding {
     };
 }
 // Behind the first word of IPv4 is the leaf, mostly; behind that of IPv6 are some nodes.
-forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (16, 0, |_, word, _| word));
+forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (0, |_, word, _| word));
 forwarding!(
     V6,
     u128,
@@ -182,5 +179,5 @@ forwarding!(
     Lpm6View,
     Lpm6Writer,
     Lpm6Config,
-    (16, 4, |view: &Lpm6View<'_>, word, address| view.descend(word, address))
+    (4, |view: &Lpm6View<'_>, word, address| view.descend(word, address))
 );

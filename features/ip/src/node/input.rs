@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Counter, Frame, Guard, Isa, Node, PacketLanes, Row, Snapshot, Stage, StageNode,
+    ArcSpec, Body, Columns, Context, Counter, Frame, Guard, Isa, Known, Node, PacketLanes, Quarters, Row, Snapshot,
+    Stage, StageNode, Windows,
 };
 
 use crate::family::{BACK, Family};
@@ -32,11 +33,12 @@ pub struct InputNode<F: Family>(pub StageNode<Input<F>>);
 impl<F: Family> Node for InputNode<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.0.process(cx, frame);
-        for i in 0..frame.len() {
-            if frame.next[i] != UNICAST {
-                self.0.0.received.add(frame.rx[i].into(), 1);
-            }
+        for i in frame.left() {
+            self.0.0.received.add(frame.rx[i].into(), 1);
         }
+    }
+    fn is_stage(&self) -> bool {
+        true
     }
 }
 
@@ -44,6 +46,8 @@ impl<F: Family> Node for InputNode<F> {
 pub struct InputBody<'f, F: Family> {
     ingress: &'f Ingress<F>,
     received: &'f Row<Counter>,
+    /// The word of the interface that was looked at last.
+    known: Known,
 }
 
 impl<F: Family> Stage for Input<F> {
@@ -52,21 +56,20 @@ impl<F: Family> Stage for Input<F> {
     type Body<'f> = InputBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f, F> {
-        InputBody { ingress: self.ingress.read(guard), received: &self.received }
+        InputBody { ingress: self.ingress.read(guard), received: &self.received, known: Known::default() }
     }
 }
 
 impl<F: Family> Body for InputBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::OFFSET;
+    const READS: Quarters = F::HEADER;
 
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let word = p.rx.map_uniform(|rx| self.ingress.word(rx));
-        F::check(p, (word & ENABLED).ne(0), self.ingress.lenient);
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        let ingress = self.ingress;
+        let word = p.rx.map_known(&mut self.known, |rx| ingress.word(rx));
+        F::check(p, (word & ENABLED).ne(0), ingress.lenient);
         self.received.add_lanes(p.live.bits(), p.rx);
     }
 }

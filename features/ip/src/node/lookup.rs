@@ -4,18 +4,19 @@
 //! senders are told by ICMP. Where a route says to look in another table, that is done here if a neighbour is found there; whatever
 //! else comes of it is for `ip4-lookup-again`, which looks itself.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, Lanes, Mask, Mask16, PacketLanes, Row, Snapshot, Stage, arcs,
+    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask8, PacketLanes, Quarters, Snapshot, Stage, Windows,
+    arcs, unlikely,
 };
 
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::fib::rows::{GroupRow, GroupRows};
-use crate::fib::{Reader, View, hop};
+use crate::fib::table::CountedView;
+use crate::fib::{Forwarding, Reader, View, hop};
 use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
 use crate::node::again::LOOKUPS_MAX;
@@ -36,7 +37,7 @@ arcs! {
     }
 }
 
-/// No interface's number: nothing was looked at ahead.
+/// No interface's number.
 const NOBODY: u32 = u32::MAX;
 
 /// The stage.
@@ -58,6 +59,12 @@ impl<F: Family> Lookup<F> {
     }
 }
 
+/// A table of prefixes during a frame.
+type TrieView<'f, F> = <<F as Forwarding>::Reader as Reader<<F as Forwarding>::Bits>>::View<'f>;
+
+/// A table, and where lookups in it begin.
+type Looked<'f, F> = (&'f TableView<F>, TrieView<'f, F>);
+
 /// The stage at work.
 pub struct LookupBody<'f, F: Family> {
     ingress: &'f Ingress<F>,
@@ -65,14 +72,9 @@ pub struct LookupBody<'f, F: Family> {
     /// Where a group is found that is too new for `groups`.
     newest: &'f Snapshot<GroupRows>,
     guard: Guard<'f>,
-    /// The leaves of the sixteen packets at hand, where tables count by route, and the counters if one has them all.
-    leaves: Cell<[u32; 16]>,
-    row: Cell<Option<&'f Row>>,
-    walk: &'f Walk<F>,
-    /// The interface that was looked at ahead last, and its table if what that reads is far away.
-    ahead: Cell<(u32, Option<&'f TableView<F>>)>,
-    /// Whether packets of several tables were looked at.
-    is_mixed: Cell<bool>,
+    /// The interface whose packets were looked up last, and its table.
+    known: (u32, Option<Looked<'f, F>>),
+    walk: &'f mut Walk<F>,
     worker: usize,
 }
 
@@ -89,97 +91,94 @@ impl<F: Family> Stage for Lookup<F> {
             groups: self.groups.read(guard),
             newest: &self.groups,
             guard,
-            leaves: Cell::new([0; 16]),
-            row: Cell::new(None),
-            walk: &self.walk,
-            ahead: Cell::new((NOBODY, None)),
-            is_mixed: Cell::new(false),
+            known: (NOBODY, None),
+            walk: &mut self.walk,
             worker: self.worker,
         }
     }
 }
 
-impl<F: Family> LookupBody<'_, F> {
+impl<'f, F: Family> LookupBody<'f, F> {
     /// The hop in a bucket of the group that a leaf leads to.
     #[inline(always)]
     fn hop(&self, group: u32, bucket: u32) -> u32 {
         match self.groups.get(group as usize) {
             Some(row) => row.hop(bucket),
-            None => self.hop_of_new(group, bucket),
+            None => self.newest(group).map_or(hop::NO_ROUTE, |row| row.hop(bucket)),
+        }
+    }
+    /// The first hop of that group, with [`hop::MANY`] if it has others.
+    #[inline(always)]
+    fn first(&self, group: u32) -> u32 {
+        match self.groups.get(group as usize) {
+            Some(row) => row.first(),
+            None => self.newest(group).map_or(hop::NO_ROUTE, GroupRow::first),
         }
     }
     /// A route was added since this frame began, and the groups grew for it.
     #[cold]
-    fn hop_of_new(&self, group: u32, bucket: u32) -> u32 {
-        self.newest.read(self.guard).get(group as usize).map_or(hop::NO_ROUTE, |row| row.hop(bucket))
+    #[inline(never)]
+    fn newest(&self, group: u32) -> Option<&GroupRow> {
+        self.newest.read(self.guard).get(group as usize)
     }
-    /// The leaves of sixteen destinations in the tables of their interfaces.
+    /// The table of an interface.
     #[inline(always)]
-    fn leaves<I: Isa>(&self, words: Lanes<I>, live: Mask<I>, to: &[F::Bits; 16]) -> [u32; 16] {
-        let all = words.array();
-        if !(words.ne(all[0]) & live).any() {
-            let Some(table) = self.ingress.table(all[0]) else { return [0; 16] };
-            let lpm = table.lpm.view(self.guard);
-            // Where a leaf is behind the first word there is nothing to be saved.
-            if F::Reader::STEPS == 0 || !self.walk.has_next_sixteen() || self.is_mixed.get() {
-                return lpm.lookup_each(to);
-            }
-            let words = self.walk.words(to, |to| lpm.begin(to));
-            lpm.finish_each(words, to)
-        } else {
-            self.leaves_of_several(&all, to)
+    fn table(&mut self, rx: u32) -> Option<Looked<'f, F>> {
+        if self.known.0 != rx {
+            self.know(rx);
         }
+        self.known.1
     }
     #[cold]
-    fn leaves_of_several(&self, words: &[u32; 16], to: &[F::Bits; 16]) -> [u32; 16] {
-        let mut leaves = [0; 16];
-        for lane in 0..16 {
-            let table = self.ingress.table(words[lane]);
+    #[inline(never)]
+    fn know(&mut self, rx: u32) {
+        let table = self.ingress.table(self.ingress.word(rx));
+        self.known = (rx, table.map(|table| (table, table.lpm.view(self.guard))));
+    }
+    /// The leaves of eight destinations in a table.
+    #[inline(always)]
+    fn leaves(&self, lpm: TrieView<'f, F>, to: &[F::Bits; LANES]) -> [u32; LANES] {
+        // Where a leaf is behind the first word there is nothing to be saved.
+        if F::Reader::STEPS == 0 || !self.walk.has_next() {
+            return lpm.lookup_each(to);
+        }
+        let words = self.walk.words(to, |to| lpm.begin(to));
+        lpm.finish_each(words, to)
+    }
+    #[cold]
+    #[inline(never)]
+    fn leaves_of_several(&self, rx: &[u32; LANES], to: &[F::Bits; LANES]) -> [u32; LANES] {
+        let mut leaves = [0; LANES];
+        for lane in 0..LANES {
+            let table = self.ingress.table(self.ingress.word(rx[lane]));
             leaves[lane] = table.map_or(0, |table| table.lpm.view(self.guard).lookup(to[lane]));
         }
         leaves
     }
-    /// Leads the leaves of counting tables on to groups, and keeps them to be counted.
+    /// Leads the leaves of a counting table on to groups, and counts them for packets that go on.
     #[inline(always)]
-    fn through_counted<I: Isa>(&self, words: Lanes<I>, live: Mask<I>, leaves: &mut [u32; 16]) {
-        self.leaves.set(*leaves);
-        let all = words.array();
-        let several = (words.ne(all[0]) & live).any();
-        let table = if several { None } else { self.ingress.table(all[0]) };
-        match table.map(|table| &table.counted) {
-            Some(Some(counted)) => {
-                self.row.set(counted.rows.get(self.worker).map(|row| &**row));
-                let groups = counted.groups.read(self.guard);
-                for lane in 0..16 {
-                    leaves[lane] = group_of(groups, leaves[lane]);
-                }
-            }
-            Some(None) => self.row.set(None),
-            None => self.through_several(&all, leaves),
+    fn through(&self, counted: &CountedView, leaves: &[u32; LANES]) -> [u32; LANES] {
+        let (groups, mut through) = (counted.groups.read(self.guard), [0; LANES]);
+        for lane in 0..LANES {
+            through[lane] = group_of(groups, leaves[lane]);
         }
+        through
     }
     #[cold]
     #[inline(never)]
-    fn through_several(&self, words: &[u32; 16], leaves: &mut [u32; 16]) {
-        self.row.set(None);
-        for lane in 0..16 {
-            let counted = self.ingress.table(words[lane]).and_then(|table| table.counted.as_ref());
+    fn through_several(&self, rx: &[u32; LANES], leaves: &[u32; LANES]) -> [u32; LANES] {
+        let mut through = *leaves;
+        for lane in 0..LANES {
+            let counted = self.ingress.table(self.ingress.word(rx[lane])).and_then(|table| table.counted.as_ref());
             if let Some(counted) = counted {
-                leaves[lane] = group_of(counted.groups.read(self.guard), leaves[lane]);
+                through[lane] = group_of(counted.groups.read(self.guard), leaves[lane]);
             }
         }
-    }
-    #[inline(always)]
-    fn count(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
-        let leaves = self.leaves.get();
-        match self.row.get() {
-            Some(row) => row.add_lanes(live, &leaves, lengths),
-            None => self.count_several(live, rx, lengths),
-        }
+        through
     }
     #[cold]
-    fn count_several(&self, live: Mask16, rx: &[u32; 16], lengths: &[u32; 16]) {
-        let leaves = self.leaves.get();
+    #[inline(never)]
+    fn count_several(&self, live: Mask8, rx: &[u32; LANES], leaves: &[u32; LANES], lengths: &[u32; LANES]) {
         for lane in live {
             let table = self.ingress.table(self.ingress.word(rx[lane]));
             let counted = table.and_then(|table| table.counted.as_ref());
@@ -195,12 +194,19 @@ impl<F: Family> LookupBody<'_, F> {
     ///
     /// PERF: it takes a copy, for what a call may look at lies in memory ever after, and is cleared there first.
     #[cold]
-    fn choose<I: Isa>(&self, words: [u32; 16], p: PacketLanes<I>, mut buckets: [u32; 16]) -> [u32; 16] {
-        let flows = |lane: usize| self.ingress.table(words[lane]).map_or(Flows::default(), |table| table.flows);
-        let key = F::flow_key(&p);
-        // Most sixteen packets are of one table.
+    fn choose<I: Isa>(
+        &self,
+        rx: [u32; LANES],
+        p: PacketLanes<I>,
+        windows: &mut Windows<'_>,
+        mut buckets: [u32; LANES],
+    ) -> [u32; LANES] {
+        let flows =
+            |lane: usize| self.ingress.table(self.ingress.word(rx[lane])).map_or(Flows::default(), |table| table.flows);
+        let key = F::flow_key(&p, windows);
+        // Most eight packets are of one table.
         let mut known = (Flows::default(), buckets);
-        for lane in 0..16 {
+        for lane in 0..LANES {
             let wanted = flows(lane);
             if wanted.is_usual() {
                 continue;
@@ -214,11 +220,11 @@ impl<F: Family> LookupBody<'_, F> {
     }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
-    fn nobodys(&self, words: &[u32; 16], packets: Mask16) -> Mask16 {
+    fn nobodys(&self, rx: &[u32; LANES], packets: Mask8) -> Mask8 {
         let mut nobodys = packets;
         for lane in packets {
-            if self.ingress.table(words[lane]).is_some_and(|table| table.forwards_broadcasts) {
-                nobodys = nobodys & !Mask16(1 << lane);
+            if self.ingress.table(self.ingress.word(rx[lane])).is_some_and(|table| table.forwards_broadcasts) {
+                nobodys = nobodys & !Mask8(1 << lane);
             }
         }
         nobodys
@@ -228,8 +234,14 @@ impl<F: Family> LookupBody<'_, F> {
 impl<F: Family> LookupBody<'_, F> {
     /// The neighbours of packets that are to be looked up in other tables; what leads to none stays as it is.
     #[cold]
-    fn look_again(&self, hops: &mut [u32; 16], buckets: &[u32; 16], from: &[F::Bits; 16], to: &[F::Bits; 16]) {
-        for lane in 0..16 {
+    fn look_again(
+        &self,
+        hops: &mut [u32; LANES],
+        buckets: &[u32; LANES],
+        from: &[F::Bits; LANES],
+        to: &[F::Bits; LANES],
+    ) {
+        for lane in 0..LANES {
             let mut hop = hops[lane];
             for _ in 0..LOOKUPS_MAX {
                 let (slot, address) = match Again::of(hop) {
@@ -269,39 +281,57 @@ pub(crate) fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
 impl<F: Family> Body for LookupBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
+    const READS: Quarters = F::HEADER;
 
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let words = p.rx.map_uniform(|rx| self.ingress.word(rx) & 0xffff);
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let rx = p.rx.array();
+        let one_interface = !(p.rx.ne(rx[0]) & p.live).any();
+        let table = if one_interface { self.table(rx[0]) } else { None };
         let to = F::destinations(p);
-        let mut leaves = self.leaves(words, p.live, &to);
+        let leaves = match table {
+            Some((_, lpm)) => self.leaves(lpm, &to),
+            None => self.leaves_of_several(&rx, &to),
+        };
         self.walk.step();
+        let mut groups = leaves;
         if self.ingress.counting {
-            self.through_counted(words, p.live, &mut leaves);
+            groups = match table {
+                Some((TableView { counted: Some(counted), .. }, _)) => self.through(counted, &leaves),
+                Some(_) => leaves,
+                None => self.through_several(&rx, &leaves),
+            };
         }
-        let (mut buckets, mut hops) = (F::flow_hash(p).array(), [0; 16]);
-        if self.ingress.choosing {
-            buckets = self.choose(words.array(), *p, buckets);
+        let (mut hops, mut many) = ([0; LANES], 0);
+        for lane in 0..LANES {
+            hops[lane] = self.first(groups[lane]);
+            many |= hops[lane];
         }
-        for lane in 0..16 {
-            hops[lane] = self.hop(leaves[lane], buckets[lane]);
+        if many & hop::MANY != 0 {
+            let mut buckets = F::flow_hash(p).array();
+            if self.ingress.choosing {
+                buckets = self.choose(rx, *p, windows, buckets);
+            }
+            for lane in 0..LANES {
+                hops[lane] = self.hop(groups[lane], buckets[lane]);
+            }
         }
         // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
         let found = p.hop.with(&hops);
-        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1) & p.live;
-        let is_odd = odd.any();
-        if is_odd && !(self.ingress.counting | self.ingress.choosing) {
-            self.look_again(&mut hops, &buckets, &F::sources(p), &to);
-        }
-        // PERF: read again, for what is in a register across a call is put into memory for everybody.
-        let hops = p.hop.with(&hops);
-        p.hop = hops;
-        // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
-        let for_many = p.flagged(Flags::LINK_GROUP) & hops.ne(hop::BROADCAST);
-        if for_many.any() {
-            p.leave(p.live.with(self.nobodys(&words.array(), for_many.bits())), Next::LinkGroup);
-        }
-        if is_odd {
+        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1);
+        let for_many = p.flagged(Flags::LINK_GROUP);
+        p.hop = found;
+        if ((odd | for_many) & p.live).any() {
+            unlikely();
+            if (odd & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
+                let buckets = F::flow_hash(p).array();
+                self.look_again(&mut hops, &buckets, &F::sources(p), &to);
+            }
+            let hops = p.hop.with(&hops);
+            p.hop = hops;
+            // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
+            let for_many = for_many & hops.ne(hop::BROADCAST);
+            p.leave(p.live.with(self.nobodys(&rx, for_many.bits())), Next::LinkGroup);
             let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
             let fate = |hop: u32| hops.eq(hop) & special;
             p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
@@ -315,49 +345,26 @@ impl<F: Family> Body for LookupBody<'_, F> {
             p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
             p.leave(special, Next::Unresolved);
         }
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
         if self.ingress.counting {
-            // The header's own length: in a product, `length` is by now that of the frame to be sent.
-            self.count(p.live.bits(), &p.rx.array(), &F::length(p).array());
+            let (live, lengths) = (p.live.bits(), F::length(p).array());
+            match table {
+                Some((TableView { counted: Some(counted), .. }, _)) => {
+                    if let Some(row) = counted.rows.get(self.worker) {
+                        row.add_lanes(live, &leaves, &lengths);
+                    }
+                }
+                Some(_) => {}
+                None => self.count_several(live, &rx, &leaves, &lengths),
+            }
         }
     }
     #[inline(always)]
-    fn looks_ahead(&self, rx: u16) -> bool {
-        self.far_table(rx).is_some()
-    }
-    #[inline(always)]
-    fn ahead(&self, window: &[u8; 64], rx: u16) {
-        // A hint only: whatever lies there is taken for a destination. What few routes need is near by as it is.
-        if let Some(table) = self.far_table(rx) {
-            self.walk.look(table, self.guard, self.worker, F::destination_in(window));
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        // What few routes need is near by as it is.
+        if let Some((table, _)) = self.table(rx.into())
+            && table.lpm.is_far()
+        {
+            self.walk.walk(table, self.guard, self.worker, windows);
         }
-    }
-}
-
-impl<F: Family> LookupBody<'_, F> {
-    /// The table of an interface, if what lookups read there is far away.
-    #[inline(always)]
-    fn far_table(&self, rx: u16) -> Option<&TableView<F>> {
-        match self.ahead.get() {
-            (interface, table) if interface == u32::from(rx) => table,
-            _ => self.look_at(rx),
-        }
-    }
-    /// The same of one whose packets are looked at from now on.
-    #[inline(always)]
-    fn look_at(&self, rx: u16) -> Option<&TableView<F>> {
-        let table = self.ingress.table(self.ingress.word(rx.into())).filter(|table| table.lpm.is_far());
-        let (interface, before) = self.ahead.replace((rx.into(), table));
-        let is_same = match (before, table) {
-            (Some(before), Some(table)) => std::ptr::eq(before, table),
-            // Packets of a near table are stepped, too, but were not looked at: the walk does not know their places.
-            (None, Some(_)) => interface == NOBODY,
-            (None, None) => true,
-            (Some(_), None) => false,
-        };
-        self.is_mixed.set(self.is_mixed.get() || !is_same);
-        table
     }
 }

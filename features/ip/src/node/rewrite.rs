@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use super::too_big;
-use crate::adjacency::{AdjacencyRow, AdjacencyTable, State};
+use crate::adjacency::{AdjacencyRow, AdjacencyTable};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::ingress::Ingress;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, Lanes, Node, PacketLanes, Pool, Row, Snapshot, Stage,
-    StageNode, arcs,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, Lanes, Node, PacketLanes, Pool, Quarters, Row,
+    Snapshot, Stage, StageNode, Windows, arcs, unlikely,
 };
 use quiver_table::PAGE;
 
@@ -63,13 +63,16 @@ impl<F: Family> RewriteNode<F> {
 }
 
 impl<F: Family> Node for RewriteNode<F> {
+    fn is_stage(&self) -> bool {
+        true
+    }
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.stage.process(cx, frame);
         let stage = &mut self.stage.0;
-        // PERF: asked of the frame, since what the stage notes of it products would note, too.
-        let others = frame.next[..frame.len()].iter().fold(0, |others, next| others | (next ^ Next::Output as u16));
-        if others != 0 {
-            for i in 0..frame.len() {
+        if !frame.left().is_empty() {
+            // What is below changes arcs and interfaces.
+            frame.set_mixed();
+            for i in frame.left() {
                 if frame.next[i] == Next::Resolve as u16 && Again::of(frame.hop[i]).is_some() {
                     frame.next[i] = Next::Again.into();
                 }
@@ -99,71 +102,116 @@ impl<F: Family> Stage for Rewrite<F> {
     }
 }
 
+/// Bytes of the header in front of packets.
+const LINK: usize = BACK as usize;
+/// What is left of the word of hops.
+const HOPS_WORD: usize = 4;
+
 impl<F: Family> RewriteBody<'_, F> {
-    /// The words of sixteen packets' rows.
-    ///
-    /// PERF: there are few neighbours mostly, whose rows are in one page: then it is found once.
+    /// Works on eight packets whose adjacencies are these rows, by the number modulo `N`.
     #[inline(always)]
-    fn rows<I: Isa>(&self, hops: Lanes<I>) -> [Lanes<I>; 8] {
-        let first = hops.array()[0];
-        match self.table.page(first) {
-            Some(page) if (hops >> PAGE.ilog2()).eq(first >> PAGE.ilog2()).all() => {
-                hops.map_rows(|hop| &page[hop as usize % PAGE].0)
+    fn rewrite<I: Isa, const N: usize>(
+        &self,
+        p: &mut PacketLanes<I>,
+        windows: &mut Windows<'_>,
+        rows: &[AdjacencyRow; N],
+        numbers: [u32; LANES],
+    ) {
+        let mut sending = [0; LANES];
+        for lane in 0..LANES {
+            sending[lane] = rows[numbers[lane] as usize % N].sending();
+        }
+        let sending = p.hop.with(&sending);
+        // Packets of our own making have not come a hop.
+        let hops = (p.flags >> Flags::LOCAL.0.trailing_zeros() & 1) ^ 1;
+        let spent = (F::hop_limit(p).lt(2) | F::of_link(p)) & hops.ne(0);
+        let too_big = F::length(p).gt(sending >> 16) | p.flagged(Flags::OFFLOAD);
+        p.tx = sending & 0xffff;
+        if ((spent | too_big) & p.live).any() {
+            unlikely();
+            self.part(p, rows, numbers, hops);
+        }
+        let word = F::take_hops(p.header.get(F::HOPS), hops).to_be().array();
+        if p.live.all() {
+            for lane in 0..LANES {
+                put::<F>(windows, lane, &rows[numbers[lane] as usize % N], word[lane]);
             }
-            _ => {
-                let rows = self.rows_of_several(&hops.array());
-                hops.with(&LANES).map_rows(|lane| &rows[lane as usize % 16].0)
+        } else {
+            for lane in p.live.bits() {
+                put::<F>(windows, lane, &rows[numbers[lane] as usize % N], word[lane]);
             }
         }
+        p.advance(p.live, BACK.wrapping_neg());
+        let (hops, lengths) = (p.hop.array(), p.length.array());
+        if (p.hop.eq(hops[0]) & p.live).all() {
+            let mut bytes = 0;
+            for lane in 0..LANES {
+                bytes += u64::from(lengths[lane]);
+            }
+            return self.sent.add(hops[0], LANES as u64, bytes);
+        }
+        self.sent.add_lanes(p.live.bits(), &hops, &lengths);
+    }
+    /// Lets those packets leave that cannot go on.
+    #[inline(always)]
+    fn part<I: Isa, const N: usize>(
+        &self,
+        p: &mut PacketLanes<I>,
+        rows: &[AdjacencyRow; N],
+        numbers: [u32; LANES],
+        hops: Lanes<I>,
+    ) {
+        let (mut complete, mut sending) = ([0; LANES], [0; LANES]);
+        for lane in 0..LANES {
+            let row = &rows[numbers[lane] as usize % N];
+            (complete[lane], sending[lane]) = (row.is_complete().into(), row.sending());
+        }
+        let forwarded = hops.ne(0) & p.live;
+        let (expired, of_link) = (F::hop_limit(p).lt(2) & forwarded, F::of_link(p) & forwarded);
+        p.hop = p.hop.replace(of_link, Fault::BEYOND_SCOPE.0).replace(expired, Fault::TIME_EXCEEDED.0);
+        p.leave(expired | of_link, Next::Expired);
+        // An adjacency that is no more is for `ip4-resolve` to judge, too.
+        p.leave(hops.with(&complete).eq(0), Next::Resolve);
+        // Whether the segments of a packet fit only its buffer says.
+        p.leave(F::length(p).gt(hops.with(&sending) >> 16) | p.flagged(Flags::OFFLOAD), Next::TooBig);
     }
     #[cold]
     #[inline(never)]
-    fn rows_of_several(&self, hops: &[u32; 16]) -> [AdjacencyRow; 16] {
+    fn rows_of_several(&self, hops: &[u32; LANES]) -> [AdjacencyRow; LANES] {
         hops.map(|hop| *self.table.row(hop))
     }
 }
 
+/// Writes the header in front of a packet, and its word of hops, whose bytes are in network order.
+#[inline(always)]
+fn put<F: Family>(windows: &mut Windows<'_>, lane: usize, row: &AdjacencyRow, word: u32) {
+    let window = windows.of(lane);
+    window[..LINK].copy_from_slice(&row.0[..LINK]);
+    window[F::HOPS.at()..F::HOPS.at() + HOPS_WORD].copy_from_slice(&word.to_ne_bytes());
+}
+
 /// The lanes' numbers.
-const LANES: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+const NUMBERS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 impl<F: Family> Body for RewriteBody<'_, F> {
     const BACK: u32 = BACK;
-    const WRITES: Columns = Columns::TX.and(Columns::HOP).and(Columns::OFFSET).and(Columns::HEADER);
+    const WRITES: Columns = Columns::TX.and(Columns::HOP).and(Columns::OFFSET);
+    const READS: Quarters = F::HEADER;
+    const REWRITES: Quarters = Quarters::of(0, 32);
 
     #[inline(always)]
-    fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
-        let [mac0, mac4, mac8, last, tx_mtu, ..] = self.rows(p.hop);
-        let state = last >> 8 & 0xff;
-        // Packets of our own making have not come a hop.
-        let hops = (p.flags >> Flags::LOCAL.0.trailing_zeros() & 1) ^ 1;
-        let forwarded = hops.ne(0) & p.live;
-        let (expired, of_link) = (F::hop_limit(p).lt(2) & forwarded, F::of_link(p) & forwarded);
-
-        p.hop = p.hop.replace(of_link, Fault::BEYOND_SCOPE.0).replace(expired, Fault::TIME_EXCEEDED.0);
-        p.leave(expired | of_link, Next::Expired);
-        // An adjacency that is no more is for `ip4-resolve` to judge, too.
-        p.leave(state.ne(State::Complete as u32), Next::Resolve);
-        // Whether the segments of a packet fit only its buffer says.
-        p.leave(F::length(p).gt(tx_mtu & 0xffff) | p.flagged(Flags::OFFLOAD), Next::TooBig);
-
-        p.tx = tx_mtu >> 16;
-        p.header.set_word(0, mac0);
-        p.header.set_word(4, mac4);
-        p.header.set_word(8, mac8);
-        p.header.set_word(12, last & 0xffff_0000 | p.header.word(12) & 0xffff);
-        F::take_hops(p, hops);
-        p.advance(p.live, BACK.wrapping_neg());
-    }
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
-        let (hops, lengths) = (p.hop.array(), p.length.array());
-        if (p.hop.eq(hops[0]) & p.live).all() {
-            let mut bytes = 0;
-            for lane in 0..16 {
-                bytes += u64::from(lengths[lane]);
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let hops = p.hop.array();
+        // PERF: there are few neighbors mostly, whose rows are in one page: then it is found once.
+        match self.table.page(hops[0]) {
+            Some(page) if (p.hop >> PAGE.ilog2()).eq(hops[0] >> PAGE.ilog2()).all() => {
+                self.rewrite(p, windows, page, hops);
             }
-            return self.sent.add(hops[0], 16, bytes);
+            _ => {
+                unlikely();
+                let rows = self.rows_of_several(&hops);
+                self.rewrite(p, windows, &rows, NUMBERS);
+            }
         }
-        self.sent.add_lanes(p.live.bits(), &hops, &lengths);
     }
 }

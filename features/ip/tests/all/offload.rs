@@ -9,7 +9,7 @@ use quiver_control::Control;
 use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, arcs};
 use quiver_interface::Interfaces;
 use quiver_ip::Ip6;
-use quiver_testkit::daemon::Daemon;
+use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::offloader::{self, OFFLOADER, set_segment_size};
 use quiver_testkit::packet::Packet;
 use quiver_testkit::pcap;
@@ -45,7 +45,7 @@ mod maker {
 /// The link behind pg1 takes 1,000 bytes.
 fn daemon() -> Daemon {
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, offloader, quiver_pg];
-    let mut daemon = ends::forwarding(rooms);
+    let mut daemon = ends::forwarding(rooms, Setup::default());
     daemon.configure("set interface mtu 1000 pg1");
     let pg0 = daemon.control().room::<Interfaces>().id_of("pg0").expect("created");
     let mut dataplane = daemon.control().room_mut::<Dataplane>();
@@ -145,7 +145,7 @@ fn fragments_are_not_overtaken_by_what_came_after_them() {
 fn no_packet_overtakes_one_with_an_offload_or_its_fragments() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("flow.pcap");
-    // In one vector, groups of sixteen packets and more behind the long one. Segments count on from the number of the whole.
+    // In one vector, groups of eight packets and more behind the long one. Segments count on from the number of the whole.
     let flow = (1..=200).map(|number| packet(&format!("id {number}0"), if number == 20 { 3000 } else { 30 }));
     pcap::write(&file, flow).expect("there is room");
     // A packet of segments goes on as one; one that has none is cut into four fragments.
@@ -172,7 +172,7 @@ fn no_packet_overtakes_one_with_an_offload_or_its_fragments() {
 #[test]
 fn what_each_fragment_of_ours_would_need_is_not_cut() {
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, maker, quiver_pg];
-    let mut daemon = ends::forwarding(rooms);
+    let mut daemon = ends::forwarding(rooms, Setup::default());
     daemon.configure(
         "set interface ip address pg0 2001:db8::1/64
          set interface ip address pg1 2001:db8:1::1/64

@@ -9,7 +9,7 @@ use quiver_ip::path_mtu::PathMtu;
 use quiver_scenarios::ROOMS;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::growth::assert_linear;
-use quiver_wire::V4;
+use quiver_wire::{MacAddress, V4};
 
 fn router() -> Daemon {
     let mut daemon = Daemon::new(ROOMS, Setup::default()).expect("the rooms fit");
@@ -53,7 +53,7 @@ fn the_least_of_all_is_known_as_they_come_and_go() {
         [2, 3].map(|host| {
             let hop = ip.fib.adjacencies.find(pg0, Some(key(host).1)).expect("a neighbour");
             let row = ip.fib.adjacencies.row(hop);
-            (u16::from_be_bytes([row.0[18], row.0[19]]), row.mtu())
+            (row.second_look(), row.mtu())
         })
     };
     let of_path = |host: u32| daemon.control().room::<Ip4>().current().path_mtu(pg0.0, key(host).1);
@@ -91,8 +91,12 @@ fn a_row_of_falling_ones_rewrites_what_takes_longer_packets() {
     let hops = {
         let mut ip = daemon.control().room_mut::<Ip4>();
         // Numbers in a row, so that most pages are of one link alone.
-        [(long, 10), (short, 11)]
-            .map(|(on, net)| neighbors(net).map(|to| ip.fib.adjacencies.acquire(on, Some(to))).collect::<Vec<u32>>())
+        let mut known = |on, to| {
+            let hop = ip.fib.adjacencies.acquire(on, Some(to));
+            ip.fib.adjacencies.set_mac(hop, Some(MacAddress([2, 0, 0, 0, 0, 9])));
+            hop
+        };
+        [(long, 10), (short, 11)].map(|(on, net)| neighbors(net).map(|to| known(on, to)).collect::<Vec<u32>>())
     };
     // Where the rows of each link lie that are not on a page with those of the other: elsewhere when they were written again.
     let places = || {
@@ -102,7 +106,7 @@ fn a_row_of_falling_ones_rewrites_what_takes_longer_packets() {
     };
     let looks = |hop: u32| {
         let ip = daemon.control().room::<Ip4>();
-        u16::from_be_bytes([ip.fib.adjacencies.row(hop).0[18], ip.fib.adjacencies.row(hop).0[19]])
+        ip.fib.adjacencies.row(hop).second_look()
     };
     let mut rewritten = [0, 0];
     for (host, mtu) in (0..80).map(|step| (99 + step, 9000 - 100 * step as u16)) {

@@ -21,8 +21,8 @@ impl Node for End {
 
 /// A daemon that forwards from pg0 to the neighbour 10.0.1.2 behind pg1, to which 20.0.0.0/8 is routed.
 #[allow(dead_code, reason = "not every test forwards so simply")]
-pub fn forwarding(rooms: Rooms) -> Daemon {
-    let mut daemon = Daemon::new(rooms, Setup::default()).expect("the rooms fit together");
+pub fn forwarding(rooms: Rooms, setup: Setup) -> Daemon {
+    let mut daemon = Daemon::new(rooms, setup).expect("the rooms fit together");
     daemon.configure(
         "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
          create packet-generator interface pg1

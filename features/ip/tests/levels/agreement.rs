@@ -1,5 +1,4 @@
-//! The nodes of IPv4, the product that could be made of them, and a naive router must agree packet by packet, on every
-//! instruction set.
+//! The nodes of IPv4 and a naive router must agree packet by packet, on every instruction set.
 
 use crate::ends;
 
@@ -13,7 +12,7 @@ use quiver_ip::{Family, Ip4};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::{Header, Ip4Header, IpProtocol, MacAddress, checksum};
 
-quiver_testkit::level_tests![nodes_and_products_agree_with_the_naive_router, the_product_serves_the_queues];
+quiver_testkit::level_tests![nodes_agree_with_the_naive_router];
 
 const MTU: usize = 1500;
 
@@ -50,8 +49,8 @@ fn mac(last: u8) -> MacAddress {
 }
 
 /// A daemon whose neighbours 10.0.1.2 to 10.0.1.9 are known.
-fn daemon(level: Level, fusion: bool) -> Daemon {
-    let setup = Setup { level, fusion, ..Setup::default() };
+fn daemon(level: Level) -> Daemon {
+    let setup = Setup { level, ..Setup::default() };
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
     let mut daemon = Daemon::new(rooms, setup).expect("the rooms fit together");
     daemon.configure(CONFIGURATION);
@@ -63,7 +62,6 @@ fn daemon(level: Level, fusion: bool) -> Daemon {
             ip.fib.adjacencies.set_mac(hop, Some(mac(last)));
         }
     }
-    daemon.control().room_mut::<quiver_engine::Dataplane>().plan();
     daemon.settle().expect("nothing circles");
     daemon
 }
@@ -267,8 +265,8 @@ struct Outcome {
     by_neighbour: Vec<Traffic>,
 }
 
-fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
-    let mut daemon = daemon(level, fusion);
+fn run(level: Level, packets: &[Vec<u8>]) -> Outcome {
+    let mut daemon = daemon(level);
     let mut sizes = Random(Rng::with_seed(7));
     let mut rest = packets;
     while !rest.is_empty() {
@@ -312,9 +310,9 @@ fn to_second(packets: &[Vec<u8>]) -> Vec<bool> {
     which
 }
 
-fn nodes_and_products_agree_with_the_naive_router(level: Level) {
+fn nodes_agree_with_the_naive_router(level: Level) {
     let own = |name: &str| {
-        let daemon = daemon(Level::best(), false);
+        let daemon = daemon(Level::best());
         let interfaces = daemon.control().room::<Interfaces>();
         interfaces.find(name).expect("created").mac
     };
@@ -333,7 +331,7 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     }
     expected.sort();
     assert!(reasons.len() >= 18, "the packets exercise every odd arc: {reasons:?}");
-    let reference = run(Level::best(), false, &packets);
+    let reference = run(Level::best(), &packets);
     for (reason, count) in &reasons {
         assert_eq!(reference.arcs.get(reason), Some(count), "{reason:?} in {:?}", reference.arcs);
     }
@@ -342,17 +340,7 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     assert!(reference.counted.is_some_and(|counted| counted.packets > 1000), "{:?}", reference.counted);
     assert_eq!(reference.by_neighbour.iter().map(|sent| sent.packets as usize).sum::<usize>(), expected.len());
 
-    for fusion in [false, true] {
-        let outcome = run(level, fusion, &packets);
-        assert_eq!(outcome.arcs, reference.arcs, "fused: {fusion}");
-        assert!(outcome == reference, "fused: {fusion}");
-    }
-}
-
-fn the_product_serves_the_queues(level: Level) {
-    let daemon = daemon(level, true);
-    let dataplane = daemon.control().room::<quiver_engine::Dataplane>();
-    // The last interface has no address.
-    let products: Vec<_> = dataplane.queues().iter().map(|queue| queue.product.clone().ok()).collect();
-    assert_eq!(products, [Some("ip4"), Some("ip4"), Some("ip4"), None]);
+    let outcome = run(level, &packets);
+    assert_eq!(outcome.arcs, reference.arcs);
+    assert!(outcome == reference);
 }

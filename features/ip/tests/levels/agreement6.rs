@@ -1,5 +1,4 @@
-//! The nodes of IPv6, the product that could be made of them, and a naive router must agree packet by packet, on every
-//! instruction set.
+//! The nodes of IPv6 and a naive router must agree packet by packet, on every instruction set.
 
 use crate::ends;
 
@@ -7,14 +6,14 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use fastrand::Rng;
-use quiver_engine::{Dataplane, Level, Traffic};
+use quiver_engine::{Level, Traffic};
 use quiver_interface::Interfaces;
 use quiver_ip::{Family, Ip6};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_wire::ip6::{extension, upper};
 use quiver_wire::{Header, Ip6Header, IpProtocol, MacAddress, V6, nd};
 
-quiver_testkit::level_tests![nodes_and_products_agree_with_the_naive_router, the_product_serves_the_queues];
+quiver_testkit::level_tests![nodes_agree_with_the_naive_router];
 
 const MTU: usize = 1500;
 
@@ -58,8 +57,8 @@ fn address(segments: [u16; 8]) -> Ipv6Addr {
 }
 
 /// A daemon whose neighbours 2001:db8:1::2 to 2001:db8:1::9 are known.
-fn daemon(level: Level, fusion: bool) -> Daemon {
-    let setup = Setup { level, fusion, ..Setup::default() };
+fn daemon(level: Level) -> Daemon {
+    let setup = Setup { level, ..Setup::default() };
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, quiver_pg];
     let mut daemon = Daemon::new(rooms, setup).expect("the rooms fit together");
     daemon.configure(CONFIGURATION);
@@ -71,7 +70,6 @@ fn daemon(level: Level, fusion: bool) -> Daemon {
             ip.fib.adjacencies.set_mac(hop, Some(mac(last)));
         }
     }
-    daemon.control().room_mut::<Dataplane>().plan();
     daemon.settle().expect("nothing circles");
     daemon
 }
@@ -318,8 +316,8 @@ struct Outcome {
 }
 
 /// Sends every other packet to the second interface.
-fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
-    let mut daemon = daemon(level, fusion);
+fn run(level: Level, packets: &[Vec<u8>]) -> Outcome {
+    let mut daemon = daemon(level);
     let mut sizes = Rng::with_seed(7);
     let mut rest = packets;
     while !rest.is_empty() {
@@ -350,7 +348,7 @@ fn run(level: Level, fusion: bool, packets: &[Vec<u8>]) -> Outcome {
     Outcome { sent, arcs, counted, by_neighbour }
 }
 
-fn nodes_and_products_agree_with_the_naive_router(level: Level) {
+fn nodes_agree_with_the_naive_router(level: Level) {
     let mut packets = packets(12_000);
     let (mut expected, mut reasons) = (vec![], BTreeMap::<Arc, u64>::new());
     for (i, p) in packets.iter_mut().enumerate() {
@@ -365,7 +363,7 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     }
     expected.sort();
     assert!(reasons.len() >= 19, "the packets exercise every odd arc: {reasons:?}");
-    let reference = run(Level::best(), false, &packets);
+    let reference = run(Level::best(), &packets);
     for (reason, count) in &reasons {
         assert_eq!(reference.arcs.get(reason), Some(count), "{reason:?} in {:?}", reference.arcs);
     }
@@ -375,17 +373,7 @@ fn nodes_and_products_agree_with_the_naive_router(level: Level) {
     assert!(reference.counted.is_some_and(|counted| counted.packets > 1000), "{:?}", reference.counted);
     assert_eq!(reference.by_neighbour.iter().map(|sent| sent.packets as usize).sum::<usize>(), expected.len());
 
-    for fusion in [false, true] {
-        let outcome = run(level, fusion, &packets);
-        assert_eq!(outcome.arcs, reference.arcs, "fused: {fusion}");
-        assert!(outcome == reference, "fused: {fusion}");
-    }
-}
-
-fn the_product_serves_the_queues(level: Level) {
-    let daemon = daemon(level, true);
-    let dataplane = daemon.control().room::<Dataplane>();
-    // The last interface has no address.
-    let products: Vec<_> = dataplane.queues().iter().map(|queue| queue.product.clone().ok()).collect();
-    assert_eq!(products, [Some("ip6"), Some("ip6"), Some("ip6"), None]);
+    let outcome = run(level, &packets);
+    assert_eq!(outcome.arcs, reference.arcs);
+    assert!(outcome == reference);
 }

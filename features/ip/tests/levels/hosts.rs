@@ -1,4 +1,4 @@
-//! Whether packets are for a single host is said of sixteen at once on the data path, and of one address by control: both are the
+//! Whether packets are for a single host is said of eight at once on the data path, and of one address by control: both are the
 //! same, lane by lane, on every instruction set.
 
 use crate::ends;
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use fastrand::Rng;
 use quiver_control::Control;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Dataplane, DataplaneError, FeatureSpec, Guard, Isa, Level, Mask16, NodeSpec, PacketLanes,
-    Stage, arcs,
+    ArcSpec, Body, Columns, Dataplane, DataplaneError, FeatureSpec, Guard, Isa, Level, Mask8, NodeSpec, PacketLanes,
+    Quarters, Stage, Windows, arcs,
 };
 use quiver_interface::Interfaces;
 use quiver_ip::Family;
@@ -55,14 +55,13 @@ impl<F: Family> Stage for Look<F> {
 
 impl<F: Family> Body for Look<F> {
     const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = F::HEADER;
     #[inline(always)]
-    fn step<I: Isa>(&self, _: &mut PacketLanes<I>) {}
-    #[inline(always)]
-    fn commit<I: Isa>(&mut self, p: &mut PacketLanes<I>) {
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let (to, hosts) = (F::destinations(p), F::for_hosts(p).bits());
         let mut seen = self.0.0.lock().expect("nobody panics with it");
         for lane in p.live.bits() {
-            seen.push((to[lane], hosts & Mask16(1 << lane) != Mask16(0)));
+            seen.push((to[lane], hosts & Mask8(1 << lane) != Mask8(0)));
         }
     }
 }
@@ -98,7 +97,7 @@ fn addresses<F: Family>(r: &mut Rng) -> Vec<F::Address> {
     for bit in 0..bits {
         found.extend([1 << bit, all ^ 1 << bit, 1 | 1 << bit, r.u128(..) & all, r.u128(..) & ((1 << bit) - 1)]);
     }
-    // Neighbours in the sixteen are not of one kind.
+    // Neighbors in the eight are not of one kind.
     r.shuffle(&mut found);
     found.into_iter().map(F::from_bits).collect()
 }
@@ -117,7 +116,7 @@ fn agree<F: Family>(level: Level, frame: fn(&F::Address) -> Vec<u8>) {
     let mut r = Rng::with_seed(3);
     let sent = addresses::<F>(&mut r);
     let mut rest = &sent[..];
-    // Frames of any length, so that the last sixteen are often fewer.
+    // Frames of any length, so that the last eight are often fewer.
     while !rest.is_empty() {
         let (now, later) = rest.split_at(r.usize(1..=256).min(rest.len()));
         now.iter().for_each(|to| daemon.send("pg0", &frame(to)).expect("it is up"));

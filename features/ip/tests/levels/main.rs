@@ -3,9 +3,10 @@
 mod agreement;
 mod agreement6;
 mod beyond;
+mod dscp;
 #[path = "../ends/mod.rs"]
 mod ends;
 mod hosts;
 mod slot;
 
-quiver_testkit::level_program!(golden: quiver_scenarios::ROOMS, agreement, agreement6, beyond, hosts, slot);
+quiver_testkit::level_program!(golden: quiver_scenarios::ROOMS, agreement, agreement6, beyond, dscp, hosts, slot);

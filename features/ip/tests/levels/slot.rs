@@ -1,24 +1,21 @@
-//! A later stage joins a product by one line: a filter of another room, a feature on `ip4-output`, is chained behind routing.
-//! Where it is enabled its product serves, and does what the nodes do.
+//! A stage of another room, a feature on `ip4-output`, works on the packets of the interfaces on which it is enabled, and costs
+//! others nothing.
 
 use crate::ends;
 
 use std::net::Ipv4Addr;
 
 use quiver_engine::{
-    ArcSpec, Body, Chain, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, Mask, NodeSpec, Optional,
-    PacketLanes, ProductSpec, Stage, arcs,
+    ArcSpec, Body, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, NodeSpec, PacketLanes, Quarters, Stage,
+    Windows, arcs,
 };
-use quiver_ethernet::EthernetInput;
 use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
-use quiver_ip::node::rewrite::Next as RewriteNext;
-use quiver_ip::product::routed4;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use quiver_wire::MacAddress;
 
-quiver_testkit::level_tests![a_filter_joins_a_product];
+quiver_testkit::level_tests![a_filter_joins_the_path];
 
 mod filter {
     use super::*;
@@ -37,8 +34,6 @@ mod filter {
     const PORTS: Field = Field::new(34, 32);
     /// The port that nobody may speak to.
     const CLOSED: u32 = 23;
-    /// The interface on which the filter is enabled.
-    const GUARDED: u32 = 2;
 
     #[derive(Clone)]
     pub struct Filter;
@@ -53,33 +48,18 @@ mod filter {
     }
     impl Body for Filter {
         const WRITES: Columns = Columns::NONE;
+        const READS: Quarters = Quarters::of(34, 38);
         #[inline(always)]
-        fn meets<I: Isa>(&self, p: &PacketLanes<I>) -> Mask<I> {
-            p.tx.eq(GUARDED)
-        }
-        #[inline(always)]
-        fn step<I: Isa>(&self, p: &mut PacketLanes<I>) {
+        fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
             p.leave((p.header.get(PORTS) & 0xffff).eq(CLOSED), Next::Filtered);
         }
     }
 
     pub fn register(control: &Control) -> Result<(), DataplaneError> {
-        let stages = control.room::<Ip4>().stages();
-        let ethernet = EthernetInput::of(&control.room());
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(|_| Filter))?;
         graph.feature(FeatureSpec { arc: "ip4-output", node: Filter::NAME, before: &[], after: &[] })?;
-        dataplane.product(ProductSpec::new(
-            "ip4-filtered",
-            Next::Next,
-            |_| true,
-            move |seed| {
-                routed4(&ethernet, stages(seed), |rewrite| {
-                    Chain::<_, { RewriteNext::Output as u16 }, _>(rewrite, Optional::new(Filter))
-                })
-            },
-        ));
         Ok(())
     }
 }
@@ -92,10 +72,10 @@ fn packet(n: u32) -> Vec<u8> {
     text.parse::<Packet>().expect("it is a packet").to_bytes()
 }
 
-fn a_filter_joins_a_product(level: Level) {
-    let run = |level: Level, fusion: bool, is_guarded: bool| {
+fn a_filter_joins_the_path(level: Level) {
+    let run = |level: Level, is_guarded: bool| {
         let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, filter, quiver_pg];
-        let mut daemon = Daemon::new(rooms, Setup { level, fusion, ..Setup::default() }).expect("the rooms fit");
+        let mut daemon = Daemon::new(rooms, Setup { level, ..Setup::default() }).expect("the rooms fit");
         daemon.configure(
             "create packet-generator interface pg0 hw-addr 02:00:00:00:00:a0
              create packet-generator interface pg1
@@ -123,24 +103,15 @@ fn a_filter_joins_a_product(level: Level) {
             (0..100).for_each(|n| daemon.send("pg0", &packet(burst * 100 + n)).expect("it is up"));
             daemon.settle().expect("nothing circles");
         }
-        let (product, carried) = {
-            let dataplane = daemon.control().room::<Dataplane>();
-            (dataplane.queues()[0].product.clone().ok(), dataplane.queues()[0].carried.get())
-        };
         let mut sent = daemon.sent();
         sent.sort();
         let outcome = (sent, daemon.counts());
         daemon.finish().expect("nothing leaks");
-        (outcome, product, carried)
+        outcome
     };
-    let (nodes, product, _) = run(Level::best(), false, true);
-    assert_eq!((nodes.0.len(), product), (829, None));
-    assert_eq!(nodes.1.get(&("port-filter", "filtered")), Some(&171));
-    let (fused, product, carried) = run(level, true, true);
-    assert_eq!(product, Some("ip4-filtered"));
-    assert!(fused == nodes, "{:?} and {:?}", fused.1, nodes.1);
-    // What is filtered is odd, and takes its flow along: all of one receiver, in these bursts.
-    assert!(carried > 100, "{carried}");
-    let (open, product, carried) = run(level, true, false);
-    assert_eq!((open.0.len(), product, carried), (1000, Some("ip4"), 1000));
+    let (reference, guarded, open) = (run(Level::best(), true), run(level, true), run(level, false));
+    assert_eq!(guarded.0.len(), 829);
+    assert_eq!(guarded.1.get(&("port-filter", "filtered")), Some(&171));
+    assert!(guarded == reference, "{:?} and {:?}", guarded.1, reference.1);
+    assert_eq!((open.0.len(), open.1.keys().any(|(node, _)| *node == "port-filter")), (1000, false));
 }

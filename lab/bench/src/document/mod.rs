@@ -21,7 +21,12 @@ struct Listing {
     chosen: fn(&rows::Row) -> bool,
 }
 
-const LISTINGS: [Listing; 9] = [
+/// Whether a row is of a way that packets still go: fused products are gone since 2026-11-28.
+fn is_present(row: &rows::Row) -> bool {
+    !row.get("way").starts_with("fused")
+}
+
+const LISTINGS: [Listing; 8] = [
     Listing {
         name: "graph",
         file: "graph.csv",
@@ -31,13 +36,12 @@ const LISTINGS: [Listing; 9] = [
             ("way", "way"),
             ("ticks", "ticks"),
             ("least", "least"),
-            ("vpp", "VPP 26.10"),
             ("level", "instruction set"),
             ("pages", "pages"),
             ("revision", "revision"),
             ("date", "date"),
         ],
-        chosen: |row| row.get("vector") == "256",
+        chosen: |row| row.get("vector") == "256" && is_present(row),
     },
     Listing {
         name: "memif",
@@ -54,23 +58,7 @@ const LISTINGS: [Listing; 9] = [
             ("revision", "revision"),
             ("date", "date"),
         ],
-        chosen: |row| ["64", "512", "1518", "9000"].contains(&row.get("bytes")),
-    },
-    Listing {
-        name: "products",
-        file: "products.csv",
-        key: &["what", "level"],
-        columns: &[
-            ("what", "what"),
-            ("level", "instruction set"),
-            ("chains", "chains or stages"),
-            ("instances", "instances"),
-            ("bytes", "bytes"),
-            ("cpu_s", "CPU, s"),
-            ("revision", "revision"),
-            ("date", "date"),
-        ],
-        chosen: |_| true,
+        chosen: |row| ["64", "512", "1518", "9000"].contains(&row.get("bytes")) && is_present(row),
     },
     Listing {
         name: "workers",
@@ -89,7 +77,7 @@ const LISTINGS: [Listing; 9] = [
             ("revision", "revision"),
             ("date", "date"),
         ],
-        chosen: |_| true,
+        chosen: is_present,
     },
     Listing {
         name: "tables",

@@ -89,7 +89,7 @@ pub fn draw(root: &Path) -> Result<(), String> {
     let (graph, memif, workers) = (read("graph.csv")?, read("memif.csv")?, read("workers.csv")?);
     let [of_graph, of_memif, of_workers] =
         [["path", "way", "vector"], ["placement", "bytes", "way"], ["path", "case", "way"]];
-    let full = |row: &Row| row.get("vector") == "256";
+    let full = |row: &Row| row.get("vector") == "256" && super::is_present(row);
     let of_many = |row: &Row| full(row).then(|| entries(row.get("path"))).flatten();
     let plots = [
         (
@@ -160,22 +160,22 @@ fn entries(path: &str) -> Option<f64> {
     }
 }
 
-/// The fused paths with small tables, and with the largest.
+/// Paths with small tables, and with the largest.
 fn of_few(row: &Row) -> Option<String> {
     let path = row.get("path");
     let is_one = ["cross-connect", "bridge", "ip4, 8 routes", "ip4, 2 million routes as in BGP"].contains(&path);
-    (is_one && row.get("way").starts_with("fused")).then(|| path.to_owned())
+    (is_one && super::is_present(row)).then(|| path.to_owned())
 }
 
 /// Between which peers packets went, and by which way.
 fn between(row: &Row) -> Option<String> {
-    Some(format!("{}, {}", row.get("placement"), row.get("way")))
+    super::is_present(row).then(|| format!("{}, {}", row.get("placement"), row.get("way")))
 }
 
 /// The path and way of workers that share nothing.
 fn own_queues(row: &Row) -> Option<String> {
     let is_own = ["one queue", "a queue each"].contains(&row.get("case"));
-    is_own.then(|| format!("{}, {}", row.get("path"), row.get("way")))
+    (is_own && super::is_present(row)).then(|| format!("{}, {}", row.get("path"), row.get("way")))
 }
 
 /// The curves of rows: what each belongs to, where it stands, and the column of its height.

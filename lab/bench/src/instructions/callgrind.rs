@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn each_line_gets_its_dump_and_equal_ones_are_one() {
-        let lines = "a\tnodes\t8\t1024\nm\tfused: x\t256\t256\nm\tfused: x\t256\t256\nm\tfused: x\t256\t256\n";
+        let lines = "a\tnodes\t8\t1024\nm\tnodes\t256\t256\nm\tnodes\t256\t256\nm\tnodes\t256\t256\n";
         let dumps = "part: 1\nsummary: 2048\nfn=x\n1 2\nsummary: 500\n\nsummary: 500\nsummary: 24\nsummary: 0\n";
         let found: Vec<_> =
             matched(lines, dumps).expect("counts").iter().map(|count| (count.packets, count.instructions)).collect();

@@ -3,11 +3,10 @@
 
 use std::hint::black_box;
 
-use quiver_engine::relay::BURST;
 use quiver_engine::{Level, Worker};
 
 use super::callgrind::Count;
-use crate::graph::{self, FILL};
+use crate::graph::{self, FILL, WAY};
 use crate::{memif, path};
 
 /// Packets received at once: full vectors, and small ones, where what a turn costs by itself counts.
@@ -23,45 +22,37 @@ pub fn run(level: Level) -> Result<(), String> {
     let is_large = |name: &str| LARGE.iter().any(|word| name.contains(word));
     for path in path::all().iter().filter(|path| !is_large(path.name)) {
         let mut bench = graph::Bench::new(path, level)?;
-        for fusion in [false, true] {
-            let Some(way) = bench.set_fusion(fusion)? else { continue };
-            for vector in VECTORS {
-                // What only the first packets do is no part of it.
-                bench.fill()?;
-                warm_turns(bench.worker(vector), FILL / vector);
-                bench.empty()?;
-                bench.fill()?;
-                counted_turns(bench.worker(vector), FILL / vector);
-                bench.empty()?;
-                say(path.name, &way, vector, FILL);
-            }
+        for vector in VECTORS {
+            // What only the first packets do is no part of it.
+            bench.fill()?;
+            warm_turns(bench.worker(vector), FILL / vector);
+            bench.empty()?;
+            bench.fill()?;
+            counted_turns(bench.worker(vector), FILL / vector);
+            bench.empty()?;
+            say(path.name, vector, FILL);
         }
     }
-    for fusion in [false, true] {
-        VECTORS.into_iter().try_for_each(|packets| through_memif(level, fusion, packets))?;
-    }
-    Ok(())
+    VECTORS.into_iter().try_for_each(|packets| through_memif(level, packets))
 }
 
 /// A ring of 64-byte packets from one peer to another. Which stores pay is measured with a clock by the driver; but its first
 /// 16 batches go through the caches, the next 16 with lines claimed ahead, and 16 more past them, whatever the clock says, so
-/// each kind has counts of its own. A filling is one batch of nodes; of a product, which carries packets by the burst, a large
-/// one is two. Small ones tell nothing of stores, so they go through the caches.
-fn through_memif(level: Level, fusion: bool, packets: usize) -> Result<(), String> {
-    let mut bench = memif::Bench::new(level, fusion, memif::Role::Master)?;
+/// each kind has counts of its own. A filling is one batch. Small ones tell nothing of stores, so they go through the caches.
+fn through_memif(level: Level, packets: usize) -> Result<(), String> {
+    let mut bench = memif::Bench::new(level, memif::Role::Master)?;
     let (mut from, mut to) = bench.peers()?;
-    let batches = if fusion && packets > BURST { 2 } else { 1 };
-    for filling in 0..48 / batches {
+    for filling in 0..48 {
         from.fill(64, packets)?;
         let worker = &mut bench.daemon.workers()[0];
-        let (way, batch) = (filling * batches / 16, filling * batches % 16);
+        let (way, batch) = (filling / 16, filling % 16);
         let ways = ["memif, through the caches", "memif, claimed ahead", "memif, past the caches"];
-        let path = ways.get(way).filter(|_| (4..4 + FILLINGS * batches).contains(&batch));
+        let path = ways.get(way).filter(|_| (4..4 + FILLINGS).contains(&batch));
         match path {
             None => warm_turns(worker, 1),
             Some(path) => {
                 counted_turns(worker, 1);
-                say(path, &bench.way, packets, packets);
+                say(path, packets, packets);
             }
         }
         match to.drain()? {
@@ -72,8 +63,8 @@ fn through_memif(level: Level, fusion: bool, packets: usize) -> Result<(), Strin
     Ok(())
 }
 
-fn say(path: &str, way: &str, vector: usize, packets: usize) {
-    println!("{}", Count { path: path.into(), way: way.into(), vector: vector.to_string(), packets, instructions: 0 });
+fn say(path: &str, vector: usize, packets: usize) {
+    println!("{}", Count { path: path.into(), way: WAY.into(), vector: vector.to_string(), packets, instructions: 0 });
 }
 
 fn warm_turns(worker: &mut Worker, turns: usize) {

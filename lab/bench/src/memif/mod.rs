@@ -24,7 +24,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
 use crate::command::command;
-use crate::graph::{cpu, reading};
+use crate::graph::{WAY, cpu, reading};
 use crate::machine::Machine;
 use clap::ValueEnum;
 pub use peer::run as run_peer;
@@ -73,7 +73,7 @@ pub struct Row {
     pub placement: String,
     /// Bytes of the packets.
     pub bytes: usize,
-    /// `nodes`, or the name of the product; of lines, what is done with them.
+    /// How packets go; of lines, what is done with them.
     pub way: String,
     /// The median of the windows.
     pub ticks: f64,
@@ -117,8 +117,6 @@ pub fn run(
 /// A daemon between two peers.
 pub struct Bench {
     pub daemon: Daemon,
-    /// How packets go.
-    pub way: String,
     /// The daemon's socket, or what its peers' begin with.
     socket: String,
     role: Role,
@@ -126,8 +124,8 @@ pub struct Bench {
 
 impl Bench {
     /// A daemon with two interfaces of a role, cross-connected.
-    pub fn new(level: Level, fusion: bool, role: Role) -> Result<Bench, String> {
-        let setup = Setup { level, fusion, buffers: 16_384, share_buffers: role == Role::Shared, ..Setup::default() };
+    pub fn new(level: Level, role: Role) -> Result<Bench, String> {
+        let setup = Setup { level, buffers: 16_384, share_buffers: role == Role::Shared, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         // Abstract names vanish with their owner; the daemon of the last row may not be gone yet.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -148,10 +146,7 @@ impl Bench {
             format!("set interface state memif{second}/1 up"),
         ]);
         lines.iter().try_for_each(|line| command(&mut daemon, line))?;
-        let product =
-            daemon.control().room::<Dataplane>().queues().first().and_then(|queue| queue.product.clone().ok());
-        let way = product.map_or("nodes".to_owned(), |name| format!("fused: {name}"));
-        Ok(Bench { daemon, way, socket, role })
+        Ok(Bench { daemon, socket, role })
     }
     /// Lets time pass for the control task.
     fn advance(&mut self) -> Result<(), String> {
@@ -192,11 +187,11 @@ impl Bench {
     }
 }
 
-/// All lengths and ways, which take turns window by window: where the machine is slow for a while, it is so for all.
+/// All lengths, which take turns window by window: where the machine is slow for a while, it is so for all.
 fn in_one_process(cases: &[(Role, usize)], level: Level) -> Result<(Vec<Row>, Backing), String> {
     let (mut benches, mut backing) = (vec![], Backing::Plain);
-    for (&(role, bytes), fusion) in cases.iter().flat_map(|case| [(case, false), (case, true)]) {
-        let mut bench = Bench::new(level, fusion, role)?;
+    for &(role, bytes) in cases {
+        let mut bench = Bench::new(level, role)?;
         backing = bench.daemon.control().room::<Dataplane>().buffers().backing();
         let peers = bench.peers()?;
         benches.push((bench, peers, bytes, vec![]));
@@ -211,7 +206,7 @@ fn in_one_process(cases: &[(Role, usize)], level: Level) -> Result<(Vec<Row>, Ba
     }
     let rows = benches
         .into_iter()
-        .map(|(bench, _, bytes, windows)| row(bench.role.placement("one process"), bytes, bench.way, windows, None));
+        .map(|(bench, _, bytes, windows)| row(bench.role.placement("one process"), bytes, WAY.into(), windows, None));
     Ok((rows.collect(), backing))
 }
 
@@ -232,7 +227,7 @@ impl Drop for Running {
 fn between_processes(placement: String, level: Level, role: Role, bytes: usize) -> Result<Row, String> {
     pin(CORES[0]);
     let before = round_trip();
-    let mut bench = Bench::new(level, true, role)?;
+    let mut bench = Bench::new(level, role)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut peer = Command::new(this);
     let word = role.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -269,11 +264,10 @@ fn between_processes(placement: String, level: Level, role: Role, bytes: usize) 
             windows.push(spent as f64 / packets as f64);
         }
     }
-    let way = bench.way.clone();
     if windows.is_empty() {
         return Err("nothing was forwarded".into());
     }
-    Ok(row(placement, bytes, way, windows, Some((before, round_trip()))))
+    Ok(row(placement, bytes, WAY.into(), windows, Some((before, round_trip()))))
 }
 
 /// Keeps this thread on a core; where that is not allowed, the figures say so by their spread.

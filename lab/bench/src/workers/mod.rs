@@ -27,16 +27,13 @@ struct Case {
     receive: &'static [&'static str],
     /// Workers that the packets of pg0 are handed to, as the command has them.
     handoff: Option<&'static str>,
-    fusion: bool,
 }
 
-const CASES: [Case; 6] = [
-    Case { name: "one queue", workers: 1, receive: &["pg0"], handoff: None, fusion: false },
-    Case { name: "one queue", workers: 1, receive: &["pg0"], handoff: None, fusion: true },
-    Case { name: "a queue each", workers: 2, receive: &["pg0", "pg2"], handoff: None, fusion: false },
-    Case { name: "a queue each", workers: 2, receive: &["pg0", "pg2"], handoff: None, fusion: true },
-    Case { name: "hand-off from worker 0 to 1", workers: 2, receive: &["pg0"], handoff: Some("1"), fusion: false },
-    Case { name: "software RSS", workers: 2, receive: &["pg0"], handoff: Some("0-1"), fusion: false },
+const CASES: [Case; 4] = [
+    Case { name: "one queue", workers: 1, receive: &["pg0"], handoff: None },
+    Case { name: "a queue each", workers: 2, receive: &["pg0", "pg2"], handoff: None },
+    Case { name: "hand-off from worker 0 to 1", workers: 2, receive: &["pg0"], handoff: Some("1") },
+    Case { name: "software RSS", workers: 2, receive: &["pg0"], handoff: Some("0-1") },
 ];
 
 const PATHS: [(&str, Configure); 2] = [
@@ -51,7 +48,7 @@ const PATHS: [(&str, Configure); 2] = [
 pub struct Row {
     pub path: &'static str,
     pub case: &'static str,
-    /// `nodes`, or the name of the product.
+    /// How packets go.
     pub way: String,
     pub workers: usize,
     /// Ticks of a worker for each packet that it received, from a queue or from another worker; medians.
@@ -82,14 +79,21 @@ pub fn run(csv: Option<&Path>, level: Level) -> Result<(), String> {
             windows.push(bench.window()?);
         }
     }
-    let rows = benches.into_iter().map(|(path, case, bench, windows)| {
+    let rows = benches.into_iter().map(|(path, case, _, windows)| {
         let of = |value: &dyn Fn(&run::Window) -> f64| {
             let mut values: Vec<f64> = windows.iter().map(value).collect();
             values.sort_by(f64::total_cmp);
             values[values.len() / 2]
         };
         let ticks = (0..case.workers).map(|worker| of(&|window| window.ticks[worker])).collect();
-        Row { path, case: case.name, way: bench.way, workers: case.workers, ticks, rate: of(&|window| window.rate) }
+        Row {
+            path,
+            case: case.name,
+            way: crate::graph::WAY.into(),
+            workers: case.workers,
+            ticks,
+            rate: of(&|window| window.rate),
+        }
     });
     let rows: Vec<Row> = rows.collect();
     let (machine, trips) = (Machine::here(backing, level), (before, round_trip()));

@@ -41,7 +41,6 @@ pub struct Window {
 /// A daemon whose workers share packets in one way.
 pub struct Bench {
     daemon: Daemon,
-    pub way: String,
     pub backing: Backing,
     /// What each worker receives by, if it has a queue.
     queues: Vec<Option<(QueueId, Vec<u8>)>>,
@@ -57,7 +56,7 @@ struct Shared {
 
 impl Bench {
     pub fn new(path: &str, configure: Configure, case: &Case, level: Level) -> Result<Bench, String> {
-        let setup = Setup { level, fusion: case.fusion, buffers: 32_768, workers: case.workers, ..Setup::default() };
+        let setup = Setup { level, buffers: 32_768, workers: case.workers, ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         for line in commands(path, configure, case) {
             command(&mut daemon, &line)?;
@@ -68,7 +67,7 @@ impl Bench {
             let found = interfaces.find(name).map(|interface| (interface.id.0, interface.mac));
             found.ok_or_else(|| format!("{name} is not there"))
         };
-        let (mut queues, mut way) = (vec![], "nodes".to_owned());
+        let mut queues = vec![];
         for worker in 0..case.workers {
             let Some(name) = case.receive.get(worker) else {
                 queues.push(None);
@@ -78,9 +77,6 @@ impl Bench {
             let dataplane = daemon.control().room::<Dataplane>();
             let queue = dataplane.queues().iter().find(|queue| queue.interface == interface);
             let queue = queue.ok_or_else(|| format!("{name} has no queue"))?;
-            if let (true, Ok(product)) = (case.fusion, &queue.product) {
-                way = format!("fused: {product}");
-            }
             queues.push(Some((queue.id, packet(mac.0))));
         }
         let (sends, _) = find("pg1")?;
@@ -93,7 +89,7 @@ impl Bench {
             sink.keep(Some(PacketRing::new(2 * UNDER_WAY as usize, &buffers)));
             worker.vector = VECTOR;
         }
-        Ok(Bench { daemon, way, backing, queues, sends })
+        Ok(Bench { daemon, backing, queues, sends })
     }
     /// One window of all workers at once.
     pub fn window(&mut self) -> Result<Window, String> {

@@ -1,4 +1,4 @@
-//! AVX2: eight words to a register, two registers to a value.
+//! AVX2: eight words to a register.
 #![allow(unsafe_code)]
 
 pub use std::arch::x86_64::{
@@ -33,38 +33,50 @@ pub fn select(m: Truth, yes: Register, no: Register) -> Register {
 }
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn mask(bits: u16) -> Truth {
+pub fn mask(bits: u8) -> Truth {
     let each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     eq(and(splat(bits.into()), each), each)
 }
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn bits([low, high]: [Truth; 2]) -> u16 {
-    let of = |truths| _mm256_movemask_ps(_mm256_castsi256_ps(truths));
-    (of(low) | of(high) << 8) as u16
+pub fn widen(a: &[u16; 8]) -> [Register; 1] {
+    // SAFETY: 16 bytes.
+    [_mm256_cvtepu16_epi32(unsafe { _mm_loadu_si128(a.as_ptr().cast()) })]
 }
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn any([low, high]: [Truth; 2]) -> bool {
-    let some = either(low, high);
-    _mm256_testz_si256(some, some) == 0
+pub fn narrow([words]: [Register; 1]) -> [u16; 8] {
+    // The lower halves come together in each block, and the blocks' ends then.
+    let halves = _mm256_setr_epi8(
+        0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1,
+        -1,
+    );
+    let halves = _mm256_permute4x64_epi64::<0b1000>(_mm256_shuffle_epi8(words, halves));
+    // SAFETY: both are 16 bytes for which every pattern is valid.
+    unsafe { std::mem::transmute(_mm256_castsi256_si128(halves)) }
+}
+/// PERF: a load, where [`mask`] takes four instructions.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn first(n: usize) -> Truth {
+    const ONES: [[i32; 8]; 9] = super::firsts();
+    // SAFETY: 32 bytes.
+    unsafe { _mm256_loadu_si256(ONES[n.min(8)].as_ptr().cast()) }
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn bits([truths]: [Truth; 1]) -> u8 {
+    _mm256_movemask_ps(_mm256_castsi256_ps(truths)) as u8
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+pub fn any([truths]: [Truth; 1]) -> bool {
+    _mm256_testz_si256(truths, truths) == 0
 }
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn swap_bytes(a: Register) -> Register {
     _mm256_shuffle_epi8(a, _mm256_broadcastsi128_si256(super::reversal()))
-}
-/// Transposes 8x8 words; its own inverse.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn cross(r: [Register; 8]) -> [Register; 8] {
-    let (a, b) = (blocks(r[0], r[1], r[2], r[3]), blocks(r[4], r[5], r[6], r[7]));
-    let mut c = r;
-    for i in 0..4 {
-        c[i] = _mm256_permute2x128_si256::<0x20>(a[i], b[i]);
-        c[4 + i] = _mm256_permute2x128_si256::<0x31>(a[i], b[i]);
-    }
-    c
 }
 /// Two rows side by side.
 #[inline]
@@ -75,27 +87,9 @@ fn two(lower: &[u8; 16], upper: &[u8; 16]) -> Register {
 /// # Safety
 /// The CPU has AVX2.
 #[inline(always)]
-pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 2]; 4] {
+pub unsafe fn columns(r: &[&[u8; 16]; 8]) -> [[Register; 1]; 4] {
     // Words of four rows in the lower halves of registers, and of the four behind them in the upper ones.
     // SAFETY: by the contract.
-    let ([a, b, c, d], [e, f, g, h]) = unsafe {
-        (
-            blocks(two(r[0], r[4]), two(r[1], r[5]), two(r[2], r[6]), two(r[3], r[7])),
-            blocks(two(r[8], r[12]), two(r[9], r[13]), two(r[10], r[14]), two(r[11], r[15])),
-        )
-    };
-    [[a, e], [b, f], [c, g], [d, h]]
-}
-/// # Safety
-/// The CPU has AVX2.
-#[inline(always)]
-pub unsafe fn rows(c: &[[Register; 2]; 8], mut put: impl FnMut(usize, [u8; 32])) {
-    for h in 0..2 {
-        // SAFETY: by the contract.
-        let r = unsafe { cross([c[0][h], c[1][h], c[2][h], c[3][h], c[4][h], c[5][h], c[6][h], c[7][h]]) };
-        for i in 0..8 {
-            // SAFETY: both are 32 bytes for which every pattern is valid.
-            put(8 * h + i, unsafe { std::mem::transmute::<Register, [u8; 32]>(r[i]) });
-        }
-    }
+    let [a, b, c, d] = unsafe { blocks(two(r[0], r[4]), two(r[1], r[5]), two(r[2], r[6]), two(r[3], r[7])) };
+    [[a], [b], [c], [d]]
 }

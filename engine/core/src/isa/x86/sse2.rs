@@ -1,4 +1,4 @@
-//! The baseline: four words to a register, four registers to a value.
+//! The baseline: four words to a register, two registers to a value.
 #![allow(unsafe_code)]
 
 pub use std::arch::x86_64::{__m128i as Register, _mm_set1_epi32 as splat, _mm_sll_epi32 as shl, _mm_srl_epi32 as shr};
@@ -32,20 +32,43 @@ pub fn select(m: Truth, yes: Register, no: Register) -> Register {
 }
 #[inline]
 #[target_feature(enable = "sse2")]
-pub fn mask(bits: u16) -> Truth {
+pub fn mask(bits: u8) -> Truth {
     let each = _mm_setr_epi32(1, 2, 4, 8);
     eq(and(splat(bits.into()), each), each)
 }
 #[inline]
 #[target_feature(enable = "sse2")]
-pub fn bits([a, b, c, d]: [Truth; 4]) -> u16 {
-    let bytes = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
-    _mm_movemask_epi8(bytes) as u16
+pub fn widen(a: &[u16; 8]) -> [Register; 2] {
+    // SAFETY: 16 bytes.
+    let halves = unsafe { _mm_loadu_si128(a.as_ptr().cast()) };
+    [_mm_unpacklo_epi16(halves, _mm_setzero_si128()), _mm_unpackhi_epi16(halves, _mm_setzero_si128())]
 }
 #[inline]
 #[target_feature(enable = "sse2")]
-pub fn any([a, b, c, d]: [Truth; 4]) -> bool {
-    _mm_movemask_epi8(either(either(a, b), either(c, d))) != 0
+pub fn narrow([low, high]: [Register; 2]) -> [u16; 8] {
+    // Packing saturates signed words: those that are extensions of their lower halves it does not change.
+    let extended = |words| _mm_srai_epi32::<16>(_mm_slli_epi32::<16>(words));
+    let halves = _mm_packs_epi32(extended(low), extended(high));
+    // SAFETY: both are 16 bytes for which every pattern is valid.
+    unsafe { std::mem::transmute(halves) }
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn first(n: usize) -> Truth {
+    const ONES: [[i32; 4]; 5] = super::firsts();
+    // SAFETY: 16 bytes.
+    unsafe { _mm_loadu_si128(ONES[n.min(4)].as_ptr().cast()) }
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn bits([a, b]: [Truth; 2]) -> u8 {
+    let halves = _mm_packs_epi32(a, b);
+    _mm_movemask_epi8(_mm_packs_epi16(halves, halves)) as u8
+}
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn any([a, b]: [Truth; 2]) -> bool {
+    _mm_movemask_epi8(either(a, b)) != 0
 }
 #[inline]
 #[target_feature(enable = "sse2")]
@@ -56,9 +79,9 @@ pub fn swap_bytes(a: Register) -> Register {
 /// # Safety
 /// The CPU has SSE2.
 #[inline(always)]
-pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 4]; 4] {
-    let mut columns = [[super::load(r[0]); 4]; 4];
-    for i in 0..4 {
+pub unsafe fn columns(r: &[&[u8; 16]; 8]) -> [[Register; 2]; 4] {
+    let mut columns = [[super::load(r[0]); 2]; 4];
+    for i in 0..2 {
         let four =
             [super::load(r[4 * i]), super::load(r[4 * i + 1]), super::load(r[4 * i + 2]), super::load(r[4 * i + 3])];
         // SAFETY: by the contract.
@@ -68,22 +91,4 @@ pub unsafe fn columns(r: &[&[u8; 16]; 16]) -> [[Register; 4]; 4] {
         }
     }
     columns
-}
-/// # Safety
-/// The CPU has SSE2.
-#[inline(always)]
-pub unsafe fn rows(c: &[[Register; 4]; 8], mut put: impl FnMut(usize, [u8; 32])) {
-    for part in 0..4 {
-        // SAFETY: by the contract.
-        let (lower, upper) = unsafe {
-            (
-                blocks(c[0][part], c[1][part], c[2][part], c[3][part]),
-                blocks(c[4][part], c[5][part], c[6][part], c[7][part]),
-            )
-        };
-        for i in 0..4 {
-            // SAFETY: both are 32 bytes for which every pattern is valid.
-            put(4 * part + i, unsafe { std::mem::transmute::<[Register; 2], [u8; 32]>([lower[i], upper[i]]) });
-        }
-    }
 }

@@ -13,17 +13,15 @@ pub const VERSION_IHL: Field = Field::new(START, 8);
 pub const TOTAL_LENGTH: Field = Field::new(START + V4::LENGTH_OFFSET, 16);
 /// Don't fragment, more fragments, offset.
 pub const FRAGMENT: Field = Field::new(START + 6, 16);
-/// Hops left.
-pub const TTL: Field = Field::new(START + V4::HOP_LIMIT_OFFSET, 8);
+/// Hops left, what follows, and the checksum.
+pub const HOPS: Field = Field::new(START + V4::HOP_LIMIT_OFFSET, 32);
 /// What follows.
 pub const PROTOCOL: Field = Field::new(START + V4::PROTOCOL_OFFSET, 8);
-/// Of the header.
-pub const CHECKSUM: Field = Field::new(START + 10, 16);
 /// The sender.
 pub const SOURCE: Field = Field::new(START + V4::SOURCE_OFFSET, 32);
 /// The receiver.
 pub const DESTINATION: Field = Field::new(START + V4::DESTINATION_OFFSET, 32);
 /// Both ports of TCP and UDP, behind a header without options.
 pub const PORTS: Field = Field::new(START + V4::HEADER_LENGTH, 32);
-/// The number of a tunnel of GTP, behind UDP's header and four bytes of its own.
-pub const TUNNEL: Field = Field::new(START + V4::HEADER_LENGTH + 12, 32);
+/// The number of a tunnel of GTP begins at this byte of the window, behind UDP's header and four bytes of its own.
+pub const TUNNEL: usize = START + V4::HEADER_LENGTH + 12;

@@ -4,7 +4,7 @@
 //! Fragments have no ports after the first, so none of a fragmented packet's parts is hashed with them; nor are packets
 //! with options. The two directions of a flow may take different paths.
 
-use quiver_engine::{Isa, Lanes, PacketLanes};
+use quiver_engine::{Isa, LANES, Lanes, PacketLanes, Windows};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::fields;
@@ -44,7 +44,7 @@ pub fn hash_of(packet: &[u8]) -> u32 {
 const GTP: u32 = 2152;
 
 /// What may tell flows apart, for tables that choose. Of fragments and packets with options, neither ports nor tunnels.
-pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+pub fn key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>> {
     let protocol = p.header.get(fields::PROTOCOL);
     let none = protocol & kept(false);
     let is_udp = protocol.eq(u32::from(IpProtocol::UDP.0));
@@ -53,13 +53,19 @@ pub fn key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
     let plain = p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL)) & whole;
     let ports = none.replace(has_ports & plain & p.length.gt(PORTS_END - 1), p.header.get(fields::PORTS));
     let is_gtp = is_udp & plain & (ports & 0xffff).eq(GTP) & p.length.gt(TUNNEL_END - 1);
+    // A stage that hardly ever asks for it does not have these bytes loaded.
+    let mut tunnels = [0; LANES];
+    for lane in (is_gtp & p.live).bits() {
+        let number = windows.of(lane)[fields::TUNNEL..].first_chunk();
+        tunnels[lane] = number.map_or(0, |number| u32::from_be_bytes(*number));
+    }
     FlowKey {
         source: [p.header.get(fields::SOURCE), none, none, none],
         destination: [p.header.get(fields::DESTINATION), none, none, none],
         ports: [ports >> 16, ports & 0xffff],
         protocol,
         label: none,
-        tunnel: none.replace(is_gtp, p.header.get(fields::TUNNEL)),
+        tunnel: none.with(&tunnels),
     }
 }
 

@@ -7,7 +7,8 @@ mod options;
 
 use quiver_control::ObjectError;
 use quiver_engine::{
-    ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask, Mask16, NodeSpec, PacketLanes, To, arcs,
+    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, Mask8, NodeSpec, PacketLanes, Quarters,
+    To, Windows, arcs, unlikely,
 };
 use quiver_wire::{Header, InterfaceAddress, Ip4Header, IpFamily, IpProtocol, MacAddress, V4, V6};
 use std::net::Ipv4Addr;
@@ -66,6 +67,8 @@ impl Family for V4 {
         special_prefixes: "special-prefixes",
     };
     const INPUT: &'static [ArcSpec] = Next::ARCS;
+    const HEADER: Quarters = Quarters::of(12, 38);
+    const HOPS: Field = fields::HOPS;
     const ON_LINK: ArcSpec = ArcSpec { name: "directed-broadcast", to: To::Drop };
     // RFC 1812, 5.3.7, and groups, which nobody here is in. No link brings packets for loopback addresses.
     const SPECIAL: &'static [(&'static str, Special)] = &[
@@ -94,32 +97,37 @@ impl Family for V4 {
         }
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
-        let options = version_ihl.gt(0x45) & version_ihl.lt(0x50);
         let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
-        // RFC 1812, 5.3.7: this network, loopback, groups and what is reserved.
         let (from, to) = (source >> 24, destination >> 24);
-        let martian = from.eq(0) | from.eq(127) | from.gt(223) | to.eq(0) | to.eq(127) | to.gt(239);
-
-        p.leave(!enabled, Next::NotEnabled);
-        p.leave(p.length.lt(20) | (version_ihl.ne(0x45) & !options), Next::BadHeader);
-        p.leave(total.lt(20) | total.gt(p.length), Next::BadLength);
         // RFC 1858: a fragment that begins in the middle of a transport header is nobody's.
         let in_header = (p.header.get(fields::FRAGMENT) & 0x1fff).eq(1);
-        p.leave(options | in_header, Next::Options);
-        p.leave(sum.ne(0xffff), Next::BadChecksum);
-        p.leave(destination.eq(!0), Next::Broadcast);
-        p.leave(to.gt(223) & to.lt(240), Next::Multicast);
-        p.leave(martian, if ordinary { Next::Options } else { Next::Martian });
+        // RFC 1812, 5.3.7: this network, loopback, groups and what is reserved.
+        let special = (from - 1).gt(222) | (to - 1).gt(222) | from.eq(127) | to.eq(127);
+        let wrong = version_ihl.ne(0x45) | total.lt(20) | total.gt(p.length) | sum.ne(0xffff);
+        let odd = wrong | in_header | special;
+        if (p.live & (odd | !enabled)).any() {
+            unlikely();
+            let options = version_ihl.gt(0x45) & version_ihl.lt(0x50);
+            p.leave(!enabled, Next::NotEnabled);
+            p.leave(p.length.lt(20) | (version_ihl.ne(0x45) & !options), Next::BadHeader);
+            p.leave(total.lt(20) | total.gt(p.length), Next::BadLength);
+            p.leave(options | in_header, Next::Options);
+            p.leave(sum.ne(0xffff), Next::BadChecksum);
+            p.leave(destination.eq(!0), Next::Broadcast);
+            p.leave(to.gt(223) & to.lt(240), Next::Multicast);
+            let martian = from.eq(0) | from.eq(127) | from.gt(223) | to.eq(0) | to.eq(127) | to.gt(239);
+            p.leave(martian, if ordinary { Next::Options } else { Next::Martian });
+        }
         // The length of a chain lies in its buffers too; no link that pads makes one.
         let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
         p.length = p.length.replace(p.live & single, total);
     }
     #[inline(always)]
-    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u32; 16] {
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u32; LANES] {
         p.header.get(fields::DESTINATION).array()
     }
     #[inline(always)]
-    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u32; 16] {
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u32; LANES] {
         p.header.get(fields::SOURCE).array()
     }
     #[inline(always)]
@@ -137,8 +145,8 @@ impl Family for V4 {
     fn flow_hash_of(packet: &[u8]) -> u32 {
         flow::hash_of(packet)
     }
-    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
-        flow::key(p)
+    fn flow_key<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> FlowKey<Lanes<I>> {
+        flow::key(p, windows)
     }
     fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
         flow::key_of(packet)
@@ -149,18 +157,18 @@ impl Family for V4 {
     }
     #[inline(always)]
     fn hop_limit<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
-        p.header.get(fields::TTL)
+        p.header.get(fields::HOPS) >> 24
     }
     #[inline(always)]
-    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>) {
-        p.header.set(fields::TTL, p.header.get(fields::TTL) - hops);
+    fn take_hops<I: Isa>(word: Lanes<I>, hops: Lanes<I>) -> Lanes<I> {
         // RFC 1624: the TTL is the high byte of its word, so the sum grows by 0x0100, end-around.
-        let sum = p.header.get(fields::CHECKSUM) + (hops << 8);
-        p.header.set(fields::CHECKSUM, (sum + ((sum + hops) >> 16)) & 0xffff);
+        let sum = (word & 0xffff) + (hops << 8);
+        let sum = (sum + ((sum + hops) >> 16)) & 0xffff;
+        (word - (hops << 24)) & 0xffff_0000 | sum
     }
     #[inline(always)]
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
-        p.live.with(Mask16(0))
+        p.live.with(Mask8(0))
     }
     #[inline(always)]
     fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
@@ -169,7 +177,7 @@ impl Family for V4 {
     }
     #[inline(always)]
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
-        p.live.with(Mask16(0))
+        p.live.with(Mask8(0))
     }
     fn take_hop(header: &mut Ip4Header) {
         header.decrement_ttl();

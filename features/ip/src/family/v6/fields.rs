@@ -17,6 +17,8 @@ pub const PAYLOAD_LENGTH: Field = Field::new(START + V6::LENGTH_OFFSET, 16);
 pub const NEXT_HEADER: Field = Field::new(START + V6::PROTOCOL_OFFSET, 8);
 /// Hops left.
 pub const HOP_LIMIT: Field = Field::new(START + V6::HOP_LIMIT_OFFSET, 8);
+/// Bytes behind the header, what follows, and hops left.
+pub const HOPS: Field = Field::new(START + V6::LENGTH_OFFSET, 32);
 /// The type of an ICMPv6 message, behind a header without extension headers.
 pub const ICMP_TYPE: Field = Field::new(START + V6::HEADER_LENGTH, 8);
 /// Both ports of TCP and UDP, behind a header without extension headers.

@@ -11,7 +11,10 @@ use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
 use quiver_control::ObjectError;
-use quiver_engine::{ArcSpec, Blueprint, DataplaneError, Flags, Isa, Lanes, Mask, NodeSpec, PacketLanes, To, arcs};
+use quiver_engine::{
+    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, NodeSpec, PacketLanes, Quarters, To,
+    Windows, arcs, unlikely,
+};
 use quiver_wire::ip6::{extension, upper};
 use quiver_wire::{Header, Icmp6Type, InterfaceAddress, Ip6Header, IpFamily, IpProtocol, MacAddress, V4, V6, nd};
 
@@ -43,10 +46,10 @@ const ABOUT_NEIGHBORS: RangeInclusive<u8> = Icmp6Type::ROUTER_SOLICITATION.0..=I
 
 /// Sixteen addresses, given their words.
 #[inline(always)]
-fn addresses<I: Isa>([a, b, c, d]: [Lanes<I>; 4]) -> [u128; 16] {
+fn addresses<I: Isa>([a, b, c, d]: [Lanes<I>; 4]) -> [u128; LANES] {
     let (a, b, c, d) = (a.array(), b.array(), c.array(), d.array());
-    let mut all = [0; 16];
-    for lane in 0..16 {
+    let mut all = [0; LANES];
+    for lane in 0..LANES {
         let (high, low) =
             (u64::from(a[lane]) << 32 | u64::from(b[lane]), u64::from(c[lane]) << 32 | u64::from(d[lane]));
         all[lane] = u128::from(high) << 64 | u128::from(low);
@@ -86,6 +89,8 @@ impl Family for V6 {
         special_prefixes: "ip6-special-prefixes",
     };
     const INPUT: &'static [ArcSpec] = Next::ARCS;
+    const HEADER: Quarters = Quarters::of(12, 58);
+    const HOPS: Field = fields::HOPS;
     const ON_LINK: ArcSpec = ArcSpec { name: "ip6-link-local", to: To::Node("ip6-link-local") };
     // No link brings packets for the unspecified or the loopback address, and those for groups are not looked up here.
     const SPECIAL: &'static [(&'static str, Special)] = &[("fe80::/10", Special::LinkLocal)];
@@ -106,25 +111,33 @@ impl Family for V6 {
         let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
         let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
 
-        p.leave(!enabled, Next::NotEnabled);
-        p.leave(p.length.lt(40) | (p.header.get(fields::VERSION) >> 4).ne(6), Next::BadHeader);
-        p.leave(total.gt(p.length), Next::BadLength);
-        p.leave(p.header.get(fields::NEXT_HEADER).eq(u32::from(extension::HOP_BY_HOP.0)), Next::HopByHop);
-        // RFC 4291, 2.5.3 and 2.7: neither loopback nor a group sends anything.
-        p.leave((a >> 24).eq(0xff) | (from_none & d.eq(1)), Next::Martian);
-        // Who has no address yet may speak to groups (RFC 4291, 2.5.2).
-        p.leave((e >> 24).eq(0xff), Next::Multicast);
-        p.leave((from_none & d.eq(0)) | (to_none & h.lt(2)), Next::Martian);
+        let wrong = (p.header.get(fields::VERSION) >> 4).ne(6) | p.length.lt(40) | total.gt(p.length);
+        let hop_by_hop = p.header.get(fields::NEXT_HEADER).eq(u32::from(extension::HOP_BY_HOP.0));
+        let groups = (a >> 24).eq(0xff) | (e >> 24).eq(0xff);
+        // None of the addresses of special use begins with anything but zeros.
+        let odd = wrong | hop_by_hop | groups | from_none | to_none;
+        if (p.live & (odd | !enabled)).any() {
+            unlikely();
+            p.leave(!enabled, Next::NotEnabled);
+            p.leave(p.length.lt(40) | (p.header.get(fields::VERSION) >> 4).ne(6), Next::BadHeader);
+            p.leave(total.gt(p.length), Next::BadLength);
+            p.leave(hop_by_hop, Next::HopByHop);
+            // RFC 4291, 2.5.3 and 2.7: neither loopback nor a group sends anything.
+            p.leave((a >> 24).eq(0xff) | (from_none & d.eq(1)), Next::Martian);
+            // Who has no address yet may speak to groups (RFC 4291, 2.5.2).
+            p.leave((e >> 24).eq(0xff), Next::Multicast);
+            p.leave((from_none & d.eq(0)) | (to_none & h.lt(2)), Next::Martian);
+        }
         // The length of a chain lies in its buffers too; no link that pads makes one.
         let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
         p.length = p.length.replace(p.live & single, total);
     }
     #[inline(always)]
-    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
+    fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; LANES] {
         addresses(fields::destination(p))
     }
     #[inline(always)]
-    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u128; 16] {
+    fn sources<I: Isa>(p: &PacketLanes<I>) -> [u128; LANES] {
         addresses(fields::source(p))
     }
     #[inline(always)]
@@ -142,7 +155,7 @@ impl Family for V6 {
     fn flow_hash_of(packet: &[u8]) -> u32 {
         flow::hash_of(packet)
     }
-    fn flow_key<I: Isa>(p: &PacketLanes<I>) -> FlowKey<Lanes<I>> {
+    fn flow_key<I: Isa>(p: &PacketLanes<I>, _: &mut Windows<'_>) -> FlowKey<Lanes<I>> {
         flow::key(p)
     }
     fn flow_key_of(packet: &[u8]) -> Option<FlowKey<u32>> {
@@ -157,8 +170,9 @@ impl Family for V6 {
         p.header.get(fields::HOP_LIMIT)
     }
     #[inline(always)]
-    fn take_hops<I: Isa>(p: &mut PacketLanes<I>, hops: Lanes<I>) {
-        p.header.set(fields::HOP_LIMIT, p.header.get(fields::HOP_LIMIT) - hops);
+    fn take_hops<I: Isa>(word: Lanes<I>, hops: Lanes<I>) -> Lanes<I> {
+        // The limit is the low byte.
+        word - hops
     }
     #[inline(always)]
     fn of_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {

@@ -1,4 +1,4 @@
-//! Packets in whole lines, sent and taken by eights as far as that goes: what a product's relay is to the ends.
+//! Packets in whole lines, sent and taken by eights as far as that goes, as the driver does.
 
 use quiver_memif_protocol::receiver::{Take, Whole};
 use quiver_memif_protocol::region::{GROUP, LINE, Sources};

@@ -1,6 +1,6 @@
-//! What a daemon says of its packets is the same whether products carry them or nodes, and when both take turns: `show runtime`,
-//! traces, drops, counters of arcs and interfaces, and the segment of statistics. Only how it was done is another matter: clocks,
-//! how often a node was called for its packets, and what workers keep at hand.
+//! What a daemon says of its packets is the same however many of them come at once: `show runtime`, traces, drops, counters of
+//! arcs and interfaces, and the segment of statistics. Only how it was done is another matter: clocks, how often a node was called
+//! for its packets, and what workers keep at hand.
 
 use std::collections::BTreeSet;
 
@@ -53,19 +53,17 @@ const TRACED: [&str; 10] = [
     "drop",
 ];
 
-/// Of the segment of statistics: clocks, calls, and what follows from them; buffers that workers have at hand, of which relays
-/// need fewer.
-const HOW: [&str; 6] = [
+/// Of the segment of statistics: clocks, calls, turns, and what follows from them; buffers that workers have at hand.
+const HOW: [&str; 8] = [
     "/clocks",
     "/calls",
     "/sys/vector_rate",
+    "/sys/loops_per_worker",
     "/buffer-pools/",
-    "/quiver/workers/busy-ticks",
+    "/quiver/workers/busy-",
+    "/quiver/workers/turns",
     "/quiver/workers/preempted-ticks",
 ];
-
-/// Whether products are used, burst by burst.
-type Fusion = fn(usize) -> bool;
 
 /// The odd packets, all at once.
 fn odd() -> Vec<Vec<u8>> {
@@ -76,18 +74,21 @@ fn odd() -> Vec<Vec<u8>> {
 }
 
 /// What a daemon says, line by line, with what it was asked.
-struct Told {
-    lines: Vec<(&'static str, String)>,
-    /// Packets that products carried, in all.
-    carried: u64,
-}
+type Told = Vec<(&'static str, String)>;
 
 /// Asks for all of it.
 fn told(daemon: &mut Daemon) -> Told {
     let mut ask = |command: &'static str| daemon.run(command).expect("it can be shown");
     let rows = |of: Value| of.as_array().cloned().expect("rows");
     let mut lines = vec![];
-    for command in ["show trace max 1000", "show errors", "show node counters", "show graph", "show interface"] {
+    // Copies that a bridge made of a packet are told of in the order in which they went on.
+    let trace = ask("show trace max 1000").text;
+    for packet in trace.split("\n\n") {
+        let mut of_packet: Vec<_> = packet.lines().map(|line| ("show trace", line.to_owned())).collect();
+        of_packet.sort();
+        lines.extend(of_packet);
+    }
+    for command in ["show errors", "show node counters", "show graph", "show interface"] {
         lines.extend(ask(command).text.lines().map(|line| (command, line.to_owned())));
     }
     let runtime = rows(ask("show runtime").json);
@@ -98,21 +99,20 @@ fn told(daemon: &mut Daemon) -> Told {
     let entries = segment["entries"].as_object().expect("entries").iter();
     let entries = entries.filter(|(name, _)| !HOW.iter().any(|how| name.contains(how)));
     lines.extend(entries.map(|(name, entry)| ("show statistics segment", format!("{name}: {}", entry["value"]))));
-    let carried = rows(ask("show fusion").json).iter().filter_map(|queue| queue["carried"].as_u64()).sum();
-    Told { lines, carried }
+    lines
 }
 
 /// What a daemon says of random packets and the odd ones, some of which are traced. A worker for each interface.
-fn run(kind: &str, fusion: Fusion, function: &str, seed: u64) -> Told {
+fn run(kind: &str, vector: usize, function: &str, seed: u64) -> Told {
     let setup = Setup { workers: 2, buffers: 8192, ..Setup::default() };
     let mut way = Way::new(kind, setup, function);
     let mut bursts = bursts(seed, 16, function.contains("2001:db8"));
-    // Some of either side are traced, the odd ones first: chosen where products begin, and behind that.
+    way.daemon().workers().iter_mut().for_each(|worker| worker.vector = vector);
+    // Some of either side are traced, the odd ones first: chosen where packets come in, and behind that.
     let input = if kind == "frames" { "pg-input" } else { "memif-input" };
     let traces = [(9, input), (14, "ethernet-input")];
     [3, traces[0].0, traces[1].0].into_iter().for_each(|number| bursts.insert(number, (0, odd())));
     for (number, (side, packets)) in bursts.iter().enumerate() {
-        way.daemon().configure(if fusion(number) { "set fusion on" } else { "set fusion off" });
         if let Some((_, node)) = traces.iter().find(|(at, _)| *at == number) {
             way.daemon().configure(&format!("trace add {node} 60"));
         }
@@ -125,35 +125,34 @@ fn run(kind: &str, fusion: Fusion, function: &str, seed: u64) -> Told {
 
 /// Lines that one has and the other has not, the first few of them.
 fn only<'t>(these: &'t Told, those: &Told) -> Vec<&'t (&'static str, String)> {
-    let those: BTreeSet<_> = those.lines.iter().collect();
-    these.lines.iter().filter(|line| !those.contains(line)).take(20).collect()
+    let those: BTreeSet<_> = those.iter().collect();
+    these.iter().filter(|line| !those.contains(line)).take(20).collect()
 }
 
 #[test]
-fn products_and_nodes_are_shown_as_the_same() {
+fn vectors_of_all_sizes_are_shown_as_the_same() {
     let (mut dropped, mut traced) = (BTreeSet::new(), BTreeSet::new());
     for (number, function) in FUNCTIONS.into_iter().enumerate() {
         for kind in Way::KINDS {
-            let run = |fusion: Fusion| run(kind, fusion, function, number as u64 + 5);
-            let (nodes, products, both) = (run(|_| false), run(|_| true), run(|number| number % 2 == 0));
-            let carried = [&nodes, &products, &both].map(|told| told.carried);
-            assert_eq!(carried[0], 0, "{kind}: {function}");
-            assert!(carried[1] > 100 && carried[2] > 20, "{kind}, {carried:?} packets were carried: {function}");
-            for (name, other) in [("products", &products), ("both", &both)] {
+            let run = |vector| run(kind, vector, function, number as u64 + 5);
+            let full = run(256);
+            for vector in [1, 7, 8] {
+                let other = run(vector);
                 assert!(
-                    nodes.lines == other.lines,
-                    "{kind}, {carried:?} packets were carried: {:#?} by nodes only, {:#?} by {name} only: {function}",
-                    only(&nodes, other),
-                    only(other, &nodes)
+                    full == other,
+                    "{kind}: {:#?} in full vectors only, {:#?} in vectors of {vector} only, {:#?} first differ: {function}",
+                    only(&full, &other),
+                    only(&other, &full),
+                    full.iter().zip(&other).find(|(one, another)| one != another)
                 );
             }
-            for (command, line) in &nodes.lines {
+            for (command, line) in &full {
                 let words: Vec<_> = line.split_whitespace().collect();
                 match (*command, &words[..]) {
                     ("show errors", [_, node, reason, "error"]) => {
                         dropped.insert((node.to_string(), reason.to_string()));
                     }
-                    ("show trace max 1000", [time, node]) if time.ends_with(':') => {
+                    ("show trace", [time, node]) if time.ends_with(':') => {
                         traced.insert(node.to_string());
                     }
                     _ => {}

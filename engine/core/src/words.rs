@@ -1,0 +1,114 @@
+//! The first bytes of a frame's packets as columns of words: loaded once, for all stages that follow one another.
+
+use crate::buffer::{Place, Pool};
+use crate::column::{GROUPS, group, group_mut};
+use crate::frame::{BLOCK, Frame};
+use crate::isa::{Isa, Kernel, LANES, Lanes, Level, quarter};
+use crate::stage::{Header, Quarters};
+
+/// The windows of a frame's packets, 64 bytes each, by the groups of rows that stages work on at once.
+///
+/// They are loaded when a stage first reads them. Where a stage has moved its window, or a node has worked on the packets that
+/// may have changed their bytes, they are loaded anew.
+pub struct Words {
+    groups: [Group; GROUPS],
+    /// Where the windows begin, in the pool's memory.
+    places: [Place; BLOCK],
+    /// The quarters of the windows that are loaded.
+    loaded: Quarters,
+    /// How many bytes before the current headers the windows begin; None if these are not the frame's windows.
+    back: Option<i32>,
+}
+
+/// The windows of a group: word `n` has the aligned four bytes at byte `4 n` of each, in host order.
+pub(crate) type Group = [[u32; LANES]; 16];
+
+impl Words {
+    pub(crate) fn new() -> Box<Words> {
+        Box::new(Words {
+            groups: [[[0; LANES]; 16]; GROUPS],
+            places: [Place::default(); BLOCK],
+            loaded: Quarters::NONE,
+            back: None,
+        })
+    }
+    /// Another frame comes, or packets may have changed.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self) {
+        (self.loaded, self.back) = (Quarters::NONE, None);
+    }
+    /// Bytes of these quarters have changed.
+    #[inline(always)]
+    pub(crate) fn forget_quarters(&mut self, quarters: Quarters) {
+        self.loaded = self.loaded.without(quarters);
+    }
+    /// All current headers begin `by` bytes further on, and the windows stay.
+    #[inline(always)]
+    pub(crate) fn stay(&mut self, by: i32) {
+        self.back = self.back.map(|back| back.wrapping_add(by));
+    }
+    /// Loads these quarters of windows that begin `back` bytes before the current headers, those that are not loaded yet.
+    #[inline(always)]
+    pub(crate) fn load(&mut self, level: Level, frame: &Frame, pool: &Pool, quarters: Quarters, back: u16) {
+        if self.back != Some(back.into()) || !quarters.without(self.loaded).is_none() {
+            self.load_missing(level, frame, pool, quarters, back);
+        }
+    }
+    #[inline(never)]
+    fn load_missing(&mut self, level: Level, frame: &Frame, pool: &Pool, quarters: Quarters, back: u16) {
+        level.run(Load { words: self, frame, pool, quarters, back });
+    }
+    /// The windows of group `g`, for a stage that reads these quarters of them.
+    #[inline(always)]
+    pub(crate) fn header<I: Isa>(&self, isa: I, g: usize, reads: Quarters) -> Header<'_, I> {
+        Header::of(isa, &self.groups[g % GROUPS], reads)
+    }
+    /// Where the windows of group `g` begin.
+    #[inline(always)]
+    pub(crate) fn places(&self, g: usize) -> &[Place; LANES] {
+        group(&self.places, g)
+    }
+}
+
+struct Load<'a> {
+    words: &'a mut Words,
+    frame: &'a Frame,
+    pool: &'a Pool,
+    quarters: Quarters,
+    back: u16,
+}
+impl Kernel for Load<'_> {
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Load { words, frame, pool, quarters, back } = self;
+        let groups = frame.len().div_ceil(LANES);
+        if words.back != Some(back.into()) {
+            let mut is_cut = false;
+            for g in 0..groups {
+                let offsets = group(&frame.offset, g);
+                let at = offsets.map(|at| at.saturating_sub(back));
+                *group_mut(&mut words.places, g) = pool.places(group(&frame.buffer, g), &at);
+                for offset in offsets {
+                    is_cut |= *offset < back;
+                }
+            }
+            // Windows that begin with their buffers do not move as headers do.
+            (words.loaded, words.back) = (Quarters::NONE, if is_cut { None } else { Some(back.into()) });
+        }
+        let missing = quarters.without(words.loaded);
+        macro_rules! load {
+            ($($n:literal)*) => { $(
+                if missing.has($n) {
+                    for g in 0..groups {
+                        let (places, to) = (group(&words.places, g), &mut words.groups[g % GROUPS]);
+                        let row = |lane: usize| quarter::<{ 16 * $n }>(pool.at(places[lane]));
+                        let [a, b, c, d] = Lanes::four_columns(isa, row);
+                        (to[4 * $n], to[4 * $n + 1], to[4 * $n + 2], to[4 * $n + 3]) = (a.array(), b.array(), c.array(), d.array());
+                    }
+                }
+            )* };
+        }
+        load!(0 1 2 3);
+        words.loaded = words.loaded.and(missing);
+    }
+}

@@ -1,0 +1,73 @@
+//! `show chain`: the nodes that packets of each receive queue passed together, without waiting in between.
+
+use std::time::Duration;
+
+use quiver_control::Control;
+use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
+use quiver_engine::{Dataplane, NodeId};
+
+/// How long stages are timed one by one.
+const TIMED: Duration = Duration::from_secs(1);
+
+pub(crate) fn register(control: &Control) {
+    let show = "Show the chain of each receive queue: the nodes that its last packets passed together, and the bytes that are read.";
+    let show = Command::waiting("show chain [timed]", show, show_chain);
+    let timed = "time each stage for a second, instead of all that follow one another";
+    control.commands().add(show.argument("timed", timed));
+}
+
+/// What a node has counted on a worker: packets, and ticks.
+fn counted(control: &Control, worker: usize, node: NodeId) -> [u64; 2] {
+    let dataplane = control.room::<Dataplane>();
+    let counters = dataplane.graph().counters(node).nth(worker);
+    counters.map_or([0; 2], |counters| [counters.packets.get(), counters.clocks.get()])
+}
+
+async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Reply, CommandError> {
+    let is_timed = matches.has("timed");
+    let nodes: Vec<NodeId> = control.room::<Dataplane>().graph().nodes().collect();
+    let all = |control: &Control| -> Vec<Vec<[u64; 2]>> {
+        let workers = control.room::<Dataplane>().workers();
+        (0..workers).map(|worker| nodes.iter().map(|node| counted(control, worker, *node)).collect()).collect()
+    };
+    let mut before = vec![];
+    if is_timed {
+        control.room::<Dataplane>().time_chains(true);
+        before = all(&control);
+        control.sleep(TIMED).await;
+    }
+    let after = all(&control);
+    if is_timed {
+        control.room::<Dataplane>().time_chains(false);
+    }
+    let chains = control.room::<Dataplane>().chains();
+    let chains = chains.await;
+    let columns = ["Interface", "Queue", "Worker", "Node", "Bytes read", "Packets", "Ticks/packet"];
+    let mut table = Table::new(columns.into_iter().take(if is_timed { 7 } else { 6 }));
+    let dataplane = control.room::<Dataplane>();
+    for queue in dataplane.queues() {
+        let chain = chains.iter().find(|(id, _)| *id == queue.id).map_or(&[][..], |(_, nodes)| nodes);
+        for node in [queue.input].iter().chain(chain) {
+            let of = |counts: &[Vec<[u64; 2]>]| {
+                let of_worker = counts.get(queue.worker).and_then(|counts| counts.get(node.index()));
+                of_worker.copied().unwrap_or_default()
+            };
+            let ([packets, ticks], [packets_before, ticks_before]) = (of(&after), of(&before));
+            let (packets, ticks) = (packets - packets_before, ticks.saturating_sub(ticks_before));
+            let reads = dataplane.graph().reads(*node).map_or(String::new(), |bytes| bytes.to_string());
+            let mut cells = vec![
+                Cell::from(crate::interface_name(&control, queue.interface)),
+                Cell::from(queue.index),
+                Cell::from(queue.worker),
+                Cell::from(dataplane.graph().name(*node)),
+                Cell::from(reads),
+                Cell::from(packets),
+            ];
+            if is_timed {
+                cells.push(if packets == 0 { Cell::empty() } else { Cell::from(ticks as f64 / packets as f64) });
+            }
+            table.row(cells);
+        }
+    }
+    Ok(table.into())
+}
