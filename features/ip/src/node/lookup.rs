@@ -316,6 +316,8 @@ impl<F: Family> Body for LookupBody<'_, F> {
                 hops[lane] = self.hop(groups[lane], buckets[lane]);
             }
         }
+        // PERF: nobody gets a reference to `hops`, so that they become a column in registers: one that is loaded as a whole just behind
+        // the stores of its lanes has to wait for all of them.
         // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
         let found = p.hop.with(&hops);
         let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1);
@@ -323,11 +325,13 @@ impl<F: Family> Body for LookupBody<'_, F> {
         p.hop = found;
         if ((odd | for_many) & p.live).any() {
             unlikely();
+            let mut hops = found;
             if (odd & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
                 let buckets = F::flow_hash(p).array();
-                self.look_again(&mut hops, &buckets, &F::sources(p), &to);
+                let mut further = found.array();
+                self.look_again(&mut further, &buckets, &F::sources(p), &to);
+                hops = p.hop.with(&further);
             }
-            let hops = p.hop.with(&hops);
             p.hop = hops;
             // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
             let for_many = for_many & hops.ne(hop::BROADCAST);
