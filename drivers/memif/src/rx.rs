@@ -103,7 +103,7 @@ pub(crate) struct Rx {
     is_armed: Cell<bool>,
     /// In mode ip: our address, which packets are given a header for.
     ip: Option<MacAddress>,
-    /// What copies run on.
+    /// The instruction set that the copies are compiled for.
     level: Level,
 }
 

@@ -240,7 +240,7 @@ fn is_ip_packet(cx: &TxContext, batch: &Batch, i: usize) -> bool {
 pub(crate) struct Tx {
     holder: Holder<SharedRing>,
     is_ip: bool,
-    /// What copies run on.
+    /// The instruction set that the copies are compiled for.
     level: Level,
 }
 

@@ -149,11 +149,6 @@ impl Frame {
     pub fn room(&self) -> usize {
         BLOCK - self.len()
     }
-    /// Whether one interface is known to have received all packets.
-    #[inline(always)]
-    pub(crate) fn is_one_rx(&self) -> bool {
-        self.one_rx
-    }
     /// Nothing is known any more of interfaces and arcs of all rows.
     pub fn set_mixed(&mut self) {
         (self.one_rx, self.one_tx, self.one_next) = (false, false, false);
@@ -347,7 +342,7 @@ impl Frame {
         self.one_tx &= self.tx[n] == self.tx[0];
         self.len = n + 1;
     }
-    /// What a stage does with all rows alike.
+    /// Gives all rows the arc, the interface and the hop that a stage has for all of them.
     #[inline]
     pub(crate) fn treat(&mut self, alike: Alike) {
         let n = self.len();

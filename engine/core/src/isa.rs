@@ -25,7 +25,7 @@ pub const LANES: usize = 8;
 pub trait Isa: Copy + 'static {
     /// The registers that hold eight words.
     type V: Copy;
-    /// What a comparison says of eight words, and a selection goes by.
+    /// The registers that hold a mask: the result of comparing eight words, and what selects among eight words.
     type M: Copy;
     /// Eight words from memory.
     fn load(self, a: &[u32; LANES]) -> Self::V;

@@ -357,7 +357,7 @@ impl<S: Stage> Node for StageNode<S> {
         frame.pad(pool.null);
         if body_reads::<S>() {
             words.load(level, frame, pool, <S::Body<'_> as Body>::READS, <S::Body<'_> as Body>::BACK as u16);
-            if frame.is_one_rx() {
+            if frame.one_rx {
                 let len = frame.len();
                 body.ahead(Ahead { pool, words, len }, frame.rx[0]);
             }
@@ -432,7 +432,7 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
                 false => words.forget(),
             }
         }
-        if B::REWRITES != Quarters::NONE {
+        if !B::REWRITES.is_none() {
             words.forget_quarters(B::REWRITES);
         }
     }

@@ -98,12 +98,7 @@ impl Body for ForwardBody<'_> {
     #[inline(always)]
     fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
         if self.table.is_large() {
-            let domain = u64::from(self.layer2.target(rx.into()) & 0xffff);
-            for i in 0..windows.len() {
-                let [a, b, c, d, e, f] = windows.window(i).first_chunk::<6>().copied().unwrap_or_default();
-                let destination = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
-                self.table.prefetch(destination << 16 | domain);
-            }
+            station::prefetch::<0>(&self.table, windows, self.layer2.target(rx.into()));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Stations: addresses in bridge domains, as keys and values of the table.
 
-use quiver_engine::{Isa, LANES, Lanes, Mask, Mask8, PacketLanes};
+use quiver_engine::{Ahead, Isa, LANES, Lanes, Mask, Mask8, PacketLanes};
 use quiver_interface::InterfaceId;
+use quiver_table::ExactView;
 use quiver_wire::MacAddress;
 
 use crate::layer2::DomainIndex;
@@ -30,6 +31,17 @@ impl Station {
     /// The key: the address above the domain.
     pub fn key(self) -> u64 {
         self.mac.to_u64() << 16 | u64::from(self.domain.0)
+    }
+}
+
+/// Fetches the table's lines for the addresses that begin at byte `AT` of each frame, in the domain that is the lower half of
+/// `target`.
+#[inline(always)]
+pub(crate) fn prefetch<const AT: usize>(table: &ExactView<'_>, windows: Ahead<'_>, target: u32) {
+    let domain = DomainIndex(target as u16);
+    for i in 0..windows.len() {
+        let mac = MacAddress(windows.window(i)[AT..].first_chunk().copied().unwrap_or_default());
+        table.prefetch(Station { mac, domain }.key());
     }
 }
 

@@ -74,7 +74,7 @@ fn few_buffers_suffice() {
     }
 }
 
-/// Those that are longer than a buffer are received into several.
+/// A packet that is longer than a buffer is received into a chain of buffers, and does not overtake others either.
 #[test]
 fn chains_keep_the_order() {
     let packets: Vec<_> = (0..1000).map(|n| numbered(if n % 100 == 99 { 3000 } else { 60 }, n)).collect();

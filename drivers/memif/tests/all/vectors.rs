@@ -1,6 +1,6 @@
-//! What a daemon says of its packets is the same however many of them come at once: `show runtime`, traces, drops, counters of
-//! arcs and interfaces, and the segment of statistics. Only how it was done is another matter: clocks, how often a node was called
-//! for its packets, and what workers keep at hand.
+//! A daemon reports the same of the same packets at every vector size: in `show runtime`, traces, drops, counters of arcs and
+//! interfaces, and the statistics segment. Only the entries in `HOW` may differ: clocks, calls of nodes, and buffers that workers
+//! keep.
 
 use std::collections::BTreeSet;
 

@@ -233,7 +233,8 @@ impl All<'_> {
     /// The 64 bytes at a place.
     #[inline(always)]
     pub(crate) fn at(&mut self, place: Place) -> &mut [u8; 64] {
-        // SAFETY: a place is inside the buffer that it was made of; the pool lends its bytes to nobody else meanwhile.
+        // SAFETY: `Pool::places` brings each offset into its buffer, so the 64 bytes lie in the pool's memory; and `self` borrows the
+        // pool, so there is no other reference to them.
         unsafe { &mut *self.data.add(place.0 as usize).cast() }
     }
     /// The 64 bytes from an offset of a buffer on; the offset is brought into the buffer.

@@ -135,7 +135,8 @@ pub struct Graph {
     dispatcher: NodeId,
     /// The pool whose packets the frames hold.
     home: usize,
-    /// What is behind packets that go another way for a while, with the node that it has left: the last one goes on first.
+    /// Packets that wait until those in front of them have passed a node outside the chain, each frame with the node that it left
+    /// last. The frame that was added last goes on first.
     waiting: Vec<(NodeId, Box<Frame>)>,
     /// Times that the frame that was received last may still be split.
     splits: u32,

@@ -35,7 +35,7 @@ pub(crate) fn lap(clock: &mut u64) -> u64 {
     now.wrapping_sub(std::mem::replace(clock, now))
 }
 
-/// Called in a branch that is hardly ever taken: what is in it is laid out of the way.
+/// Marks the branch that calls it as rarely taken: the compiler places that branch's code behind the rest.
 #[cold]
 #[inline(always)]
 pub fn unlikely() {}

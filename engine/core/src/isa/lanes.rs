@@ -28,7 +28,7 @@ impl<I: Isa> Operand<I> for Lanes<I> {
     }
 }
 
-/// What was looked up last; see [`Lanes::map_known`].
+/// The key that was looked up last and its value; see [`Lanes::map_known`].
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     key: u32,

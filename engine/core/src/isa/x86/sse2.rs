@@ -46,7 +46,7 @@ pub fn widen(a: &[u16; 8]) -> [Register; 2] {
 #[inline]
 #[target_feature(enable = "sse2")]
 pub fn narrow([low, high]: [Register; 2]) -> [u16; 8] {
-    // Packing saturates signed words: those that are extensions of their lower halves it does not change.
+    // The instruction saturates signed words. A word whose upper half only extends the sign of its lower half passes unchanged.
     let extended = |words| _mm_srai_epi32::<16>(_mm_slli_epi32::<16>(words));
     let halves = _mm_packs_epi32(extended(low), extended(high));
     // SAFETY: both are 16 bytes for which every pattern is valid.
