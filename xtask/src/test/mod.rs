@@ -26,6 +26,10 @@ pub enum Stage {
 /// The pages are for people who work on Quiver, so they show private items and may link to them.
 const DOC_LINTS: &str = "--deny warnings --allow rustdoc::private-intra-doc-links";
 
+/// The instruction sets, as the engine's `--cfg` names them, and the step that compiles the engine for each alone.
+const LEVELS: [(&str, &str); 3] =
+    [("baseline", "engine, baseline alone"), ("avx2", "engine, AVX2 alone"), ("avx512", "engine, AVX-512 alone")];
+
 /// The simulation is a guard: it takes as long as a stage of its own.
 const SIMULATION: &str = "package(quiver-simulation) and kind(test)";
 
@@ -104,11 +108,24 @@ impl Run<'_> {
         self.ledger.step(step, || finish("test", command) == ExitCode::SUCCESS)
     }
 
+    /// Whether the engine compiles without warnings for one instruction set alone, as `make run` builds it.
+    fn one_level(&mut self, (level, step): (&str, &'static str)) -> bool {
+        // The flags go to the engine alone, so what it depends on is checked once, in a folder of its own.
+        let mut check = cargo(self.root);
+        check.args(["rustc", "--quiet", "--package", "quiver-engine", "--lib", "--profile", "check"]);
+        check.args(["--target-dir", "target/one-level", "--", "--deny", "warnings"]);
+        for (other, _) in LEVELS.iter().filter(|(other, _)| *other != level) {
+            check.arg("--cfg").arg(format!("quiver_without_{other}"));
+        }
+        self.command(step, check)
+    }
+
     fn lints(&mut self) -> bool {
         let root = self.root;
         self.cargo("formatting", &["fmt", "--all", "--check"])
             && self.ledger.step("rules of the house", || check::run(root) == ExitCode::SUCCESS)
             && self.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])
+            && LEVELS.into_iter().all(|level| self.one_level(level))
             && {
                 let mut documentation = cargo(root);
                 documentation.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
