@@ -78,6 +78,9 @@ impl RxQueue for Source {
         self.first = self.first.wrapping_add(1);
         frame.len()
     }
+    fn is_empty(&self) -> bool {
+        self.ring.is_empty() && self.streams.is_empty() && self.no_buffer == 0
+    }
     fn wake_at(&self) -> Option<u64> {
         // Whoever fills the ring does so by a letter, which wakes the worker.
         let waiting = if self.ring.is_empty() { u64::MAX } else { 0 };

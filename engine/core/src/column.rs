@@ -23,16 +23,58 @@ pub(crate) fn group_mut<T>(column: &mut [T; BLOCK], g: usize) -> &mut [T; LANES]
     &mut column.as_chunks_mut().0[g % GROUPS]
 }
 
-/// Copies the first `n` rows.
-#[inline(always)]
-pub(crate) fn copy<T: Copy>(to: &mut [T], from: &[T], n: usize) {
-    match (to.first_chunk_mut::<BLOCK>(), from.first_chunk::<BLOCK>()) {
-        (Some(to), Some(from)) if n <= BLOCK => {
-            for (to, from) in to.as_chunks_mut::<GROUP>().0.iter_mut().zip(from.as_chunks().0).take(n.div_ceil(GROUP)) {
-                *to = *from;
+/// What rings, batches and frames say of packets, by columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'c> {
+    pub buffer: &'c [u32],
+    pub offset: &'c [u16],
+    pub length: &'c [u32],
+    pub flags: &'c [u16],
+}
+/// The same, to change.
+pub(crate) struct RowsMut<'c> {
+    pub buffer: &'c mut [u32],
+    pub offset: &'c mut [u16],
+    pub length: &'c mut [u32],
+    pub flags: &'c mut [u16],
+}
+impl RowsMut<'_> {
+    /// Copies the first `n` rows. Returns whether they were copied by groups, as they are where all columns have room for a frame's rows;
+    /// then `each` was called with the number of each group.
+    ///
+    /// PERF: one test for all columns, and one loop over the groups.
+    #[inline(always)]
+    pub fn copy(self, from: Rows<'_>, n: usize, mut each: impl FnMut(usize)) -> bool {
+        let rows = (
+            from.buffer.first_chunk::<BLOCK>(),
+            from.offset.first_chunk::<BLOCK>(),
+            from.length.first_chunk::<BLOCK>(),
+            from.flags.first_chunk::<BLOCK>(),
+        );
+        let places = (
+            self.buffer.first_chunk_mut::<BLOCK>(),
+            self.offset.first_chunk_mut::<BLOCK>(),
+            self.length.first_chunk_mut::<BLOCK>(),
+            self.flags.first_chunk_mut::<BLOCK>(),
+        );
+        if let (Some(buffers), Some(offsets), Some(lengths), Some(all_flags)) = rows
+            && let (Some(buffer), Some(offset), Some(length), Some(flags)) = places
+            && n <= BLOCK
+        {
+            for g in 0..n.div_ceil(GROUP) {
+                *group_mut(buffer, g) = *group(buffers, g);
+                *group_mut(offset, g) = *group(offsets, g);
+                *group_mut(length, g) = *group(lengths, g);
+                *group_mut(flags, g) = *group(all_flags, g);
+                each(g);
             }
+            return true;
         }
-        _ => to[..n].copy_from_slice(&from[..n]),
+        self.buffer[..n].copy_from_slice(&from.buffer[..n]);
+        self.offset[..n].copy_from_slice(&from.offset[..n]);
+        self.length[..n].copy_from_slice(&from.length[..n]);
+        self.flags[..n].copy_from_slice(&from.flags[..n]);
+        false
     }
 }
 
@@ -63,15 +105,10 @@ pub(crate) fn pad<T: Copy>(column: &mut [T; BLOCK], len: usize, value: T) {
 /// Whether the first `n` values are equal.
 #[inline(always)]
 pub(crate) fn uniform(column: &[u16; BLOCK], n: usize) -> bool {
-    let (first, mut differ, n) = (column[0], [0; LANES], n.min(BLOCK));
-    let groups = column.as_chunks::<LANES>().0;
-    for group in &groups[..n / LANES] {
-        for lane in 0..LANES {
-            differ[lane] |= group[lane] ^ first;
-        }
-    }
-    let differ = differ.iter().fold(0, |all, lane| all | lane);
-    differ == 0 && column[n - n % LANES..n].iter().all(|value| *value == first)
+    let (first, n) = (column[0], n.min(BLOCK));
+    let (groups, rest) = column[..n].as_chunks::<LANES>();
+    // PERF: whole groups are compared as such; sums of differences would be gathered lane by lane.
+    groups.iter().all(|group| *group == [first; LANES]) && rest.iter().all(|value| *value == first)
 }
 
 /// Whether the first `n` values are at least so large.
@@ -113,12 +150,26 @@ mod tests {
         let from: [u16; BLOCK] = std::array::from_fn(|i| i as u16 + 1);
         for n in 1..=BLOCK {
             for room in [n, BLOCK] {
-                let (mut copied, mut set) = ([0; BLOCK], [0; BLOCK]);
-                copy(&mut copied[..room], &from, n);
+                let (mut offset, mut flags, mut set) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
+                let (mut buffer, mut length, mut groups) = ([0; BLOCK], [0; BLOCK], 0);
+                let to = RowsMut {
+                    buffer: &mut buffer[..room],
+                    offset: &mut offset[..room],
+                    length: &mut length[..room],
+                    flags: &mut flags[..room],
+                };
+                let words = from.map(u32::from);
+                let by_groups = to.copy(Rows { buffer: &words, offset: &from, length: &words, flags: &from }, n, |g| {
+                    groups += usize::from(g == groups)
+                });
+                assert_eq!((by_groups, groups), if room == BLOCK { (true, n.div_ceil(LANES)) } else { (false, 0) });
                 fill(&mut set[..room], 7, n);
-                assert_eq!(copied[..n], from[..n]);
+                for copied in [offset, flags, buffer.map(|row| row as u16), length.map(|row| row as u16)] {
+                    assert_eq!(copied[..n], from[..n]);
+                    assert!(copied[room..].iter().all(|row| *row == 0), "{n} rows of {room}");
+                }
                 assert_eq!(set[..n], [7; BLOCK][..n]);
-                assert!(copied[room..].iter().chain(&set[room..]).all(|row| *row == 0), "{n} rows of {room}");
+                assert!(set[room..].iter().all(|row| *row == 0), "{n} rows of {room}");
             }
             let mut padded = from;
             pad(&mut padded, n, 0);

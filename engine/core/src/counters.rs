@@ -6,7 +6,7 @@
 //! in segments that double. So a counter never moves while its writer runs. Control makes room before it hands out an
 //! index, and a worker that counts an index without room counts nothing.
 
-use crate::isa::{Isa, LANES, Lanes, Mask8};
+use crate::isa::{Isa, LANES, Lanes, Mask, Mask8, Slots};
 use quiver_stats::{Block, Segment, Target, Vector};
 use quiver_table::in_huge_pages;
 use std::sync::{Arc, OnceLock};
@@ -82,18 +82,6 @@ impl Row<Counter> {
             counter.add(n);
         }
     }
-    /// Counts one at the index of each lane; PERF: most vectors come from one interface, so lanes with one index count
-    /// at once.
-    #[inline(always)]
-    pub fn add_lanes<I: Isa>(&self, lanes: Mask8, indexes: Lanes<I>) {
-        let each = indexes.array();
-        if indexes.eq(each[0]).all() {
-            return self.add(each[0], lanes.0.count_ones().into());
-        }
-        for lane in lanes {
-            self.add(each[lane], 1);
-        }
-    }
 }
 
 impl Row<Pair> {
@@ -104,25 +92,42 @@ impl Row<Pair> {
             pair.add(packets, bytes);
         }
     }
+    /// The row as stages write it.
+    #[inline(always)]
+    pub fn of_lanes(&self) -> LaneRow<'_> {
+        LaneRow { row: self, shown: Slots::new(&self.shown) }
+    }
+}
+
+/// A row of counters that eight packets are counted in at once.
+///
+/// PERF: it knows where its counters lie, which is not read again for each packet.
+#[derive(Clone, Copy)]
+pub struct LaneRow<'r> {
+    row: &'r Row<Pair>,
+    shown: Option<Slots<'r, Pair>>,
+}
+impl LaneRow<'_> {
     /// Counts a packet of so many bytes at the index of each lane.
     #[inline(always)]
-    pub fn add_lanes(&self, lanes: Mask8, indexes: &[u32; LANES], bytes: &[u32; LANES]) {
-        // PERF: all eight without a loop over bits, and none of them with what hardly any needs.
-        let mut beyond = 0u8;
-        if lanes == Mask8::ALL {
+    pub fn add<I: Isa>(&self, lanes: Mask<I>, indexes: Lanes<I>, bytes: Lanes<I>) {
+        let lengths = bytes.each();
+        if let Some(shown) = self.shown
+            && !(!lanes | indexes.gt(shown.last())).any()
+        {
+            let pairs = indexes.pick(shown);
             for lane in 0..LANES {
-                match self.shown.get(indexes[lane] as usize) {
-                    Some(pair) => pair.add(1, bytes[lane].into()),
-                    None => beyond |= 1 << lane,
-                }
+                pairs.row(lane).add(1, lengths.at(lane).into());
             }
-        } else {
-            beyond = lanes.0;
+            return;
         }
-        for lane in Mask8(beyond) {
-            if let Some(pair) = self.cell(indexes[lane]) {
-                pair.add(1, bytes[lane].into());
-            }
+        self.add_each(lanes.bits(), indexes.array(), bytes.array());
+    }
+    #[cold]
+    #[inline(never)]
+    fn add_each(&self, lanes: Mask8, indexes: [u32; LANES], bytes: [u32; LANES]) {
+        for lane in lanes {
+            self.row.add(indexes[lane], 1, bytes[lane].into());
         }
     }
 }
@@ -208,6 +213,7 @@ impl Counters<Counter> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::{Kernel, Level};
     use quiver_stats::{Reading, Settings, Threads};
 
     #[test]
@@ -227,6 +233,18 @@ mod tests {
         [Counters::new(2), Counters::shown(&segment, "/all", 1001), Counters::shown(&segment, "/few", 7)]
     }
 
+    /// Counts eight packets of ten bytes.
+    struct Packets<'r> {
+        row: &'r Row,
+        indexes: [u32; LANES],
+    }
+    impl Kernel for Packets<'_> {
+        fn run<I: Isa>(self, isa: I) {
+            let all = Mask::first(isa, LANES);
+            self.row.of_lanes().add(all, Lanes::new(isa, &self.indexes), Lanes::splat(isa, 10));
+        }
+    }
+
     #[test]
     fn counts_survive_growth_and_add_up_over_workers() {
         let of = |packets, bytes| Traffic { packets, bytes };
@@ -240,7 +258,7 @@ mod tests {
             counters.clear(5);
             assert_eq!(counters.sum(5), of(0, 0));
             let indexes = [0, 5, 63, 64, 1000, 5, 999, 1_000_000];
-            counters.row(0).add_lanes(Mask8(0b1111_1111), &indexes, &[10; LANES]);
+            Level::best().run(Packets { row: &counters.row(0), indexes });
             assert_eq!([5, 64, 999].map(|index| counters.sum(index)), [of(2, 20), of(1, 10), of(8, 17)]);
             let others = [7, 1_000_000].map(|index| counters.sum(index));
             assert_eq!(others, [of(0, 0); 2], "an index that is not counted, and one without room");

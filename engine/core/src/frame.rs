@@ -1,7 +1,7 @@
 //! A vector of packets: their metadata in columns, their bytes in buffers.
 
 use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
-use crate::column::{self, group, group_mut};
+use crate::column::{self, group_mut};
 use crate::isa::LANES;
 use crate::stage::Alike;
 
@@ -149,6 +149,19 @@ impl Frame {
     pub fn room(&self) -> usize {
         BLOCK - self.len()
     }
+    /// The interface that received all packets, if one is known to have.
+    #[inline(always)]
+    pub fn one_rx(&self) -> Option<u16> {
+        self.one_rx.then_some(self.rx[0])
+    }
+    /// The arc by which all packets left the last stage, if that is one.
+    #[inline(always)]
+    pub(crate) fn way_out(&self) -> Option<u16> {
+        match self.left {
+            0 => Some(0),
+            _ => self.one_next.then_some(self.next[0]),
+        }
+    }
     /// Nothing is known any more of interfaces and arcs of all rows.
     pub fn set_mixed(&mut self) {
         (self.one_rx, self.one_tx, self.one_next) = (false, false, false);
@@ -215,45 +228,31 @@ impl Frame {
         self.one_tx &= self.tx[0] == 0;
         self.len = (at + N).min(BLOCK);
     }
-    /// Appends packets by their columns: the first `n` rows of each, or as many as fit.
+    /// Appends packets by their columns: the first `n` rows, or as many as fit.
     ///
     /// PERF: out of line, so that addresses of columns are not computed beforehand for each group of rows.
     #[inline(never)]
-    pub(crate) fn push_columns(
-        &mut self,
-        n: usize,
-        buffer: &[u32],
-        offset: &[u16],
-        length: &[u32],
-        flags: &[u16],
-        rx: u16,
-    ) {
+    pub(crate) fn push_rows(&mut self, rows: column::Rows<'_>, n: usize, rx: u16) {
         let (at, n) = (self.len(), n.min(self.room()));
         let mut any = 0;
-        match (buffer.first_chunk(), offset.first_chunk(), length.first_chunk(), flags.first_chunk()) {
-            // PERF: by groups of rows, what is behind the last one becomes stale.
-            (Some(buffer), Some(offset), Some(length), Some(flags)) if at == 0 => {
-                for g in 0..n.div_ceil(LANES) {
-                    *group_mut(&mut self.buffer, g) = *group(buffer, g);
-                    *group_mut(&mut self.offset, g) = *group(offset, g);
-                    *group_mut(&mut self.length, g) = *group(length, g);
-                    *group_mut(&mut self.flags, g) = *group(flags, g);
-                    *group_mut(&mut self.rx, g) = [rx; LANES];
-                    *group_mut(&mut self.tx, g) = [0; LANES];
-                    *group_mut(&mut self.hop, g) = [0; LANES];
-                    *group_mut(&mut self.next, g) = [0; LANES];
-                }
-            }
-            _ => {
-                self.buffer[at..at + n].copy_from_slice(&buffer[..n]);
-                self.offset[at..at + n].copy_from_slice(&offset[..n]);
-                self.length[at..at + n].copy_from_slice(&length[..n]);
-                self.flags[at..at + n].copy_from_slice(&flags[..n]);
-                self.rx[at..at + n].fill(rx);
-                self.tx[at..at + n].fill(0);
-                self.hop[at..at + n].fill(0);
-                self.next[at..at + n].fill(0);
-            }
+        let to = column::RowsMut {
+            buffer: &mut self.buffer[at..],
+            offset: &mut self.offset[at..],
+            length: &mut self.length[at..],
+            flags: &mut self.flags[at..],
+        };
+        let (rxs, txs, hops, nexts) = (&mut self.rx, &mut self.tx, &mut self.hop, &mut self.next);
+        let by_groups = to.copy(rows, n, |g| {
+            *group_mut(rxs, g) = [rx; LANES];
+            *group_mut(txs, g) = [0; LANES];
+            *group_mut(hops, g) = [0; LANES];
+            *group_mut(nexts, g) = [0; LANES];
+        });
+        if !by_groups {
+            self.rx[at..at + n].fill(rx);
+            self.tx[at..at + n].fill(0);
+            self.hop[at..at + n].fill(0);
+            self.next[at..at + n].fill(0);
         }
         for flag in &self.flags[at..at + n] {
             any |= flag;
@@ -262,6 +261,16 @@ impl Frame {
         self.one_rx &= rx == self.rx[0];
         self.one_tx &= self.tx[0] == 0;
         self.len = at + n;
+    }
+    /// What is said of the packets from a row on.
+    #[inline(always)]
+    pub(crate) fn rows(&self, from: usize) -> column::Rows<'_> {
+        column::Rows {
+            buffer: &self.buffer[from..],
+            offset: &self.offset[from..],
+            length: &self.length[from..],
+            flags: &self.flags[from..],
+        }
     }
     /// Appends a packet. Gives it back if the frame is full, or of another pool.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {

@@ -13,7 +13,7 @@
 
 use crate::buffer::{Buffers, Flags, Raw};
 use crate::frame::{BLOCK, Frame, TAKEN, VECTOR};
-use crate::graph::{Chain, Context, DispatchNext, Graph, NodeId};
+use crate::graph::{Context, DispatchNext, Graph, NodeId};
 use crate::intake::Harvest;
 use crate::mailbox::Mailbox;
 use quiver_table::simulation::seam;
@@ -273,7 +273,7 @@ fn send_on(graph: &mut Graph, cx: &mut Context, (node, arc): (NodeId, u16), mut 
         true => graph.give_back(frame),
         false => {
             frame.next.fill(arc);
-            graph.receive(cx, (node, frame), &mut Chain::new(), clock);
+            graph.resume(cx, (node, frame), clock);
         }
     }
 }

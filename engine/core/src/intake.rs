@@ -11,7 +11,6 @@ use crate::dataplane::RxRows;
 use crate::frame::{BLOCK, VECTOR};
 use crate::graph::{Chain, Context, Graph, NodeId};
 use crate::handoff::Marks;
-use crate::isa::lap;
 use crate::mailbox::{Letter, Mailbox};
 use crate::rx::{RxContext, RxMode, RxQueue};
 use crate::worker::Worker;
@@ -116,6 +115,10 @@ impl Place {
     /// Receives a vector at most and sends it on; says what came.
     pub fn receive(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
         let (most, mut harvest) = (most.min(VECTOR), Harvest::default());
+        if self.queue.as_ref().is_none_or(|queue| queue.is_empty()) {
+            self.raised = false;
+            return harvest;
+        }
         while harvest.packets < most {
             let wanted = BLOCK.min(most - harvest.packets);
             let came = self.receive_frame(graph, cx, wanted, clock);
@@ -124,6 +127,7 @@ impl Place {
                 break;
             }
         }
+        graph.settle(&mut self.chain);
         harvest
     }
     fn receive_frame(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
@@ -156,7 +160,6 @@ impl Place {
         if graph.tracer.before(self.input, &mut frame, cx) {
             graph.tracer.after(&frame, &[]);
         }
-        graph.counters(self.input).clocks.add(lap(clock));
         // All of them leave by the arc `RECEIVED`.
         (frame.left, frame.one_next) = (0, true);
         graph.receive(cx, (self.input, frame), &mut self.chain, clock);

@@ -4,6 +4,7 @@
 //! bytes), so an operation on lanes may call intrinsics safely.
 
 mod cpu;
+mod each;
 mod lanes;
 mod level;
 mod mask;
@@ -11,8 +12,8 @@ mod x86;
 
 pub(crate) use cpu::lap;
 pub use cpu::{prefetch, ticks, unlikely};
-pub(crate) use lanes::quarter;
-pub use lanes::{Known, Lanes, Operand};
+pub use each::{Each, Picked, Slots};
+pub use lanes::{Lanes, Operand};
 pub use level::{Kernel, Level, LevelError};
 pub use mask::Mask;
 
@@ -23,7 +24,7 @@ pub const LANES: usize = 8;
 
 /// The operations a level provides on its registers. Feature code never sees this, only `Lanes`.
 pub trait Isa: Copy + 'static {
-    /// The registers that hold eight words.
+    /// The registers that hold eight words, the first one in the lowest bits of the first.
     type V: Copy;
     /// The registers that hold a mask: the result of comparing eight words, and what selects among eight words.
     type M: Copy;
@@ -41,6 +42,8 @@ pub trait Isa: Copy + 'static {
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
     /// Difference, wrapping.
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The less of both, unsigned.
+    fn min(self, a: Self::V, b: Self::V) -> Self::V;
     /// Bits of both.
     fn and(self, a: Self::V, b: Self::V) -> Self::V;
     /// Bits of either.
@@ -73,7 +76,7 @@ pub trait Isa: Copy + 'static {
     fn any(self, m: Self::M) -> bool;
     /// The bytes of each word reversed.
     fn swap_bytes(self, a: Self::V) -> Self::V;
-    /// Eight rows of 16 bytes become four columns of eight little-endian words.
+    /// Eight rows of 16 bytes become four columns of eight big-endian words.
     fn columns<'a>(self, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self::V; 4];
 }
 
@@ -88,6 +91,18 @@ impl Mask8 {
     #[inline(always)]
     pub fn first(n: usize) -> Mask8 {
         Mask8(if n >= LANES { !0 } else { (1 << n) - 1 })
+    }
+}
+impl Mask8 {
+    /// How many lanes there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
     }
 }
 /// The lanes that are set, lowest first.

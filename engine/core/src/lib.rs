@@ -36,7 +36,7 @@ mod words;
 pub mod worker;
 
 pub use buffer::{Backing, Buffers, Burst, Flags, Lent, Offload, Packet, Pool, PoolError, Scatter};
-pub use counters::{Counter, Counters, Row, Traffic};
+pub use counters::{Counter, Counters, LaneRow, Row, Traffic};
 pub use dataplane::{
     Dataplane, DataplaneError, Injected, InterfaceCounters, OtherName, Parts, PlacementError, Recollection,
     RehearsalError, Settings,
@@ -48,7 +48,7 @@ pub use graph::{
 };
 pub use handoff::Generations;
 pub use intake::QueueId;
-pub use isa::{Isa, Known, LANES, Lanes, Level, LevelError, Mask, Mask8, unlikely};
+pub use isa::{Each, Isa, LANES, Lanes, Level, LevelError, Mask, Mask8, Picked, Slots, unlikely};
 pub use quiver_stats as stats;
 pub use quiver_table::{Domain, Guard, Paged, Publisher, Snapshot};
 pub use ring::PacketRing;

@@ -1,6 +1,7 @@
 //! A ring of packets in memory: what generators fill and captures read.
 
 use crate::buffer::{Buffers, Flags, Packet, Pool, Raw};
+use crate::column::{Rows, RowsMut};
 use crate::frame::Frame;
 use crate::tx::Batch;
 use std::ops::Range;
@@ -94,7 +95,8 @@ impl PacketRing {
                 }
             }
             let (buffer, offset) = (&self.buffer[from..], &self.offset[from..]);
-            frame.push_columns(n, buffer, offset, &self.length[from..], &self.flags[from..], rx);
+            let rows = Rows { buffer, offset, length: &self.length[from..], flags: &self.flags[from..] };
+            frame.push_rows(rows, n, rx);
         }
         (self.head, self.len) = (self.place(n), self.len - n);
         n
@@ -117,7 +119,7 @@ impl PacketRing {
             }
             let (buffer, offset) = (&mut self.buffer[span.clone()], &mut self.offset[span.clone()]);
             let (length, flags) = (&mut self.length[span.clone()], &mut self.flags[span]);
-            from += batch.take_columns(pool, from, buffer, offset, length, flags);
+            from += batch.take_rows(RowsMut { buffer, offset, length, flags });
         }
         self.len += n;
         n

@@ -58,6 +58,10 @@ pub enum RxMode {
 pub trait RxQueue: Send + Any {
     /// Appends waiting packets to the frame, at most `cx.most`; returns how many. Never waits.
     fn receive(&mut self, cx: &mut RxContext, frame: &mut Frame) -> usize;
+    /// Whether it is known, without a look at the device, that nothing waits and nothing was lost.
+    fn is_empty(&self) -> bool {
+        false
+    }
     /// What becomes readable when packets wait; None if the queue cannot say, and must be polled. Asked for anew each time
     /// before a worker waits for it, so a queue that has to ask its peer for interrupts does it then.
     fn fd(&self) -> Option<BorrowedFd<'_>> {

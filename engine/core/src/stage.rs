@@ -6,10 +6,10 @@
 //! and header words are in the nearest cache: see [`Graph`](crate::graph::Graph).
 
 use crate::buffer::{All, Flags, Place, Pool};
-use crate::column::{self, group, group_mut};
+use crate::column::{self, GROUPS, group, group_mut};
 use crate::frame::Frame;
 use crate::graph::{ArcSpec, Context, Node};
-use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Operand};
+use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Mask8, Operand};
 use crate::words::{Group, Words};
 use quiver_table::Guard;
 use quiver_table::simulation::seam;
@@ -98,24 +98,66 @@ pub struct PacketLanes<'w, I: Isa> {
     pub next: Lanes<I>,
     /// Lanes that have not left.
     pub live: Mask<I>,
+    /// Flags that some packet of the frame may have.
+    pub any: Flags,
+    /// Whether one interface received all packets of the frame, and whether one is to send them.
+    one_rx: bool,
+    one_tx: bool,
+    /// Whether `flags` may have changed.
+    reflagged: bool,
+    /// The row of the first lane.
+    pub row: usize,
 }
 impl<I: Isa> PacketLanes<'_, I> {
+    /// Something of the interface that received each packet: what is known of the one that received all of the frame
+    /// ([`Body::begin`]), or what is found of each.
+    #[inline(always)]
+    pub fn of_rx(&self, known: u32, look_up: impl Fn(u32) -> u32) -> Lanes<I> {
+        if self.one_rx { self.rx.same(known) } else { self.rx.map_uniform(look_up) }
+    }
+    /// The same of the interface that is to send each packet.
+    #[inline(always)]
+    pub fn of_tx(&self, known: u32, look_up: impl Fn(u32) -> u32) -> Lanes<I> {
+        if self.one_tx { self.tx.same(known) } else { self.tx.map_uniform(look_up) }
+    }
+    /// Whether one interface received all packets of the frame.
+    #[inline(always)]
+    pub fn has_one_rx(&self) -> bool {
+        self.one_rx
+    }
     /// Lanes in `mask` leave by an arc, unless they left before.
     #[inline(always)]
     pub fn leave(&mut self, mask: Mask<I>, arc: impl Into<u16>) {
         self.next = self.next.replace(mask & self.live, u32::from(arc.into()));
         self.live = self.live.without(mask);
     }
+    /// Whether one interface is to send all packets of the frame.
+    #[inline(always)]
+    pub fn has_one_tx(&self) -> bool {
+        self.one_tx
+    }
     /// Sets a flag in the lanes of `mask`, and takes it from the others.
     #[inline(always)]
     pub fn flag(&mut self, mask: Mask<I>, flag: Flags) {
         let flag = u32::from(flag.0);
         self.flags = (self.flags & !flag).replace(mask, self.flags | flag);
+        self.reflagged = true;
+    }
+    /// Takes a flag from all lanes.
+    #[inline(always)]
+    pub fn unflag(&mut self, flag: Flags) {
+        if self.any.has(flag) {
+            self.flags = self.flags & !u32::from(flag.0);
+            self.reflagged = true;
+        }
     }
     /// The lanes that have a flag.
     #[inline(always)]
     pub fn flagged(&self, flag: Flags) -> Mask<I> {
-        (self.flags & u32::from(flag.0)).ne(0)
+        match self.any.has(flag) {
+            true => (self.flags & u32::from(flag.0)).ne(0),
+            false => self.live.with(Mask8(0)),
+        }
     }
     /// In the lanes of `mask` the current header begins `by` bytes further on.
     #[inline(always)]
@@ -136,8 +178,10 @@ impl Columns {
     pub const TX: Columns = Columns(1);
     /// What a lookup chose.
     pub const HOP: Columns = Columns(2);
-    /// Offset and length.
-    pub const OFFSET: Columns = Columns(4);
+    /// Where the current header begins; with it [`Columns::LENGTH`] changes.
+    pub const OFFSET: Columns = Columns(4 | 32);
+    /// Bytes from there on.
+    pub const LENGTH: Columns = Columns(32);
     /// The interface that received the packet.
     pub const RX: Columns = Columns(8);
     /// [`Flags`]; written only where one changed.
@@ -148,8 +192,12 @@ impl Columns {
         Columns(self.0 | other.0)
     }
     #[inline(always)]
+    const fn without(self, other: Columns) -> Columns {
+        Columns(self.0 & !other.0)
+    }
+    #[inline(always)]
     pub(crate) const fn has(self, other: Columns) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 == other.0
     }
 }
 
@@ -173,6 +221,11 @@ impl Quarters {
             n += 1;
         }
         Quarters(all)
+    }
+    /// How many quarters there are up to the last one of these.
+    #[inline(always)]
+    pub(crate) const fn end(self) -> u32 {
+        u8::BITS - self.0.leading_zeros()
     }
     #[inline(always)]
     pub(crate) const fn has(self, n: usize) -> bool {
@@ -253,6 +306,10 @@ pub trait Body {
     const WRITES: Columns;
     /// The bytes of the window that it reads.
     const READS: Quarters;
+    /// Bytes by which the current headers of packets that go on by the first arc move, if that is the same for all.
+    const MOVES: Option<i32> = None;
+    /// Whether it has [`Body::ordinary`].
+    const HAS_ORDINARY: bool = false;
     /// The bytes of the window that it changes by [`Windows`].
     const REWRITES: Quarters = Quarters::NONE;
     /// The least length of packets of which [`Body::alike`] is true.
@@ -263,6 +320,31 @@ pub trait Body {
     fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
         let _ = (rx, tx);
         None
+    }
+    /// Called before the steps of a frame with the interface that received all of its packets, if one did, and the one that is to
+    /// send them, which means something only behind a stage that has set it.
+    #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, tx: Option<u16>) {
+        let _ = (rx, tx);
+    }
+    /// Bytes by which the current headers of packets move of which [`Body::ordinary`] is true; it does not move them itself.
+    #[inline(always)]
+    fn ordinary_moves(&self) -> i32 {
+        Self::MOVES.unwrap_or(0)
+    }
+    /// The arc by which packets leave of which [`Body::ordinary`] is true.
+    #[inline(always)]
+    fn ordinary_arc(&self) -> u16 {
+        0
+    }
+    /// Works on eight packets if all of them are ordinary, as [`Body::step`] would. If it returns false, it has had no effect, and what it
+    /// has done to columns is forgotten; they are stepped then.
+    ///
+    /// PERF: what it does is compiled apart from all that hardly any packet needs, which would take registers from it.
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        let _ = (p, windows);
+        false
     }
     /// Works on eight packets: has lanes leave, counts, and changes columns and bytes.
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>);
@@ -313,12 +395,31 @@ impl Frame {
             hop: Lanes::new(isa, group(&self.hop, g)),
             next: Lanes::splat(isa, 0),
             live,
+            any: self.any,
+            one_rx: self.one_rx,
+            one_tx: self.one_tx,
+            reflagged: false,
+            row: g * LANES,
+        }
+    }
+    /// Writes back what a stage changes of ordinary packets.
+    #[inline(always)]
+    fn keep_ordinary<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, writes: Columns, moves: i32) {
+        if writes.has(Columns::OFFSET) {
+            // PERF: halves of words are added as they are, and not widened before.
+            for offset in group_mut(&mut self.offset, g) {
+                *offset = offset.wrapping_add(moves as u16);
+            }
+        }
+        self.keep(g, p, writes.without(Columns::OFFSET));
+        if writes.has(Columns::LENGTH) {
+            *group_mut(&mut self.length, g) = p.length.array();
         }
     }
     /// Writes back the columns that the stage changes. What it fills in means something on its own arcs only.
     #[inline(always)]
-    fn keep<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, flags: Lanes<I>, writes: Columns) {
-        if writes.has(Columns::FLAGS) && p.flags.ne(flags).any() {
+    fn keep<I: Isa>(&mut self, g: usize, p: &PacketLanes<I>, writes: Columns) {
+        if writes.has(Columns::FLAGS) && p.reflagged {
             let kept = group_mut(&mut self.flags, g);
             *kept = p.flags.narrow();
             for flags in kept {
@@ -336,6 +437,8 @@ impl Frame {
         }
         if writes.has(Columns::OFFSET) {
             *group_mut(&mut self.offset, g) = p.offset.narrow();
+        }
+        if writes.has(Columns::LENGTH) {
             *group_mut(&mut self.length, g) = p.length.array();
         }
     }
@@ -355,7 +458,8 @@ impl<S: Stage> Node for StageNode<S> {
             return frame.treat(alike);
         }
         frame.pad(pool.null);
-        if body_reads::<S>() {
+        body.begin(frame.one_rx.then_some(frame.rx[0]), frame.one_tx.then_some(frame.tx[0]));
+        if uses_windows::<S>() {
             words.load(level, frame, pool, <S::Body<'_> as Body>::READS, <S::Body<'_> as Body>::BACK as u16);
             if frame.one_rx {
                 let len = frame.len();
@@ -368,9 +472,9 @@ impl<S: Stage> Node for StageNode<S> {
         true
     }
 }
-/// Whether a stage looks at windows at all.
-const fn body_reads<S: Stage>() -> bool {
-    !<S::Body<'static> as Body>::READS.is_none()
+/// Whether a stage looks at windows at all, or writes them.
+const fn uses_windows<S: Stage>() -> bool {
+    !<S::Body<'static> as Body>::READS.is_none() || !<S::Body<'static> as Body>::REWRITES.is_none()
 }
 /// The type of a stage's loop as a node.
 pub(crate) fn node_kernel<S: Stage>() -> &'static str {
@@ -389,52 +493,117 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
         let len = frame.len();
         let groups = len.div_ceil(LANES);
         let (all, last) = (Mask::first(isa, LANES), Mask::first(isa, len - len.saturating_sub(1) / LANES * LANES));
-        let (mut left, mut next, mut tx, mut moves) = (0, Uniform::new(isa), Uniform::new(isa), Uniform::new(isa));
-        // Groups of which some have left.
-        let mut parted = 0;
-        for g in 0..groups {
+        let full = len / LANES;
+        let mut stepped = Mask8::first(groups);
+        if B::HAS_ORDINARY {
+            stepped = stepped & !Mask8::first(full);
+            for g in 0..GROUPS {
+                if g >= full {
+                    break;
+                }
+                seam("about to work on eight packets");
+                let mut p = frame.group(isa, g, all, words.header(isa, g, B::READS));
+                let places = words.places(g);
+                let mut windows = Windows { bytes: pool.all(), buffer: group(&frame.buffer, g), places };
+                if body.ordinary(&mut p, &mut windows) {
+                    frame.keep_ordinary(g, &p, B::WRITES, body.ordinary_moves());
+                } else {
+                    stepped = stepped | Mask8(1 << g);
+                }
+            }
+        }
+        let (mut left, mut parted) = (0, Parted::new(isa));
+        let arc = body.ordinary_arc();
+        let stepped_groups = stepped.len();
+        let ordinary = groups - stepped_groups;
+        if arc != 0 && ordinary > 0 {
+            column::fill(&mut frame.next, arc, len);
+            for g in Mask8::first(groups) & !stepped {
+                left |= 0xff << (g * LANES);
+            }
+        }
+        for g in stepped {
             seam("about to step eight packets");
             let live = if g + 1 == groups { last } else { all };
             let mut p = frame.group(isa, g, live, words.header(isa, g, B::READS));
-            let (flags, present, offset) = (p.flags, p.live, p.offset);
+            let offset = p.offset;
             body.step(
                 &mut p,
                 &mut Windows { bytes: pool.all(), buffer: group(&frame.buffer, g), places: words.places(g) },
             );
-            let gone = present.without(p.live);
+            let gone = live.without(p.live);
             if gone.any() {
                 if left == 0 {
                     frame.begin_arcs();
                 }
                 *group_mut(&mut frame.next, g) = p.next.narrow();
                 left |= u64::from(gone.bits().0) << (g * LANES);
-                next.note(parted, p.next, present);
-                parted += 1;
+                parted.arcs.note(parted.groups, p.next, live);
+                parted.moves.note(parted.groups, p.offset - offset, live);
+                parted.groups += 1;
+            } else {
+                if left != 0 {
+                    *group_mut(&mut frame.next, g) = [0; LANES];
+                }
+                if B::WRITES.has(Columns::OFFSET) && B::MOVES.is_none() {
+                    parted.others.note(parted.stayed, p.offset - offset, live);
+                    parted.stayed += 1;
+                }
             }
-            if B::WRITES.has(Columns::TX) {
-                tx.note(g, p.tx, present);
-            }
-            if B::WRITES.has(Columns::OFFSET) {
-                moves.note(g, p.offset - offset, present);
-            }
-            frame.keep(g, &p, flags, B::WRITES);
+            frame.keep(g, &p, B::WRITES);
         }
-        (frame.left, frame.one_next) = (left, parted == groups && next.is_one());
+        frame.left = left;
+        frame.one_next = (ordinary == 0 || arc != 0 && parted.groups == 0 || parted.arcs.first() == u32::from(arc))
+            && parted.groups == stepped_groups
+            && parted.arcs.is_one();
         if B::WRITES.has(Columns::TX) {
-            frame.one_tx = tx.is_one();
+            frame.one_tx = column::uniform(&frame.tx, len);
         }
         if B::WRITES.has(Columns::RX) {
             frame.one_rx = column::uniform(&frame.rx, len);
         }
         if B::WRITES.has(Columns::OFFSET) {
-            match moves.is_one() {
-                true => words.stay(moves.first() as i32),
-                false => words.forget(),
+            let known = (ordinary > 0).then(|| body.ordinary_moves());
+            match parted.all_move(stepped_groups, B::MOVES, known) {
+                Some(by) => words.stay(by),
+                None => words.forget(),
             }
         }
         if !B::REWRITES.is_none() {
             words.forget_quarters(B::REWRITES);
         }
+    }
+}
+
+/// What is noted of groups from which packets leave, and of how far the headers of the others move where the stage does not say.
+struct Parted<I: Isa> {
+    groups: usize,
+    stayed: usize,
+    arcs: Uniform<I>,
+    moves: Uniform<I>,
+    others: Uniform<I>,
+}
+impl<I: Isa> Parted<I> {
+    #[inline(always)]
+    fn new(isa: I) -> Self {
+        Parted { groups: 0, stayed: 0, arcs: Uniform::new(isa), moves: Uniform::new(isa), others: Uniform::new(isa) }
+    }
+    /// Bytes by which all headers moved, if that is the same for all. `stepped` groups were stepped; headers of those that no packet left
+    /// moved by `stay` bytes, if the stage says so; those of ordinary groups, if there are any, by `ordinary`.
+    #[inline(always)]
+    fn all_move(&self, stepped: usize, stay: Option<i32>, ordinary: Option<i32>) -> Option<i32> {
+        let one = |moves: &Uniform<I>| moves.is_one().then(|| moves.first() as i32);
+        let mut all = ordinary;
+        if self.groups > 0 {
+            let by = one(&self.moves)?;
+            all = (all.unwrap_or(by) == by).then_some(by);
+            all?;
+        }
+        if stepped > self.groups {
+            let by = stay.or_else(|| one(&self.others))?;
+            all = (all.unwrap_or(by) == by).then_some(by);
+        }
+        all
     }
 }
 

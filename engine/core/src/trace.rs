@@ -94,13 +94,15 @@ impl Tracer {
     pub fn records(&self) -> &[Record] {
         &self.records
     }
+    /// Whether some of a frame's packets may be traced or captured.
+    #[inline(always)]
+    pub fn is_watching(&self, frame: &Frame) -> bool {
+        self.is_armed || frame.any.has(Flags::TRACED)
+    }
     /// Called before a node works on a frame. True if `after` is to be called.
     #[inline(always)]
     pub fn before(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {
-        if !self.is_armed && !frame.any.has(Flags::TRACED) {
-            return false;
-        }
-        self.look(at, frame, cx)
+        self.is_watching(frame) && self.look(at, frame, cx)
     }
     #[cold]
     fn look(&mut self, at: NodeId, frame: &mut Frame, cx: &mut Context) -> bool {

@@ -3,12 +3,11 @@
 use crate::arcs;
 use crate::buffer::{Flags, Offload, Packet, Pool, Raw};
 use crate::capture::{Captures, Point};
-use crate::column::{self, group, group_mut};
+use crate::column::{self, Rows, RowsMut};
 use crate::complete::{Completion, Incomplete};
 use crate::counters::{Counter, Row};
 use crate::frame::{Frame, VECTOR};
 use crate::graph::{Context, Node, NodeCounters, NodeId, Reason};
-use crate::isa::LANES;
 use quiver_table::simulation::seam;
 use std::any::Any;
 use std::sync::Arc;
@@ -66,6 +65,8 @@ pub struct Batch {
     len: usize,
     /// Packets that were taken out.
     taken: usize,
+    /// Those of them that were taken as columns: the first ones, whose rows are stale.
+    gone: usize,
     /// All flags that any packet may have.
     any: Flags,
     buffer: [u32; VECTOR],
@@ -78,6 +79,7 @@ impl Batch {
         Batch {
             len: 0,
             taken: 0,
+            gone: 0,
             any: Flags::NONE,
             buffer: [0; VECTOR],
             offset: [0; VECTOR],
@@ -113,29 +115,13 @@ impl Batch {
     #[inline(never)]
     pub(crate) fn push_rows(&mut self, frame: &Frame, from: usize) -> usize {
         let (at, n) = (self.len(), (frame.len() - from).min(VECTOR - self.len()));
-        let places = (
-            self.buffer[at..].first_chunk_mut(),
-            self.offset[at..].first_chunk_mut(),
-            self.length[at..].first_chunk_mut(),
-            self.flags[at..].first_chunk_mut(),
-        );
-        match places {
-            // PERF: by groups of rows, what is behind the last one becomes stale.
-            (Some(buffer), Some(offset), Some(length), Some(flags)) if from == 0 => {
-                for g in 0..n.div_ceil(LANES) {
-                    *group_mut(buffer, g) = *group(&frame.buffer, g);
-                    *group_mut(offset, g) = *group(&frame.offset, g);
-                    *group_mut(length, g) = *group(&frame.length, g);
-                    *group_mut(flags, g) = *group(&frame.flags, g);
-                }
-            }
-            _ => {
-                self.buffer[at..at + n].copy_from_slice(&frame.buffer[from..from + n]);
-                self.offset[at..at + n].copy_from_slice(&frame.offset[from..from + n]);
-                self.length[at..at + n].copy_from_slice(&frame.length[from..from + n]);
-                self.flags[at..at + n].copy_from_slice(&frame.flags[from..from + n]);
-            }
-        }
+        let to = RowsMut {
+            buffer: &mut self.buffer[at..],
+            offset: &mut self.offset[at..],
+            length: &mut self.length[at..],
+            flags: &mut self.flags[at..],
+        };
+        to.copy(frame.rows(from), n, |_| {});
         self.any = self.any.with(frame.any);
         self.len = at + n;
         n
@@ -186,7 +172,7 @@ impl Batch {
     #[inline(always)]
     pub(crate) fn take_raw(&mut self, pool: &Pool, i: usize) -> Option<Raw> {
         let raw = self.raw(i);
-        if i >= self.len() || raw.buffer == pool.null {
+        if i < self.gone || i >= self.len() || raw.buffer == pool.null {
             return None;
         }
         self.buffer[i] = pool.null;
@@ -215,32 +201,24 @@ impl Batch {
     pub(crate) fn is_whole(&self) -> bool {
         self.taken == 0
     }
-    /// Takes packets from `from` on into columns, as many as these are long; returns how many. Only of a batch that was
-    /// whole: places of packets that were taken before would be taken for packets.
+    /// Takes the next packets into columns, as many as these are long; returns how many. Only of a batch that was whole: in the order
+    /// from the first packet on.
     #[inline(never)]
-    pub(crate) fn take_columns(
-        &mut self,
-        pool: &Pool,
-        from: usize,
-        buffer: &mut [u32],
-        offset: &mut [u16],
-        length: &mut [u32],
-        flags: &mut [u16],
-    ) -> usize {
-        let n = buffer.len().min(self.len() - from);
+    pub(crate) fn take_rows(&mut self, to: RowsMut<'_>) -> usize {
+        let (from, end) = (self.gone.min(self.len()), self.len());
+        let n = to.buffer.len().min(end - from);
         // No packet is traced any more when it is in other hands.
         if self.any.has(Flags::TRACED) {
             self.flags[from..from + n].iter_mut().for_each(|flags| *flags &= !Flags::TRACED.0);
         }
-        column::copy(buffer, &self.buffer[from..], n);
-        column::copy(offset, &self.offset[from..], n);
-        column::copy(length, &self.length[from..], n);
-        column::copy(flags, &self.flags[from..], n);
-        // Behind the last packet nothing is lost.
-        let end = if from + n == self.len() { VECTOR } else { from + n };
-        column::fill(&mut self.buffer[from..end], pool.null, n);
-        column::fill(&mut self.flags[from..end], 0, n);
-        self.taken += n;
+        let rows = Rows {
+            buffer: &self.buffer[from..],
+            offset: &self.offset[from..],
+            length: &self.length[from..],
+            flags: &self.flags[from..],
+        };
+        to.copy(rows, n, |_| {});
+        (self.taken, self.gone) = (self.taken + n, from + n);
         n
     }
 }
@@ -340,7 +318,7 @@ impl Ports {
     /// Frees what no queue has taken: for a worker that ends.
     pub(crate) fn free(&mut self, pool: &mut Pool) {
         for port in self.ports.iter_mut().flatten() {
-            for i in 0..std::mem::take(&mut port.batch.len) {
+            for i in port.batch.gone..std::mem::take(&mut port.batch.len) {
                 if port.batch.buffer[i] != pool.null {
                     pool.free_raw(port.batch.raw(i));
                 }
@@ -364,12 +342,16 @@ impl Ports {
     }
     /// Hands every waiting batch to its queue.
     pub(crate) fn flush(&mut self, cx: &mut TxContext) {
-        while let Some(interface) = self.waiting.last().copied() {
-            self.flush_port(cx, interface);
+        while let Some(interface) = self.waiting.pop() {
+            self.send(cx, interface);
         }
     }
     fn flush_port(&mut self, cx: &mut TxContext, interface: u16) {
         self.waiting.retain(|waiting| *waiting != interface);
+        self.send(cx, interface);
+    }
+    /// Hands a port's batch to its queue.
+    fn send(&mut self, cx: &mut TxContext, interface: u16) {
         let Ports { ports, errors, counts, node, captures, completion, .. } = self;
         let Some(Some(port)) = ports.get_mut(usize::from(interface)) else { return };
         seam("about to transmit");
@@ -439,7 +421,7 @@ impl Port {
         if batch.taken == 0 && !batch.any.has(Flags::CHAINED) {
             cx.pool.free_all(&batch.buffer[..n]);
         } else if batch.taken < n {
-            for i in 0..n {
+            for i in batch.gone..n {
                 if batch.buffer[i] != cx.pool.null {
                     cx.pool.free_raw(batch.raw(i));
                 }
@@ -448,7 +430,7 @@ impl Port {
         if batch.taken < n && cx.pool.plants_double_free() && dealt_with < n {
             cx.pool.free_one(batch.raw(n - 1).buffer);
         }
-        (batch.len, batch.taken, batch.any) = (0, 0, Flags::NONE);
+        (batch.len, batch.taken, batch.gone, batch.any) = (0, 0, 0, Flags::NONE);
     }
     /// Replaces packets with an offload by what they stand for, in order; sends full batches on the way.
     #[cold]

@@ -1,9 +1,9 @@
 //! The first bytes of a frame's packets as columns of words: loaded once, for all stages that follow one another.
 
-use crate::buffer::{Place, Pool};
+use crate::buffer::{All, Place, Pool};
 use crate::column::{GROUPS, group, group_mut};
 use crate::frame::{BLOCK, Frame};
-use crate::isa::{Isa, Kernel, LANES, Lanes, Level, quarter};
+use crate::isa::{Isa, Kernel, LANES, Lanes, Level};
 use crate::stage::{Header, Quarters};
 
 /// The windows of a frame's packets, 64 bytes each, by the groups of rows that stages work on at once.
@@ -16,6 +16,10 @@ pub struct Words {
     places: [Place; BLOCK],
     /// The quarters of the windows that are loaded.
     loaded: Quarters,
+    /// The quarters that stages asked for since [`Words::forget`], and those that they did before: PERF: what the stages in front of this
+    /// frame will ask for, too, mostly, so that all is loaded at once.
+    asked: Quarters,
+    likely: Quarters,
     /// How many bytes before the current headers the windows begin; None if these are not the frame's windows.
     back: Option<i32>,
 }
@@ -29,6 +33,8 @@ impl Words {
             groups: [[[0; LANES]; 16]; GROUPS],
             places: [Place::default(); BLOCK],
             loaded: Quarters::NONE,
+            asked: Quarters::NONE,
+            likely: Quarters::NONE,
             back: None,
         })
     }
@@ -36,6 +42,7 @@ impl Words {
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
         (self.loaded, self.back) = (Quarters::NONE, None);
+        (self.likely, self.asked) = (self.asked, Quarters::NONE);
     }
     /// Bytes of these quarters have changed.
     #[inline(always)]
@@ -49,13 +56,15 @@ impl Words {
     }
     /// Loads these quarters of windows that begin `back` bytes before the current headers, those that are not loaded yet.
     #[inline(always)]
-    pub(crate) fn load(&mut self, level: Level, frame: &Frame, pool: &Pool, quarters: Quarters, back: u16) {
+    pub(crate) fn load(&mut self, level: Level, frame: &Frame, pool: &mut Pool, quarters: Quarters, back: u16) {
+        self.asked = self.asked.and(quarters);
         if self.back != Some(back.into()) || !quarters.without(self.loaded).is_none() {
             self.load_missing(level, frame, pool, quarters, back);
         }
     }
     #[inline(never)]
-    fn load_missing(&mut self, level: Level, frame: &Frame, pool: &Pool, quarters: Quarters, back: u16) {
+    fn load_missing(&mut self, level: Level, frame: &Frame, pool: &mut Pool, quarters: Quarters, back: u16) {
+        let quarters = if quarters.is_none() { quarters } else { quarters.and(self.likely) };
         level.run(Load { words: self, frame, pool, quarters, back });
     }
     /// The windows of group `g`, for a stage that reads these quarters of them.
@@ -73,7 +82,7 @@ impl Words {
 struct Load<'a> {
     words: &'a mut Words,
     frame: &'a Frame,
-    pool: &'a Pool,
+    pool: &'a mut Pool,
     quarters: Quarters,
     back: u16,
 }
@@ -95,20 +104,36 @@ impl Kernel for Load<'_> {
             // Windows that begin with their buffers do not move as headers do.
             (words.loaded, words.back) = (Quarters::NONE, if is_cut { None } else { Some(back.into()) });
         }
-        let missing = quarters.without(words.loaded);
-        macro_rules! load {
-            ($($n:literal)*) => { $(
-                if missing.has($n) {
-                    for g in 0..groups {
-                        let (places, to) = (group(&words.places, g), &mut words.groups[g % GROUPS]);
-                        let row = |lane: usize| quarter::<{ 16 * $n }>(pool.at(places[lane]));
-                        let [a, b, c, d] = Lanes::four_columns(isa, row);
-                        (to[4 * $n], to[4 * $n + 1], to[4 * $n + 2], to[4 * $n + 3]) = (a.array(), b.array(), c.array(), d.array());
-                    }
-                }
-            )* };
+        let bytes = pool.all();
+        // PERF: the quarters of a packet one after the other, up to the last one that is asked for, so that its place is read once.
+        match quarters.end() {
+            0 => {}
+            1 => words.load_first::<I, 1>(isa, groups, &bytes),
+            2 => words.load_first::<I, 2>(isa, groups, &bytes),
+            3 => words.load_first::<I, 3>(isa, groups, &bytes),
+            _ => words.load_first::<I, 4>(isa, groups, &bytes),
         }
-        load!(0 1 2 3);
-        words.loaded = words.loaded.and(missing);
     }
+}
+impl Words {
+    /// Loads the first `N` quarters.
+    #[inline(always)]
+    fn load_first<I: Isa, const N: usize>(&mut self, isa: I, groups: usize, bytes: &All<'_>) {
+        for g in 0..groups {
+            // PERF: a copy, which is not read again behind each store of a column.
+            let (places, to) = (*group(&self.places, g), &mut self.groups[g % GROUPS]);
+            for n in 0..N {
+                let row = |lane: usize| quarter(bytes.seen(places[lane]), n);
+                let [a, b, c, d] = Lanes::four_columns(isa, row);
+                (to[4 * n], to[4 * n + 1], to[4 * n + 2], to[4 * n + 3]) = (a.array(), b.array(), c.array(), d.array());
+            }
+        }
+        self.loaded = self.loaded.and(Quarters::of(0, 16 * N));
+    }
+}
+
+/// A quarter of a window.
+#[inline(always)]
+fn quarter(window: &[u8; 64], n: usize) -> &[u8; 16] {
+    &window.as_chunks().0[n % 4]
 }

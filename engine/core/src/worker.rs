@@ -315,7 +315,7 @@ impl Worker {
     }
     /// The nodes by which the last packets of each receive queue went together.
     pub(crate) fn chains(&self) -> Vec<(QueueId, Vec<NodeId>)> {
-        self.places.iter().map(|place| (place.id, place.chain.nodes().to_vec())).collect()
+        self.places.iter().map(|place| (place.id, place.chain.nodes().collect())).collect()
     }
     /// Has each stage read the clock, or one for all that follow one another.
     pub(crate) fn set_timed(&mut self, on: bool) {

@@ -190,6 +190,19 @@ impl LpmView<'_> {
         }
         self.finish_each(words, addresses)
     }
+    /// The first word of a lookup. One above [`LpmView::LEAF_MAX`] leads further ([`LpmView::finish_each`]); others are leaves, where
+    /// zero stands for [`LpmView::default_leaf`].
+    #[inline(always)]
+    pub fn first(&self, address: u32) -> u32 {
+        self.root_word(address)
+    }
+    /// The largest word that is a leaf.
+    pub const LEAF_MAX: u32 = BLOCK - 1;
+    /// The leaf of addresses that no prefix contains.
+    #[inline(always)]
+    pub fn default_leaf(&self) -> u32 {
+        self.default
+    }
 
     /// Follows the words that are blocks by one level.
     #[inline(always)]

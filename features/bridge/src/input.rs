@@ -2,9 +2,7 @@
 //! number and rules they carry in `hop` from here on. An interface that has left layer 2 with a frame on its way is in
 //! no domain, which floods nothing and knows nobody: `l2-fwd` drops the frame.
 
-use quiver_engine::{
-    Alike, ArcSpec, Body, Columns, Guard, Isa, Known, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
-};
+use quiver_engine::{Alike, ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs};
 
 use crate::layer2::{Layer2, Port};
 
@@ -27,16 +25,13 @@ impl Stage for L2Input {
     type Body<'f> = InputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f> {
-        InputBody { layer2: self.0.read(guard), word: Known::default(), target: Known::default() }
+        InputBody { layer2: self.0.read(guard) }
     }
 }
 
 /// The node's work on a frame.
 pub struct InputBody<'f> {
     layer2: &'f Layer2,
-    /// The words of the port that was looked at last.
-    word: Known,
-    target: Known,
 }
 
 impl Body for InputBody<'_> {
@@ -50,13 +45,13 @@ impl Body for InputBody<'_> {
             word if word & Port::LEARN != 0 => (Next::Learn, None),
             _ => (Next::Forward, None),
         };
-        Some(Alike { arc: arc.into(), tx, hop: Some(word & Port::CARRIED | target & 0xffff) })
+        Some(Alike { arc: arc.into(), tx, hop: Some(self.layer2.carried(rx.into())) })
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let layer2 = self.layer2;
-        let word = p.rx.map_known(&mut self.word, |rx| layer2.word(rx));
-        let target = p.rx.map_known(&mut self.target, |rx| layer2.target(rx));
+        let word = p.rx.map_uniform(|rx| layer2.word(rx));
+        let target = p.rx.map_uniform(|rx| layer2.target(rx));
         let connected = (word & Port::CONNECTED).ne(0);
         p.tx = p.tx.replace(connected, target);
         p.hop = word & Port::CARRIED | target & 0xffff;

@@ -86,6 +86,11 @@ impl Layer2 {
     pub(crate) fn target(&self, interface: u32) -> u32 {
         self.ports.get(interface as usize).map_or(0, |port| port.target)
     }
+    /// What frames of an interface carry in `hop` behind `l2-input`: the rules of its domain, and the domain.
+    #[inline(always)]
+    pub(crate) fn carried(&self, interface: u32) -> u32 {
+        self.word(interface) & Port::CARRIED | self.target(interface) & 0xffff
+    }
     pub(crate) fn unknown(&self, domain: u16) -> u16 {
         self.unknown.get(usize::from(domain)).copied().unwrap_or_default()
     }

@@ -67,6 +67,7 @@ impl Stage for L2Learn {
             now: self.clock.load(Ordering::Relaxed),
             generations: &self.generations,
             news: &mut self.news,
+            known: None,
         }
     }
 }
@@ -78,11 +79,19 @@ pub struct LearnBody<'f> {
     now: u32,
     generations: &'f Generations,
     news: &'f mut News,
+    /// The station of the first packet, if it was found to be behind the interface that received all of them, and stamped.
+    known: Option<u64>,
 }
 
 impl Body for LearnBody<'_> {
     const WRITES: Columns = Columns::NONE;
     const READS: Quarters = Quarters::of(0, 12);
+    const HAS_ORDINARY: bool = true;
+    /// PERF: a conversation's station is looked up once for a frame.
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        self.known.is_some_and(|known| Keys::of_sources(p).are(known))
+    }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let (keys, rx) = (Keys::of_sources(p), p.rx.array());
@@ -108,8 +117,15 @@ impl Body for LearnBody<'_> {
     }
     #[inline(always)]
     fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        let target = self.layer2.target(rx.into());
         if self.table.is_large() {
-            station::prefetch::<6>(&self.table, windows, self.layer2.target(rx.into()));
+            station::prefetch::<6>(&self.table, windows, target);
+        }
+        if let Some(key) = station::first::<6>(windows, target)
+            && let Some(entry) = self.table.find(key).filter(|entry| entry.value() as u32 & 0xffff == u32::from(rx))
+        {
+            entry.touch(self.now);
+            self.known = Some(key);
         }
     }
 }

@@ -3,9 +3,7 @@
 //! Drops: `split-horizon`, between interfaces of one group; `reflected`, when a frame would go back where it came from;
 //! `blocked`, for an interface by which nothing leaves.
 
-use quiver_engine::{
-    Alike, ArcSpec, Body, Columns, Guard, Isa, Known, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
-};
+use quiver_engine::{Alike, ArcSpec, Body, Columns, Guard, Isa, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs};
 
 use crate::layer2::{Layer2, Port};
 
@@ -29,16 +27,13 @@ impl Stage for L2Output {
     type Body<'f> = OutputBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> OutputBody<'f> {
-        OutputBody { layer2: self.0.read(guard), from: Known::default(), to: Known::default() }
+        OutputBody { layer2: self.0.read(guard) }
     }
 }
 
 /// The node's work on a frame.
 pub struct OutputBody<'f> {
     layer2: &'f Layer2,
-    /// The words of the ports that were looked at last, by which frames came and go.
-    from: Known,
-    to: Known,
 }
 
 impl Body for OutputBody<'_> {
@@ -59,8 +54,8 @@ impl Body for OutputBody<'_> {
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let layer2 = self.layer2;
-        let from = p.rx.map_known(&mut self.from, |rx| layer2.word(rx)) & Port::GROUP;
-        let word = p.tx.map_known(&mut self.to, |tx| layer2.word(tx));
+        let from = p.rx.map_uniform(|rx| layer2.word(rx)) & Port::GROUP;
+        let word = p.tx.map_uniform(|tx| layer2.word(tx));
         let split = from.eq(word & Port::GROUP).without(from.eq(0));
         let (reflected, blocked) = (p.rx.eq(p.tx), (word & Port::BLOCKED).ne(0));
         if ((split | reflected | blocked) & p.live).any() {

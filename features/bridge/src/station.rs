@@ -45,6 +45,13 @@ pub(crate) fn prefetch<const AT: usize>(table: &ExactView<'_>, windows: Ahead<'_
     }
 }
 
+/// The key of the address that begins at byte `AT` of the first frame, in that domain.
+#[inline(always)]
+pub(crate) fn first<const AT: usize>(windows: Ahead<'_>, target: u32) -> Option<u64> {
+    let mac = (!windows.is_empty()).then(|| windows.window(0)[AT..].first_chunk())??;
+    Some(Station { mac: MacAddress(*mac), domain: DomainIndex(target as u16) }.key())
+}
+
 /// The keys of eight frames' sources or destinations, in two halves.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<I: Isa> {
@@ -72,6 +79,11 @@ impl<I: Isa> Keys<I> {
             keys[lane] = u64::from(high[lane]) << 32 | u64::from(low[lane]);
         }
         keys
+    }
+    /// Whether all are this key.
+    #[inline(always)]
+    pub fn are(self, key: u64) -> bool {
+        !(self.high.ne((key >> 32) as u32) | self.low.ne(key as u32)).any()
     }
     /// The lanes to be looked up of these: the first one where all have its key, as those of one conversation have.
     #[inline(always)]

@@ -5,7 +5,7 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    Alike, ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Known, Lanes, Mask, PacketLanes, Paged, Quarters,
+    Ahead, Alike, ArcSpec, Body, Columns, Field, Flags, Guard, Isa, Lanes, Mask, PacketLanes, Paged, Quarters,
     Snapshot, Stage, Windows, arcs, unlikely,
 };
 use quiver_wire::{EtherType, EthernetHeader, Header};
@@ -48,29 +48,41 @@ impl Stage for EthernetInput {
     type Body<'f> = EthernetBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> EthernetBody<'f> {
-        EthernetBody { ports: self.0.read(guard), high: Known::default(), low: Known::default() }
+        EthernetBody { ports: self.0.read(guard), high: 0, low: 0, ordinary: Ordinary::NONE }
     }
 }
 
 /// The node's work on a frame.
 pub struct EthernetBody<'f> {
     ports: &'f Paged<Port>,
-    /// The two words of the port that was looked at last.
-    high: Known,
-    low: Known,
+    /// The two words of the port that received all of the frame.
+    high: u32,
+    low: u32,
+    ordinary: Ordinary,
 }
 
-impl EthernetBody<'_> {
-    /// The second words of the ports.
-    #[inline(always)]
-    fn low<I: Isa>(&mut self, rx: Lanes<I>) -> Lanes<I> {
-        let ports = self.ports;
-        rx.map_known(&mut self.low, |rx| ports.get(rx as usize).map_or(0, |port| port.low))
-    }
-    #[inline(always)]
-    fn high<I: Isa>(&mut self, rx: Lanes<I>) -> Lanes<I> {
-        let ports = self.ports;
-        rx.map_known(&mut self.high, |rx| ports.get(rx as usize).map_or(0, |port| port.high))
+/// Which packets of a frame are ordinary: those like the first one.
+struct Ordinary {
+    ethertype: u32,
+    /// Where they go, and how far their headers move.
+    next: Next,
+    moves: u32,
+}
+impl Ordinary {
+    /// None: no ethertype is so large.
+    const NONE: Ordinary = Ordinary { ethertype: u32::MAX, next: Next::Ip4, moves: 0 };
+    /// Those of an ethertype that a port receives, whose second word this is.
+    fn of(ethertype: u32, low: u32) -> Ordinary {
+        let has = |flags: u32| low & flags != 0;
+        match ethertype {
+            IP4 if !has(Port::LAYER2 | Port::UNTAGGED) => Ordinary { ethertype, next: Next::Ip4, moves: LENGTH },
+            IP6 if !has(Port::LAYER2 | Port::UNTAGGED) => Ordinary { ethertype, next: Next::Ip6, moves: LENGTH },
+            // The destination of a tagged frame is checked when its tags are off.
+            DOT1Q | DOT1AD if !has(Port::UNTAGGED) && (!has(Port::LAYER2) || has(Port::TAGS)) => {
+                Ordinary { ethertype, next: Next::Vlan, moves: 0 }
+            }
+            _ => Ordinary::NONE,
+        }
     }
 }
 
@@ -84,6 +96,7 @@ impl Body for EthernetBody<'_> {
     const WRITES: Columns = Columns::OFFSET.and(Columns::FLAGS);
     const READS: Quarters = Quarters::of(0, 16);
     const LENGTH_MIN: u32 = LENGTH;
+    const HAS_ORDINARY: bool = true;
     #[inline(always)]
     fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
         let low = self.ports.get(rx.into()).map_or(0, |port| port.low);
@@ -91,9 +104,41 @@ impl Body for EthernetBody<'_> {
         is_layer2.then_some(Alike { arc: Next::Layer2.into(), tx: None, hop: None })
     }
     #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        if let Some(port) = rx.and_then(|rx| self.ports.get(rx.into())) {
+            (self.high, self.low) = (port.high, port.low);
+        }
+    }
+    #[inline(always)]
+    fn ahead(&mut self, windows: Ahead<'_>, _: u16) {
+        if !windows.is_empty() {
+            let window = windows.window(0);
+            self.ordinary = Ordinary::of(u32::from(u16::from_be_bytes([window[12], window[13]])), self.low);
+        }
+    }
+    #[inline(always)]
+    fn ordinary_arc(&self) -> u16 {
+        self.ordinary.next.into()
+    }
+    #[inline(always)]
+    fn ordinary_moves(&self) -> i32 {
+        self.ordinary.moves as i32
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        let mut others = p.header.get(TYPE).ne(self.ordinary.ethertype) | p.length.lt(LENGTH);
+        if self.ordinary.moves != 0 {
+            let (high, low) = (p.header.get(DESTINATION_HIGH), p.header.get(DESTINATION_LOW));
+            others = others | high.ne(self.high) | low.ne(self.low & 0xffff);
+        }
+        p.length = p.length - self.ordinary.moves;
+        !others.any() && !p.any.has(Flags::LINK_GROUP)
+    }
+    #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
-        let low = self.low(p.rx);
-        let high = self.high(p.rx);
+        let port = |rx: u32| self.ports.get(rx as usize);
+        let low = p.of_rx(self.low, |rx| port(rx).map_or(0, |port| port.low));
+        let high = p.of_rx(self.high, |rx| port(rx).map_or(0, |port| port.high));
         let ethertype = p.header.get(TYPE);
         let (ip4, ip6) = (ethertype.eq(IP4), ethertype.eq(IP6));
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
@@ -116,8 +161,9 @@ impl Body for EthernetBody<'_> {
             p.advance(p.live, LENGTH);
             p.leave(arp, Next::Arp);
         } else {
-            p.flags = p.flags & !u32::from(Flags::LINK_GROUP.0);
-            p.advance(p.live, LENGTH);
+            p.unflag(Flags::LINK_GROUP);
+            p.offset = p.offset + LENGTH;
+            p.length = p.length - LENGTH;
         }
         if (ip6 & p.live).any() {
             p.leave(ip6, Next::Ip6);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
+use quiver_engine::{Counters, Domain, Isa, Lanes, Paged, Picked, Publisher, Slots, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_table::{PAGE, SharedMap};
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, MacAddress};
@@ -126,6 +126,43 @@ impl<F: IpFamily> AdjacencyTable<F> {
     /// The neighbour; none for a link as a whole.
     pub fn next_hop(&self, hop: u32) -> Option<F::Address> {
         *self.next_hops.get(hop as usize)?
+    }
+}
+
+/// The rows of adjacencies during a frame, eight at once.
+///
+/// PERF: there are few neighbors mostly, whose rows are in one page of the table: then it is found once.
+pub struct AdjacencyRows<'f, F: IpFamily> {
+    table: &'f AdjacencyTable<F>,
+    /// The page that the last ones were in, and its number.
+    page: Slots<'f, AdjacencyRow>,
+    number: u32,
+}
+
+impl<'f, F: IpFamily> AdjacencyRows<'f, F> {
+    /// Those of a table.
+    #[inline(always)]
+    pub fn new(table: &'f AdjacencyTable<F>) -> AdjacencyRows<'f, F> {
+        AdjacencyRows { table, page: Slots::of(std::array::from_ref(&ABSENT)), number: u32::MAX }
+    }
+    /// The table.
+    #[inline(always)]
+    pub fn table(&self) -> &'f AdjacencyTable<F> {
+        self.table
+    }
+    /// The rows of eight hops, if they are in one page.
+    #[inline(always)]
+    pub fn pick<I: Isa>(&mut self, hops: Lanes<I>) -> Option<Picked<'f, AdjacencyRow, I>> {
+        let numbers = hops >> PAGE.ilog2();
+        if numbers.ne(self.number).any() {
+            let number = numbers.array()[0];
+            self.page = Slots::of(self.table.page(number << PAGE.ilog2())?);
+            self.number = number;
+            if numbers.ne(number).any() {
+                return None;
+            }
+        }
+        Some((hops & (PAGE as u32 - 1)).pick(self.page))
     }
 }
 

@@ -10,10 +10,9 @@ use quiver_wire::{InterfaceAddress, Prefix};
 
 use crate::adjacency::{Link, PathMtus};
 use crate::family::Family;
-use crate::fib::table::CountedView;
+use crate::fib::table::{CountedView, group_of};
 use crate::fib::{Reader, TableId, View};
 use crate::flows::Flows;
-use crate::node::lookup::group_of;
 
 /// What is known of an interface.
 #[derive(Clone, Debug)]

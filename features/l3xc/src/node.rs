@@ -4,8 +4,7 @@
 use std::marker::PhantomData;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, Known, LANES, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs,
-    unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs, unlikely,
 };
 use quiver_ip::Fault;
 use quiver_ip::family::BACK;
@@ -44,8 +43,8 @@ pub struct L3Xc<F: Connected> {
 pub struct L3XcBody<'f, F: Connected> {
     groups: &'f [u32],
     rows: &'f [GroupRow],
-    /// The group of the interface that was looked at last.
-    known: Known,
+    /// The group of the interface that received all of the frame.
+    group: u32,
     family: PhantomData<F>,
 }
 
@@ -57,7 +56,15 @@ impl<F: Connected> Stage for L3Xc<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: self.rows.read(guard), known: Known::default(), family: PhantomData }
+        L3XcBody { groups, rows: self.rows.read(guard), group: 0, family: PhantomData }
+    }
+}
+
+impl<F: Connected> L3XcBody<'_, F> {
+    /// The group of an interface's next hops.
+    #[inline(always)]
+    fn group_of(&self, rx: u32) -> u32 {
+        self.groups.get(rx as usize).copied().unwrap_or(0)
     }
 }
 
@@ -67,9 +74,12 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
     const READS: Quarters = F::HEADER;
 
     #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        self.group = rx.map_or(0, |rx| self.group_of(rx.into()));
+    }
+    #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
-        let all = self.groups;
-        let groups = p.rx.map_known(&mut self.known, |rx| all.get(rx as usize).copied().unwrap_or(0)).array();
+        let groups = p.of_rx(self.group, |rx| self.group_of(rx)).array();
         let (mut hops, mut many) = ([hop::NO_ROUTE; LANES], 0);
         for lane in 0..LANES {
             if let Some(row) = self.rows.get(groups[lane] as usize) {

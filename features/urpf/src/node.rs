@@ -7,14 +7,15 @@
 
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Quarters, Stage, Windows,
-    arcs,
+    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask, Mask8, PacketLanes, Quarters, Slots, Stage,
+    Windows, arcs,
 };
 use quiver_ip::Ingress;
-use quiver_ip::adjacency::AdjacencyTable;
+use quiver_ip::adjacency::{AdjacencyRows, AdjacencyTable};
 use quiver_ip::family::BACK;
-use quiver_ip::fib::rows::GroupRow;
-use quiver_ip::fib::{Reader, hop};
+use quiver_ip::fib::rows::{GroupRow, slots};
+use quiver_ip::fib::{Reader, TrieView, View, hop};
+use quiver_ip::ingress::TableView;
 
 use crate::config::{Checked, Direction, Mode, Word, node};
 use crate::ways::{Leads, Look, Ways, end};
@@ -46,7 +47,8 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Stage for ReversePath<F, 
         // In this order: a group's row was there before a leaf led to it.
         let (ingress, words) = (ways.ingress.read(guard), ways.words.read(guard));
         let (rows, adjacencies) = (ways.groups.read(guard), ways.adjacencies.read(guard));
-        ReversePathBody { ways, ingress, words, rows, adjacencies, guard }
+        let (groups, known) = (slots(rows), AdjacencyRows::new(adjacencies));
+        ReversePathBody { ways, ingress, words, rows, groups, adjacencies, known, guard, table: None, rx: 0 }
     }
 }
 
@@ -57,8 +59,13 @@ pub struct ReversePathBody<'f, F: Checked, const SENT: bool, const STRICT: bool>
     ingress: &'f Ingress<F>,
     words: &'f [Word],
     rows: &'f [GroupRow],
+    groups: Slots<'f, GroupRow>,
     adjacencies: &'f AdjacencyTable<F>,
+    known: AdjacencyRows<'f, F>,
     guard: Guard<'f>,
+    /// The interface that received all of the frame, and the table in which ways to its senders are looked for.
+    rx: u32,
+    table: Option<(&'f TableView<F>, TrieView<'f, F>)>,
 }
 
 impl<F: Checked, const SENT: bool, const STRICT: bool> ReversePathBody<'_, F, SENT, STRICT> {
@@ -142,7 +149,44 @@ impl<F: Checked, const SENT: bool, const STRICT: bool> Body for ReversePathBody<
     const WRITES: Columns = Columns::NONE;
 
     const READS: Quarters = F::HEADER;
+    const HAS_ORDINARY: bool = !SENT;
 
+    #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        if let Some(rx) = rx.filter(|_| !SENT) {
+            self.rx = rx.into();
+            let table = self.ingress.table(self.slot(self.rx));
+            self.table = table.map(|table| (table, table.lpm.view(self.guard)));
+        }
+    }
+    /// A sender is ordinary if the first way to it leads to a neighbor, in strict mode one behind the receiving interface. Other ways can
+    /// only add to that.
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        let Some((table, lpm)) = self.table.filter(|_| p.has_one_rx()) else { return false };
+        let leaves = lpm.leaves(p.hop, &F::sources(p));
+        let groups = match &table.counted {
+            Some(counted) => leaves.with(&counted.groups_of(self.guard, leaves)),
+            None => leaves,
+        };
+        let (rows, mut first) = (groups.pick(self.groups), [0; LANES]);
+        for lane in 0..LANES {
+            first[lane] = rows.row(lane).hop(0);
+        }
+        let hops = groups.with(&first);
+        if (hop::others(hops) | groups.gt(self.groups.last())).any() {
+            return false;
+        }
+        if !STRICT {
+            return true;
+        }
+        let Some(rows) = self.known.pick(hops) else { return false };
+        let mut by = [0; LANES];
+        for lane in 0..LANES {
+            by[lane] = rows.row(lane).sending();
+        }
+        !(hops.with(&by) & 0xffff).ne(self.rx).any()
+    }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
         let interfaces = if SENT { p.tx } else { p.rx };

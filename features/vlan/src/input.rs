@@ -8,14 +8,14 @@ use std::sync::Arc;
 use quiver_engine::counters::Row;
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Frame, Guard, Isa, LANES, Mask8, Node, PacketLanes, Paged, Quarters, Snapshot,
-    Stage, StageNode, Windows, arcs,
+    Ahead, ArcSpec, Body, Columns, Context, Frame, Guard, Isa, LANES, Mask8, Node, PacketLanes, Paged, Quarters,
+    Snapshot, Stage, StageNode, Windows, arcs,
 };
 use quiver_ethernet::Port;
 use quiver_table::{ExactTable, ExactView};
 
 use crate::matching::{Found, Part, find, part, view};
-use crate::tags::{INNER, OUTER, TAG, Tag, Tags, retag};
+use crate::tags::{INNER, OUTER, TAG, Tag, Tags, announced, is_announced, retag};
 
 arcs! {
     /// Where frames go.
@@ -69,6 +69,7 @@ impl Stage for VlanInput {
             ports: self.ports.read(guard),
             received: &self.received,
             last: NONE,
+            ordinary: NONE,
         }
     }
 }
@@ -81,6 +82,8 @@ pub struct InputBody<'f> {
     received: &'f Row,
     /// The interface, tags and their number that were judged last, and what came of it: frames mostly have the same tags.
     last: ([u32; 4], Verdict),
+    /// The same of the first packet: ordinary are those like it.
+    ordinary: ([u32; 4], Verdict),
 }
 
 /// What becomes of frames with certain tags.
@@ -120,6 +123,9 @@ impl InputBody<'_> {
     }
 }
 
+/// Bytes of a header without tags.
+const HEADER: u32 = 14;
+
 /// All of a tag's word but the priority.
 const NO_PRIORITY: u32 = 0xffff_0fff;
 
@@ -127,6 +133,63 @@ impl Body for InputBody<'_> {
     const WRITES: Columns = Columns::RX.and(Columns::OFFSET);
     const READS: Quarters = Quarters::of(12, 24);
     const REWRITES: Quarters = Quarters::ALL;
+    const HAS_ORDINARY: bool = true;
+    #[inline(always)]
+    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+        if windows.is_empty() {
+            return;
+        }
+        let window = windows.window(0);
+        let word = |at: usize| window[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        // One tag, or two: what has more is looked at more closely.
+        let count = [OUTER, INNER, INNER + TAG].into_iter().take_while(|at| is_announced(word(*at))).count() as u32;
+        if let 1 | 2 = count {
+            let behind = if count > 1 { word(INNER) & NO_PRIORITY } else { 0 };
+            let key = [rx.into(), word(OUTER) & NO_PRIORITY, behind, count];
+            let verdict = self.judge(key[0], [key[1], key[2]], count);
+            if let Next::Ethernet | Next::Layer2 = verdict.next {
+                self.ordinary = (key, verdict);
+            }
+        }
+    }
+    #[inline(always)]
+    fn ordinary_arc(&self) -> u16 {
+        self.ordinary.1.next.into()
+    }
+    #[inline(always)]
+    fn ordinary_moves(&self) -> i32 {
+        (self.ordinary.1.pop << 2) as i32
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        let ([_, outer, inner, count], verdict) = self.ordinary;
+        let behind = p.header.word(INNER);
+        let mut others = match count {
+            1 => announced(behind),
+            2 => (behind & NO_PRIORITY).ne(inner) | announced(p.header.word(INNER + TAG)),
+            _ => return false,
+        };
+        others = others | (p.header.word(OUTER) & NO_PRIORITY).ne(outer) | p.length.lt((count << 2) + HEADER);
+        if others.any() || !p.has_one_rx() {
+            return false;
+        }
+        // What goes on in layer 2 the node counts.
+        if verdict.found && verdict.next as u16 == Next::Ethernet as u16 {
+            let (lengths, mut bytes) = (p.length.each(), 0);
+            for lane in 0..LANES {
+                bytes += u64::from(lengths.at(lane));
+            }
+            self.received.add(verdict.rx, LANES as u64, bytes);
+        }
+        match verdict.pop {
+            0 => {}
+            1 => (0..LANES).for_each(|lane| retag(windows.of(lane), 0, TAG, &[])),
+            _ => (0..LANES).for_each(|lane| retag(windows.of(lane), 0, 2 * TAG, &[])),
+        }
+        p.rx = p.rx.same(verdict.rx);
+        p.length = p.length - (verdict.pop << 2);
+        true
+    }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         let (count, short) = Tags::count_of(p);
@@ -171,7 +234,7 @@ impl Body for InputBody<'_> {
             p.leave(next.eq(Next::UnknownVlan as u32), Next::UnknownVlan);
             p.leave(next.eq(Next::Layer2 as u32), Next::Layer2);
         }
-        self.received.add_lanes(p.live.bits() & Mask8(found), &rx, &p.length.array());
+        self.received.of_lanes().add(p.live & p.live.with(Mask8(found)), p.rx, p.length);
         for lane in p.live.bits() {
             if pop[lane] != 0 {
                 retag(windows.of(lane), 0, pop[lane] as usize * TAG, &[]);

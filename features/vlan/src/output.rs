@@ -5,7 +5,7 @@
 //! for them in front of the frame.
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Guard, Isa, Known, LANES, PacketLanes, Paged, Quarters, Snapshot, Stage, Windows, arcs,
+    ArcSpec, Body, Columns, Guard, Isa, LANES, PacketLanes, Paged, Quarters, Snapshot, Stage, Windows, arcs,
 };
 use quiver_ethernet::Port;
 
@@ -37,7 +37,7 @@ impl Stage for VlanOutput {
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> OutputBody<'f> {
         let (parts, ports) = (self.parts.read(guard), self.ports.read(guard));
-        OutputBody { parts, ports, count: Known::default(), outer: Known::default(), inner: Known::default() }
+        OutputBody { parts, ports, count: 0, tags: [0; 2] }
     }
 }
 
@@ -45,10 +45,9 @@ impl Stage for VlanOutput {
 pub struct OutputBody<'f> {
     parts: &'f Paged<Part>,
     ports: &'f Paged<Port>,
-    /// How many tags go on what an interface sends, of the one that was looked at last; and the tags.
-    count: Known,
-    outer: Known,
-    inner: Known,
+    /// How many tags the interface puts on that is to send the whole frame; and the tags.
+    count: u32,
+    tags: [u32; 2],
 }
 
 /// Of a sub-interface that does not say which tags its frames have.
@@ -62,20 +61,49 @@ fn count_of(parts: &Paged<Part>, ports: &Paged<Port>, tx: u32) -> u32 {
     }
 }
 
+/// Bytes in front of a frame from which on it is written: those of two tags.
+const IN_FRONT: u32 = 2 * TAG as u32;
+
 impl Body for OutputBody<'_> {
+    const BACK: u32 = IN_FRONT;
     const WRITES: Columns = Columns::OFFSET;
     const READS: Quarters = Quarters::NONE;
     const REWRITES: Quarters = Quarters::ALL;
+    const HAS_ORDINARY: bool = true;
+    #[inline(always)]
+    fn begin(&mut self, _: Option<u16>, tx: Option<u16>) {
+        if let Some(tx) = tx {
+            self.count = count_of(self.parts, self.ports, tx.into());
+            self.tags = part(self.parts, tx).tags.map(|tag| tag.word());
+        }
+    }
+    #[inline(always)]
+    fn ordinary_moves(&self) -> i32 {
+        -(self.count as i32 * TAG as i32)
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        if !p.has_one_tx() || self.count == UNSAID || p.offset.lt(IN_FRONT).any() {
+            return false;
+        }
+        match self.count {
+            0 => {}
+            1 => (0..LANES).for_each(|lane| retag(windows.of(lane), 8, 4, &self.tags[..1])),
+            _ => (0..LANES).for_each(|lane| retag(windows.of(lane), 8, 0, &self.tags)),
+        }
+        p.length = p.length + (self.count << 2);
+        true
+    }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         let (parts, ports) = (self.parts, self.ports);
-        let count = p.tx.map_known(&mut self.count, |tx| count_of(parts, ports, tx));
+        let count = p.of_tx(self.count, |tx| count_of(parts, ports, tx));
         p.leave(count.eq(UNSAID) | p.offset.lt(count << 2), Next::Impossible);
         if !(count.ne(0) & p.live).any() {
             return;
         }
-        let outer = p.tx.map_known(&mut self.outer, |tx| part(parts, tx as u16).tags[0].word()).array();
-        let inner = p.tx.map_known(&mut self.inner, |tx| part(parts, tx as u16).tags[1].word()).array();
+        let outer = p.of_tx(self.tags[0], |tx| part(parts, tx as u16).tags[0].word()).array();
+        let inner = p.of_tx(self.tags[1], |tx| part(parts, tx as u16).tags[1].word()).array();
         let (offsets, counts) = (p.offset.array(), count.array());
         for lane in p.live.bits() {
             let bytes = counts[lane] as usize * TAG;

@@ -67,8 +67,13 @@ const THIRD: usize = INNER + TAG;
 const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
 const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;
 
+/// Whether a word begins with the ethertype of a tag.
+pub(crate) fn is_announced(word: u32) -> bool {
+    matches!(word >> 16, DOT1Q | DOT1AD)
+}
+/// The lanes of which that is so.
 #[inline(always)]
-fn announced<I: Isa>(word: Lanes<I>) -> Mask<I> {
+pub(crate) fn announced<I: Isa>(word: Lanes<I>) -> Mask<I> {
     let ethertype = word >> 16;
     ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD)
 }

@@ -1,6 +1,8 @@
 //! The measurement: real rooms, configured by real commands; rings of packets in memory at both ends. Only the worker's
 //! turns are timed, in CPU time of this thread, so that a busy machine does not show.
 
+pub mod peer;
+
 use std::net::Ipv6Addr;
 
 use quiver_engine::{Backing, Dataplane, Level, PacketRing, QueueId, Worker};
@@ -14,6 +16,7 @@ use serde::Serialize;
 
 use crate::command::command;
 use crate::path::{self, Path};
+use peer::{Peer, Programs};
 
 /// Windows, of which the median counts.
 const WINDOWS: usize = 9;
@@ -41,6 +44,43 @@ pub struct Row {
     pub least: f64,
     /// What we want.
     pub goal: Option<u32>,
+    /// The same path through VPP, if there is one.
+    pub peer: Option<Beside>,
+}
+
+/// VPP's figures beside ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    /// Its version.
+    pub version: String,
+    /// The median of its windows, and the least.
+    pub ticks: f64,
+    pub least: f64,
+    /// How many times as many ticks it takes: the median of the windows' ratios.
+    pub ratio: f64,
+    /// An interval that holds the ratio with 96 % confidence: the second least of nine windows' ratios, and the second greatest
+    /// (the median's order statistics of a binomial distribution).
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Beside {
+    /// Those of windows that took turns with ours.
+    fn of(version: &str, ours: &[f64], windows: &[f64]) -> Beside {
+        let mut ratios: Vec<f64> = windows.iter().zip(ours).map(|(theirs, ours)| theirs / ours).collect();
+        let mut windows = windows.to_vec();
+        ratios.sort_by(f64::total_cmp);
+        windows.sort_by(f64::total_cmp);
+        let (middle, last) = (ratios.len() / 2, ratios.len() - 1);
+        Beside {
+            version: version.to_owned(),
+            ticks: windows[middle],
+            least: windows[0],
+            ratio: ratios[middle],
+            low: ratios[1.min(last)],
+            high: ratios[last.saturating_sub(1)],
+        }
+    }
 }
 
 /// Which rows are measured.
@@ -49,6 +89,8 @@ pub struct Choice {
     pub path: String,
     /// Packets in a vector; all sizes if it is None.
     pub vector: Option<usize>,
+    /// A VPP to measure beside us.
+    pub peer: Option<Programs>,
 }
 
 /// A row, and what its windows have shown so far.
@@ -56,37 +98,56 @@ struct Measured {
     row: Row,
     bench: usize,
     windows: Vec<f64>,
+    /// Those of VPP.
+    beside: Vec<f64>,
 }
 
 /// Measures paths. The rows take turns, window by window, so that a
 /// machine that is fast now and slow then is so for all of them.
 pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), String> {
-    let (mut benches, mut rows) = (vec![], vec![]);
+    let (mut benches, mut peers, mut rows) = (vec![], vec![], vec![]);
     for path in path::all().iter().filter(|path| path.name.contains(&choice.path)) {
         eprintln!("{} ...", path.name);
-        let bench = Bench::new(path, level)?;
+        let mut bench = Bench::new(path, level)?;
+        let peer = match &choice.peer {
+            Some(programs) => bench.peer(programs, path).unwrap_or_else(|error| {
+                eprintln!("{}: not measured beside VPP: {error}", path.name);
+                None
+            }),
+            None => None,
+        };
         for vector in VECTORS.into_iter().filter(|size| choice.vector.is_none_or(|vector| vector == *size)) {
             // Goals and VPP's figures are for full vectors.
             let full = vector == 256;
             let goal = path.goal.filter(|_| full);
-            let row = Row { path: path.name, vector, way: WAY.into(), ticks: 0.0, least: 0.0, goal };
-            rows.push(Measured { row, bench: benches.len(), windows: vec![] });
+            let row = Row { path: path.name, vector, way: WAY.into(), ticks: 0.0, least: 0.0, goal, peer: None };
+            rows.push(Measured { row, bench: benches.len(), windows: vec![], beside: vec![] });
         }
         benches.push(bench);
+        peers.push(peer);
     }
     for window in 1..=WINDOWS {
         eprintln!("window {window} of {WINDOWS} ...");
-        for Measured { row, bench, windows } in &mut rows {
-            let bench = &mut benches[*bench];
+        for Measured { row, bench, windows, beside } in &mut rows {
+            let (bench, peer) = (&mut benches[*bench], &mut peers[*bench]);
+            // In every other window VPP comes first.
+            if let Some(peer) = peer.as_mut().filter(|_| window % 2 == 0) {
+                beside.push(peer.window(row.vector)?);
+            }
             // The first one is unseen: others have used caches and branch predictors meanwhile.
             bench.window(row.vector)?;
             windows.push(bench.window(row.vector)?);
+            if let Some(peer) = peer.as_mut().filter(|_| window % 2 == 1) {
+                beside.push(peer.window(row.vector)?);
+            }
         }
     }
     let backing = benches.first().ok_or("no path has such a name")?.backing;
-    let done = rows.into_iter().map(|Measured { row, mut windows, .. }| {
+    let done = rows.into_iter().map(|Measured { row, bench, mut windows, beside }| {
+        let version = peers[bench].as_ref().map(|peer| &peer.version);
+        let peer = version.map(|version| Beside::of(version, &windows, &beside));
         windows.sort_by(f64::total_cmp);
-        Row { ticks: windows[WINDOWS / 2], least: windows[0], ..row }
+        Row { ticks: windows[WINDOWS / 2], least: windows[0], peer, ..row }
     });
     Ok((done.collect(), backing))
 }
@@ -103,6 +164,9 @@ pub struct Bench {
     /// How many packets are sent for so many that were received.
     ratio: (usize, usize),
     packet: Vec<u8>,
+    /// The address of pg0, and what stations behind both interfaces have sent before.
+    mac: [u8; 6],
+    first: Vec<(&'static str, Vec<u8>)>,
     vary: fn(u32, &mut [u8]),
     /// Packets made so far.
     made: u32,
@@ -142,6 +206,7 @@ impl Bench {
             ip.then(Udp::new(1024, 1024)).then(Payload::counting(path.payload)).to_bytes()
         };
         // All stations have spoken once, so that a bridge knows them.
+        let first = (path.stations > 0).then(|| vec![("pg1", packet(there, here)), ("pg0", packet(here, there))]);
         for n in 0..path.stations {
             for (interface, mut bytes) in [("pg1", packet(there, here)), ("pg0", packet(here, there))] {
                 if path.stations > 1 {
@@ -161,7 +226,19 @@ impl Bench {
         let ratio = path.ratio;
         sink.keep(Some(PacketRing::new(FILL * ratio.0 / ratio.1, &buffers)));
         let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
-        Ok(Bench { daemon, backing, queue, sends, ratio, packet, vary, made: 0, tick })
+        let (mac, first) = (ours.0, first.unwrap_or_default());
+        Ok(Bench { daemon, backing, queue, sends, ratio, packet, mac, first, vary, made: 0, tick })
+    }
+    /// A VPP beside it; None if the path is none of VPP's.
+    fn peer(&mut self, programs: &Programs, path: &Path) -> Result<Option<Peer>, String> {
+        let mut packet = self.packet.clone();
+        let packets: Vec<_> = (0..FILL as u32)
+            .map(|n| {
+                (self.vary)(n, &mut packet);
+                packet.clone()
+            })
+            .collect();
+        Peer::new(programs, path, self.mac, &packets, &self.first)
     }
     /// The worker that forwards, which receives so many packets at once.
     pub fn worker(&mut self, vector: usize) -> &mut Worker {

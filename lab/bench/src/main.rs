@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use graph::Choice;
+use graph::peer::Programs;
 use quiver_engine::Level;
 
 #[derive(Parser)]
@@ -45,6 +46,12 @@ enum Bench {
         /// The instruction set; the best one if none is named
         #[arg(long, value_name = "baseline|avx2|avx512")]
         isa: Option<Level>,
+        /// The program of VPP to measure in turns with us; the one in PATH if none is named
+        #[arg(long, value_name = "PROGRAM")]
+        peer: Option<PathBuf>,
+        /// No VPP, even if one is in PATH
+        #[arg(long, conflicts_with = "peer")]
+        alone: bool,
     },
     /// CPU time of a quiverd, and the latency that it adds, over load from idle on
     Load {
@@ -152,8 +159,14 @@ fn main() -> ExitCode {
     let done = match cfg!(debug_assertions) {
         true => Err("this is a debug build, whose figures mean nothing: use `cargo xtask bench`".into()),
         false => match bench {
-            Bench::Graph { json, csv, only, vector, isa } => {
-                graph(json, csv, &Choice { path: only, vector }, isa.unwrap_or_else(Level::best))
+            Bench::Graph { json, csv, only, vector, isa, peer, alone } => {
+                let programs = if alone { Ok(None) } else { Programs::find(peer.as_deref()) };
+                programs.and_then(|peer| {
+                    if peer.is_none() && !alone {
+                        eprintln!("no `vpp` in PATH: measured alone. --peer PROGRAM names one");
+                    }
+                    graph(json, csv, &Choice { path: only, vector, peer }, isa.unwrap_or_else(Level::best))
+                })
             }
             Bench::Load { csv, only } => load::run(csv.as_deref(), &only),
             Bench::Generator { csv } => generator::run(csv.as_deref()),

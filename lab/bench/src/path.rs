@@ -16,6 +16,8 @@ use crate::shape;
 const MILLIONS: u32 = 2_000_000;
 /// Routes of the smallest table whose words are fetched ahead.
 const FAR: u32 = 1_100;
+/// Routes that commands make in a short time.
+const FEW: u32 = 10_000;
 /// Next hops that the routes are spread over.
 const HOPS: u32 = 8;
 
@@ -29,6 +31,8 @@ pub struct Path {
     pub commands: fn() -> Vec<String>,
     /// What no command does in a short time: routes one by one, by the million.
     pub prepare: fn(&Control) -> Result<(), String>,
+    /// The commands by which VPP is configured for the same, behind ours; None if it is not measured beside us.
+    pub peer: Option<fn() -> Vec<String>>,
     /// Makes packet `n` of a packet.
     pub vary: fn(u32, &mut [u8]),
     /// Whether the packets are routed, so that they are for the address of pg0.
@@ -55,6 +59,7 @@ impl Path {
             goal: None,
             commands,
             prepare: |_| Ok(()),
+            peer: Some(Vec::new),
             vary,
             routed: true,
             stations: 0,
@@ -101,6 +106,7 @@ pub fn all() -> Vec<Path> {
     };
     let layer3 = |name, goal, commands, vary| Path { goal, ..Path::new(name, commands, vary) };
     let tagged = |path: Path| Path { vlan: Some(10), ..path };
+    let alone = |path: Path| Path { peer: None, ..path };
     let plain: fn() -> Vec<String> = || router("", 0, 32);
     let counted: fn() -> Vec<String> = || router("counters", 0, 32);
     let mut all = vec![
@@ -113,9 +119,9 @@ pub fn all() -> Vec<Path> {
         stations::<5_000>("bridge, 10 thousand stations"),
         stations::<500_000>("bridge, 1 million stations"),
         layer3("ip4, 8 routes", Some(70), || router("", 8, 16), few),
-        layer3("ip4, 2 million routes", Some(110), || router("", MILLIONS, 32), many),
+        alone(layer3("ip4, 2 million routes", Some(110), || router("", MILLIONS, 32), many)),
         layer3("ip4, 8 routes, counted", None, || router("counters", 8, 16), few),
-        layer3("ip4, 2 million routes, counted", None, || router("counters", MILLIONS, 32), many),
+        alone(layer3("ip4, 2 million routes, counted", None, || router("counters", MILLIONS, 32), many)),
         // The fewest that are walked ahead, as millions are.
         bgp::<FAR>("ip4, 1,100 routes as in BGP", plain),
         bgp::<FAR>("ip4, 1,100 routes as in BGP, counted", counted),
@@ -124,7 +130,7 @@ pub fn all() -> Vec<Path> {
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP", plain),
         bgp::<MILLIONS>("ip4, 2 million routes as in BGP, counted", counted),
         of_ip6(
-            "ip6, 8 routes",
+            IP6_FEW,
             Some(40),
             |_| Ok(()),
             |n, packet| {
@@ -249,13 +255,23 @@ fn stations<const EACH: u32>(name: &'static str) -> Path {
         set_station(&mut packet[..6], walk(1_234_567));
         set_station(&mut packet[6..12], walk(7_654_321));
     };
-    Path { routed: false, stations: EACH, ..Path::new(name, commands, vary) }
+    Path { routed: false, stations: EACH, peer: None, ..Path::new(name, commands, vary) }
 }
 
 /// A router with routes whose lengths are those of the Internet's, and packets to random addresses in them.
 fn bgp<const ROUTES: u32>(name: &'static str, commands: fn() -> Vec<String>) -> Path {
     let vary = |n, packet: &mut [u8]| send_to(packet, shape::inside_bgp(n, ROUTES));
-    Path { prepare: route_as_in_bgp::<ROUTES>, ..Path::new(name, commands, vary) }
+    let peer: Option<fn() -> Vec<String>> = if ROUTES <= FEW { Some(routed_as_in_bgp::<ROUTES>) } else { None };
+    Path { prepare: route_as_in_bgp::<ROUTES>, peer, ..Path::new(name, commands, vary) }
+}
+
+/// The commands for the same routes.
+fn routed_as_in_bgp<const ROUTES: u32>() -> Vec<String> {
+    let route = |n: u32| {
+        let (prefix, length) = shape::bgp(n);
+        format!("ip route add {}/{length} table 1 via 10.2.0.{} pg1", Ipv4Addr::from(prefix), n % HOPS + 2)
+    };
+    (0..ROUTES).map(route).collect()
 }
 
 fn route_as_in_bgp<const ROUTES: u32>(control: &Control) -> Result<(), String> {
@@ -298,8 +314,13 @@ fn of_ip6(
     prepare: fn(&Control) -> Result<(), String>,
     vary: fn(u32, &mut [u8]),
 ) -> Path {
-    Path { goal, prepare, ip6: true, ..Path::new(name, router6, vary) }
+    // Only the eight routes come by commands.
+    let peer: Option<fn() -> Vec<String>> = if name == IP6_FEW { Some(Vec::new) } else { None };
+    Path { goal, prepare, peer, ip6: true, ..Path::new(name, router6, vary) }
 }
+
+/// The path with no other routes.
+const IP6_FEW: &str = "ip6, 8 routes";
 
 /// A neighbour behind pg1.
 fn hop6(hop: u32) -> Ipv6Addr {

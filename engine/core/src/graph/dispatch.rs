@@ -1,5 +1,6 @@
 //! A worker's instance of the graph: dispatch, and the counting of every arc.
 
+use super::chain::{Chain, decides};
 use super::wiring::{NodeId, Reason, Side, Target, Wiring};
 use super::{Context, Node};
 use crate::arcs;
@@ -75,7 +76,7 @@ struct Way {
     /// The interface for which that holds, if features of it decide.
     decides: Option<(Side, u16)>,
     to: NodeId,
-    /// Whether the frame may go on at once: to a node that is later in the order and no end.
+    /// Whether the frame may go on at once: to a node that is no end.
     goes_on: bool,
     /// Whether the reason is written beside the packets.
     is_end: bool,
@@ -84,42 +85,12 @@ impl Way {
     /// Whether it is that of a frame whose packets leave by this arc.
     #[inline(always)]
     fn is_of(&self, frame: &Frame, arc: u16) -> bool {
-        self.arc == arc
-            && match self.decides {
-                None => true,
-                Some((Side::Rx, interface)) => frame.one_rx && frame.rx[0] == interface,
-                Some((Side::Tx, interface)) => frame.one_tx && frame.tx[0] == interface,
-            }
+        self.arc == arc && decides(self.decides, frame)
     }
 }
 impl Entry {
     fn new((node, counters): (Box<dyn Node>, Arc<NodeCounters>)) -> Entry {
         Entry { is_stage: node.is_stage(), node, counters, pending: vec![], last: None }
-    }
-}
-
-/// The nodes by which packets went together, in their order: the chain of a receive queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chain {
-    nodes: [NodeId; Chain::MOST],
-    len: usize,
-}
-impl Chain {
-    /// Nodes that are remembered.
-    const MOST: usize = 24;
-    pub fn new() -> Chain {
-        Chain { nodes: [NodeId::default(); Chain::MOST], len: 0 }
-    }
-    /// The nodes.
-    pub fn nodes(&self) -> &[NodeId] {
-        &self.nodes[..self.len.min(Chain::MOST)]
-    }
-    #[inline(always)]
-    fn push(&mut self, at: NodeId) {
-        if let Some(place) = self.nodes.get_mut(self.len) {
-            *place = at;
-            self.len += 1;
-        }
     }
 }
 
@@ -140,8 +111,10 @@ pub struct Graph {
     waiting: Vec<(NodeId, Box<Frame>)>,
     /// Times that the frame that was received last may still be split.
     splits: u32,
-    /// The nodes that the last frame came by that went its way at once.
+    /// The nodes that the frame on its way came by at once.
     chain: Chain,
+    /// Changes whenever frames may go elsewhere than before.
+    version: u32,
     /// Whether each stage reads the clock, instead of one for all that follow one another.
     pub(crate) is_timed: bool,
     pub(crate) tracer: Tracer,
@@ -166,6 +139,7 @@ impl Graph {
             waiting: vec![],
             splits: 0,
             chain: Chain::new(),
+            version: 1,
             is_timed: false,
             tracer: Tracer::default(),
         }
@@ -182,6 +156,7 @@ impl Graph {
     pub(crate) fn swap_wiring(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
         let old = std::mem::replace(&mut self.wiring, wiring);
         self.ready = vec![0; self.entries.len().div_ceil(64)];
+        self.version = self.version.wrapping_add(1).max(1);
         self.entries.iter_mut().for_each(|entry| entry.last = None);
         // Packets that an earlier letter injected wait already, at places that have changed.
         for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
@@ -198,6 +173,7 @@ impl Graph {
     pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
         let entry = self.entries.get_mut(id.index())?;
         entry.is_stage = node.is_stage();
+        self.version = self.version.wrapping_add(1).max(1);
         Some(std::mem::replace(&mut entry.node, node))
     }
     pub(crate) fn dispatcher(&self) -> NodeId {
@@ -247,7 +223,8 @@ impl Graph {
         let last = pending.len() - 1;
         &mut pending[last]
     }
-    /// Sends on a frame that was received, and sees all of its packets through, so that those received next do not overtake them.
+    /// Sends on a frame that was received, by the arc [`RECEIVED`](crate::intake::RECEIVED) of the node that stands for its queue, and
+    /// sees all of its packets through, so that those received next do not overtake them.
     #[inline]
     pub(crate) fn receive(
         &mut self,
@@ -257,12 +234,116 @@ impl Graph {
         clock: &mut u64,
     ) {
         self.splits = SPLITS_MAX;
-        self.forward(cx, at, frame, clock);
-        *chain = self.chain;
+        if chain.is_whole && chain.version == self.version && self.is_idle() && self.is_unwatched(&frame) {
+            if self.follow(cx, frame, chain, clock) {
+                return;
+            }
+        } else {
+            self.chain.begin(self.version);
+            self.chain.push(at);
+            let next = self.part(cx, at, frame);
+            self.walk(cx, next, clock);
+            chain.become_as(&self.chain);
+        }
         self.dispatch(cx, clock);
     }
+    /// Sends on a frame that a node has worked on elsewhere, and sees all of its packets through.
+    pub(crate) fn resume(&mut self, cx: &mut Context, (at, frame): (NodeId, Box<Frame>), clock: &mut u64) {
+        self.splits = SPLITS_MAX;
+        self.forward(cx, at, frame, clock);
+        self.dispatch(cx, clock);
+    }
+    /// Whether nothing waits.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.ready.iter().all(|word| *word == 0)
+    }
+    /// Whether nobody wants to know what becomes of a frame's packets, and when.
+    #[inline(always)]
+    fn is_unwatched(&self, frame: &Frame) -> bool {
+        !self.is_timed && !self.tracer.is_watching(frame)
+    }
+    /// Has the nodes of a chain work on a frame for as long as all of its packets go together; says whether they did to the end. What the
+    /// nodes count, and the time they take, the chain keeps until [`Graph::settle`].
+    fn follow(&mut self, cx: &mut Context, mut frame: Box<Frame>, chain: &mut Chain, clock: &mut u64) -> bool {
+        cx.words.forget();
+        let (n, steps) = (frame.len(), chain.steps());
+        let (mut last, mut all_go) = (0, true);
+        while all_go && steps[last].is_of(&frame) {
+            let Some(step) = steps.get(last + 1) else { break };
+            last += 1;
+            cx.node = step.at;
+            seam("about to run a node");
+            self.entries[step.at.index()].node.process(cx, &mut frame);
+            all_go = frame.taken == 0 && cx.emitted.is_empty();
+        }
+        if all_go && frame.is_empty() && last + 1 == steps.len() {
+            (chain.calls, chain.packets, chain.clocks) =
+                (chain.calls + 1, chain.packets + n as u64, chain.clocks + lap(clock));
+            self.give_back(frame);
+            return true;
+        }
+        self.leave(cx, frame, (chain, last, n), clock);
+        false
+    }
+    /// Goes on with a frame whose packets do not all go as those before did, from a step of the chain on that has worked on it.
+    #[cold]
+    #[inline(never)]
+    fn leave(
+        &mut self,
+        cx: &mut Context,
+        frame: Box<Frame>,
+        (chain, last, n): (&mut Chain, usize, usize),
+        clock: &mut u64,
+    ) {
+        self.chain.begin_as(chain, last + 1);
+        for (k, step) in chain.steps().iter().enumerate().take(last + 1) {
+            let counters = &self.entries[step.at.index()].counters;
+            if k > 0 {
+                counters.calls.add(1);
+                counters.packets.add(n as u64);
+            }
+            if k < last {
+                counters.arc(step.arc, n as u64);
+            }
+        }
+        let at = chain.steps()[last].at;
+        let next = self.depart(cx, at, frame, n);
+        self.walk(cx, next, clock);
+        if self.chain.is_whole {
+            chain.become_as(&self.chain);
+        }
+    }
+    /// Has the nodes of a chain count what followed it.
+    #[inline]
+    pub(crate) fn settle(&self, chain: &mut Chain) {
+        if chain.calls == 0 {
+            return;
+        }
+        let steps = chain.steps();
+        let share = chain.clocks / steps.len().max(1) as u64;
+        for (k, step) in steps.iter().enumerate() {
+            let counters = &self.entries[step.at.index()].counters;
+            counters.clocks.add(share);
+            // What the first one received is counted there.
+            if k > 0 {
+                counters.calls.add(chain.calls);
+                counters.packets.add(chain.packets);
+            }
+            if k + 1 < steps.len() {
+                counters.arc(step.arc, chain.packets);
+            }
+        }
+        (chain.calls, chain.packets, chain.clocks) = (0, 0, 0);
+    }
     /// Runs every frame to its end.
+    #[inline]
     pub(crate) fn dispatch(&mut self, cx: &mut Context, clock: &mut u64) {
+        if !self.is_idle() {
+            self.dispatch_all(cx, clock);
+        }
+    }
+    fn dispatch_all(&mut self, cx: &mut Context, clock: &mut u64) {
         loop {
             if self.ready.iter().any(|word| *word != 0) {
                 self.dispatch_pending(cx, clock);
@@ -290,7 +371,8 @@ impl Graph {
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
                 seam("about to run a node");
-                self.walk(cx, at, frame, clock);
+                self.chain.begin(self.version);
+                self.walk(cx, Some((at, frame)), clock);
             }
             // The node may have sent packets to itself meanwhile.
             let pending = &mut self.entries[at.index()].pending;
@@ -300,45 +382,41 @@ impl Graph {
         }
     }
     /// Has a node work on a frame, then those to which all its packets go on together. Packets that part, and those before
-    /// which others wait, wait for [`Graph::dispatch`].
-    fn walk(&mut self, cx: &mut Context, mut at: NodeId, mut frame: Box<Frame>, clock: &mut u64) {
-        // Stages of the chain from here on have not got their share of the time since the clock was read.
+    /// which others wait, wait for [`Graph::dispatch`]. Of the nodes of the chain so far, those from one on have not got their share of
+    /// the time since the clock was read.
+    fn walk(&mut self, cx: &mut Context, mut next: Option<(NodeId, Box<Frame>)>, clock: &mut u64) {
         let mut unshared = 0;
-        self.chain.len = 0;
         cx.words.forget();
-        loop {
+        while let Some((at, mut frame)) = next {
             let is_stage = self.entries[at.index()].is_stage;
-            if !is_stage || self.chain.len == Chain::MOST {
+            if !is_stage || self.chain.is_full() {
                 unshared = self.share(unshared, clock);
             }
-            let next = self.run(cx, at, frame);
             self.chain.push(at);
+            let n = self.run(cx, at, &mut frame);
             if !is_stage || self.is_timed {
                 self.entries[at.index()].counters.clocks.add(lap(clock));
-                unshared = self.chain.len;
+                unshared = self.chain.len();
             }
-            match next {
-                Some(next) => (at, frame) = next,
-                None => break,
-            }
+            next = self.depart(cx, at, frame, n);
         }
         self.share(unshared, clock);
     }
-    /// Divides the time since the last look at the clock among the stages of the chain from one on.
+    /// Divides the time since the last look at the clock among the nodes of the chain from one on.
     #[inline(always)]
     fn share(&self, from: usize, clock: &mut u64) -> usize {
-        let stages = self.chain.nodes.get(from..self.chain.len).unwrap_or_default();
-        if !stages.is_empty() {
-            let clocks = lap(clock) / stages.len() as u64;
-            for at in stages {
-                self.entries[at.index()].counters.clocks.add(clocks);
+        let steps = self.chain.steps().get(from..).unwrap_or_default();
+        if !steps.is_empty() {
+            let clocks = lap(clock) / steps.len() as u64;
+            for step in steps {
+                self.entries[step.at.index()].counters.clocks.add(clocks);
             }
         }
-        self.chain.len
+        self.chain.len()
     }
-    /// Has a node work on a frame. If all packets go on together, says where, with the frame.
+    /// Has a node work on a frame, and counts that. Returns how many packets there were.
     #[inline]
-    fn run(&mut self, cx: &mut Context, at: NodeId, mut frame: Box<Frame>) -> Option<(NodeId, Box<Frame>)> {
+    fn run(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) -> usize {
         let n = frame.len();
         cx.node = at;
         let entry = &mut self.entries[at.index()];
@@ -346,37 +424,46 @@ impl Graph {
             column::fill(&mut frame.next, 0, n);
             frame.left = !0;
         }
-        let traced = self.tracer.before(at, &mut frame, cx);
-        entry.node.process(cx, &mut frame);
+        let traced = self.tracer.before(at, frame, cx);
+        entry.node.process(cx, frame);
         if !entry.is_stage {
             cx.words.forget();
             frame.set_mixed();
         }
         if traced {
             frame.fill_arcs();
-            self.tracer.after(&frame, cx.emitted);
+            self.tracer.after(frame, cx.emitted);
         }
         entry.counters.calls.add(1);
         entry.counters.packets.add(n as u64);
+        n
+    }
+    /// Moves the packets of a frame, `n` of them before the node worked on it, along their arcs. If all go on together, says where, with
+    /// the frame.
+    #[inline]
+    fn depart(&mut self, cx: &mut Context, at: NodeId, frame: Box<Frame>, n: usize) -> Option<(NodeId, Box<Frame>)> {
+        let entry = &self.entries[at.index()];
         // PERF: what is so for nearly all frames, in the terms that stages and nodes have noted.
-        if (frame.left == 0 || frame.one_next)
+        if let Some(arc) = frame.way_out()
             && frame.taken == 0
             && frame.len() == n
             && cx.emitted.is_empty()
-            && let Some(way) = &entry.last
-            && way.goes_on
+            && let Some(way) = entry.last.filter(|way| way.goes_on && way.is_of(&frame, arc))
         {
-            let arc = if frame.left == 0 { 0 } else { frame.next[0] };
-            if way.is_of(&frame, arc) {
-                entry.counters.arc(arc, n as u64);
-                let to = way.to;
-                if self.entries[to.index()].pending.is_empty() {
-                    return Some((to, frame));
-                }
-                self.enqueue(to, frame);
-                return None;
+            entry.counters.arc(arc, n as u64);
+            self.chain.leave_by(arc, way.decides);
+            // A frame that goes back in the order could circle for ever: behind so many nodes it waits, and dispatch counts how often
+            // frames go back.
+            if self.entries[way.to.index()].pending.is_empty() && !self.chain.is_full() {
+                return Some((way.to, frame));
             }
+            self.enqueue(way.to, frame);
+            return None;
         }
+        self.chain.is_whole = frame.is_empty()
+            && cx.emitted.is_empty()
+            && !self.chain.is_full()
+            && self.chain.steps().iter().skip(1).all(|step| self.entries[step.at.index()].is_stage);
         let next = self.part(cx, at, frame);
         if cx.emitted.is_empty() {
             return next;
@@ -413,8 +500,9 @@ impl Graph {
     /// Moves the packets of a frame along their arcs, and on if they stay together.
     #[inline]
     pub(crate) fn forward(&mut self, cx: &mut Context, at: NodeId, frame: Box<Frame>, clock: &mut u64) {
-        if let Some((to, frame)) = self.part(cx, at, frame) {
-            self.walk(cx, to, frame, clock);
+        self.chain.begin(self.version);
+        if let Some(next) = self.part(cx, at, frame) {
+            self.walk(cx, Some(next), clock);
         }
     }
     /// Moves the packets of a frame along their arcs. If these lead to one place, where no others wait, says where, with the
@@ -426,12 +514,12 @@ impl Graph {
             let arc = if frame.left == 0 { 0 } else { frame.next[0] };
             let known = self.entries[at.index()].last.filter(|way| way.is_of(&frame, arc));
             if let Some(way) = known.or_else(|| self.find_way(at, &mut frame, arc)) {
-                let entry = &mut self.entries[at.index()];
-                entry.counters.arc(arc, n as u64);
+                self.entries[at.index()].counters.arc(arc, n as u64);
+                self.chain.leave_by(arc, way.decides);
                 if way.is_end {
                     column::fill(&mut frame.hop, Reason::new(at, arc).0, n);
                 }
-                if way.goes_on && self.entries[way.to.index()].pending.is_empty() {
+                if way.goes_on && self.entries[way.to.index()].pending.is_empty() && !self.chain.is_full() {
                     return Some((way.to, frame));
                 }
                 self.enqueue(way.to, frame);
@@ -471,9 +559,7 @@ impl Graph {
                 (table.next(position, interface), Some((table.side, interface)), false)
             }
         };
-        let rank = &self.wiring.shape.rank;
-        let goes_on = !is_end && rank[to.index()] > rank[at.index()];
-        let way = Way { arc, decides, to, goes_on, is_end };
+        let way = Way { arc, decides, to, goes_on: !is_end, is_end };
         self.entries[at.index()].last = Some(way);
         Some(way)
     }

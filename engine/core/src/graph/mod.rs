@@ -2,6 +2,7 @@
 
 mod arc;
 mod blueprint;
+mod chain;
 mod dispatch;
 mod extension;
 mod layout;
@@ -9,7 +10,8 @@ mod wiring;
 
 pub use arc::{ArcSpec, To};
 pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
-pub(crate) use dispatch::{Chain, DispatchNext};
+pub(crate) use chain::Chain;
+pub(crate) use dispatch::DispatchNext;
 pub use dispatch::{DISPATCH, Graph, NodeCounters};
 pub use wiring::{NodeId, Reason, Side, Wiring};
 

@@ -6,7 +6,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Shl, Shr, Sub};
 /// Eight values of one packet field.
 #[derive(Clone, Copy)]
 pub struct Lanes<I: Isa> {
-    v: I::V,
+    pub(super) v: I::V,
     isa: I,
 }
 
@@ -25,19 +25,6 @@ impl<I: Isa> Operand<I> for Lanes<I> {
     #[inline(always)]
     fn register(self, _: I) -> I::V {
         self.v
-    }
-}
-
-/// The key that was looked up last and its value; see [`Lanes::map_known`].
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    key: u32,
-    value: u32,
-}
-impl Default for Known {
-    /// Nothing: no key is so large.
-    fn default() -> Known {
-        Known { key: u32::MAX, value: 0 }
     }
 }
 
@@ -71,6 +58,16 @@ impl<I: Isa> Lanes<I> {
     #[inline(always)]
     pub fn with(self, a: &[u32; LANES]) -> Self {
         Lanes::new(self.isa, a)
+    }
+    /// The same value in all lanes, on the same instruction set.
+    #[inline(always)]
+    pub fn same(self, x: u32) -> Self {
+        Lanes::splat(self.isa, x)
+    }
+    /// The less of both, unsigned.
+    #[inline(always)]
+    pub fn min(self, o: impl Operand<I>) -> Self {
+        Lanes { v: self.isa.min(self.v, o.register(self.isa)), isa: self.isa }
     }
     /// The value of the first lane in all of them.
     #[inline(always)]
@@ -135,27 +132,11 @@ impl<I: Isa> Lanes<I> {
             false => self.with(&map_several(&self.array(), &look_up)),
         }
     }
-    /// The same, where the key is mostly the one that was looked up last, too: what was found of it is kept.
-    #[inline(always)]
-    pub fn map_known(self, known: &mut Known, look_up: impl Fn(u32) -> u32) -> Self {
-        let first = self.array()[0];
-        if !self.eq(first).all() {
-            return self.with(&map_several(&self.array(), &look_up));
-        }
-        if known.key != first {
-            *known = Known { key: first, value: look_up(first) };
-        }
-        Lanes::splat(self.isa, known.value)
-    }
     /// Transposes eight rows into columns of their four big-endian words.
     #[inline(always)]
     pub fn four_columns<'a>(isa: I, row: impl Fn(usize) -> &'a [u8; 16]) -> [Self; 4] {
-        let ([a, b, c, d], swap) = (isa.columns(row), Lanes::swapped);
-        [swap(isa, a), swap(isa, b), swap(isa, c), swap(isa, d)]
-    }
-    #[inline(always)]
-    fn swapped(isa: I, v: I::V) -> Self {
-        Lanes { v: isa.swap_bytes(v), isa }
+        let [a, b, c, d] = isa.columns(row);
+        [Lanes { v: a, isa }, Lanes { v: b, isa }, Lanes { v: c, isa }, Lanes { v: d, isa }]
     }
 }
 /// The values that are found of several keys.
@@ -165,14 +146,6 @@ impl<I: Isa> Lanes<I> {
 #[inline(never)]
 fn map_several(keys: &[u32; LANES], look_up: &impl Fn(u32) -> u32) -> [u32; LANES] {
     keys.map(look_up)
-}
-/// The eight bytes from `AT` on.
-#[inline(always)]
-pub(crate) fn quarter<const AT: usize>(bytes: &[u8]) -> &[u8; 16] {
-    match bytes[AT..].first_chunk() {
-        Some(quarter) => quarter,
-        None => unreachable!("whoever asks has more"),
-    }
 }
 
 macro_rules! operators { ($($trait:ident $method:ident $op:ident),*) => { $(

@@ -21,7 +21,7 @@ macro_rules! level { ($token:ident $table:ident $parts:literal) => {
     impl Isa for $token {
         type V = [$table::Register; $parts];
         type M = [$table::Truth; $parts];
-        level!(@two V $table add sub and or xor);
+        level!(@two V $table add sub min and or xor);
         level!(@two M $table both either without);
         level!(@compare $table eq lt);
         level!(@shift $table shl shr);

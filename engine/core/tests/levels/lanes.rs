@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use quiver_engine::isa::Kernel;
-use quiver_engine::{Isa, Known, LANES, Lanes, Level, Mask, Mask8};
+use quiver_engine::{Isa, LANES, Lanes, Level, Mask, Mask8};
 
 quiver_testkit::level_tests![operations_agree_with_plain_words, rows_become_columns];
 
@@ -61,13 +61,8 @@ impl Kernel for Operations<'_> {
             assert_eq!(x.map_with(y, |a, b| a.rotate_left(b % 32)).array(), each(&|a, b| a.rotate_left(b % 32)));
             assert_eq!(x.map_uniform(u32::count_ones).array(), each(&|a, _| a.count_ones()));
             assert_eq!(Lanes::splat(isa, one).map_uniform(u32::count_ones).array(), [one.count_ones(); LANES]);
-            let mut known = Known::default();
-            // Keys are numbers of interfaces.
-            let key = one & 0xffff;
-            for lanes in [x, Lanes::splat(isa, key), Lanes::splat(isa, key), Lanes::splat(isa, key ^ 1), y] {
-                let each = lanes.array().map(u32::count_ones);
-                assert_eq!(lanes.map_known(&mut known, u32::count_ones).array(), each);
-            }
+            assert_eq!((x.min(y).array(), x.min(one).array()), (each(&u32::min), each(&|a, _| a.min(one))));
+            assert_eq!(x.same(one).array(), [one; LANES]);
             let halves = a.map(|a| a as u16);
             assert_eq!((x.narrow(), Lanes::widen(isa, &halves).array()), (halves, halves.map(u32::from)));
             assert_eq!(x.to_be().array(), each(&|a, _| a.to_be()));

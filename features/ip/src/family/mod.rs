@@ -53,6 +53,8 @@ pub trait Family: Forwarding<Address: Scalar> {
 
     /// The bytes of the window that the checks and the hash of flows read.
     const HEADER: Quarters;
+    /// Packets that [`Family::check`] looks at more closely.
+    fn is_odd<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// Lets those packets leave that a router must not accept; `enabled` are those of interfaces that speak the family.
     /// Cuts what the link added behind packets. Addresses that no router forwards of itself are looked at more closely if they are
     /// `ordinary` somewhere.

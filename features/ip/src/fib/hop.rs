@@ -3,6 +3,8 @@
 //! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies. A number
 //! with the highest bit set says where to look again ([`Again`]).
 
+use quiver_engine::{Isa, Lanes, Mask};
+
 /// No route contains the destination.
 pub const NO_ROUTE: u32 = 0;
 /// A route says drop.
@@ -29,6 +31,13 @@ pub const AGAIN: u32 = 1 << 31;
 
 /// Set in the first bucket of a group whose buckets have several hops: of others no packet's flow matters.
 pub const MANY: u32 = 1 << 30;
+
+/// The hops that are no adjacency: a number below the first one, or one with a bit above those of adjacencies. Both wrap around to what
+/// is above all others.
+#[inline(always)]
+pub fn others<I: Isa>(hops: Lanes<I>) -> Mask<I> {
+    (hops - FIRST_ADJACENCY).gt(MANY - FIRST_ADJACENCY - 1)
+}
 
 /// Where a packet is to be looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ pub use path::{Path, Source, Special, TableId, Target, Way};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
 pub use table::{Entry, Table};
-pub use trie::{Forwarding, Reader, Size, Trie, View};
+pub use trie::{Forwarding, Reader, Size, Trie, TrieView, View};
 
 /// Why the FIB refuses.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use quiver_engine::{Domain, Publisher, Snapshot};
+use quiver_engine::{Domain, Publisher, Slots, Snapshot};
 
 use super::hop;
 
@@ -48,6 +48,14 @@ impl GroupRow {
 
 /// The rows that workers read, by group.
 pub type GroupRows = Box<[GroupRow]>;
+
+/// The rows as stages pick them.
+#[inline(always)]
+pub fn slots(rows: &[GroupRow]) -> Slots<'_, GroupRow> {
+    // There is always a row, that of group 0.
+    static NONE: [GroupRow; 1] = [GroupRow([const { AtomicU32::new(hop::NO_ROUTE) }; BUCKETS])];
+    Slots::new(rows).unwrap_or(Slots::of(&NONE))
+}
 
 /// The writer of all rows. Group 0 stands for "no route".
 pub(super) struct Rows {

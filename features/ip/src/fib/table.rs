@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use quiver_engine::{Counters, Domain, Publisher, Row, Snapshot, Traffic};
+use quiver_engine::{Counters, Domain, Guard, Isa, LANES, Lanes, Publisher, Row, Snapshot, Traffic};
 use quiver_table::{LpmError, PrefixMap, in_huge_pages};
 use quiver_wire::Prefix;
 
@@ -68,6 +68,24 @@ pub struct CountedView {
     pub groups: Snapshot<Box<[AtomicU32]>>,
     /// Packets and bytes by route; a row for each worker.
     pub rows: Vec<Arc<Row>>,
+}
+
+/// The group of a route that is counted.
+#[inline(always)]
+pub(crate) fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
+    groups.get(route as usize).map_or(0, |group| group.load(Relaxed))
+}
+
+impl CountedView {
+    /// The groups that the leaves of such a table lead to.
+    #[inline(always)]
+    pub fn groups_of<I: Isa>(&self, guard: Guard<'_>, leaves: Lanes<I>) -> [u32; LANES] {
+        let (groups, each, mut of_leaves) = (self.groups.read(guard), leaves.each(), [0; LANES]);
+        for lane in 0..LANES {
+            of_leaves[lane] = group_of(groups, each.at(lane));
+        }
+        of_leaves
+    }
 }
 
 /// The numbers of routes that are counted, whatever tables they are in: clients know a route by its number.

@@ -1,6 +1,6 @@
 //! What a family's table of prefixes must do; the LPMs of `quiver-table` do it.
 
-use quiver_engine::{Guard, LANES};
+use quiver_engine::{Guard, Isa, LANES, Lanes};
 use quiver_table::routes::Address;
 use quiver_table::{Domain, Lpm, Lpm6, Lpm6Config, Lpm6View, Lpm6Writer, LpmConfig, LpmError, LpmView, LpmWriter};
 use quiver_wire::{IpFamily, Prefix, V4, V6};
@@ -26,6 +26,9 @@ pub trait Forwarding: IpFamily<Address: Address> {
     fn bits(address: Self::Address) -> Self::Bits;
 }
 
+/// A table of prefixes during a frame.
+pub type TrieView<'f, F> = <<F as Forwarding>::Reader as Reader<<F as Forwarding>::Bits>>::View<'f>;
+
 /// A table in the hands of workers.
 pub trait Reader<Bits>: Clone + Send + Sync + 'static {
     /// The table during a frame.
@@ -44,6 +47,8 @@ pub trait Reader<Bits>: Clone + Send + Sync + 'static {
 pub trait View<Bits>: Copy {
     /// The leaf of an address; zero if there is none.
     fn lookup(&self, address: Bits) -> u32;
+    /// The leaves of eight, as a column like another one.
+    fn leaves<I: Isa>(&self, like: Lanes<I>, addresses: &[Bits; LANES]) -> Lanes<I>;
     /// The leaves of eight.
     fn lookup_each(&self, addresses: &[Bits; LANES]) -> [u32; LANES];
     /// The word that a lookup begins with. What it leads to is fetched.
@@ -80,7 +85,7 @@ pub trait Trie<F: IpFamily>: Sized {
 }
 
 macro_rules! forwarding {
-    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($steps:expr, $descend:expr)) => {
+    ($family:ty, $bits:ty, $reader:ty, $view:ident, $writer:ty, $config:ty, ($steps:expr, $descend:expr), $leaves:path) => {
         impl Forwarding for $family {
             type Bits = $bits;
             type Trie = $writer;
@@ -112,6 +117,10 @@ macro_rules! forwarding {
             #[inline(always)]
             fn lookup(&self, address: $bits) -> u32 {
                 self.lookup(address)
+            }
+            #[inline(always)]
+            fn leaves<I: Isa>(&self, like: Lanes<I>, addresses: &[$bits; LANES]) -> Lanes<I> {
+                $leaves(self, like, addresses)
             }
             #[inline(always)]
             fn lookup_each(&self, addresses: &[$bits; LANES]) -> [u32; LANES] {
@@ -171,7 +180,7 @@ macro_rules! forwarding {
     };
 }
 // Behind the first word of IPv4 is the leaf, mostly; behind that of IPv6 are some nodes.
-forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (0, |_, word, _| word));
+forwarding!(V4, u32, Lpm, LpmView, LpmWriter, LpmConfig, (0, |_, word, _| word), leaves4);
 forwarding!(
     V6,
     u128,
@@ -179,5 +188,24 @@ forwarding!(
     Lpm6View,
     Lpm6Writer,
     Lpm6Config,
-    (4, |view: &Lpm6View<'_>, word, address| view.descend(word, address))
+    (4, |view: &Lpm6View<'_>, word, address| view.descend(word, address)),
+    leaves6
 );
+
+/// PERF: whether any word leads further is asked of the column, not of eight scalars.
+#[inline(always)]
+fn leaves4<I: Isa>(view: &LpmView<'_>, like: Lanes<I>, addresses: &[u32; LANES]) -> Lanes<I> {
+    let (each, mut words) = (like.with(addresses).each(), [0; LANES]);
+    for lane in 0..LANES {
+        words[lane] = view.first(each.at(lane));
+    }
+    let words = like.with(&words);
+    match words.gt(LpmView::LEAF_MAX).any() {
+        true => like.with(&view.finish_each(words.array(), addresses)),
+        false => words.replace(words.eq(0), view.default_leaf()),
+    }
+}
+#[inline(always)]
+fn leaves6<I: Isa>(view: &Lpm6View<'_>, like: Lanes<I>, addresses: &[u128; LANES]) -> Lanes<I> {
+    like.with(&view.lookup_each(addresses))
+}

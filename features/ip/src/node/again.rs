@@ -9,11 +9,11 @@
 use quiver_engine::{Context, Frame, Guard, Node, Snapshot, arcs};
 use quiver_wire::{Header, IpHeader};
 
-use super::lookup::group_of;
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::fib::hop::{self, Again};
 use crate::fib::rows::{GroupRow, GroupRows};
+use crate::fib::table::group_of;
 use crate::fib::{Reader, View};
 use crate::ingress::{Ingress, TableView};
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Counter, Frame, Guard, Isa, Known, Node, PacketLanes, Quarters, Row, Snapshot,
+    ArcSpec, Body, Columns, Context, Counter, Flags, Frame, Guard, Isa, Node, PacketLanes, Quarters, Row, Snapshot,
     Stage, StageNode, Windows,
 };
 
@@ -27,14 +27,16 @@ pub struct Input<F: Family> {
     pub received: Arc<Row<Counter>>,
 }
 
-/// The node. It counts what leaves the stage by another arc as well.
+/// The node: the stage, and how many packets it was given.
 pub struct InputNode<F: Family>(pub StageNode<Input<F>>);
 
 impl<F: Family> Node for InputNode<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         self.0.process(cx, frame);
-        for i in frame.left() {
-            self.0.0.received.add(frame.rx[i].into(), 1);
+        let received = &self.0.0.received;
+        match frame.one_rx() {
+            Some(rx) => received.add(rx.into(), frame.len() as u64),
+            None => frame.rx[..frame.len()].iter().for_each(|rx| received.add((*rx).into(), 1)),
         }
     }
     fn is_stage(&self) -> bool {
@@ -45,9 +47,8 @@ impl<F: Family> Node for InputNode<F> {
 /// The stage at work.
 pub struct InputBody<'f, F: Family> {
     ingress: &'f Ingress<F>,
-    received: &'f Row<Counter>,
-    /// The word of the interface that was looked at last.
-    known: Known,
+    /// The word of the interface that received all of the frame.
+    word: u32,
 }
 
 impl<F: Family> Stage for Input<F> {
@@ -56,20 +57,29 @@ impl<F: Family> Stage for Input<F> {
     type Body<'f> = InputBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> InputBody<'f, F> {
-        InputBody { ingress: self.ingress.read(guard), received: &self.received, known: Known::default() }
+        InputBody { ingress: self.ingress.read(guard), word: 0 }
     }
 }
 
 impl<F: Family> Body for InputBody<'_, F> {
     const BACK: u32 = BACK;
-    const WRITES: Columns = Columns::OFFSET;
+    const WRITES: Columns = Columns::LENGTH;
     const READS: Quarters = F::HEADER;
+    const HAS_ORDINARY: bool = true;
 
     #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        self.word = rx.map_or(0, |rx| self.ingress.word(rx.into()));
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        let is_odd = F::is_odd(p).any() || self.word & ENABLED == 0 || p.any.has(Flags::CHAINED);
+        p.length = F::length(p);
+        !is_odd
+    }
+    #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
-        let ingress = self.ingress;
-        let word = p.rx.map_known(&mut self.known, |rx| ingress.word(rx));
-        F::check(p, (word & ENABLED).ne(0), ingress.lenient);
-        self.received.add_lanes(p.live.bits(), p.rx);
+        let word = p.of_rx(self.word, |rx| self.ingress.word(rx));
+        F::check(p, (word & ENABLED).ne(0), self.ingress.lenient);
     }
 }

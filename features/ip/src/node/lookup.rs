@@ -4,19 +4,17 @@
 //! senders are told by ICMP. Where a route says to look in another table, that is done here if a neighbour is found there; whatever
 //! else comes of it is for `ip4-lookup-again`, which looks itself.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use quiver_engine::{
-    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask8, PacketLanes, Quarters, Snapshot, Stage, Windows,
-    arcs, unlikely,
+    Ahead, ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, PacketLanes, Quarters, Slots, Snapshot,
+    Stage, Windows, arcs, unlikely,
 };
 
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
-use crate::fib::rows::{GroupRow, GroupRows};
-use crate::fib::table::CountedView;
-use crate::fib::{Forwarding, Reader, View, hop};
+use crate::fib::rows::{GroupRow, GroupRows, slots};
+use crate::fib::table::group_of;
+use crate::fib::{Reader, TrieView, View, hop};
 use crate::flows::{Flows, hash};
 use crate::ingress::{Ingress, TableView};
 use crate::node::again::LOOKUPS_MAX;
@@ -37,9 +35,6 @@ arcs! {
     }
 }
 
-/// No interface's number.
-const NOBODY: u32 = u32::MAX;
-
 /// The stage.
 #[derive(Clone)]
 pub struct Lookup<F: Family> {
@@ -59,21 +54,18 @@ impl<F: Family> Lookup<F> {
     }
 }
 
-/// A table of prefixes during a frame.
-type TrieView<'f, F> = <<F as Forwarding>::Reader as Reader<<F as Forwarding>::Bits>>::View<'f>;
-
 /// A table, and where lookups in it begin.
 type Looked<'f, F> = (&'f TableView<F>, TrieView<'f, F>);
 
 /// The stage at work.
 pub struct LookupBody<'f, F: Family> {
     ingress: &'f Ingress<F>,
-    groups: &'f [GroupRow],
+    groups: Slots<'f, GroupRow>,
     /// Where a group is found that is too new for `groups`.
     newest: &'f Snapshot<GroupRows>,
     guard: Guard<'f>,
-    /// The interface whose packets were looked up last, and its table.
-    known: (u32, Option<Looked<'f, F>>),
+    /// The table of the interface that received all of the frame, or else the next eight packets, if they have one.
+    table: Option<Looked<'f, F>>,
     walk: &'f mut Walk<F>,
     worker: usize,
 }
@@ -88,10 +80,10 @@ impl<F: Family> Stage for Lookup<F> {
         self.walk.begin();
         LookupBody {
             ingress,
-            groups: self.groups.read(guard),
+            groups: slots(self.groups.read(guard)),
             newest: &self.groups,
             guard,
-            known: (NOBODY, None),
+            table: None,
             walk: &mut self.walk,
             worker: self.worker,
         }
@@ -102,17 +94,9 @@ impl<'f, F: Family> LookupBody<'f, F> {
     /// The hop in a bucket of the group that a leaf leads to.
     #[inline(always)]
     fn hop(&self, group: u32, bucket: u32) -> u32 {
-        match self.groups.get(group as usize) {
+        match self.groups.get(group) {
             Some(row) => row.hop(bucket),
             None => self.newest(group).map_or(hop::NO_ROUTE, |row| row.hop(bucket)),
-        }
-    }
-    /// The first hop of that group, with [`hop::MANY`] if it has others.
-    #[inline(always)]
-    fn first(&self, group: u32) -> u32 {
-        match self.groups.get(group as usize) {
-            Some(row) => row.first(),
-            None => self.newest(group).map_or(hop::NO_ROUTE, GroupRow::first),
         }
     }
     /// A route was added since this frame began, and the groups grew for it.
@@ -122,28 +106,38 @@ impl<'f, F: Family> LookupBody<'f, F> {
         self.newest.read(self.guard).get(group as usize)
     }
     /// The table of an interface.
-    #[inline(always)]
-    fn table(&mut self, rx: u32) -> Option<Looked<'f, F>> {
-        if self.known.0 != rx {
-            self.know(rx);
-        }
-        self.known.1
+    fn table_of(&self, rx: u32) -> Option<Looked<'f, F>> {
+        let table = self.ingress.table(self.ingress.word(rx))?;
+        Some((table, table.lpm.view(self.guard)))
     }
+    /// Turns to the table of the interface that received these packets, if one did.
     #[cold]
     #[inline(never)]
-    fn know(&mut self, rx: u32) {
-        let table = self.ingress.table(self.ingress.word(rx));
-        self.known = (rx, table.map(|table| (table, table.lpm.view(self.guard))));
+    fn turn_to(&mut self, rx: &[u32; LANES], live: Mask8) {
+        let mut each = live.into_iter().map(|lane| rx[lane]);
+        let first = each.next();
+        self.table = first.filter(|first| each.all(|rx| rx == *first)).and_then(|rx| self.table_of(rx));
     }
     /// The leaves of eight destinations in a table.
     #[inline(always)]
-    fn leaves(&self, lpm: TrieView<'f, F>, to: &[F::Bits; LANES]) -> [u32; LANES] {
+    fn leaves<I: Isa>(&self, p: &PacketLanes<I>, lpm: TrieView<'f, F>, to: &[F::Bits; LANES]) -> Lanes<I> {
         // Where a leaf is behind the first word there is nothing to be saved.
-        if F::Reader::STEPS == 0 || !self.walk.has_next() {
-            return lpm.lookup_each(to);
+        if F::Reader::STEPS == 0 || !self.walk.has(p.row) {
+            return lpm.leaves(p.hop, to);
         }
-        let words = self.walk.words(to, |to| lpm.begin(to));
-        lpm.finish_each(words, to)
+        let words = self.walk.words(p.row, to, |to| lpm.begin(to));
+        p.hop.with(&lpm.finish_each(words, to))
+    }
+    /// The first hops of groups.
+    #[inline(always)]
+    fn first<I: Isa>(&self, groups: Lanes<I>) -> Lanes<I> {
+        let (rows, mut first) = (groups.pick(self.groups), [0; LANES]);
+        for lane in 0..LANES {
+            first[lane] = rows.row(lane).first();
+        }
+        // PERF: no call gets a reference to the array, so that it becomes a column in registers: one that is loaded as a whole just
+        // behind the stores of its lanes has to wait for all of them.
+        groups.with(&first)
     }
     #[cold]
     #[inline(never)]
@@ -154,15 +148,6 @@ impl<'f, F: Family> LookupBody<'f, F> {
             leaves[lane] = table.map_or(0, |table| table.lpm.view(self.guard).lookup(to[lane]));
         }
         leaves
-    }
-    /// Leads the leaves of a counting table on to groups, and counts them for packets that go on.
-    #[inline(always)]
-    fn through(&self, counted: &CountedView, leaves: &[u32; LANES]) -> [u32; LANES] {
-        let (groups, mut through) = (counted.groups.read(self.guard), [0; LANES]);
-        for lane in 0..LANES {
-            through[lane] = group_of(groups, leaves[lane]);
-        }
-        through
     }
     #[cold]
     #[inline(never)]
@@ -190,6 +175,24 @@ impl<'f, F: Family> LookupBody<'f, F> {
 }
 
 impl<F: Family> LookupBody<'_, F> {
+    /// The buckets of packets, by the hashes of their flows.
+    #[inline(always)]
+    fn buckets<I: Isa>(&self, p: &PacketLanes<I>, windows: &mut Windows<'_>) -> Lanes<I> {
+        let hash = F::flow_hash(p);
+        match self.ingress.choosing {
+            true => hash.with(&self.choose(p.rx.array(), *p, windows, hash.array())),
+            false => hash,
+        }
+    }
+    /// The hops in buckets of groups.
+    #[inline(always)]
+    fn hops<I: Isa>(&self, groups: Lanes<I>, buckets: Lanes<I>) -> [u32; LANES] {
+        let (groups, buckets, mut hops) = (groups.each(), buckets.each(), [0; LANES]);
+        for lane in 0..LANES {
+            hops[lane] = self.hop(groups.at(lane), buckets.at(lane));
+        }
+        hops
+    }
     /// The buckets, also of those packets whose tables tell flows apart otherwise than usual.
     ///
     /// PERF: it takes a copy, for what a call may look at lies in memory ever after, and is cleared there first.
@@ -218,6 +221,41 @@ impl<F: Family> LookupBody<'_, F> {
         }
         buckets
     }
+    /// Lets those packets leave that have no neighbor, or that are looked up again and find none then.
+    #[inline(always)]
+    fn treat<I: Isa>(&self, p: &mut PacketLanes<I>, to: &[F::Bits; LANES]) {
+        let (found, for_many) = (p.hop, p.flagged(Flags::LINK_GROUP));
+        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1);
+        if !((odd | for_many) & p.live).any() {
+            return;
+        }
+        let mut hops = found;
+        if (odd & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
+            let buckets = F::flow_hash(p).array();
+            hops = found.with(&self.look_again(found.array(), buckets, &F::sources(p), to));
+        }
+        p.hop = hops;
+        // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
+        let for_many = for_many & hops.ne(hop::BROADCAST) & p.live;
+        if for_many.any() {
+            p.leave(p.live.with(self.nobodys(&p.rx.array(), for_many.bits())), Next::LinkGroup);
+        }
+        let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
+        if !special.any() {
+            return;
+        }
+        let fate = |hop: u32| hops.eq(hop) & special;
+        p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
+        p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);
+        p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
+        p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
+        p.leave(fate(hop::UNREACHABLE), Next::Unreachable);
+        p.leave(fate(hop::PROHIBIT), Next::Prohibited);
+        p.leave(fate(hop::LOCAL), Next::Local);
+        p.leave(fate(hop::DROP), Next::Drop);
+        p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
+        p.leave(special, Next::Unresolved);
+    }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
     fn nobodys(&self, rx: &[u32; LANES], packets: Mask8) -> Mask8 {
@@ -236,11 +274,11 @@ impl<F: Family> LookupBody<'_, F> {
     #[cold]
     fn look_again(
         &self,
-        hops: &mut [u32; LANES],
-        buckets: &[u32; LANES],
+        mut hops: [u32; LANES],
+        buckets: [u32; LANES],
         from: &[F::Bits; LANES],
         to: &[F::Bits; LANES],
-    ) {
+    ) -> [u32; LANES] {
         for lane in 0..LANES {
             let mut hop = hops[lane];
             for _ in 0..LOOKUPS_MAX {
@@ -257,6 +295,7 @@ impl<F: Family> LookupBody<'_, F> {
                 hops[lane] = hop;
             }
         }
+        hops
     }
 }
 
@@ -272,100 +311,90 @@ pub(super) fn first_hop<F: Family>(
     groups.get(table.group(guard, to) as usize).map_or(hop::NO_ROUTE, |row| row.hop(0))
 }
 
-/// The group of a route.
-#[inline(always)]
-pub(crate) fn group_of(groups: &[AtomicU32], route: u32) -> u32 {
-    groups.get(route as usize).map_or(0, |group| group.load(Ordering::Relaxed))
-}
-
 impl<F: Family> Body for LookupBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::HOP;
     const READS: Quarters = F::HEADER;
+    const HAS_ORDINARY: bool = true;
 
     #[inline(always)]
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        self.table = rx.and_then(|rx| self.table_of(rx.into()));
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        let Some((table, lpm)) = self.table else { return false };
+        if p.any.has(Flags::LINK_GROUP) {
+            return false;
+        }
+        let leaves = self.leaves(p, lpm, &F::destinations(p));
+        let counted = table.counted.as_ref();
+        let groups = counted.map_or(leaves, |counted| leaves.with(&counted.groups_of(self.guard, leaves)));
+        p.hop = self.first(groups);
+        if (hop::others(p.hop) | groups.gt(self.groups.last())).any() {
+            if self.ingress.choosing || groups.gt(self.groups.last()).any() {
+                return false;
+            }
+            p.hop = groups.with(&self.hops(groups, F::flow_hash(p)));
+            if hop::others(p.hop).any() {
+                return false;
+            }
+        }
+        if let Some(row) = counted.and_then(|counted| counted.rows.get(self.worker)) {
+            row.of_lanes().add(p.live, leaves, F::length(p));
+        }
+        true
+    }
+    #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
-        let rx = p.rx.array();
-        let one_interface = !(p.rx.ne(rx[0]) & p.live).any();
-        let table = if one_interface { self.table(rx[0]) } else { None };
-        let to = F::destinations(p);
+        if !p.has_one_rx() {
+            unlikely();
+            self.turn_to(&p.rx.array(), p.live.bits());
+        }
+        let (table, to) = (self.table, F::destinations(p));
         let leaves = match table {
-            Some((_, lpm)) => self.leaves(lpm, &to),
-            None => self.leaves_of_several(&rx, &to),
+            Some((_, lpm)) => self.leaves(p, lpm, &to),
+            None => p.hop.with(&self.leaves_of_several(&p.rx.array(), &to)),
         };
-        self.walk.step();
         let mut groups = leaves;
         if self.ingress.counting {
             groups = match table {
-                Some((TableView { counted: Some(counted), .. }, _)) => self.through(counted, &leaves),
+                Some((TableView { counted: Some(counted), .. }, _)) => {
+                    leaves.with(&counted.groups_of(self.guard, leaves))
+                }
                 Some(_) => leaves,
-                None => self.through_several(&rx, &leaves),
+                None => leaves.with(&self.through_several(&p.rx.array(), &leaves.array())),
             };
         }
-        let (mut hops, mut many) = ([0; LANES], 0);
-        for lane in 0..LANES {
-            hops[lane] = self.first(groups[lane]);
-            many |= hops[lane];
-        }
-        if many & hop::MANY != 0 {
-            let mut buckets = F::flow_hash(p).array();
-            if self.ingress.choosing {
-                buckets = self.choose(rx, *p, windows, buckets);
-            }
-            for lane in 0..LANES {
-                hops[lane] = self.hop(groups[lane], buckets[lane]);
-            }
-        }
-        // PERF: nobody gets a reference to `hops`, so that they become a column in registers: one that is loaded as a whole just behind
-        // the stores of its lanes has to wait for all of them.
-        // A number below the first adjacency, or one that says where to look again: both wrap around to what is above all others.
-        let found = p.hop.with(&hops);
-        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1);
-        let for_many = p.flagged(Flags::LINK_GROUP);
+        let found = self.first(groups);
+        let (odd, for_many) = (hop::others(found), p.flagged(Flags::LINK_GROUP));
         p.hop = found;
-        if ((odd | for_many) & p.live).any() {
+        let newer = groups.gt(self.groups.last());
+        if ((odd | newer | for_many) & p.live).any() {
             unlikely();
-            let mut hops = found;
-            if (odd & p.live).any() && !(self.ingress.counting | self.ingress.choosing) {
-                let buckets = F::flow_hash(p).array();
-                let mut further = found.array();
-                self.look_again(&mut further, &buckets, &F::sources(p), &to);
-                hops = p.hop.with(&further);
+            let several = (found & hop::MANY).ne(0) | newer;
+            if several.any() {
+                let buckets = self.buckets(p, windows);
+                p.hop = p.hop.with(&self.hops(groups, buckets));
             }
-            p.hop = hops;
-            // RFC 1812, 5.3.4, and RFC 1122, 3.3.6: one host's packet in a frame for many is nobody's.
-            let for_many = for_many & hops.ne(hop::BROADCAST);
-            p.leave(p.live.with(self.nobodys(&rx, for_many.bits())), Next::LinkGroup);
-            let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
-            let fate = |hop: u32| hops.eq(hop) & special;
-            p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
-            p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);
-            p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
-            p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
-            p.leave(fate(hop::UNREACHABLE), Next::Unreachable);
-            p.leave(fate(hop::PROHIBIT), Next::Prohibited);
-            p.leave(fate(hop::LOCAL), Next::Local);
-            p.leave(fate(hop::DROP), Next::Drop);
-            p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
-            p.leave(special, Next::Unresolved);
+            self.treat(p, &to);
         }
         if self.ingress.counting {
-            let (live, lengths) = (p.live.bits(), F::length(p).array());
             match table {
                 Some((TableView { counted: Some(counted), .. }, _)) => {
                     if let Some(row) = counted.rows.get(self.worker) {
-                        row.add_lanes(live, &leaves, &lengths);
+                        row.of_lanes().add(p.live, leaves, F::length(p));
                     }
                 }
                 Some(_) => {}
-                None => self.count_several(live, &rx, &leaves, &lengths),
+                None => self.count_several(p.live.bits(), &p.rx.array(), &leaves.array(), &F::length(p).array()),
             }
         }
     }
     #[inline(always)]
-    fn ahead(&mut self, windows: Ahead<'_>, rx: u16) {
+    fn ahead(&mut self, windows: Ahead<'_>, _: u16) {
         // What few routes need is near by as it is.
-        if let Some((table, _)) = self.table(rx.into())
+        if let Some((table, _)) = self.table
             && table.lpm.is_far()
         {
             self.walk.walk(table, self.guard, self.worker, windows);

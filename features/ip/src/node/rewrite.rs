@@ -8,16 +8,15 @@
 use std::sync::Arc;
 
 use super::too_big;
-use crate::adjacency::{AdjacencyRow, AdjacencyTable};
+use crate::adjacency::{AdjacencyRow, AdjacencyRows, AdjacencyTable};
 use crate::family::{BACK, Family};
 use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::ingress::Ingress;
 use quiver_engine::{
-    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, Lanes, Node, PacketLanes, Pool, Quarters, Row,
-    Snapshot, Stage, StageNode, Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Context, Flags, Frame, Guard, Isa, LANES, LaneRow, Lanes, Node, PacketLanes, Picked, Pool,
+    Quarters, Row, Slots, Snapshot, Stage, StageNode, Windows, arcs, unlikely,
 };
-use quiver_table::PAGE;
 
 arcs! {
     /// Where packets go from `ip4-rewrite`.
@@ -88,8 +87,8 @@ impl<F: Family> Node for RewriteNode<F> {
 
 /// The stage at work.
 pub struct RewriteBody<'f, F: Family> {
-    table: &'f AdjacencyTable<F>,
-    sent: &'f Row,
+    rows: AdjacencyRows<'f, F>,
+    sent: LaneRow<'f>,
 }
 
 impl<F: Family> Stage for Rewrite<F> {
@@ -98,7 +97,7 @@ impl<F: Family> Stage for Rewrite<F> {
     type Body<'f> = RewriteBody<'f, F>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> RewriteBody<'f, F> {
-        RewriteBody { table: self.adjacencies.read(guard), sent: &self.sent }
+        RewriteBody { rows: AdjacencyRows::new(self.adjacencies.read(guard)), sent: self.sent.of_lanes() }
     }
 }
 
@@ -108,63 +107,42 @@ const LINK: usize = BACK as usize;
 const HOPS_WORD: usize = 4;
 
 impl<F: Family> RewriteBody<'_, F> {
-    /// Works on eight packets whose adjacencies are these rows, by the number modulo `N`.
+    /// How eight packets are sent: the interfaces, and above them how long packets are at most.
     #[inline(always)]
-    fn rewrite<I: Isa, const N: usize>(
-        &self,
-        p: &mut PacketLanes<I>,
-        windows: &mut Windows<'_>,
-        rows: &[AdjacencyRow; N],
-        numbers: [u32; LANES],
-    ) {
+    fn sending<I: Isa>(like: Lanes<I>, rows: &Picked<'_, AdjacencyRow, I>) -> Lanes<I> {
         let mut sending = [0; LANES];
         for lane in 0..LANES {
-            sending[lane] = rows[numbers[lane] as usize % N].sending();
+            sending[lane] = rows.row(lane).sending();
         }
-        let sending = p.hop.with(&sending);
+        like.with(&sending)
+    }
+    /// Works on eight packets that go by these adjacencies.
+    #[inline(always)]
+    fn rewrite<I: Isa>(&self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>, rows: &Picked<'_, AdjacencyRow, I>) {
+        let sending = Self::sending(p.hop, rows);
         // Packets of our own making have not come a hop.
-        let hops = (p.flags >> Flags::LOCAL.0.trailing_zeros() & 1) ^ 1;
-        let spent = (F::hop_limit(p).lt(2) | F::of_link(p)) & hops.ne(0);
+        let ours = p.flagged(Flags::LOCAL);
+        let hops = p.hop.same(1).replace(ours, 0);
+        let spent = (F::hop_limit(p).lt(2) | F::of_link(p)).without(ours);
         let too_big = F::length(p).gt(sending >> 16) | p.flagged(Flags::OFFLOAD);
         p.tx = sending & 0xffff;
         if ((spent | too_big) & p.live).any() {
             unlikely();
-            self.part(p, rows, numbers, hops);
+            self.part(p, rows, hops);
         }
-        let word = F::take_hops(p.header.get(F::HOPS), hops).to_be().array();
-        if p.live.all() {
-            for lane in 0..LANES {
-                put::<F>(windows, lane, &rows[numbers[lane] as usize % N], word[lane]);
-            }
-        } else {
-            for lane in p.live.bits() {
-                put::<F>(windows, lane, &rows[numbers[lane] as usize % N], word[lane]);
-            }
+        let word = F::take_hops(p.header.get(F::HOPS), hops).to_be().each();
+        for lane in p.live.bits() {
+            put::<F>(windows, lane, rows.row(lane), word.at(lane));
         }
         p.advance(p.live, BACK.wrapping_neg());
-        let (hops, lengths) = (p.hop.array(), p.length.array());
-        if (p.hop.eq(hops[0]) & p.live).all() {
-            let mut bytes = 0;
-            for lane in 0..LANES {
-                bytes += u64::from(lengths[lane]);
-            }
-            return self.sent.add(hops[0], LANES as u64, bytes);
-        }
-        self.sent.add_lanes(p.live.bits(), &hops, &lengths);
+        self.sent.add(p.live, p.hop, p.length);
     }
     /// Lets those packets leave that cannot go on.
     #[inline(always)]
-    fn part<I: Isa, const N: usize>(
-        &self,
-        p: &mut PacketLanes<I>,
-        rows: &[AdjacencyRow; N],
-        numbers: [u32; LANES],
-        hops: Lanes<I>,
-    ) {
+    fn part<I: Isa>(&self, p: &mut PacketLanes<I>, rows: &Picked<'_, AdjacencyRow, I>, hops: Lanes<I>) {
         let (mut complete, mut sending) = ([0; LANES], [0; LANES]);
         for lane in 0..LANES {
-            let row = &rows[numbers[lane] as usize % N];
-            (complete[lane], sending[lane]) = (row.is_complete().into(), row.sending());
+            (complete[lane], sending[lane]) = (rows.row(lane).is_complete().into(), rows.row(lane).sending());
         }
         let forwarded = hops.ne(0) & p.live;
         let (expired, of_link) = (F::hop_limit(p).lt(2) & forwarded, F::of_link(p) & forwarded);
@@ -178,7 +156,7 @@ impl<F: Family> RewriteBody<'_, F> {
     #[cold]
     #[inline(never)]
     fn rows_of_several(&self, hops: &[u32; LANES]) -> [AdjacencyRow; LANES] {
-        hops.map(|hop| *self.table.row(hop))
+        hops.map(|hop| *self.rows.table().row(hop))
     }
 }
 
@@ -197,21 +175,31 @@ impl<F: Family> Body for RewriteBody<'_, F> {
     const BACK: u32 = BACK;
     const WRITES: Columns = Columns::TX.and(Columns::HOP).and(Columns::OFFSET);
     const READS: Quarters = F::HEADER;
+    const MOVES: Option<i32> = Some(-(BACK as i32));
     const REWRITES: Quarters = Quarters::of(0, 32);
+    const HAS_ORDINARY: bool = true;
 
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        let Some(rows) = self.rows.pick(p.hop) else { return false };
+        let sending = Self::sending(p.hop, &rows);
+        let odd = F::hop_limit(p).lt(2) | F::of_link(p) | F::length(p).gt(sending >> 16);
+        if odd.any() || p.any.has(Flags::LOCAL.with(Flags::OFFLOAD)) {
+            return false;
+        }
+        p.tx = sending & 0xffff;
+        let word = F::take_hops(p.header.get(F::HOPS), p.hop.same(1)).to_be().each();
+        for lane in 0..LANES {
+            put::<F>(windows, lane, rows.row(lane), word.at(lane));
+        }
+        p.length = p.length + BACK;
+        self.sent.add(p.live, p.hop, p.length);
+        true
+    }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
         let hops = p.hop.array();
-        // PERF: there are few neighbors mostly, whose rows are in one page: then it is found once.
-        match self.table.page(hops[0]) {
-            Some(page) if (p.hop >> PAGE.ilog2()).eq(hops[0] >> PAGE.ilog2()).all() => {
-                self.rewrite(p, windows, page, hops);
-            }
-            _ => {
-                unlikely();
-                let rows = self.rows_of_several(&hops);
-                self.rewrite(p, windows, &rows, NUMBERS);
-            }
-        }
+        let rows = self.rows_of_several(&hops);
+        self.rewrite(p, windows, &p.hop.with(&NUMBERS).pick(Slots::of(&rows)));
     }
 }

@@ -12,40 +12,32 @@ use crate::ingress::TableView;
 pub(super) struct Walk<F: Family> {
     to: [F::Bits; BLOCK],
     word: [u32; BLOCK],
-    /// Packets that were walked, and that were stepped since.
+    /// Packets that were walked.
     walked: usize,
-    stepped: usize,
 }
 impl<F: Family> Walk<F> {
     pub fn new() -> Walk<F> {
-        Walk { to: [F::Bits::default(); BLOCK], word: [0; BLOCK], walked: 0, stepped: 0 }
+        Walk { to: [F::Bits::default(); BLOCK], word: [0; BLOCK], walked: 0 }
     }
     /// A frame begins: words of the one before may lead to what is gone.
     #[inline(always)]
     pub fn begin(&mut self) {
-        (self.walked, self.stepped) = (0, 0);
+        self.walked = 0;
     }
-    /// Whether the next eight to be stepped have been walked.
+    /// Whether the eight packets from a row on have been walked.
     #[inline(always)]
-    pub fn has_next(&self) -> bool {
-        self.stepped + LANES <= self.walked
+    pub fn has(&self, row: usize) -> bool {
+        row + LANES <= self.walked
     }
     /// The words that they have come to. One that goes elsewhere by now begins anew.
     #[inline(always)]
-    pub fn words(&self, to: &[F::Bits; LANES], begin: impl Fn(F::Bits) -> u32) -> [u32; LANES] {
-        let (from, mut words) = (self.stepped, [0; LANES]);
+    pub fn words(&self, row: usize, to: &[F::Bits; LANES], begin: impl Fn(F::Bits) -> u32) -> [u32; LANES] {
+        let mut words = [0; LANES];
         for lane in 0..LANES {
-            let i = (from + lane) % BLOCK;
+            let i = (row + lane) % BLOCK;
             words[lane] = if self.to[i] == to[lane] { self.word[i] } else { begin(to[lane]) };
         }
         words
-    }
-    /// Eight are stepped.
-    #[inline(always)]
-    pub fn step(&mut self) {
-        if F::Reader::STEPS > 0 {
-            self.stepped += LANES;
-        }
     }
     /// Walks the lookups of a frame. A hint only: whatever lies there is taken for a destination.
     pub fn walk(&mut self, table: &TableView<F>, guard: Guard<'_>, worker: usize, windows: Ahead<'_>) {

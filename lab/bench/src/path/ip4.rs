@@ -35,6 +35,7 @@ pub(super) fn all() -> Vec<Path> {
         Path {
             payload: LONG - IP - UDP,
             ratio: (3, 1),
+            peer: None,
             ..Path::new(
                 "ip4, sent in fragments",
                 || [router("", 8, 16), vec![format!("set interface mtu {MTU} pg1")]].concat(),
@@ -45,6 +46,7 @@ pub(super) fn all() -> Vec<Path> {
             payload: HALF - UDP,
             sends: "pg0",
             ratio: (1, 2),
+            peer: None,
             ..Path::new("ip4, echo requests in fragments", for_us, half_an_echo)
         },
     ]

@@ -1,7 +1,7 @@
 //! AVX-512: eight words to a register, as AVX2 has them, with masks of their own and 32 registers.
 #![allow(unsafe_code)]
 
-pub use super::avx2::{Register, add, and, columns, narrow, or, shl, shr, splat, sub, swap_bytes, widen, xor};
+pub use super::avx2::{Register, add, and, columns, min, narrow, or, shl, shr, splat, sub, swap_bytes, widen, xor};
 use std::arch::x86_64::_mm256_mask_blend_epi32;
 pub use std::arch::x86_64::{_mm256_cmpeq_epi32_mask as eq, _mm256_cmplt_epu32_mask as lt};
 

@@ -70,6 +70,12 @@ pub fn bits([a, b]: [Truth; 2]) -> u8 {
 pub fn any([a, b]: [Truth; 2]) -> bool {
     _mm_movemask_epi8(either(a, b)) != 0
 }
+/// The less of both, unsigned.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub fn min(a: Register, b: Register) -> Register {
+    select(lt(a, b), a, b)
+}
 #[inline]
 #[target_feature(enable = "sse2")]
 pub fn swap_bytes(a: Register) -> Register {
@@ -87,7 +93,8 @@ pub unsafe fn columns(r: &[&[u8; 16]; 8]) -> [[Register; 2]; 4] {
         // SAFETY: by the contract.
         let words = unsafe { blocks(four[0], four[1], four[2], four[3]) };
         for word in 0..4 {
-            columns[word][i] = words[word];
+            // SAFETY: by the contract.
+            columns[word][i] = unsafe { swap_bytes(words[word]) };
         }
     }
     columns

@@ -35,6 +35,26 @@ arcs! {
     }
 }
 
+/// The sum of a header without options (RFC 1071), whose halves lie in bytes 14..34 of the window: all ones if it is right.
+#[inline(always)]
+fn sum<I: Isa>(p: &PacketLanes<I>) -> Lanes<I> {
+    let (mut words, mut high) = (p.header.word(16), p.header.word(16) >> 16);
+    for at in [20, 24, 28] {
+        words = words + p.header.word(at);
+        high = high + (p.header.word(at) >> 16);
+    }
+    // PERF: the lower halves are what the upper ones leave of the words, whatever was carried out of these.
+    let sum = (words - (high << 16)) + high + (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
+    // Of ten halves less than ten are carried, so that a right sum is right after one fold, and a wrong one wrong.
+    (sum & 0xffff) + (sum >> 16)
+}
+
+/// Fragments that begin in the middle of a transport header, which a router may drop (RFC 1858).
+#[inline(always)]
+fn is_inside<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+    (p.header.get(fields::FRAGMENT) & 0x1fff).eq(1)
+}
+
 impl Family for V4 {
     type Other = V6;
     const NAMES: &'static Names = &Names {
@@ -88,39 +108,34 @@ impl Family for V4 {
     const GROUPS: &'static [Ipv4Addr] = &[Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, ordinary: bool) {
-        let (version_ihl, total) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::TOTAL_LENGTH));
-        // RFC 1071: the halves of the words that bytes 14..34 of the window lie in.
-        let mut sum = (p.header.word(12) & 0xffff) + (p.header.word(32) >> 16);
-        for at in [16, 20, 24, 28] {
-            sum = sum + (p.header.word(at) >> 16) + (p.header.word(at) & 0xffff);
-        }
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        let (source, destination) = (p.header.get(fields::SOURCE), p.header.get(fields::DESTINATION));
-        let (from, to) = (source >> 24, destination >> 24);
-        // RFC 1858: a fragment that begins in the middle of a transport header is nobody's.
-        let in_header = (p.header.get(fields::FRAGMENT) & 0x1fff).eq(1);
+    fn is_odd<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        let total = p.header.get(fields::TOTAL_LENGTH);
+        let (from, to) = (p.header.get(fields::SOURCE) >> 24, p.header.get(fields::DESTINATION) >> 24);
         // RFC 1812, 5.3.7: this network, loopback, groups and what is reserved.
         let special = (from - 1).gt(222) | (to - 1).gt(222) | from.eq(127) | to.eq(127);
-        let wrong = version_ihl.ne(0x45) | total.lt(20) | total.gt(p.length) | sum.ne(0xffff);
-        let odd = wrong | in_header | special;
+        let wrong = total.lt(20) | total.gt(p.length) | sum(p).ne(0xffff);
+        p.header.get(fields::VERSION_IHL).ne(0x45) | wrong | is_inside(p) | special
+    }
+    #[inline(always)]
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, ordinary: bool) {
+        let (odd, total) = (Self::is_odd(p), p.header.get(fields::TOTAL_LENGTH));
         if (p.live & (odd | !enabled)).any() {
             unlikely();
+            let (version_ihl, destination) = (p.header.get(fields::VERSION_IHL), p.header.get(fields::DESTINATION));
+            let (from, to) = (p.header.get(fields::SOURCE) >> 24, destination >> 24);
             let options = version_ihl.gt(0x45) & version_ihl.lt(0x50);
             p.leave(!enabled, Next::NotEnabled);
             p.leave(p.length.lt(20) | (version_ihl.ne(0x45) & !options), Next::BadHeader);
             p.leave(total.lt(20) | total.gt(p.length), Next::BadLength);
-            p.leave(options | in_header, Next::Options);
-            p.leave(sum.ne(0xffff), Next::BadChecksum);
+            p.leave(options | is_inside(p), Next::Options);
+            p.leave(sum(p).ne(0xffff), Next::BadChecksum);
             p.leave(destination.eq(!0), Next::Broadcast);
             p.leave(to.gt(223) & to.lt(240), Next::Multicast);
             let martian = from.eq(0) | from.eq(127) | from.gt(223) | to.eq(0) | to.eq(127) | to.gt(239);
             p.leave(martian, if ordinary { Next::Options } else { Next::Martian });
         }
         // The length of a chain lies in its buffers too; no link that pads makes one.
-        let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
-        p.length = p.length.replace(p.live & single, total);
+        p.length = p.length.replace(p.live.without(p.flagged(Flags::CHAINED)), total);
     }
     #[inline(always)]
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u32; LANES] {

@@ -106,18 +106,24 @@ impl Family for V6 {
     const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 
     #[inline(always)]
-    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, _: bool) {
-        let total = Self::length(p);
-        let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
+    fn is_odd<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        let ([a, b, c, _], [e, f, g, _]) = (fields::source(p), fields::destination(p));
         let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
-
-        let wrong = (p.header.get(fields::VERSION) >> 4).ne(6) | p.length.lt(40) | total.gt(p.length);
+        let version = p.header.get(fields::VERSION) >> 4;
+        let wrong = version.ne(6) | p.length.lt(40) | Self::length(p).gt(p.length);
         let hop_by_hop = p.header.get(fields::NEXT_HEADER).eq(u32::from(extension::HOP_BY_HOP.0));
         let groups = (a >> 24).eq(0xff) | (e >> 24).eq(0xff);
         // None of the addresses of special use begins with anything but zeros.
-        let odd = wrong | hop_by_hop | groups | from_none | to_none;
+        wrong | hop_by_hop | groups | from_none | to_none
+    }
+    #[inline(always)]
+    fn check<I: Isa>(p: &mut PacketLanes<I>, enabled: Mask<I>, _: bool) {
+        let (odd, total) = (Self::is_odd(p), Self::length(p));
         if (p.live & (odd | !enabled)).any() {
             unlikely();
+            let ([a, b, c, d], [e, f, g, h]) = (fields::source(p), fields::destination(p));
+            let (from_none, to_none) = ((a | b | c).eq(0), (e | f | g).eq(0));
+            let hop_by_hop = p.header.get(fields::NEXT_HEADER).eq(u32::from(extension::HOP_BY_HOP.0));
             p.leave(!enabled, Next::NotEnabled);
             p.leave(p.length.lt(40) | (p.header.get(fields::VERSION) >> 4).ne(6), Next::BadHeader);
             p.leave(total.gt(p.length), Next::BadLength);
@@ -129,8 +135,7 @@ impl Family for V6 {
             p.leave((from_none & d.eq(0)) | (to_none & h.lt(2)), Next::Martian);
         }
         // The length of a chain lies in its buffers too; no link that pads makes one.
-        let single = (p.flags & u32::from(Flags::CHAINED.0)).eq(0);
-        p.length = p.length.replace(p.live & single, total);
+        p.length = p.length.replace(p.live.without(p.flagged(Flags::CHAINED)), total);
     }
     #[inline(always)]
     fn destinations<I: Isa>(p: &PacketLanes<I>) -> [u128; LANES] {

@@ -1,0 +1,221 @@
+//! VPP beside us: the same packets over the same configuration, by its own packet generator, in turns with ours.
+//!
+//! Its figure is what `show runtime` says that its nodes took for a packet, together: all but `pg-input`, which makes the packets,
+//! and with the one that sends them. Its clocks are those of the wall, so that what else runs on the machine shows.
+
+mod runtime;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pcap_file::pcap::{PcapPacket, PcapWriter};
+use tempfile::TempDir;
+
+use crate::path::Path as Measured;
+
+/// How long VPP may take to answer, and to send the packets of a window.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+const SENT_WITHIN: Duration = Duration::from_secs(60);
+/// Between two looks at whether it is done.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The programs of a VPP.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    vpp: PathBuf,
+    vppctl: PathBuf,
+}
+
+impl Programs {
+    /// Those of this name, or in `PATH`; None if nobody named one and there is none.
+    pub fn find(named: Option<&Path>) -> Result<Option<Programs>, String> {
+        let vpp = match named {
+            Some(vpp) if vpp.is_file() => vpp.to_owned(),
+            Some(vpp) => return Err(format!("--peer {}: there is no such program", vpp.display())),
+            None => match in_path("vpp") {
+                Some(vpp) => vpp,
+                None => return Ok(None),
+            },
+        };
+        let beside = vpp.with_file_name("vppctl");
+        let vppctl = if beside.is_file() { Some(beside) } else { in_path("vppctl") };
+        let vppctl = vppctl.ok_or_else(|| format!("{}: vppctl is neither beside it nor in PATH", vpp.display()))?;
+        Ok(Some(Programs { vpp, vppctl }))
+    }
+}
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A VPP that is configured for a path; killed when this value is dropped.
+pub struct Peer {
+    child: Child,
+    folder: TempDir,
+    vppctl: PathBuf,
+    /// What it says of itself.
+    pub version: String,
+    /// The node that sends what comes of the packets.
+    sends: String,
+}
+
+impl Peer {
+    /// Starts one for a path, with the packets of a filling. None if the path is none of VPP's.
+    pub fn new(
+        programs: &Programs,
+        path: &Measured,
+        mac: [u8; 6],
+        packets: &[Vec<u8>],
+        from_others: &[(&str, Vec<u8>)],
+    ) -> Result<Option<Peer>, String> {
+        let Some(further) = path.peer else { return Ok(None) };
+        let folder = TempDir::with_prefix("quiver-peer-").map_err(|error| error.to_string())?;
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let startup = [
+            format!("unix {{ nodaemon cli-listen {} runtime-dir {} }}", at("cli"), at("")),
+            format!("api-segment {{ prefix quiver{} }}", std::process::id()),
+            format!("socksvr {{ socket-name {} }}", at("api")),
+            format!("statseg {{ socket-name {} }}", at("stats")),
+            "memory { main-heap-size 512M }".into(),
+            "plugins { plugin dpdk_plugin.so { disable } }".into(),
+        ];
+        let told = |error: std::io::Error| error.to_string();
+        fs::write(at("startup.conf"), startup.join("\n")).map_err(told)?;
+        let log = fs::File::create(at("log")).map_err(told)?;
+        let mut command = Command::new(&programs.vpp);
+        command.arg("-c").arg(at("startup.conf")).stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(told)?).stderr(log);
+        let child = command.spawn().map_err(|error| format!("{}: {error}", programs.vpp.display()))?;
+        let sends = format!("{}-tx", path.sends);
+        let mut peer = Peer { child, folder, vppctl: programs.vppctl.clone(), version: String::new(), sends };
+        peer.wait()?;
+        let said = peer.say("show version")?;
+        peer.version = said.split_whitespace().nth(1).unwrap_or("unknown").to_owned();
+        let mac = mac.map(|octet| format!("{octet:02x}")).join(":");
+        peer.configure("create packet-generator interface pg0")?;
+        peer.configure("create packet-generator interface pg1")?;
+        peer.configure(&format!("set interface mac address pg0 {mac}"))?;
+        // Its sub-interfaces can be up only if these are.
+        peer.configure("set interface state pg0 up")?;
+        peer.configure("set interface state pg1 up")?;
+        let commands = (path.commands)().into_iter().chain(further()).map(|line| as_vpp_says(&line));
+        let file = peer.folder.path().join("commands");
+        fs::write(&file, commands.collect::<Vec<_>>().join("\n") + "\n").map_err(told)?;
+        peer.configure(&format!("exec {}", file.display()))?;
+        for (n, (interface, packet)) in from_others.iter().enumerate() {
+            peer.stream(&format!("first{n}"), interface, std::slice::from_ref(packet), 1, 1)?;
+            peer.run(&format!("first{n}"))?;
+        }
+        for vector in super::VECTORS {
+            peer.stream(&vector.to_string(), "pg0", packets, vector, super::FILL * super::FILLS)?;
+        }
+        Ok(Some(peer))
+    }
+    fn wait(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while start.elapsed() < READY_WITHIN {
+            if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                return Err(format!("VPP ended with {status}: {}", log.trim()));
+            }
+            if self.say("show version").is_ok_and(|said| said.starts_with("vpp ")) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Err(format!("VPP does not answer within {} s", READY_WITHIN.as_secs()))
+    }
+    /// What VPP answers to a command.
+    fn say(&self, line: &str) -> Result<String, String> {
+        let mut command = Command::new(&self.vppctl);
+        command.arg("-s").arg(self.folder.path().join("cli")).args(line.split(' '));
+        let output = command.output().map_err(|error| format!("{}: {error}", self.vppctl.display()))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+    /// Runs a command that has nothing to say but names of what it made.
+    fn configure(&self, line: &str) -> Result<(), String> {
+        let said = self.say(line)?;
+        let is_name = |said: &str| !said.trim().contains(' ') || said.starts_with("bridge-domain ");
+        match said.lines().all(is_name) {
+            true => Ok(()),
+            false => Err(format!("VPP says to `{line}`: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))),
+        }
+    }
+    /// Has its generator know a stream of these packets, one behind the other, so many in all.
+    fn stream(&self, name: &str, from: &str, packets: &[Vec<u8>], vector: usize, all: usize) -> Result<(), String> {
+        let file = self.folder.path().join(format!("{name}.pcap"));
+        let told = |error: pcap_file::PcapError| format!("{}: {error}", file.display());
+        let mut writer = PcapWriter::new(fs::File::create(&file).map_err(|error| error.to_string())?).map_err(told)?;
+        for packet in packets {
+            let length = packet.len() as u32;
+            writer.write_packet(&PcapPacket::new(Duration::ZERO, length, packet)).map_err(told)?;
+        }
+        drop(writer);
+        self.configure(&format!(
+            "packet-generator new {{ name {name} limit {all} pcap {} source {from} node ethernet-input maxframe {vector} }}",
+            file.display()
+        ))
+    }
+    /// Runs a stream to its end.
+    fn run(&self, name: &str) -> Result<(), String> {
+        self.configure(&format!("packet-generator enable-stream {name}"))?;
+        let start = Instant::now();
+        while runtime::is_running(&self.say("show packet-generator")?, name) {
+            if start.elapsed() > SENT_WITHIN {
+                return Err(format!("VPP's generator does not end within {} s", SENT_WITHIN.as_secs()));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+    /// Ticks per packet over one window, as [`Bench::window`](super::Bench) has them.
+    pub fn window(&mut self, vector: usize) -> Result<f64, String> {
+        self.configure("clear runtime")?;
+        self.run(&vector.to_string())?;
+        let nodes = runtime::nodes(&self.say("show runtime")?);
+        let all = super::FILL * super::FILLS;
+        let sent = nodes.iter().find(|node| node.name == self.sends).map_or(0, |node| node.packets);
+        if sent != all as u64 {
+            return Err(format!("VPP sent {sent} of {all} packets: {}", self.say("show errors")?.trim()));
+        }
+        let clocks = nodes.iter().filter(|node| node.name != "pg-input").map(|node| node.clocks * node.packets as f64);
+        Ok(clocks.sum::<f64>() / all as f64)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command of ours without what only we know: how a table is made for many routes, or counts by route, which VPP always does.
+fn as_vpp_says(line: &str) -> String {
+    line.split(' ').filter(|word| !["large", "counters", ""].contains(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_we_know_is_left_out() {
+        assert_eq!(as_vpp_says("ip table add 1 counters large"), "ip table add 1");
+        assert_eq!(as_vpp_says("ip table add 1  "), "ip table add 1");
+        let route = "ip route add count 8 48.0.0.0/16 table 1 via 10.2.0.2 pg1";
+        assert_eq!(as_vpp_says(route), route);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = Programs::find(Some(Path::new("/nowhere/vpp"))).expect_err("there is none");
+        assert_eq!(error, "--peer /nowhere/vpp: there is no such program");
+    }
+}
