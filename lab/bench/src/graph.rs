@@ -102,11 +102,24 @@ struct Measured {
     beside: Vec<f64>,
 }
 
-/// Measures paths. The rows take turns, window by window, so that a
-/// machine that is fast now and slow then is so for all of them.
+/// Measures paths. The rows take turns, window by window, so that a machine that is fast now and slow then is so for all of them; beside
+/// VPP those of one path do, so that there is one VPP at a time and its memory is not taken by others.
 pub fn measure(choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), String> {
+    let all = path::all();
+    let chosen: Vec<_> = all.iter().filter(|path| path.name.contains(&choice.path)).collect();
+    let together = if choice.peer.is_some() { 1 } else { chosen.len().max(1) };
+    let (mut rows, mut backing) = (vec![], None);
+    for paths in chosen.chunks(together) {
+        let (measured, backed) = measure_in_turns(paths, choice, level)?;
+        rows.extend(measured);
+        backing = backing.or(Some(backed));
+    }
+    Ok((rows, backing.ok_or("no path has such a name")?))
+}
+
+fn measure_in_turns(paths: &[&Path], choice: &Choice, level: Level) -> Result<(Vec<Row>, Backing), String> {
     let (mut benches, mut peers, mut rows) = (vec![], vec![], vec![]);
-    for path in path::all().iter().filter(|path| path.name.contains(&choice.path)) {
+    for path in paths {
         eprintln!("{} ...", path.name);
         let mut bench = Bench::new(path, level)?;
         let peer = match &choice.peer {

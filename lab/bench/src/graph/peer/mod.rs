@@ -175,6 +175,8 @@ impl Peer {
     }
     /// Ticks per packet over one window, as [`Bench::window`](super::Bench) has them.
     pub fn window(&mut self, vector: usize) -> Result<f64, String> {
+        // As with ours the first one is unseen.
+        self.run(&vector.to_string())?;
         self.configure("clear runtime")?;
         self.run(&vector.to_string())?;
         let nodes = runtime::nodes(&self.say("show runtime")?);
