@@ -23,7 +23,7 @@ pub(crate) fn group_mut<T>(column: &mut [T; BLOCK], g: usize) -> &mut [T; LANES]
     &mut column.as_chunks_mut().0[g % GROUPS]
 }
 
-/// What rings, batches and frames say of packets, by columns.
+/// Columns of packets' metadata, as rings, batches and frames have them.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'c> {
     pub buffer: &'c [u32],

@@ -262,7 +262,7 @@ impl Frame {
         self.one_tx &= self.tx[0] == 0;
         self.len = at + n;
     }
-    /// What is said of the packets from a row on.
+    /// The metadata of the packets from a row on.
     #[inline(always)]
     pub(crate) fn rows(&self, from: usize) -> column::Rows<'_> {
         column::Rows {

@@ -94,7 +94,7 @@ impl Mask8 {
     }
 }
 impl Mask8 {
-    /// How many lanes there are.
+    /// The number of lanes in the mask.
     #[inline(always)]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize

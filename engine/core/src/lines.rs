@@ -129,7 +129,7 @@ pub struct Group<'b, const N: usize> {
     pub lines: usize,
 }
 impl<const N: usize> Group<'_, N> {
-    /// How long one is.
+    /// Bytes of packet `i`, modulo `N`.
     #[inline(always)]
     pub fn length(&self, i: usize) -> u32 {
         self.length[i % N]

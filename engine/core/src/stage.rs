@@ -222,7 +222,7 @@ impl Quarters {
         }
         Quarters(all)
     }
-    /// How many quarters there are up to the last one of these.
+    /// The number of quarters from the start of the window up to the last one of the set.
     #[inline(always)]
     pub(crate) const fn end(self) -> u32 {
         u8::BITS - self.0.leading_zeros()
@@ -274,24 +274,24 @@ impl Windows<'_> {
     }
 }
 
-/// What a stage does with all packets of a frame.
+/// The treatment that a stage gives to all packets of a frame at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alike {
     /// The arc that they take.
     pub arc: u16,
     /// The interface that is to send them, if the stage says so.
     pub tx: Option<u16>,
-    /// What it writes for those behind it.
+    /// The value that the stage writes into the `hop` column, if it does.
     pub hop: Option<u32>,
 }
 
-/// What a hot node keeps between frames.
+/// The state that a hot node keeps between frames.
 pub trait Stage: Clone + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
     /// The node's arcs; arc 0 is the way on.
     const ARCS: &'static [ArcSpec];
-    /// What works on a frame.
+    /// The type that works on a frame.
     type Body<'f>: Body;
     /// Takes what a frame needs: references into snapshots, the stage's own state.
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> Self::Body<'f>;
@@ -314,8 +314,8 @@ pub trait Body {
     const REWRITES: Quarters = Quarters::NONE;
     /// The least length of packets of which [`Body::alike`] is true.
     const LENGTH_MIN: u32 = 0;
-    /// What becomes of all packets that one interface received and one is to send, where it depends on nothing else; `tx` means
-    /// something only behind a stage that has set it.
+    /// The treatment of all packets that interface `rx` received and interface `tx` is to send, where it depends on nothing else. `tx` is
+    /// valid only behind a stage that has set it.
     #[inline(always)]
     fn alike(&mut self, rx: u16, tx: u16) -> Option<Alike> {
         let _ = (rx, tx);

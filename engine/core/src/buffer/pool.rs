@@ -233,8 +233,8 @@ impl All<'_> {
     /// The 64 bytes at a place, to read.
     #[inline(always)]
     pub(crate) fn seen(&self, place: Place) -> &[u8; 64] {
-        // SAFETY: `Pool::places` brings each offset into its buffer, so the 64 bytes lie in the pool's memory; and `self` is borrowed, so
-        // that nobody writes them.
+        // SAFETY: `Pool::places` brings each offset into its buffer, so the 64 bytes lie in the pool's memory; and while `self` is
+        // borrowed there is no reference that could write them.
         unsafe { &*self.data.add(place.0 as usize).cast() }
     }
     /// The 64 bytes at a place.

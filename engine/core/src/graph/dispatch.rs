@@ -156,13 +156,17 @@ impl Graph {
     pub(crate) fn swap_wiring(&mut self, wiring: Arc<Wiring>) -> Arc<Wiring> {
         let old = std::mem::replace(&mut self.wiring, wiring);
         self.ready = vec![0; self.entries.len().div_ceil(64)];
-        self.version = self.version.wrapping_add(1).max(1);
+        self.forget_chains();
         self.entries.iter_mut().for_each(|entry| entry.last = None);
         // Packets that an earlier letter injected wait already, at places that have changed.
         for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
             mark(&mut self.ready, self.wiring.shape.rank[at]);
         }
         old
+    }
+    /// Has receive queues learn their chains anew. No graph has version 0, which is that of chains without nodes.
+    fn forget_chains(&mut self) {
+        self.version = self.version.wrapping_add(1).max(1);
     }
     /// The instance of a node, if it is of this type.
     pub fn node_mut<N: Node>(&mut self, id: NodeId) -> Option<&mut N> {
@@ -171,9 +175,9 @@ impl Graph {
     }
     /// Replaces the instance of a node; its counters go on.
     pub fn replace(&mut self, id: NodeId, node: Box<dyn Node>) -> Option<Box<dyn Node>> {
+        self.forget_chains();
         let entry = self.entries.get_mut(id.index())?;
         entry.is_stage = node.is_stage();
-        self.version = self.version.wrapping_add(1).max(1);
         Some(std::mem::replace(&mut entry.node, node))
     }
     pub(crate) fn dispatcher(&self) -> NodeId {
@@ -258,7 +262,7 @@ impl Graph {
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.ready.iter().all(|word| *word == 0)
     }
-    /// Whether nobody wants to know what becomes of a frame's packets, and when.
+    /// Whether stages are not timed one by one, and none of a frame's packets may be traced or captured.
     #[inline(always)]
     fn is_unwatched(&self, frame: &Frame) -> bool {
         !self.is_timed && !self.tracer.is_watching(frame)
@@ -382,8 +386,8 @@ impl Graph {
         }
     }
     /// Has a node work on a frame, then those to which all its packets go on together. Packets that part, and those before
-    /// which others wait, wait for [`Graph::dispatch`]. Of the nodes of the chain so far, those from one on have not got their share of
-    /// the time since the clock was read.
+    /// which others wait, wait for [`Graph::dispatch`]. The nodes of `self.chain` so far share the time since the clock was read with those
+    /// to come.
     fn walk(&mut self, cx: &mut Context, mut next: Option<(NodeId, Box<Frame>)>, clock: &mut u64) {
         let mut unshared = 0;
         cx.words.forget();

@@ -225,7 +225,7 @@ impl<F: Family> LookupBody<'_, F> {
     #[inline(always)]
     fn treat<I: Isa>(&self, p: &mut PacketLanes<I>, to: &[F::Bits; LANES]) {
         let (found, for_many) = (p.hop, p.flagged(Flags::LINK_GROUP));
-        let odd = (found - hop::FIRST_ADJACENCY).gt(hop::AGAIN - hop::FIRST_ADJACENCY - 1);
+        let odd = hop::others(found);
         if !((odd | for_many) & p.live).any() {
             return;
         }
