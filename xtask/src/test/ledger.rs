@@ -16,7 +16,8 @@ use crate::times;
 const REFERENCE: &str = "syn";
 /// Rows with less than so many CPU seconds are shown and kept, but not judged: clocks are too coarse for them.
 const JUDGED: f64 = 10.0;
-/// A larger share of the kept figure is a warning, and a still larger one fails.
+/// A larger share of the kept figure is a warning, and a still larger one fails if it is as many seconds more as are judged at all: tests
+/// whose workers poll take a quarter more on a busy machine.
 const WARNING: f64 = 1.10;
 const FAILURE: f64 = 1.25;
 /// So many crates and tests are shown, and twice as many kept: their order changes from run to run.
@@ -129,7 +130,8 @@ impl Ledger {
             }
             let line =
                 format!("{kind} {name}: {now:.1} CPU s, kept {expected:.1} ({:+.0} %)", 100.0 * (now / expected - 1.0));
-            if *now > FAILURE * expected { &mut failures } else { &mut warnings }.push(line);
+            let fails = *now > FAILURE * expected && now - expected > JUDGED;
+            if fails { &mut failures } else { &mut warnings }.push(line);
         }
         (warnings, failures)
     }
@@ -233,11 +235,12 @@ mod tests {
         Ledger { kept_file: "bench/build.csv".into(), kept: rows(kept), times: PathBuf::new(), steps: vec![] }
     }
 
-    const KEPT: [(&str, &str, f64); 5] = [
+    const KEPT: [(&str, &str, f64); 6] = [
         ("compilations", "all", 100.0),
         ("crate", REFERENCE, 10.0),
         ("crate", "slow", 40.0),
         ("step", "tests, all", 100.0),
+        ("test", "polls", 15.0),
         ("test", "small", 1.0),
     ];
 
@@ -248,15 +251,17 @@ mod tests {
             ("crate", REFERENCE, 20.0),
             ("crate", "slow", 87.0),
             ("step", "tests, all", 221.0),
+            ("test", "polls", 39.0),
             ("test", "small", 9.0),
         ]);
         let ledger = ledger(&KEPT);
         assert_eq!(ledger.scale(&twice), Ok(2.0));
         let (warnings, failures) = ledger.judge(&twice, 2.0);
-        assert_eq!(warnings, ["step tests, all: 221.0 CPU s, kept 200.0 (+10 %)"]);
+        let of_test = "test polls: 39.0 CPU s, kept 30.0 (+30 %)";
+        assert_eq!(warnings, ["step tests, all: 221.0 CPU s, kept 200.0 (+10 %)", of_test]);
         assert!(failures.is_empty(), "{failures:?}");
         let (_, failures) = ledger.judge(&twice, 1.6);
-        assert_eq!(failures.len(), 2, "{failures:?}");
+        assert_eq!(failures.len(), 3, "{failures:?}");
     }
 
     #[test]
