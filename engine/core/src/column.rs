@@ -131,13 +131,20 @@ pub(crate) fn all_reach(column: &[u32; BLOCK], n: usize, least: u32) -> bool {
 #[inline(always)]
 pub(crate) fn sum(column: &[u32; BLOCK], n: usize) -> u64 {
     let (mut sums, n) = ([0u32; LANES], n.min(BLOCK));
-    for group in &column.as_chunks::<LANES>().0[..n / LANES] {
+    let (groups, rest) = column[..n].as_chunks::<LANES>();
+    for group in groups {
         for lane in 0..LANES {
             sums[lane] = sums[lane].wrapping_add(group[lane]);
         }
     }
-    let rest = column[n - n % LANES..n].iter();
-    sums.iter().chain(rest).map(|length| u64::from(*length)).sum()
+    let mut sum = 0u32;
+    for lane in 0..LANES {
+        sum = sum.wrapping_add(sums[lane]);
+    }
+    for value in rest {
+        sum = sum.wrapping_add(*value);
+    }
+    sum.into()
 }
 
 #[cfg(test)]

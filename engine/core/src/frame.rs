@@ -234,7 +234,6 @@ impl Frame {
     #[inline(never)]
     pub(crate) fn push_rows(&mut self, rows: column::Rows<'_>, n: usize, rx: u16) {
         let (at, n) = (self.len(), n.min(self.room()));
-        let mut any = 0;
         let to = column::RowsMut {
             buffer: &mut self.buffer[at..],
             offset: &mut self.offset[at..],
@@ -254,8 +253,9 @@ impl Frame {
             self.hop[at..at + n].fill(0);
             self.next[at..at + n].fill(0);
         }
-        for flag in &self.flags[at..at + n] {
-            any |= flag;
+        let mut any = 0;
+        for flags in &self.flags[at..at + n] {
+            any |= flags;
         }
         self.any = self.any.with(Flags(any));
         self.one_rx &= rx == self.rx[0];
@@ -398,6 +398,21 @@ impl Frame {
         column::pad(&mut self.flags, len, 0);
         column::pad(&mut self.rx, len, rx);
         column::pad(&mut self.tx, len, tx);
+        #[cfg(debug_assertions)]
+        self.make_noise(len);
+    }
+    /// Whatever else is in rows behind the last one must not matter: in tests, which have debug assertions, it is random.
+    #[cfg(debug_assertions)]
+    fn make_noise(&mut self, len: usize) {
+        let mut x = u64::from(self.buffer[0]) << 32 | u64::from(self.length[0]) << 8 | len as u64;
+        for i in len..len.next_multiple_of(LANES) {
+            // Xorshift (Marsaglia, 2003), of what the frame holds, so that a run of the simulation can be repeated.
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (self.length[i], self.hop[i], self.flags[i], self.next[i]) =
+                (x as u32, (x >> 32) as u32, (x >> 16) as u16, (x >> 48) as u16);
+        }
     }
     /// Bytes of row `i` in its first buffer; all of them unless the packet is chained.
     #[inline(always)]
@@ -442,7 +457,7 @@ impl Frame {
     }
     /// What a room noted of row `i`.
     pub fn note(&self, pool: &Pool, i: usize) -> Option<u64> {
-        self.flags(i).has(Flags::NOTED).then(|| pool.header(self.buffer[i]).note)
+        pool.note_of(self.raw(i))
     }
     /// Notes something of row `i`, for rooms that know what it means.
     pub fn set_note(&mut self, pool: &mut Pool, i: usize, note: u64) {

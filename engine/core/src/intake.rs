@@ -117,6 +117,7 @@ impl Place {
         let (most, mut harvest) = (most.min(VECTOR), Harvest::default());
         if self.queue.as_ref().is_none_or(|queue| queue.is_empty()) {
             self.raised = false;
+            graph.settle(&mut self.chain);
             return harvest;
         }
         while harvest.packets < most {
@@ -127,7 +128,6 @@ impl Place {
                 break;
             }
         }
-        graph.settle(&mut self.chain);
         harvest
     }
     fn receive_frame(&mut self, graph: &mut Graph, cx: &mut Context, most: usize, clock: &mut u64) -> Harvest {
@@ -147,6 +147,7 @@ impl Place {
         if n == 0 {
             // A queue that lost packets has not shown that it is empty.
             self.raised = rx.has_lost;
+            graph.settle(&mut self.chain);
             graph.give_back(frame);
             return Harvest::default();
         }
@@ -203,6 +204,7 @@ impl Worker {
         let until = self.outbound().marks();
         if let Some(place) = self.places.iter_mut().find(|place| place.id == id && place.queue.is_some()) {
             place.held = Some(Held { until, then });
+            self.graph.settle(&mut place.chain);
         }
     }
     /// Lets queues be polled again, or go on, that have waited for the rings to drain.
@@ -233,6 +235,7 @@ impl Worker {
     fn send(&mut self, id: QueueId, to: &Mailbox, left: impl Fn(Box<dyn Any + Send>) + Send + Clone + 'static) {
         let Some(at) = self.places.iter().position(|place| place.id == id && place.queue.is_some()) else { return };
         let mut place = self.places.remove(at);
+        self.graph.settle(&mut place.chain);
         if let Some(queue) = place.queue.take() {
             let refused = left.clone();
             to.post(move |worker| {

@@ -65,7 +65,7 @@ pub struct Worker {
     level: Level,
     reader: Reader,
     pool: Pool,
-    graph: Graph,
+    pub(crate) graph: Graph,
     ports: Ports,
     pub(crate) places: Vec<Place>,
     emitted: Vec<(u16, Packet)>,
@@ -292,11 +292,15 @@ impl Worker {
     /// Takes an interface away; its queues go to whoever drops them.
     pub(crate) fn detach(&mut self, interface: u16) -> Detached {
         self.ports.attach_via(interface, None);
-        let gone = self.places.extract_if(.., |place| place.interface == interface).collect();
+        let mut gone: Vec<_> = self.places.extract_if(.., |place| place.interface == interface).collect();
+        gone.iter_mut().for_each(|place| self.graph.settle(&mut place.chain));
         (gone, self.ports.detach(interface))
     }
     pub(crate) fn set_up(&mut self, interface: u16, up: bool) {
-        self.places.iter_mut().filter(|place| place.interface == interface).for_each(|place| place.set_up(up));
+        for place in self.places.iter_mut().filter(|place| place.interface == interface) {
+            place.set_up(up);
+            self.graph.settle(&mut place.chain);
+        }
         self.ports.set_up(interface, up);
     }
     /// A driver's receive queue, if it is of this type and here, to be changed by its own room.

@@ -95,6 +95,7 @@ impl Table {
         };
         table.root.commit(root_words)?;
         table.blocks.commit(BLOCK_CELLS)?;
+        table.blocks.slice(2, 1)[0].store(shape::NOTHING.into(), Ordering::Relaxed);
         Ok(table)
     }
 
@@ -201,6 +202,15 @@ impl Lpm6View<'_> {
         }
         while any & BLOCK != 0 {
             any = 0;
+            if words == [words[0]; N] {
+                // PERF: where there are few routes one node leads to all of them, and is looked at once.
+                let node = self.open(words[0] & !BLOCK);
+                for lane in 0..N {
+                    words[lane] = node.below(addresses[lane]);
+                    any |= words[lane];
+                }
+                continue;
+            }
             for lane in 0..N {
                 // The other lanes' turns come first: what is next is fetched meanwhile.
                 words[lane] = self.descend(words[lane], addresses[lane]);
@@ -298,18 +308,39 @@ impl Lpm6View<'_> {
     /// A node's word for an address.
     #[inline(always)]
     fn below(&self, block: u32, address: u128) -> u32 {
-        let node = block as usize * BLOCK_CELLS;
-        let key = u128::from(self.cell(node)) << 64 | u128::from(self.cell(node + 1));
-        let half = WORDS + shape::index(self.cell(node + 2) as u32, key, address);
-        (self.cell(node + half / 2) >> (half % 2 * 32)) as u32
+        self.open(block).below(address)
+    }
+
+    /// A node to find words in.
+    #[inline(always)]
+    fn open(&self, block: u32) -> Open<'_> {
+        let at = block as usize * BLOCK_CELLS;
+        Open { view: self, at, first: self.cell(at), shape: self.cell(at + 2) as u32 }
     }
 
     #[inline(always)]
     fn cell(&self, index: usize) -> u64 {
         // SAFETY: the writer stores only numbers of nodes in the table, whose cells are committed and have their key and
-        // shape before their number is in any word; no index of a word leads out of its node (`shape::index`). Block 0
-        // is committed from the start, and all zero, which is the shape of a node with nothing but a fallback. For the
-        // memory's life, see `root_word`.
+        // shape before their number is in any word; no index of a word is above its node's `shape::choices`. Block 0 is committed from
+        // the start, and a node with nothing but a fallback. For the memory's life, see `root_word`.
         unsafe { self.blocks.add(index).as_ref() }.load(Ordering::Acquire)
+    }
+}
+
+/// A node whose shape and key have been read.
+struct Open<'v> {
+    view: &'v Lpm6View<'v>,
+    at: usize,
+    /// The first half of its key.
+    first: u64,
+    shape: u32,
+}
+
+impl Open<'_> {
+    /// Its word for an address.
+    #[inline(always)]
+    fn below(&self, address: u128) -> u32 {
+        let half = WORDS + shape::index(self.shape, self.first, || self.view.cell(self.at + 1), address);
+        (self.view.cell(self.at + half / 2) >> (half % 2 * 32)) as u32
     }
 }

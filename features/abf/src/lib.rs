@@ -16,20 +16,20 @@ pub mod state;
 pub use attachment::AbfAttachment;
 pub use policy::{AbfPolicy, PolicyNumber};
 
-use quiver_acl::Acls;
+use quiver_acl::{Acls, Ruled};
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
 use quiver_interface::{InterfaceId, Interfaces, decides};
+use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_ip::upper::Upper;
-use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
-use crate::node::{AbfInput, Next, permitted};
+use crate::node::{AbfInput, permitted};
 use crate::state::Policies;
 
 /// A family whose packets can be forwarded by lists.
-pub trait Forwarded: Family {
+pub trait Forwarded: Ruled {
     /// The kind of its policies.
     const POLICIES: &'static str;
     /// The kind of their attachments.
@@ -66,8 +66,7 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
         let rows = control.room::<Ip<F>>().fib.groups.snapshot();
         let node = AbfInput::<F>::new(room.attached(), control.room::<Acls>().lists(), rows);
         let graph = dataplane.blueprint();
-        let spec = NodeSpec::new(F::NODE, Next::arcs::<F>(), move |_| node.clone());
-        graph.node(spec.describe(describe::<F>))?;
+        graph.node(NodeSpec::stage(move |_| node.clone()).describe(describe::<F>))?;
         graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::NODE, before: &[], after: &[] })?;
         room
     };

@@ -5,12 +5,15 @@
 
 use std::marker::PhantomData;
 
-use quiver_acl::{Action, Fields, Lists, decide};
-use quiver_engine::{Context, Flags, Frame, Node, Snapshot, arcs};
-use quiver_ip::Fault;
-use quiver_ip::fib::hop;
-use quiver_ip::fib::rows::{GroupRow, GroupRows};
-use quiver_ip::upper::Upper;
+use quiver_acl::{Action, FieldLanes, Fields, Lists, decide};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Lanes, Mask8, PacketLanes, Quarters, Slots, Snapshot, Stage,
+    Windows, arcs, unlikely,
+};
+use quiver_ip::family::BACK;
+use quiver_ip::fates::{self, Fates};
+use quiver_ip::fib::rows::{GroupRow, GroupRows, slots};
+use quiver_ip::upper::{self, Upper};
 use quiver_wire::{Header, IpHeader};
 
 use crate::Forwarded;
@@ -58,43 +61,102 @@ pub(crate) fn permitted<'a, F: Forwarded>(
     }
     let fields = Fields::of::<F>(packet)?.or(noted);
     let decided = attached.iter().find_map(|policy| {
-        let rules = lists.get(policy.acl as usize)?.as_ref()?;
-        decide(rules, &fields).map(|action| (action, policy))
+        let list = lists.get(policy.acl as usize)?.as_ref()?;
+        decide(&list.rules, &fields).map(|action| (action, policy))
     });
     decided.filter(|(action, _)| *action == Action::Permit).map(|(_, policy)| policy)
 }
 
-impl<F: Forwarded> Node for AbfInput<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+impl<F: Forwarded> Stage for AbfInput<F> {
+    const NAME: &'static str = F::NODE;
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = AbfBody<'f, F>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> AbfBody<'f, F> {
         // In this order: a group's row was there before the group was published.
-        let (attached, lists) = (self.attached.read(cx.guard), self.lists.read(cx.guard));
-        let rows = self.rows.read(cx.guard);
-        // Of the group that the last packet went by, which the next one's mostly is.
-        let mut last = (u32::MAX, None);
-        for i in 0..frame.len() {
-            let Some(attached) = attached.get(usize::from(frame.rx[i])) else { continue };
-            let packet = frame.bytes(cx.pool, i);
-            // RFC 1812, 5.3.4: what a table does with one host's packet in a frame for many the lookup knows.
-            if frame.flags(i).has(Flags::LINK_GROUP) {
-                continue;
+        let (attached, lists) = (self.attached.read(guard), self.lists.read(guard));
+        AbfBody { attached, lists, rows: slots(self.rows.read(guard)), family: PhantomData }
+    }
+}
+
+/// The node at work.
+pub struct AbfBody<'f, F> {
+    attached: &'f AttachedTo,
+    lists: &'f Lists,
+    rows: Slots<'f, GroupRow>,
+    family: PhantomData<F>,
+}
+
+/// The group of packets that go on.
+const NONE: u32 = u32::MAX;
+
+const FATES: Fates = Fates {
+    local: Next::Local as u16,
+    unreachable: Next::Unreachable as u16,
+    prohibited: Next::Prohibited as u16,
+    drop: Next::Drop as u16,
+    unresolved: Next::Unresolved as u16,
+};
+
+impl<'f, F: Forwarded> AbfBody<'f, F> {
+    /// The policies of an interface.
+    #[inline(always)]
+    fn of(&self, interface: u32) -> &'f [Attached] {
+        self.attached.get(interface as usize).map_or(&[], |attached| attached)
+    }
+    /// The groups of `packets`, each looked at by itself.
+    #[cold]
+    #[inline(never)]
+    fn groups_of_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &Windows<'_>) -> [u32; LANES] {
+        let (interfaces, mut groups) = (p.rx.array(), [NONE; LANES]);
+        for lane in packets {
+            let (packet, noted) = (windows.packet(p, lane), windows.note(p, lane).map(Upper::of_note));
+            let policy = permitted::<F>(self.of(interfaces[lane]), self.lists, packet, noted);
+            groups[lane] = policy.map_or(NONE, |policy| policy.group);
+        }
+        groups
+    }
+    /// The groups that the policies of eight packets send them to.
+    #[inline(always)]
+    fn groups<I: Isa>(&self, p: &PacketLanes<I>, windows: &Windows<'_>) -> Lanes<I> {
+        let fields = FieldLanes::of::<F>(p);
+        // RFC 1812, 5.3.4: what a table does with one host's packet in a frame for many the lookup knows.
+        let asked = p.live.without(p.flagged(Flags::LINK_GROUP));
+        let (mut rest, mut unsaid) = (asked & fields.known(), asked.without(fields.known()));
+        rest = rest.without(F::stays_on_link(p));
+        let mut groups = p.hop.same(NONE);
+        // Mostly one interface has received all of them.
+        while let Some(lane) = rest.bits().into_iter().next() {
+            let interface = p.rx.array()[lane % LANES];
+            let mut open = p.rx.eq(interface) & rest;
+            rest = rest.without(open);
+            for policy in self.of(interface) {
+                if let Some(Some(list)) = self.lists.get(policy.acl as usize) {
+                    groups = groups.replace(fields.decide::<F>(list, &mut open, &mut unsaid), policy.group);
+                }
             }
-            let noted = Upper::of_row(cx.pool, frame, i);
-            let Some(policy) = permitted::<F>(attached, lists, packet, noted) else { continue };
-            let row = rows.get(policy.group as usize);
-            if last.0 != policy.group {
-                last = (policy.group, row.map_or(Some(hop::UNRESOLVED), GroupRow::only_hop));
-            }
-            let hop = last.1.or_else(|| Some(row?.hop(F::flow_hash_of(packet)))).unwrap_or(hop::UNRESOLVED);
-            let (next, hop) = match hop {
-                hop::FIRST_ADJACENCY.. => (Next::Rewrite, hop),
-                hop::LOCAL => (Next::Local, hop),
-                hop::UNREACHABLE => (Next::Unreachable, Fault::HOST.0),
-                hop::PROHIBIT => (Next::Prohibited, Fault::PROHIBITED.0),
-                hop::DROP => (Next::Drop, hop),
-                _ => (Next::Unresolved, hop),
-            };
-            frame.hop[i] = hop;
-            frame.next[i] = next.into();
+        }
+        if unsaid.any() {
+            unlikely();
+            groups = groups.replace(unsaid, groups.with(&self.groups_of_each(p, unsaid.bits(), windows)));
+        }
+        groups
+    }
+}
+
+impl<F: Forwarded> Body for AbfBody<'_, F> {
+    const BACK: u32 = BACK;
+    const WRITES: Columns = Columns::HOP;
+    const READS: Quarters = F::HEADER.and(upper::reads::<F>());
+
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let groups = self.groups(p, windows);
+        let forwarded = groups.ne(NONE) & p.live;
+        if forwarded.any() {
+            p.hop = p.hop.replace(forwarded, fates::hops::<F, I>(p, groups, self.rows));
+            FATES.part::<F, I>(p, forwarded);
+            p.leave(forwarded, Next::Rewrite);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Domain, Publisher, Snapshot};
 
+use crate::lanes::List;
 use crate::rule::Rule;
 
 quiver_control::reference! {
@@ -29,8 +30,8 @@ pub struct Acl {
 pub const ACLS_MAX: u32 = 1 << 16;
 const RULES_MAX: usize = 1 << 16;
 
-/// The rules of all lists, by number.
-pub type Lists = Vec<Option<Arc<[Rule]>>>;
+/// All lists, by number.
+pub type Lists = Vec<Option<Arc<List>>>;
 
 /// All lists.
 pub struct Acls(Publisher<Lists>);
@@ -47,11 +48,11 @@ impl Acls {
     pub fn current(&self) -> &Lists {
         self.0.current()
     }
-    fn set(&mut self, id: u32, rules: Option<Arc<[Rule]>>) {
+    fn set(&mut self, id: u32, list: Option<Arc<List>>) {
         self.0.update(|lists| {
             let mut lists = lists.clone();
             lists.resize(lists.len().max(id as usize + 1), None);
-            lists[id as usize] = rules;
+            lists[id as usize] = list;
             lists
         });
     }
@@ -80,6 +81,6 @@ pub(crate) fn apply(control: &Control, change: Change<'_, Acl>) -> Result<(), Ob
         Change::Create(new) | Change::Update { new, .. } => (new, true),
         Change::Delete(old) => (old, false),
     };
-    control.room_mut::<Acls>().set(acl.id, is_wanted.then(|| acl.rules.as_slice().into()));
+    control.room_mut::<Acls>().set(acl.id, is_wanted.then(|| Arc::new(List::new(&acl.rules))));
     Ok(())
 }

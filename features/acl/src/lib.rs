@@ -1,7 +1,8 @@
 //! Access control lists: ordered rules, the first of which that meets a packet says whether it is permitted. Interfaces check by
 //! them what they receive and send, and other rooms ask them.
 //!
-//! - [`rule`]: a rule, and what it looks at of a packet. [`prefix`], [`range`]: words of rules.
+//! - [`rule`]: a rule, and what it looks at of a packet; [`lanes`]: the same of eight packets at once. [`prefix`], [`range`]: words of
+//!   rules.
 //! - [`config`]: the objects of kind `acls`; [`interface`]: those of kind `acl-interfaces`, which say where lists hold; [`node`]:
 //!   the nodes that ask them. `text`, `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
@@ -10,6 +11,7 @@ mod api;
 mod command;
 pub mod config;
 pub mod interface;
+pub mod lanes;
 pub mod node;
 pub mod prefix;
 pub mod range;
@@ -18,12 +20,13 @@ pub mod text;
 
 pub use config::{Acl, AclNumber, Acls, Lists};
 pub use interface::AclInterface;
+pub use lanes::{FieldLanes, List, Ruled};
 pub use rule::{Action, Fields, Rule, decide};
 
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, Node, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::upper::Upper;
@@ -37,12 +40,13 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let (room, attached) = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let (room, attached) = (Acls::new(dataplane.domain()), AttachedLists::new(dataplane.domain()));
-        for direction in Direction::ALL {
-            let (of, lists) = (attached.of(direction), room.lists());
-            add(&mut dataplane, (direction, 0), Check::<Routed<V4>>::new(direction, of.clone(), lists.clone()))?;
-            add(&mut dataplane, (direction, 1), Check::<Routed<V6>>::new(direction, of.clone(), lists.clone()))?;
-            add(&mut dataplane, (direction, 2), Check::<Bridged>::new(direction, of, lists))?;
-        }
+        let (input, output) = (attached.of(Direction::Input), attached.of(Direction::Output));
+        add(&mut dataplane, Check::<Routed<V4>, false>::new(input.clone(), room.lists()))?;
+        add(&mut dataplane, Check::<Routed<V6>, false>::new(input.clone(), room.lists()))?;
+        add(&mut dataplane, Check::<Bridged, false>::new(input, room.lists()))?;
+        add(&mut dataplane, Check::<Routed<V4>, true>::new(output.clone(), room.lists()))?;
+        add(&mut dataplane, Check::<Routed<V6>, true>::new(output.clone(), room.lists()))?;
+        add(&mut dataplane, Check::<Bridged, true>::new(output, room.lists()))?;
         (room, attached)
     };
     for direction in Direction::ALL {
@@ -76,7 +80,7 @@ fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, in
     let noted = record.note.map(Upper::of_note);
     let fields = L::fields(&record.bytes, direction).ok().flatten().map(|fields| fields.or(noted));
     let first = attached.at(direction, InterfaceId(interface)).iter().find_map(|list| {
-        let rules = lists.current().get(*list as usize)?.as_ref()?;
+        let rules = &lists.current().get(*list as usize)?.as_ref()?.rules;
         let rule = rules.iter().position(|rule| fields.as_ref().is_some_and(|fields| rule.meets(fields)))?;
         Some(format!("acls {list}, rules[{rule}]"))
     });
@@ -85,18 +89,12 @@ fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, in
     first.unwrap_or_else(none)
 }
 
-/// Adds the node of a direction and a place among [`node::NODES`].
-fn add<L: Look>(
-    dataplane: &mut Dataplane,
-    (direction, place): (Direction, usize),
-    check: Check<L>,
-) -> Result<(), DataplaneError>
-where
-    Check<L>: Node,
-{
-    let ((arc, node), known) = (node::NODES[direction as usize][place], node::KNOWN[direction as usize][place]);
+/// Adds a node.
+fn add<L: Look, const SENT: bool>(dataplane: &mut Dataplane, check: Check<L, SENT>) -> Result<(), DataplaneError> {
+    let direction = usize::from(SENT);
+    let ((arc, node), known) = (node::NODES[direction][L::PLACE], node::KNOWN[direction][L::PLACE]);
     let graph = dataplane.blueprint();
-    graph.node(NodeSpec::new(node, node::Next::ARCS, move |_| check.clone()))?;
+    graph.node(NodeSpec::stage(move |_| check.clone()))?;
     graph.feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
     let denied = node::Next::ARCS[node::Next::Denied as usize].name;
     dataplane.also_called((node, denied), &format!("{known}/ACL deny packets"))

@@ -6,14 +6,17 @@
 
 use std::marker::PhantomData;
 
-use quiver_engine::{Context, Frame, Node, Snapshot, arcs};
-use quiver_ip::Family;
+use quiver_engine::{
+    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, Mask, Mask8, PacketLanes, Quarters, Snapshot, Stage, Windows,
+    arcs, unlikely,
+};
 use quiver_ip::family::BACK;
 use quiver_ip::upper::Upper;
-use quiver_wire::{EtherType, EthernetHeader, Header, V4, V6};
+use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, V4, V6};
 
 use crate::config::Lists;
 use crate::interface::{Attached, Direction};
+use crate::lanes::{FieldLanes, List, Ruled};
 use crate::rule::{Action, Fields, decide};
 
 arcs! {
@@ -36,34 +39,95 @@ pub(crate) const KNOWN: [[&str; 3]; 2] = [
     ["acl-plugin-out-ip4-fa", "acl-plugin-out-ip6-fa", "acl-plugin-out-ip4-l2"],
 ];
 
-/// What a node looks at of a packet.
+/// Which part of packets a node looks at.
 pub trait Look: Clone + Send + 'static {
-    /// Its fields, from where the node's packets of this direction begin. An error if it has none but should, None where it
+    /// Its place among [`NODES`].
+    const PLACE: usize;
+    /// Where windows begin before what interfaces receive; what they send begins with the link's header, as windows do.
+    const BACK: u32;
+    /// The bytes of the window that it takes.
+    const READS: Quarters;
+    /// A packet's fields, from where the node's packets of this direction begin. An error if it has none but should, None where it
     /// is none of ours.
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable>;
+    /// Asks lists about the packets of `those`, whose length counts from the window's start. Returns those that pass, and those of which
+    /// the windows do not say enough.
+    fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2];
 }
 
 /// A packet that is cut off before its fields end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
-/// A packet of one family.
+/// The lists of an interface.
+#[derive(Clone, Copy)]
+pub struct ListsOf<'f> {
+    attached: &'f [u32],
+    lists: &'f Lists,
+}
+
+impl<'f> ListsOf<'f> {
+    fn each(self) -> impl Iterator<Item = &'f List> {
+        self.attached.iter().filter_map(move |list| self.lists.get(*list as usize)?.as_deref())
+    }
+    /// Asks about packets of a family. Returns those that a rule permits before another denies them, and those of which the windows do not
+    /// say enough.
+    #[inline(always)]
+    fn pass<F: Ruled, I: Isa>(self, p: &PacketLanes<I>, those: Mask<I>) -> [Mask<I>; 2] {
+        let mut at_header = *p;
+        at_header.length = p.length - BACK;
+        let fields = FieldLanes::of::<F>(&at_header);
+        let known = fields.known().without(p.length.lt(BACK));
+        let (mut open, mut unsaid) = (those & known, those.without(known));
+        let mut passed = open.with(Mask8(0));
+        for list in self.each() {
+            passed = passed | fields.decide::<F>(list, &mut open, &mut unsaid);
+        }
+        [passed, unsaid]
+    }
+    /// Whether a single packet passes.
+    fn passes<L: Look>(self, packet: &[u8], direction: Direction, noted: Option<Upper>) -> bool {
+        match L::fields(packet, direction) {
+            Ok(Some(fields)) => {
+                let fields = fields.or(noted);
+                self.each().find_map(|list| decide(&list.rules, &fields)) == Some(Action::Permit)
+            }
+            Ok(None) => true,
+            Err(Unreadable) => false,
+        }
+    }
+}
+
+/// Packets of one family.
 #[derive(Clone)]
 pub struct Routed<F>(PhantomData<F>);
 
-/// A frame.
+/// Frames.
 #[derive(Clone)]
 pub struct Bridged;
 
-impl<F: Family> Look for Routed<F> {
+impl<F: Ruled> Look for Routed<F> {
+    const PLACE: usize = if F::VERSION == V6::VERSION { 1 } else { 0 };
+    const BACK: u32 = BACK;
+    const READS: Quarters = quiver_ip::upper::reads::<F>();
     fn fields(packet: &[u8], direction: Direction) -> Result<Option<Fields>, Unreadable> {
         let start = if direction == Direction::Output { BACK as usize } else { 0 };
         let packet = packet.get(start..).ok_or(Unreadable)?;
         Fields::of::<F>(packet).map(Some).ok_or(Unreadable)
     }
+    #[inline(always)]
+    fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2] {
+        lists.pass::<F, I>(p, those)
+    }
 }
 
+/// Where frames without tags say what they carry: in the high half of this word.
+const ETHERTYPE: usize = 12;
+
 impl Look for Bridged {
+    const PLACE: usize = 2;
+    const BACK: u32 = 0;
+    const READS: Quarters = Quarters::ALL;
     fn fields(frame: &[u8], _: Direction) -> Result<Option<Fields>, Unreadable> {
         let (ethernet, mut rest) = EthernetHeader::parse(frame).ok_or(Unreadable)?;
         let mut kind = ethernet.ethertype;
@@ -77,51 +141,121 @@ impl Look for Bridged {
             _ => Ok(None),
         }
     }
+    #[inline(always)]
+    fn ask<I: Isa>(p: &PacketLanes<I>, those: Mask<I>, lists: ListsOf<'_>) -> [Mask<I>; 2] {
+        let kind = p.header.word(ETHERTYPE) >> 16;
+        let of = |kinds: [EtherType; 2]| kind.eq(u32::from(kinds[0].get())) | kind.eq(u32::from(kinds[1].get()));
+        let (ip4, ip6) = (of([EtherType::IP4; 2]) & those, of([EtherType::IP6; 2]) & those);
+        // Tags are walked one packet at a time, and so is what may end before its header.
+        let odd = of([EtherType::DOT1Q, EtherType::DOT1AD]) | p.length.lt(BACK) | p.flagged(Flags::CHAINED);
+        let odd = odd & those;
+        let mut answer = [those.without(odd | ip4 | ip6), odd];
+        if ip4.any() {
+            let [passed, unsaid] = lists.pass::<V4, I>(p, ip4.without(odd));
+            answer = [answer[0] | passed, answer[1] | unsaid];
+        }
+        if ip6.any() {
+            let [passed, unsaid] = lists.pass::<V6, I>(p, ip6.without(odd));
+            answer = [answer[0] | passed, answer[1] | unsaid];
+        }
+        answer
+    }
 }
 
 /// A node.
 #[derive(Clone)]
-pub struct Check<L: Look> {
-    direction: Direction,
+pub struct Check<L: Look, const SENT: bool> {
     attached: Snapshot<Attached>,
     lists: Snapshot<Lists>,
     look: PhantomData<L>,
 }
 
-impl<L: Look> Check<L> {
+impl<L: Look, const SENT: bool> Check<L, SENT> {
     /// With the lists by interface, and what they say.
-    pub fn new(direction: Direction, attached: Snapshot<Attached>, lists: Snapshot<Lists>) -> Check<L> {
-        Check { direction, attached, lists, look: PhantomData }
+    pub fn new(attached: Snapshot<Attached>, lists: Snapshot<Lists>) -> Check<L, SENT> {
+        Check { attached, lists, look: PhantomData }
+    }
+    const DIRECTION: Direction = if SENT { Direction::Output } else { Direction::Input };
+}
+
+impl<L: Look, const SENT: bool> Stage for Check<L, SENT> {
+    const NAME: &'static str = NODES[SENT as usize][L::PLACE].1;
+    const ARCS: &'static [ArcSpec] = Next::ARCS;
+    type Body<'f> = CheckBody<'f, L, SENT>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> CheckBody<'f, L, SENT> {
+        CheckBody { attached: self.attached.read(guard), lists: self.lists.read(guard), look: PhantomData }
     }
 }
 
-/// Whether lists let a packet pass.
-fn pass(attached: &[u32], lists: &Lists, fields: &Fields) -> bool {
-    let asked = |list: &u32| decide(lists.get(*list as usize)?.as_ref()?, fields);
-    attached.iter().find_map(asked) == Some(Action::Permit)
+/// The node at work.
+pub struct CheckBody<'f, L, const SENT: bool> {
+    attached: &'f Attached,
+    lists: &'f Lists,
+    look: PhantomData<L>,
 }
 
-impl<L: Look> Node for Check<L> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let (attached, lists) = (self.attached.read(cx.guard), self.lists.read(cx.guard));
-        for i in 0..frame.len() {
-            let interface = match self.direction {
-                Direction::Input => frame.rx[i],
-                Direction::Output => frame.tx[i],
-            };
-            let of_interface = attached.get(usize::from(interface)).map_or(&[][..], |attached| attached);
-            // It is not checked any more, or not yet.
-            if of_interface.is_empty() {
-                continue;
+impl<'f, L: Look, const SENT: bool> CheckBody<'f, L, SENT> {
+    /// The lists of an interface. There are none where it is not checked any more, or not yet.
+    #[inline(always)]
+    fn of(&self, interface: u32) -> ListsOf<'f> {
+        ListsOf { attached: self.attached.get(interface as usize).map_or(&[], |lists| lists), lists: self.lists }
+    }
+    /// Asks the lists of interfaces about eight packets. Returns those that pass, and those of which the windows do not say enough.
+    #[inline(always)]
+    fn ask<I: Isa>(&self, p: &PacketLanes<I>) -> [Mask<I>; 2] {
+        let mut at_window = *p;
+        at_window.length = p.length + if SENT { 0 } else { L::BACK };
+        let interfaces = if SENT { p.tx } else { p.rx };
+        let (mut open, mut passed, mut odd) = (p.live, p.live.with(Mask8(0)), p.live.with(Mask8(0)));
+        // Mostly one interface has all of them.
+        while let Some(lane) = open.bits().into_iter().next() {
+            let interface = interfaces.array()[lane % LANES];
+            let those = interfaces.eq(interface) & open;
+            let lists = self.of(interface);
+            if lists.attached.is_empty() {
+                passed = passed | those;
+            } else {
+                let [now, unsaid] = L::ask(&at_window, those, lists);
+                (passed, odd) = (passed | now, odd | unsaid);
             }
-            let passes = match L::fields(frame.bytes(cx.pool, i), self.direction) {
-                Ok(Some(fields)) => pass(of_interface, lists, &fields.or(Upper::of_row(cx.pool, frame, i))),
-                Ok(None) => true,
-                Err(Unreadable) => false,
-            };
-            if !passes {
-                frame.next[i] = Next::Denied.into();
-            }
+            open = open.without(those);
         }
+        [passed, odd]
+    }
+    /// Those of `packets` that pass, each looked at by itself.
+    #[cold]
+    #[inline(never)]
+    fn pass_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &Windows<'_>) -> Mask8 {
+        let interfaces = if SENT { p.tx } else { p.rx }.array();
+        let mut passed = Mask8(0);
+        for lane in packets {
+            let (packet, noted) = (windows.packet(p, lane), windows.note(p, lane).map(Upper::of_note));
+            let passes = self.of(interfaces[lane]).passes::<L>(packet, Check::<L, SENT>::DIRECTION, noted);
+            passed = passed | Mask8(u8::from(passes) << lane);
+        }
+        passed
+    }
+}
+
+impl<L: Look, const SENT: bool> Body for CheckBody<'_, L, SENT> {
+    const BACK: u32 = if SENT { 0 } else { L::BACK };
+    const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = L::READS;
+    const HAS_ORDINARY: bool = true;
+
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) -> bool {
+        // All of them pass.
+        !p.live.without(self.ask(p)[0]).any()
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let [mut passed, odd] = self.ask(p);
+        if odd.any() {
+            unlikely();
+            passed = passed | p.live.with(self.pass_each(p, odd.bits(), windows));
+        }
+        p.leave(!passed, Next::Denied);
     }
 }

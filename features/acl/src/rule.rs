@@ -93,18 +93,21 @@ impl Rule {
         let within = |prefix: &Option<AnyPrefix>, address| prefix.is_none_or(|prefix| prefix.contains(address));
         within(&self.source, fields.source) && within(&self.destination, fields.destination)
     }
+    /// Whether packets of a protocol have what rules call ports.
+    pub(crate) fn has_numbers(protocol: IpProtocol) -> bool {
+        matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol)
+    }
     /// Whether it meets what a packet carries, which is of its protocol.
     fn meets_upper(&self, protocol: IpProtocol, upper: Upper) -> bool {
         let numbers = self.source_ports.contains(upper.source) && self.destination_ports.contains(upper.destination);
-        let has_numbers = || matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) || is_icmp(protocol);
         let flags = protocol != IpProtocol::TCP || upper.tcp_flags & self.tcp_mask == self.tcp_flags;
-        (numbers || !has_numbers()) && flags
+        (numbers || !Rule::has_numbers(protocol)) && flags
     }
     /// What holds of a rule by itself; the error's field is one of its own.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {
         let wrong = |field: &str, what: &str, remedy: &str| Err(ObjectError::field(field, what).remedy(remedy));
         let protocol = self.protocol.map(IpProtocol);
-        let has_ports = matches!(protocol, Some(IpProtocol::TCP | IpProtocol::UDP)) || protocol.is_some_and(is_icmp);
+        let has_ports = protocol.is_some_and(Rule::has_numbers);
         let has_all = self.source_ports == Range::ALL && self.destination_ports == Range::ALL;
         match (self.source, self.destination) {
             (Some(source), Some(destination)) if source.is_ip6() != destination.is_ip6() => {
@@ -129,7 +132,7 @@ impl Rule {
     }
 }
 
-/// What the first rule that meets a packet says of it; none meets it.
+/// What the first rule that meets a packet says of it. None if no rule meets it.
 pub fn decide(rules: &[Rule], fields: &Fields) -> Option<Action> {
     rules.iter().find(|rule| rule.meets(fields)).map(|rule| rule.action)
 }

@@ -6,7 +6,7 @@
 //! - [`crossing`]: next hops of the other family; `circles`: which of them lead back.
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
-//! - [`upper`]: ports, of fragments, too.
+//! - [`upper`]: ports, of fragments, too. [`fates`]: what becomes of packets whose path leads to no neighbour.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -24,6 +24,7 @@ pub mod command;
 pub mod crossing;
 pub mod deciding;
 pub mod family;
+pub mod fates;
 pub mod fault;
 pub mod fib;
 pub mod flow_hash;

@@ -1,12 +1,12 @@
 //! What stands behind the IP header and tells conversations apart: ports, or ICMP's type and code.
 //!
 //! Later fragments of a packet have none of it. A room that remembers what the first one said (shallow reassembly) notes it at
-//! the others' buffers ([`Upper::to_note`]), and whoever asks for ports looks there ([`Upper::of_row`]).
+//! the others' buffers ([`Upper::to_note`]), and whoever asks for ports looks there ([`Upper::of_note`]).
 
-use quiver_engine::{Frame, Pool};
+use quiver_engine::{Field, Flags, Isa, Lanes, Mask, PacketLanes, Quarters};
 use quiver_wire::IpProtocol;
 
-use crate::family::{Family, Payload};
+use crate::family::{BACK, Family, Payload};
 
 /// What is known of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,10 +49,6 @@ impl Upper {
             _ => Some(Upper::default()),
         }
     }
-    /// What was noted of a row, which does not say so itself.
-    pub fn of_row(pool: &Pool, frame: &Frame, i: usize) -> Option<Upper> {
-        frame.note(pool, i).map(Upper::of_note)
-    }
     /// What a note says.
     pub fn of_note(note: u64) -> Upper {
         let [a, b, c, d, tcp_flags, ..] = note.to_be_bytes();
@@ -63,4 +59,70 @@ impl Upper {
         let ([a, b], [c, d]) = (self.source.to_be_bytes(), self.destination.to_be_bytes());
         u64::from_be_bytes([a, b, c, d, self.tcp_flags, 0, 0, 0])
     }
+}
+
+/// What eight packets say of it in their windows, which begin [`BACK`] bytes before the IP header.
+pub struct UpperLanes<I: Isa> {
+    /// What the packets carry.
+    pub protocol: Lanes<I>,
+    /// As [`Upper::source`]; of protocols that have no such thing something else.
+    pub source: Lanes<I>,
+    /// As [`Upper::destination`].
+    pub destination: Lanes<I>,
+    /// As [`Upper::tcp_flags`]. None of families whose windows end before them.
+    pub tcp_flags: Option<Lanes<I>>,
+    /// Packets of which all this holds. Of others, those with options or extension headers, later fragments, short and chained ones, ask
+    /// [`Upper::of`].
+    pub known: Mask<I>,
+}
+
+impl<I: Isa> UpperLanes<I> {
+    /// That of packets whose length counts from the IP header on.
+    #[inline(always)]
+    pub fn of<F: Family>(p: &PacketLanes<I>) -> UpperLanes<I> {
+        let protocol = p.header.get(const { Field::new(BACK as usize + F::PROTOCOL_OFFSET, 8) });
+        let ports = p.header.get(const { Field::new(BACK as usize + F::HEADER_LENGTH, 32) });
+        let (mut source, mut destination) = (ports >> 16, ports & 0xffff);
+        let is = |kind: IpProtocol| protocol.eq(u32::from(kind.0));
+        let is_icmp = is(IpProtocol::ICMP4) | is(IpProtocol::ICMP6);
+        if is_icmp.any() {
+            (source, destination) =
+                (source.replace(is_icmp, ports >> 24), destination.replace(is_icmp, ports >> 16 & 0xff));
+        }
+        let at = const { if flags_at::<F>() < 64 { flags_at::<F>() } else { BACK as usize } };
+        let tcp_flags = p.header.get(Field::new(at, 8));
+        let whole = F::is_plain(p).without(p.flagged(Flags::CHAINED));
+        UpperLanes {
+            protocol,
+            source,
+            destination,
+            tcp_flags: (flags_at::<F>() < 64).then_some(tcp_flags),
+            known: whole & p.length.gt((F::HEADER_LENGTH + TCP_FLAGS) as u32),
+        }
+    }
+}
+
+/// The bytes of the window that [`UpperLanes`] and [`addresses`] take.
+pub const fn reads<F: Family>() -> Quarters {
+    let end = flags_at::<F>() + 1;
+    Quarters::of(BACK as usize, if end < 64 { end } else { 64 })
+}
+
+/// Where the window has the flags of TCP behind a header without options.
+const fn flags_at<F: Family>() -> usize {
+    BACK as usize + F::HEADER_LENGTH + TCP_FLAGS
+}
+
+/// The words of the senders' and the receivers' addresses, as far as the family has them.
+#[inline(always)]
+pub fn addresses<F: Family, I: Isa>(p: &PacketLanes<I>) -> [[Lanes<I>; 4]; 2] {
+    [words::<F, I>(p, F::SOURCE_OFFSET), words::<F, I>(p, F::DESTINATION_OFFSET)]
+}
+#[inline(always)]
+fn words<F: Family, I: Isa>(p: &PacketLanes<I>, at: usize) -> [Lanes<I>; 4] {
+    let mut words = [p.hop.same(0); 4];
+    for (n, word) in words.iter_mut().enumerate().take(usize::from(F::ADDRESS_BITS) / 32) {
+        *word = p.header.get(Field::new(BACK as usize + at + 4 * n, 32));
+    }
+    words
 }

@@ -4,12 +4,12 @@
 use std::marker::PhantomData;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Flags, Guard, Isa, LANES, PacketLanes, Quarters, Snapshot, Stage, Windows, arcs, unlikely,
+    ArcSpec, Body, Columns, Flags, Guard, Isa, PacketLanes, Quarters, Slots, Snapshot, Stage, Windows, arcs, unlikely,
 };
-use quiver_ip::Fault;
 use quiver_ip::family::BACK;
+use quiver_ip::fates::{self, Fates};
 use quiver_ip::fib::hop;
-use quiver_ip::fib::rows::{GroupRow, GroupRows};
+use quiver_ip::fib::rows::{GroupRow, GroupRows, slots};
 
 use crate::config::Connected;
 
@@ -42,7 +42,7 @@ pub struct L3Xc<F: Connected> {
 /// The stage at work.
 pub struct L3XcBody<'f, F: Connected> {
     groups: &'f [u32],
-    rows: &'f [GroupRow],
+    rows: Slots<'f, GroupRow>,
     /// The group of the interface that received all of the frame.
     group: u32,
     family: PhantomData<F>,
@@ -56,7 +56,7 @@ impl<F: Connected> Stage for L3Xc<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: self.rows.read(guard), group: 0, family: PhantomData }
+        L3XcBody { groups, rows: slots(self.rows.read(guard)), group: 0, family: PhantomData }
     }
 }
 
@@ -79,40 +79,24 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
     }
     #[inline(always)]
     fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
-        let groups = p.of_rx(self.group, |rx| self.group_of(rx)).array();
-        let (mut hops, mut many) = ([hop::NO_ROUTE; LANES], 0);
-        for lane in 0..LANES {
-            if let Some(row) = self.rows.get(groups[lane] as usize) {
-                hops[lane] = row.first();
-                many |= hops[lane];
-            }
-        }
-        if many & hop::MANY != 0 {
-            let buckets = F::flow_hash(p).array();
-            for lane in 0..LANES {
-                if let Some(row) = self.rows.get(groups[lane] as usize) {
-                    hops[lane] = row.hop(buckets[lane]);
-                }
-            }
-        }
-        let hops = p.hop.with(&hops);
-        p.hop = hops;
-        let odd = hops.lt(hop::FIRST_ADJACENCY) | F::stays_on_link(p) | p.flagged(Flags::LINK_GROUP);
+        let groups = p.of_rx(self.group, |rx| self.group_of(rx));
+        p.hop = fates::hops::<F, I>(p, groups, self.rows);
+        let stays = F::stays_on_link(p);
+        let odd = p.hop.lt(hop::FIRST_ADJACENCY) | stays | p.flagged(Flags::LINK_GROUP);
         if (odd & p.live).any() {
             unlikely();
-            let fate = |hop: u32| hops.eq(hop) & p.live;
-            let (unreachable, prohibited) = (fate(hop::UNREACHABLE), fate(hop::PROHIBIT));
-            let (none, local, drop, rest) =
-                (fate(hop::NO_ROUTE), fate(hop::LOCAL), fate(hop::DROP), hops.lt(hop::FIRST_ADJACENCY) & p.live);
-            p.hop = p.hop.replace(unreachable, F::UNREACHABLE.0).replace(prohibited, Fault::PROHIBITED.0);
-            p.leave(none | F::stays_on_link(p), Next::Pass);
+            p.leave(p.hop.eq(hop::NO_ROUTE) | stays, Next::Pass);
             // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
             p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
-            p.leave(local, Next::Local);
-            p.leave(unreachable, Next::Unreachable);
-            p.leave(prohibited, Next::Prohibited);
-            p.leave(drop, Next::Drop);
-            p.leave(rest, Next::Unresolved);
+            FATES.part::<F, I>(p, p.live);
         }
     }
 }
+
+const FATES: Fates = Fates {
+    local: Next::Local as u16,
+    unreachable: Next::Unreachable as u16,
+    prohibited: Next::Prohibited as u16,
+    drop: Next::Drop as u16,
+    unresolved: Next::Unresolved as u16,
+};

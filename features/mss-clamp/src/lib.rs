@@ -36,18 +36,10 @@ fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> 
     let room = {
         let mut dataplane = control.room_mut::<Dataplane>();
         let room = Clamps::<F>::new(dataplane.domain());
-        for (name, is_output, arc) in [(F::IN, false, F::NAMES.unicast), (F::OUT, true, F::NAMES.output)] {
-            let node = Clamp::<F>::new(is_output, room.largest());
-            let graph = dataplane.blueprint();
-            let mut spec = NodeSpec::new(name, Next::arcs::<F>(), move |_| node.clone());
-            if !is_output {
-                spec = spec.describe(describe::<F>);
-            }
-            graph.node(spec)?;
-            graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
-            let arc = Next::arcs::<F>()[Next::Clamped as usize].name;
-            dataplane.also_called((name, arc), &format!("{name}/clamped"))?;
-        }
+        let (input, output) = (Clamp::<F, false>::new(room.largest()), Clamp::<F, true>::new(room.largest()));
+        let input = NodeSpec::stage(move |_| input.clone()).describe(describe::<F>);
+        add::<F>(&mut dataplane, input, F::NAMES.unicast)?;
+        add::<F>(&mut dataplane, NodeSpec::stage(move |_| output.clone()), F::NAMES.output)?;
         room
     };
     decides(control, F::IN, |control, record| clamp_of::<F>(control, record.rx));
@@ -55,6 +47,15 @@ fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> 
     control.insert_room(room);
     control.objects().add(Kind::new(config::apply::<F>));
     Ok(())
+}
+
+/// Adds a node, a feature of an arc.
+fn add<F: Clamped>(dataplane: &mut Dataplane, spec: NodeSpec, arc: &'static str) -> Result<(), DataplaneError> {
+    let (graph, node) = (dataplane.blueprint(), spec.name());
+    graph.node(spec)?;
+    graph.feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
+    let clamped = Next::arcs::<F>()[Next::Clamped as usize].name;
+    dataplane.also_called((node, clamped), &format!("{node}/clamped"))
 }
 
 /// The object that has the largest size of an interface.

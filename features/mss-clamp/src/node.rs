@@ -4,9 +4,13 @@
 
 use std::marker::PhantomData;
 
-use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, To, arcs};
+use quiver_engine::{
+    ArcSpec, Body, Columns, Guard, Isa, Mask, Mask8, PacketLanes, Quarters, Snapshot, Stage, To, Windows, arcs,
+    unlikely,
+};
 use quiver_ip::family::BACK;
-use quiver_wire::IpProtocol;
+use quiver_ip::upper::{UpperLanes, reads};
+use quiver_wire::{IpProtocol, TcpFlags};
 
 use crate::config::Clamped;
 use crate::segment::clamp;
@@ -25,40 +29,115 @@ arcs! {
 /// What the checksum's bit of an offload says: it is still to be computed.
 const UNFINISHED: u8 = 1;
 
-/// A node.
+/// A node, for what interfaces send, or for what they receive.
 #[derive(Clone)]
-pub struct Clamp<F: Clamped> {
-    is_output: bool,
+pub struct Clamp<F: Clamped, const SENT: bool> {
     largest: Snapshot<Vec<u16>>,
     family: PhantomData<F>,
 }
 
-impl<F: Clamped> Clamp<F> {
-    /// For what interfaces send or receive, with the largest size by interface: 0 where there is none.
-    pub fn new(is_output: bool, largest: Snapshot<Vec<u16>>) -> Clamp<F> {
-        Clamp { is_output, largest, family: PhantomData }
+impl<F: Clamped, const SENT: bool> Clamp<F, SENT> {
+    /// With the largest size by interface: 0 where there is none.
+    pub fn new(largest: Snapshot<Vec<u16>>) -> Clamp<F, SENT> {
+        Clamp { largest, family: PhantomData }
     }
 }
 
-impl<F: Clamped> Node for Clamp<F> {
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        let largest = self.largest.read(cx.guard);
-        // On the way out there is another header in front.
-        let start = if self.is_output { BACK as usize } else { 0 };
-        for i in 0..frame.len() {
-            let interface = if self.is_output { frame.tx[i] } else { frame.rx[i] };
-            let Some(largest) = largest.get(usize::from(interface)).copied().filter(|largest| *largest > 0) else {
-                continue;
-            };
-            let packet = frame.bytes(cx.pool, i).get(start..).unwrap_or_default();
+impl<F: Clamped, const SENT: bool> Stage for Clamp<F, SENT> {
+    const NAME: &'static str = if SENT { F::OUT } else { F::IN };
+    const ARCS: &'static [ArcSpec] = Next::arcs::<F>();
+    type Body<'f> = ClampBody<'f, F, SENT>;
+    #[inline(always)]
+    fn enter<'f>(&'f mut self, guard: Guard<'f>) -> ClampBody<'f, F, SENT> {
+        ClampBody { largest: self.largest.read(guard), has_clamped: false, family: PhantomData }
+    }
+}
+
+/// The node at work.
+pub struct ClampBody<'f, F, const SENT: bool> {
+    largest: &'f [u16],
+    /// Whether some packet of the frame had announced more.
+    has_clamped: bool,
+    family: PhantomData<F>,
+}
+
+/// Where TCP has its flags.
+const FLAGS: usize = 13;
+
+impl<F: Clamped, const SENT: bool> ClampBody<'_, F, SENT> {
+    /// Bytes in front of the IP header: on the way out there is another one.
+    const START: usize = if SENT { BACK as usize } else { 0 };
+
+    /// The packets that are looked at by themselves: those that open a connection, and those of which the windows do not say.
+    #[inline(always)]
+    fn odd<I: Isa>(p: &PacketLanes<I>, windows: &mut Windows<'_>) -> Mask<I> {
+        let mut at_header = *p;
+        at_header.length = p.length - Self::START as u32;
+        let upper = UpperLanes::of::<F>(&at_header);
+        let known = upper.known.without(p.length.lt(Self::START as u32));
+        let is_tcp = upper.protocol.eq(u32::from(IpProtocol::TCP.0)) & known & p.live;
+        let unknown = p.live.without(known);
+        match upper.tcp_flags {
+            Some(flags) => unknown | ((flags & u32::from(TcpFlags::SYN.0)).ne(0) & is_tcp),
+            None if is_tcp.any() => unknown | Self::opening(p, is_tcp, windows),
+            None => unknown,
+        }
+    }
+    /// Those of `packets`, which carry TCP behind a header without options, that open a connection. Of families whose windows end before
+    /// the flags.
+    #[inline(always)]
+    fn opening<I: Isa>(p: &PacketLanes<I>, packets: Mask<I>, windows: &mut Windows<'_>) -> Mask<I> {
+        let (offsets, mut opening) = (p.offset.each(), Mask8(0));
+        for lane in packets.bits() {
+            let tcp = windows.at(lane, offsets.at(lane) + (Self::START + F::HEADER_LENGTH) as u32);
+            opening = opening | Mask8(u8::from(tcp[FLAGS] & TcpFlags::SYN.0 != 0) << lane);
+        }
+        packets.with(opening)
+    }
+    /// Clamps the sizes announced by those of `packets` that open connections, each looked at by itself. Returns those that had announced
+    /// more.
+    #[cold]
+    #[inline(never)]
+    fn clamp_each<I: Isa>(&self, p: &PacketLanes<I>, packets: Mask8, windows: &mut Windows<'_>) -> Mask8 {
+        let (interfaces, mut clamped) = (if SENT { p.tx } else { p.rx }.array(), Mask8(0));
+        for lane in packets {
+            let largest = self.largest.get(interfaces[lane] as usize).copied().filter(|largest| *largest > 0);
+            let packet = windows.packet(p, lane).get(Self::START..).unwrap_or_default();
             let tcp = F::payload(packet).filter(|payload| payload.protocol == IpProtocol::TCP);
-            let Some(tcp) = tcp.filter(|tcp| tcp.fragment.unwrap_or(0) == 0) else { continue };
-            let has_checksum = !frame.flags(i).has(Flags::OFFLOAD)
-                || frame.offload(cx.pool, i).is_none_or(|offload| offload.flags & UNFINISHED == 0);
-            let Some(segment) = frame.bytes_mut(cx.pool, i).get_mut(start + tcp.offset..) else { continue };
-            if clamp(segment, largest, has_checksum) {
-                frame.next[i] = Next::Clamped.into();
+            let tcp = tcp.filter(|tcp| tcp.fragment.unwrap_or(0) == 0);
+            let (Some(largest), Some(tcp)) = (largest, tcp) else { continue };
+            let has_checksum = windows.offload(p, lane).is_none_or(|offload| offload.flags & UNFINISHED == 0);
+            if let Some(segment) = windows.packet_mut(p, lane).get_mut(Self::START + tcp.offset..) {
+                clamped = clamped | Mask8(u8::from(clamp(segment, largest, has_checksum)) << lane);
             }
+        }
+        clamped
+    }
+}
+
+impl<F: Clamped, const SENT: bool> Body for ClampBody<'_, F, SENT> {
+    const BACK: u32 = if SENT { 0 } else { BACK };
+    const WRITES: Columns = Columns::NONE;
+    const READS: Quarters = reads::<F>();
+    const REWRITES: Quarters = Quarters::ALL;
+    const HAS_ORDINARY: bool = true;
+
+    #[inline(always)]
+    fn rewrote(&self) -> Quarters {
+        if self.has_clamped { Quarters::ALL } else { Quarters::NONE }
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        !Self::odd(p, windows).any()
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let odd = Self::odd(p, windows);
+        if odd.any() {
+            unlikely();
+            let clamped = self.clamp_each(p, odd.bits(), windows);
+            self.has_clamped |= clamped != Mask8(0);
+            p.leave(p.live.with(clamped), Next::Clamped);
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use quiver_engine::counters::Row;
 use quiver_engine::trace::Record;
 use quiver_engine::{
-    Ahead, ArcSpec, Body, Columns, Context, Frame, Guard, Isa, LANES, Mask8, Node, PacketLanes, Paged, Quarters,
-    Snapshot, Stage, StageNode, Windows, arcs,
+    Ahead, ArcSpec, Body, Columns, Guard, Isa, LANES, Mask8, PacketLanes, Paged, Quarters, Snapshot, Stage, Windows,
+    arcs,
 };
 use quiver_ethernet::Port;
 use quiver_table::{ExactTable, ExactView};
@@ -35,26 +35,6 @@ pub struct VlanInput {
     pub(crate) parts: Snapshot<Paged<Part>>,
     pub(crate) ports: Snapshot<Paged<Port>>,
     pub(crate) received: Arc<Row>,
-}
-
-/// The node. It counts what sub-interfaces receive in layer 2 as well.
-pub struct VlanInputNode(pub StageNode<VlanInput>);
-
-impl Node for VlanInputNode {
-    fn is_stage(&self) -> bool {
-        true
-    }
-    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
-        self.0.process(cx, frame);
-        let VlanInput { parts, received, .. } = &self.0.0;
-        let parts = parts.read(cx.guard);
-        for i in frame.left() {
-            // An interface that is no part is none that is up.
-            if frame.next[i] == u16::from(Next::Layer2) && part(parts, frame.rx[i]).up {
-                received.add(frame.rx[i].into(), 1, frame.length[i].into());
-            }
-        }
-    }
 }
 
 impl Stage for VlanInput {
@@ -173,8 +153,7 @@ impl Body for InputBody<'_> {
         if others.any() || !p.has_one_rx() {
             return false;
         }
-        // What goes on in layer 2 the node counts.
-        if verdict.found && verdict.next as u16 == Next::Ethernet as u16 {
+        if verdict.found {
             let (lengths, mut bytes) = (p.length.each(), 0);
             for lane in 0..LANES {
                 bytes += u64::from(lengths.at(lane));
@@ -228,13 +207,13 @@ impl Body for InputBody<'_> {
             found = if verdict.found { p.live.bits().0 } else { 0 };
         }
         p.rx = p.rx.with(&rx);
+        self.received.of_lanes().add(p.live & p.live.with(Mask8(found)), p.rx, p.length);
         let next = p.next.with(&next);
         if (next.ne(Next::Ethernet as u32) & p.live).any() {
             p.leave(next.eq(Next::Down as u32), Next::Down);
             p.leave(next.eq(Next::UnknownVlan as u32), Next::UnknownVlan);
             p.leave(next.eq(Next::Layer2 as u32), Next::Layer2);
         }
-        self.received.of_lanes().add(p.live & p.live.with(Mask8(found)), p.rx, p.length);
         for lane in p.live.bits() {
             if pop[lane] != 0 {
                 retag(windows.of(lane), 0, pop[lane] as usize * TAG, &[]);

@@ -19,11 +19,11 @@ pub mod sub_interface;
 pub mod tags;
 
 use quiver_control::Control;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed, Stage, StageNode};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Stage};
 use quiver_interface::{Undecided, decides, receiver, restores, sender, undecided};
 
 use edit::{Rewriter, Rewrites};
-use input::{VlanInput, VlanInputNode};
+use input::VlanInput;
 use matching::SubInterfaces;
 use output::VlanOutput;
 
@@ -57,8 +57,8 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         };
         let output = VlanOutput { parts: subs.snapshot(), ports };
         let (taken, given) = (Rewriter::<false>(rewrites.snapshot()), Rewriter::<true>(rewrites.snapshot()));
-        let input = move |seed: Seed| VlanInputNode(StageNode(input(seed.worker)));
-        graph.node(NodeSpec::around::<VlanInput, _>(input).describe(input::describe)).map_err(DataplaneError::from)?;
+        let input = NodeSpec::stage(move |seed| input(seed.worker)).describe(input::describe);
+        graph.node(input).map_err(DataplaneError::from)?;
         graph.node(NodeSpec::stage(move |_| output.clone()).describe(input::describe)).map_err(DataplaneError::from)?;
         graph.feature(feature("interface-output", output::NAME)).map_err(DataplaneError::from)?;
         graph.node(NodeSpec::stage(move |_| taken.clone()).describe(input::describe)).map_err(DataplaneError::from)?;

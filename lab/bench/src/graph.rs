@@ -325,10 +325,12 @@ mod tests {
     use super::*;
 
     /// The nodes without which a path is not what its name says.
-    const NODES: [(&str, &str); 6] = [
+    const NODES: [(&str, &str); 8] = [
         ("ip4, loose uRPF", "ip4-rx-urpf-loose"),
         ("ip4, strict uRPF", "ip4-rx-urpf-strict"),
         ("ip4, ABF", "abf-input-ip4"),
+        ("ip4, MSS clamp", "tcp-mss-clamping-ip4-in"),
+        ("vlan, strict uRPF, ip4 and ip6", "ip6-rx-urpf-strict"),
         ("ip4, sent in fragments", "ip4-rewrite"),
         ("ip4, echo requests in fragments", "ip4-reassembly"),
         ("ip6, 8 routes", "ip6-rewrite"),

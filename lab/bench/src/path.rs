@@ -1,6 +1,7 @@
 //! The paths that are measured: how a daemon is configured, and the packets that take the path.
 
 mod ip4;
+mod mixed;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -195,6 +196,7 @@ pub fn all() -> Vec<Path> {
         )),
     ];
     all.extend(ip4::all());
+    all.extend(mixed::all());
     all
 }
 

@@ -168,6 +168,11 @@ impl Buffers {
         pool.refill();
         pool.null = pool.free.pop()?;
         self.0.ledger.taken(pool.null);
+        // Rows behind the last packet refer to it: in tests, which have debug assertions, what they find there is no packet.
+        #[cfg(debug_assertions)]
+        for (at, byte) in pool.data_mut(pool.null).iter_mut().enumerate() {
+            *byte = (at.wrapping_mul(0x9d) ^ at >> 3) as u8;
+        }
         Some(pool)
     }
 }
@@ -227,9 +232,23 @@ pub(crate) struct Place(u64);
 pub(crate) struct All<'p> {
     /// Where those of the first buffer begin.
     data: *mut u8,
-    pool: PhantomData<&'p mut Pool>,
+    pool: &'p Pool,
+    lent: PhantomData<&'p mut Pool>,
 }
 impl All<'_> {
+    /// The bytes of a packet in its first buffer.
+    pub(crate) fn bytes_of_mut(&mut self, raw: Raw) -> &mut [u8] {
+        self.pool.shared.ledger.touched(raw.buffer);
+        let (range, start) = (self.pool.range(raw), raw.buffer as usize * STRIDE);
+        // SAFETY: the range lies inside the buffer, as for `Pool::data`; and `self` has borrowed the pool from its only owner and is borrowed for
+        // as long, so there is no other reference to its bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.data.add(start + range.start), range.len()) }
+    }
+    /// What is known of packets besides their bytes, and their bytes, to read.
+    #[inline(always)]
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool
+    }
     /// The 64 bytes at a place, to read.
     #[inline(always)]
     pub(crate) fn seen(&self, place: Place) -> &[u8; 64] {
@@ -240,8 +259,8 @@ impl All<'_> {
     /// The 64 bytes at a place.
     #[inline(always)]
     pub(crate) fn at(&mut self, place: Place) -> &mut [u8; 64] {
-        // SAFETY: `Pool::places` brings each offset into its buffer, so the 64 bytes lie in the pool's memory; and `self` borrows the
-        // pool, so there is no other reference to them.
+        // SAFETY: `Pool::places` brings each offset into its buffer, so the 64 bytes lie in the pool's memory; and `self` has borrowed the
+        // pool from its only owner and is borrowed for as long, so there is no other reference to them.
         unsafe { &mut *self.data.add(place.0 as usize).cast() }
     }
     /// The 64 bytes from an offset of a buffer on; the offset is brought into the buffer.
@@ -431,7 +450,8 @@ impl Pool {
     /// PERF: the address of the memory stays in a register, and is not read again for each packet.
     #[inline(always)]
     pub(crate) fn all(&mut self) -> All<'_> {
-        All { data: self.first_data(), pool: PhantomData }
+        let data = self.first_data();
+        All { data, pool: self, lent: PhantomData }
     }
     #[inline(always)]
     fn range(&self, raw: Raw) -> std::ops::Range<usize> {
@@ -496,6 +516,9 @@ impl Pool {
     }
     pub(crate) fn offload_of(&self, raw: Raw) -> Option<Offload> {
         raw.flags.has(Flags::OFFLOAD).then(|| self.header(raw.buffer).offload)
+    }
+    pub(crate) fn note_of(&self, raw: Raw) -> Option<u64> {
+        raw.flags.has(Flags::NOTED).then(|| self.header(raw.buffer).note)
     }
     /// Makes a packet of bytes, a chain if they need more than one buffer. None when the pool has too few buffers.
     pub(crate) fn raw_from(&mut self, mut bytes: &[u8]) -> Option<Raw> {

@@ -1,4 +1,8 @@
 //! A worker's instance of the graph: dispatch, and the counting of every arc.
+//!
+//! - `parting`: packets of a frame that go to several places.
+
+mod parting;
 
 use super::chain::{Chain, decides};
 use super::wiring::{NodeId, Reason, Side, Target, Wiring};
@@ -7,7 +11,7 @@ use crate::arcs;
 use crate::buffer::{Packet, Pool};
 use crate::column;
 use crate::counters::Counter;
-use crate::frame::{BLOCK, Frame, TAKEN};
+use crate::frame::{BLOCK, Frame};
 use crate::isa::lap;
 use crate::trace::Tracer;
 use quiver_stats::Block;
@@ -69,6 +73,11 @@ struct Entry {
 /// Times that one received frame is split, so that nothing overtakes packets that go another way for a while.
 const SPLITS_MAX: u32 = 8;
 
+/// So many frames may follow a queue's chain before its nodes count them.
+///
+/// PERF: at small vectors the counters of all nodes are a tenth of what a turn costs.
+const UNSETTLED_MAX: u64 = 16;
+
 /// Where packets go that leave a node together by an arc.
 #[derive(Clone, Copy)]
 struct Way {
@@ -100,6 +109,8 @@ pub struct Graph {
     wiring: Arc<Wiring>,
     /// Nodes with pending frames, a bit for each place in the wiring's order.
     ready: Vec<u64>,
+    /// Whether some node may have pending frames, or packets may wait.
+    is_busy: bool,
     #[expect(clippy::vec_box, reason = "frames are large, and move from list to list as pointers")]
     spare: Vec<Box<Frame>>,
     /// The node in whose name dispatch drops.
@@ -133,6 +144,7 @@ impl Graph {
             entries,
             wiring,
             ready,
+            is_busy: false,
             spare: vec![],
             dispatcher,
             home,
@@ -159,8 +171,10 @@ impl Graph {
         self.forget_chains();
         self.entries.iter_mut().for_each(|entry| entry.last = None);
         // Packets that an earlier letter injected wait already, at places that have changed.
-        for at in (0..self.entries.len()).filter(|at| !self.entries[*at].pending.is_empty()) {
-            mark(&mut self.ready, self.wiring.shape.rank[at]);
+        for at in 0..self.entries.len() {
+            if !self.entries[at].pending.is_empty() {
+                self.mark(self.wiring.shape.rank[at]);
+            }
         }
         old
     }
@@ -197,8 +211,14 @@ impl Graph {
         frame.clear();
         self.spare.push(frame);
     }
+    /// Notes that the node at a place in the order has something to do.
+    #[inline(always)]
+    fn mark(&mut self, rank: u16) {
+        self.ready[usize::from(rank / 64)] |= 1 << (rank % 64);
+        self.is_busy = true;
+    }
     fn enqueue(&mut self, at: NodeId, frame: Box<Frame>) {
-        mark(&mut self.ready, self.wiring.shape.rank[at.index()]);
+        self.mark(self.wiring.shape.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
     /// Puts one packet before a node: control's way into the graph.
@@ -238,11 +258,12 @@ impl Graph {
         clock: &mut u64,
     ) {
         self.splits = SPLITS_MAX;
-        if chain.is_whole && chain.version == self.version && self.is_idle() && self.is_unwatched(&frame) {
+        if chain.is_whole && chain.version == self.version && !self.is_busy && self.is_unwatched(&frame) {
             if self.follow(cx, frame, chain, clock) {
                 return;
             }
         } else {
+            self.settle(chain);
             self.chain.begin(self.version);
             self.chain.push(at);
             let next = self.part(cx, at, frame);
@@ -256,11 +277,6 @@ impl Graph {
         self.splits = SPLITS_MAX;
         self.forward(cx, at, frame, clock);
         self.dispatch(cx, clock);
-    }
-    /// Whether nothing waits.
-    #[inline(always)]
-    fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.ready.iter().all(|word| *word == 0)
     }
     /// Whether stages are not timed one by one, and none of a frame's packets may be traced or captured.
     #[inline(always)]
@@ -285,6 +301,9 @@ impl Graph {
             (chain.calls, chain.packets, chain.clocks) =
                 (chain.calls + 1, chain.packets + n as u64, chain.clocks + lap(clock));
             self.give_back(frame);
+            if chain.calls >= UNSETTLED_MAX {
+                self.settle(chain);
+            }
             return true;
         }
         self.leave(cx, frame, (chain, last, n), clock);
@@ -300,6 +319,8 @@ impl Graph {
         (chain, last, n): (&mut Chain, usize, usize),
         clock: &mut u64,
     ) {
+        // What is counted so far is of the nodes that the chain has now.
+        self.settle(chain);
         self.chain.begin_as(chain, last + 1);
         for (k, step) in chain.steps().iter().enumerate().take(last + 1) {
             let counters = &self.entries[step.at.index()].counters;
@@ -318,12 +339,15 @@ impl Graph {
             chain.become_as(&self.chain);
         }
     }
-    /// Has the nodes of a chain count what followed it.
-    #[inline]
+    /// Has the nodes of a chain count what followed it: when its queue is empty or goes, or frames go another way.
+    #[inline(always)]
     pub(crate) fn settle(&self, chain: &mut Chain) {
-        if chain.calls == 0 {
-            return;
+        if chain.calls > 0 {
+            self.count(chain);
         }
+    }
+    #[inline(never)]
+    fn count(&self, chain: &mut Chain) {
         let steps = chain.steps();
         let share = chain.clocks / steps.len().max(1) as u64;
         for (k, step) in steps.iter().enumerate() {
@@ -343,7 +367,7 @@ impl Graph {
     /// Runs every frame to its end.
     #[inline]
     pub(crate) fn dispatch(&mut self, cx: &mut Context, clock: &mut u64) {
-        if !self.is_idle() {
+        if self.is_busy {
             self.dispatch_all(cx, clock);
         }
     }
@@ -352,9 +376,10 @@ impl Graph {
             if self.ready.iter().any(|word| *word != 0) {
                 self.dispatch_pending(cx, clock);
             }
-            let Some((at, frame)) = self.waiting.pop() else { return };
+            let Some((at, frame)) = self.waiting.pop() else { break };
             self.forward(cx, at, frame, clock);
         }
+        self.is_busy = false;
     }
     /// Runs every pending frame to its end.
     fn dispatch_pending(&mut self, cx: &mut Context, clock: &mut u64) {
@@ -567,61 +592,6 @@ impl Graph {
         self.entries[at.index()].last = Some(way);
         Some(way)
     }
-    /// Whether packets that leave a node by this arc come back behind others: they go to a node that is no stage and no end.
-    fn is_detour(&self, at: NodeId, arc: u16) -> bool {
-        match self.wiring.shape.targets[at.index()].get(usize::from(arc)) {
-            Some(Target::Node(to)) => {
-                !self.entries[to.index()].is_stage && !self.wiring.shape.targets[to.index()].is_empty()
-            }
-            // Features of an arc are on the way of all packets of an interface.
-            Some(Target::End(_) | Target::Features { .. }) | None => false,
-        }
-    }
-    /// Has those rows wait that are behind the first ones that take a detour.
-    fn split(&mut self, at: NodeId, frame: &mut Frame) {
-        let n = frame.len();
-        if frame.taken > 0 {
-            return;
-        }
-        let Some(odd) = (0..n).find(|i| self.is_detour(at, frame.next[*i])) else { return };
-        let Some(rest) = (odd..n).find(|i| !self.is_detour(at, frame.next[*i])) else { return };
-        let mut behind = self.frame();
-        for i in rest..n {
-            behind.push_from(frame, i);
-            behind.next[i - rest] = frame.next[i];
-        }
-        frame.len = rest;
-        self.splits -= 1;
-        self.waiting.push((at, behind));
-    }
-    fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
-        let wiring = self.wiring.clone();
-        let targets = &wiring.shape.targets[at.index()];
-        for i in 0..frame.len() {
-            let arc = frame.next[i];
-            if frame.buffer[i] == cx.pool.null {
-                continue;
-            }
-            let to = match targets.get(usize::from(arc)).copied() {
-                Some(Target::Node(to)) => to,
-                Some(Target::End(to)) => {
-                    frame.hop[i] = Reason::new(at, arc).0;
-                    to
-                }
-                Some(Target::Features { arc, position }) => {
-                    let table = &wiring.features[usize::from(arc)];
-                    table.next(position, if table.side == Side::Rx { frame.rx[i] } else { frame.tx[i] })
-                }
-                None => {
-                    debug_assert!(arc == TAKEN, "a node sends by its own arcs");
-                    cx.pool.free_raw(frame.raw(i));
-                    continue;
-                }
-            };
-            self.entries[at.index()].counters.arc(arc, 1);
-            self.room_at(to).push_from(frame, i);
-        }
-    }
     /// Drops whatever is on its way to a node that would send it on.
     #[cold]
     fn drop_pending(&mut self, cx: &mut Context, clock: &mut u64) {
@@ -645,10 +615,4 @@ impl Graph {
         }
         self.waiting.drain(..).for_each(|(_, mut frame)| frame.free(pool));
     }
-}
-
-/// Notes that the node at a place in the order has something to do.
-#[inline(always)]
-fn mark(ready: &mut [u64], rank: u16) {
-    ready[usize::from(rank / 64)] |= 1 << (rank % 64);
 }

@@ -73,7 +73,8 @@ impl<'a> Node<'a> {
 
     /// The word for an address: the fallback's if it does not belong to the node.
     pub fn index(self, address: u128) -> usize {
-        shape::index(self.shape(), self.key(), address)
+        let key = self.key();
+        shape::index(self.shape(), (key >> 64) as u64, || key as u64, address)
     }
 
     /// The words for the part of a prefix that belongs to the node; the prefix is no shorter than its key.

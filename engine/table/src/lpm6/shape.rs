@@ -31,11 +31,23 @@ pub(super) fn shift(shape: u32) -> u32 {
     shape & SHIFT
 }
 
-/// Which of a node's words is for an address: the fallback if it does not have the key's bits. The key has zeros where
-/// the node decides, and behind.
+/// The shape of a node with nothing but a fallback, which decides within the first half, as most do.
+pub(super) const NOTHING: u32 = 64;
+
+/// Which of a node's words is for an address: the fallback if it does not have the key's bits. The key is given by halves; it has zeros
+/// where the node decides, and behind.
 #[inline(always)]
-pub(super) fn index(shape: u32, key: u128, address: u128) -> usize {
-    ((address ^ key) >> shift(shape)).min(choices(shape) as u128) as usize
+pub(super) fn index(shape: u32, first: u64, second: impl FnOnce() -> u64, address: u128) -> usize {
+    let differs = (address >> 64) as u64 ^ first;
+    // PERF: only nodes that decide behind bit 64 need the second half, and twice as many instructions.
+    let behind = match shift(shape).checked_sub(64) {
+        Some(by) => differs >> by,
+        None => {
+            let all = (u128::from(differs) << 64 | u128::from(address as u64 ^ second())) >> shift(shape);
+            if all >> 64 == 0 { all as u64 } else { u64::MAX }
+        }
+    };
+    behind.min(choices(shape) as u64) as usize
 }
 
 /// The index of its size.

@@ -89,6 +89,8 @@ pub trait Family: Forwarding<Address: Scalar> {
     fn for_hosts<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// The packets that concern their link alone, whatever is configured: those of and for its addresses, and about neighbours.
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
+    /// The packets whose payload follows a header without options or extension headers, later fragments excepted.
+    fn is_plain<I: Isa>(p: &PacketLanes<I>) -> Mask<I>;
     /// Takes a hop off one packet's header.
     fn take_hop(header: &mut Self::Header);
 

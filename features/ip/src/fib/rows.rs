@@ -31,11 +31,6 @@ impl GroupRow {
     pub fn first(&self) -> u32 {
         self.0[0].load(Relaxed)
     }
-    /// The hop in all buckets, if that is one: then no packet's flow matters.
-    pub fn only_hop(&self) -> Option<u32> {
-        let hops = self.get();
-        hops.iter().all(|hop| *hop == hops[0]).then_some(hops[0])
-    }
     fn get(&self) -> Buckets {
         std::array::from_fn(|i| self.hop(i as u32))
     }

@@ -26,6 +26,7 @@ pub(super) fn all() -> Vec<Path> {
         Path::new("ip4, loose uRPF", || checked("loose"), from_few),
         Path::new("ip4, strict uRPF", || checked("strict"), from_few),
         Path::new("ip4, ABF", by_lists, to_few),
+        Path::new("ip4, MSS clamp", clamped, to_few_by_tcp),
         Path::new("ip4, ECMP over 16 paths", many_paths, |n, packet| {
             send_to(packet, Ipv4Addr::from(0x3000_0000 + n % 65_536));
         }),
@@ -79,6 +80,21 @@ fn by_lists() -> Vec<String> {
         "abf attach ip4 policy 1 pg0".to_owned(),
     ]);
     commands
+}
+
+/// A router that looks at what those say of segments that open connections.
+fn clamped() -> Vec<String> {
+    let mut commands = router("", 8, 16);
+    commands.push("set interface tcp-mss-clamp pg0 ip4 rx ip4-mss 1400".to_owned());
+    commands
+}
+
+/// Segments of connections that are open, to eight networks.
+fn to_few_by_tcp(n: u32, packet: &mut [u8]) {
+    packet[ETHERNET + 9] = 6;
+    // A header without options, and ACK (RFC 9293, 3.1).
+    packet[ETHERNET + IP + 12..ETHERNET + IP + 14].copy_from_slice(&[0x50, 0x10]);
+    to_few(n, packet);
 }
 
 /// A router with one route by many neighbours.

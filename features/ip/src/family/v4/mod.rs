@@ -194,6 +194,11 @@ impl Family for V4 {
     fn stays_on_link<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
         p.live.with(Mask8(0))
     }
+    #[inline(always)]
+    fn is_plain<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        p.header.get(fields::VERSION_IHL).eq(u32::from(Ip4Header::VERSION_IHL))
+            & (p.header.get(fields::FRAGMENT) & 0x1fff).eq(0)
+    }
     fn take_hop(header: &mut Ip4Header) {
         header.decrement_ttl();
     }

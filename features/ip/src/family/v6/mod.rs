@@ -200,6 +200,14 @@ impl Family for V6 {
         let is_near = Self::hop_limit(p).eq(u32::from(nd::HOP_LIMIT));
         Self::of_link(p) | (first & LINK_LOCAL_MASK).eq(LINK_LOCAL) | (is_icmp & about_neighbors & is_near)
     }
+    #[inline(always)]
+    fn is_plain<I: Isa>(p: &PacketLanes<I>) -> Mask<I> {
+        let next = p.header.get(fields::NEXT_HEADER);
+        let is = |kind: IpProtocol| next.eq(u32::from(kind.0));
+        // Others may be extension headers.
+        (p.header.get(fields::VERSION) >> 4).eq(u32::from(V6::VERSION))
+            & (is(IpProtocol::TCP) | is(IpProtocol::UDP) | is(IpProtocol::ICMP6))
+    }
     fn take_hop(header: &mut Ip6Header) {
         header.hop_limit = header.hop_limit.wrapping_sub(1);
     }

@@ -1,0 +1,180 @@
+//! Rules as stages ask them: about eight packets at once.
+
+use quiver_engine::{Isa, Lanes, Mask, Mask8, PacketLanes};
+use quiver_ip::Family;
+use quiver_ip::upper::{UpperLanes, addresses};
+use quiver_wire::{IpProtocol, Prefix, V4, V6};
+
+use crate::prefix::AnyPrefix;
+use crate::range::Range;
+use crate::rule::{Action, Rule};
+
+/// A list as workers have it.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Its rules.
+    pub rules: Box<[Rule]>,
+    /// What those of them ask that can meet packets of IPv4, and of IPv6.
+    ip4: Box<[Test]>,
+    ip6: Box<[Test]>,
+    /// Whether any of them asks for the flags of TCP.
+    asks_flags: bool,
+}
+
+impl List {
+    /// A list of these rules.
+    pub fn new(rules: &[Rule]) -> List {
+        let asks_flags = rules.iter().any(|rule| rule.tcp_mask != 0);
+        let (ip4, ip6) = (rules.iter().filter_map(Test::of::<V4>), rules.iter().filter_map(Test::of::<V6>));
+        List { rules: rules.into(), ip4: ip4.collect(), ip6: ip6.collect(), asks_flags }
+    }
+}
+
+/// A family that rules know.
+pub trait Ruled: Family {
+    /// Its part of a list.
+    fn tests(list: &List) -> &[Test];
+    /// The words of a prefix, and of its mask; None of one of the other family.
+    fn words(prefix: &AnyPrefix) -> Option<Part>;
+}
+impl Ruled for V4 {
+    fn tests(list: &List) -> &[Test] {
+        &list.ip4
+    }
+    fn words(prefix: &AnyPrefix) -> Option<Part> {
+        if let AnyPrefix::Ip4(prefix) = prefix { Some(Part::of(prefix)) } else { None }
+    }
+}
+impl Ruled for V6 {
+    fn tests(list: &List) -> &[Test] {
+        &list.ip6
+    }
+    fn words(prefix: &AnyPrefix) -> Option<Part> {
+        if let AnyPrefix::Ip6(prefix) = prefix { Some(Part::of(prefix)) } else { None }
+    }
+}
+
+/// The words of an address that have to be so, each with the bits of it that matter.
+#[derive(Clone, Copy, Debug)]
+pub struct Part([(u32, u32); 4]);
+
+impl Part {
+    fn of<F: Family>(prefix: &Prefix<F>) -> Part {
+        let last = F::ADDRESS_BITS as u32 / 32 - 1;
+        let words = |bits: u128| [0, 1, 2, 3].map(|n: u32| (bits >> (32 * last.saturating_sub(n))) as u32);
+        let (value, mask) = (words(F::to_bits(prefix.address())), words(F::mask(prefix.length())));
+        Part([0, 1, 2, 3].map(|n| (value[n], mask[n])))
+    }
+    /// The lanes of addresses that are so.
+    #[inline(always)]
+    fn meets<F: Family, I: Isa>(&self, address: &[Lanes<I>; 4]) -> Mask<I> {
+        let is = |n: usize| {
+            let (value, mask) = self.0[n];
+            (address[n] & mask).eq(value)
+        };
+        if F::ADDRESS_BITS == 32 { is(0) } else { is(0) & is(1) & is(2) & is(3) }
+    }
+}
+
+/// A rule as eight packets are asked by it.
+#[derive(Clone, Debug)]
+pub struct Test {
+    is_permit: bool,
+    protocol: Option<u32>,
+    /// Ports, or types and codes: None where all are met.
+    source_ports: Option<Range>,
+    destination_ports: Option<Range>,
+    /// Flags of TCP that matter, and how these are.
+    tcp_flags: Option<(u32, u32)>,
+    source: Option<Part>,
+    destination: Option<Part>,
+}
+
+impl Test {
+    /// What a rule asks of packets of a family; None if it meets none of them.
+    fn of<F: Ruled>(rule: &Rule) -> Option<Test> {
+        let words = |prefix: &Option<AnyPrefix>| match prefix {
+            None => Some(None),
+            Some(prefix) => F::words(prefix).map(Some),
+        };
+        let (source, destination) = (words(&rule.source)?, words(&rule.destination)?);
+        let protocol = rule.protocol.map(IpProtocol);
+        let ports = |range: Range| (range != Range::ALL && protocol.is_some_and(Rule::has_numbers)).then_some(range);
+        let flags = (u32::from(rule.tcp_mask), u32::from(rule.tcp_flags));
+        Some(Test {
+            is_permit: rule.action == Action::Permit,
+            protocol: rule.protocol.map(u32::from),
+            source_ports: ports(rule.source_ports),
+            destination_ports: ports(rule.destination_ports),
+            tcp_flags: (protocol == Some(IpProtocol::TCP) && flags.0 != 0).then_some(flags),
+            source,
+            destination,
+        })
+    }
+    /// The lanes of packets that it meets.
+    #[inline(always)]
+    fn meets<F: Family, I: Isa>(&self, fields: &FieldLanes<I>, mut met: Mask<I>) -> Mask<I> {
+        let upper = &fields.upper;
+        if let Some(protocol) = self.protocol {
+            met = met & upper.protocol.eq(protocol);
+        }
+        for (range, number) in [(self.source_ports, upper.source), (self.destination_ports, upper.destination)] {
+            if let Some(range) = range {
+                let (first, span) = (u32::from(range.first), u32::from(range.last - range.first));
+                met = met.without((number - first).gt(span));
+            }
+        }
+        if let (Some((mask, value)), Some(flags)) = (self.tcp_flags, upper.tcp_flags) {
+            met = met & (flags & mask).eq(value);
+        }
+        for (part, address) in [(&self.source, &fields.source), (&self.destination, &fields.destination)] {
+            if let Some(part) = part {
+                met = met & part.meets::<F, I>(address);
+            }
+        }
+        met
+    }
+}
+
+/// What rules look at of eight packets of a family.
+pub struct FieldLanes<I: Isa> {
+    source: [Lanes<I>; 4],
+    destination: [Lanes<I>; 4],
+    upper: UpperLanes<I>,
+}
+
+impl<I: Isa> FieldLanes<I> {
+    /// That of packets whose length counts from the IP header on.
+    #[inline(always)]
+    pub fn of<F: Family>(p: &PacketLanes<I>) -> FieldLanes<I> {
+        let [source, destination] = addresses::<F, I>(p);
+        FieldLanes { source, destination, upper: UpperLanes::of::<F>(p) }
+    }
+    /// The packets of which it says all there is to know; of others ask [`Fields`](crate::Fields).
+    #[inline(always)]
+    pub fn known(&self) -> Mask<I> {
+        self.upper.known
+    }
+    /// Asks a list about the packets of `open`, and takes those away that some rule of it meets. Returns those that are permitted. A
+    /// packet of which the windows do not say what the list asks stays open, and is among `unsaid`.
+    #[inline(always)]
+    pub fn decide<F: Ruled>(&self, list: &List, open: &mut Mask<I>, unsaid: &mut Mask<I>) -> Mask<I> {
+        let mut permitted = open.with(Mask8(0));
+        if list.asks_flags && self.upper.tcp_flags.is_none() {
+            let is_tcp = self.upper.protocol.eq(u32::from(IpProtocol::TCP.0));
+            *unsaid = *unsaid | (*open & is_tcp);
+            *open = open.without(is_tcp);
+        }
+        for test in F::tests(list) {
+            if !open.any() {
+                break;
+            }
+            let met = test.meets::<F, I>(self, *open);
+            if test.is_permit {
+                permitted = permitted | met;
+            }
+            *open = open.without(met);
+        }
+        permitted
+    }
+}
