@@ -16,8 +16,8 @@ use crate::times;
 const REFERENCE: &str = "syn";
 /// Rows with less than so many CPU seconds are shown and kept, but not judged: clocks are too coarse for them.
 const JUDGED: f64 = 10.0;
-/// A larger share of the kept figure is a warning, and a still larger one fails if it is as many seconds more as are judged at all: tests
-/// whose workers poll take a quarter more on a busy machine.
+/// A larger share of the kept figure is a warning. A still larger one fails if it is as many seconds more as are judged at all, but of
+/// single tests: workers that poll take what the machine gives them.
 const WARNING: f64 = 1.10;
 const FAILURE: f64 = 1.25;
 /// So many crates and tests are shown, and twice as many kept: their order changes from run to run.
@@ -130,7 +130,7 @@ impl Ledger {
             }
             let line =
                 format!("{kind} {name}: {now:.1} CPU s, kept {expected:.1} ({:+.0} %)", 100.0 * (now / expected - 1.0));
-            let fails = *now > FAILURE * expected && now - expected > JUDGED;
+            let fails = kind != "test" && *now > FAILURE * expected && now - expected > JUDGED;
             if fails { &mut failures } else { &mut warnings }.push(line);
         }
         (warnings, failures)
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(warnings, ["step tests, all: 221.0 CPU s, kept 200.0 (+10 %)", of_test]);
         assert!(failures.is_empty(), "{failures:?}");
         let (_, failures) = ledger.judge(&twice, 1.6);
-        assert_eq!(failures.len(), 3, "{failures:?}");
+        assert_eq!(failures.len(), 2, "{failures:?}");
     }
 
     #[test]
