@@ -61,6 +61,23 @@ pub struct Peer {
     sends: String,
 }
 
+/// Pages of 2 MB that VPP's buffers and heap take.
+const LARGE_PAGES: usize = 128;
+
+/// Whether there are so many: on pages of 4 KB, which it takes otherwise, VPP needs up to twice the ticks, and the figures would mean
+/// nothing.
+fn has_large_pages() -> Result<(), String> {
+    let told = |error: std::io::Error| format!("/proc/meminfo: {error}");
+    let text = fs::read_to_string("/proc/meminfo").map_err(told)?;
+    let free = text.lines().find_map(|line| line.strip_prefix("HugePages_Free:")?.trim().parse::<usize>().ok());
+    match free.unwrap_or(0) {
+        LARGE_PAGES.. => Ok(()),
+        free => {
+            Err(format!("{free} pages of 2 MB are free, and VPP wants {LARGE_PAGES}; run `sysctl vm.nr_hugepages=256`"))
+        }
+    }
+}
+
 impl Peer {
     /// Starts one for a path, with the packets of a filling. None if the path is none of VPP's.
     pub fn new(
@@ -71,6 +88,7 @@ impl Peer {
         from_others: &[(&str, Vec<u8>)],
     ) -> Result<Option<Peer>, String> {
         let Some(further) = path.peer else { return Ok(None) };
+        has_large_pages()?;
         let folder = TempDir::with_prefix("quiver-peer-").map_err(|error| error.to_string())?;
         let at = |name: &str| folder.path().join(name).display().to_string();
         let startup = [
