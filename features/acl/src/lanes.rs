@@ -14,7 +14,7 @@ use crate::rule::{Action, Rule};
 pub struct List {
     /// Its rules.
     pub rules: Box<[Rule]>,
-    /// What those of them ask that can meet packets of IPv4, and of IPv6.
+    /// The tests of the rules that IPv4 packets can match, and of those that IPv6 packets can match.
     ip4: Box<[Test]>,
     ip6: Box<[Test]>,
     /// Whether any of them asks for the flags of TCP.
@@ -91,7 +91,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// What a rule asks of packets of a family; None if it meets none of them.
+    /// Compiles a rule for one family. None if no packet of the family can match it.
     fn of<F: Ruled>(rule: &Rule) -> Option<Test> {
         let words = |prefix: &Option<AnyPrefix>| match prefix {
             None => Some(None),
@@ -136,7 +136,7 @@ impl Test {
     }
 }
 
-/// What rules look at of eight packets of a family.
+/// The header fields of eight packets of one family that rules match.
 pub struct FieldLanes<I: Isa> {
     source: [Lanes<I>; 4],
     destination: [Lanes<I>; 4],
@@ -155,8 +155,8 @@ impl<I: Isa> FieldLanes<I> {
     pub fn known(&self) -> Mask<I> {
         self.upper.known
     }
-    /// Asks a list about the packets of `open`, and takes those away that some rule of it meets. Returns those that are permitted. A
-    /// packet of which the windows do not say what the list asks stays open, and is among `unsaid`.
+    /// Evaluates a list for the packets in `open`, removes those that a rule matches, and returns the permitted ones. A packet whose
+    /// window ends before a field that the list asks for moves from `open` to `unsaid`.
     #[inline(always)]
     pub fn decide<F: Ruled>(&self, list: &List, open: &mut Mask<I>, unsaid: &mut Mask<I>) -> Mask<I> {
         let mut permitted = open.with(Mask8(0));

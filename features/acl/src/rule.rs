@@ -132,7 +132,7 @@ impl Rule {
     }
 }
 
-/// What the first rule that meets a packet says of it. None if no rule meets it.
+/// The action of the first rule that matches the packet. None if no rule does.
 pub fn decide(rules: &[Rule], fields: &Fields) -> Option<Action> {
     rules.iter().find(|rule| rule.meets(fields)).map(|rule| rule.action)
 }

@@ -244,7 +244,7 @@ impl All<'_> {
         // as long, so there is no other reference to its bytes.
         unsafe { std::slice::from_raw_parts_mut(self.data.add(start + range.start), range.len()) }
     }
-    /// What is known of packets besides their bytes, and their bytes, to read.
+    /// The pool, to read bytes and metadata of packets.
     #[inline(always)]
     pub(crate) fn pool(&self) -> &Pool {
         self.pool

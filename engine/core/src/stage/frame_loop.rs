@@ -11,7 +11,7 @@ use crate::words::Words;
 use quiver_table::simulation::seam;
 
 impl Frame {
-    /// What the frame says of the packets of group `g`.
+    /// Loads the columns of group `g`.
     #[inline(always)]
     fn group<'w, I: Isa>(&self, isa: I, g: usize, live: Mask<I>, header: Header<'w, I>) -> PacketLanes<'w, I> {
         PacketLanes {
@@ -204,7 +204,7 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
     }
 }
 
-/// What is noted of groups from which packets leave, and of how far the headers of the others move where the stage does not say.
+/// Arcs and header moves of the stepped groups: of those that packets leave, and of the others if the stage does not fix the move.
 struct Parted<I: Isa> {
     groups: usize,
     stayed: usize,

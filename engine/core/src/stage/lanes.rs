@@ -83,7 +83,7 @@ pub struct PacketLanes<'w, I: Isa> {
     pub tx: Lanes<I>,
     /// [`Flags`].
     pub flags: Lanes<I>,
-    /// What a lookup chose.
+    /// The result of a lookup, as in [`Frame::hop`](crate::Frame::hop).
     pub hop: Lanes<I>,
     /// The arc taken by lanes that left; arc 0 is the way on.
     pub next: Lanes<I>,
@@ -167,7 +167,7 @@ impl Columns {
     pub const NONE: Columns = Columns(0);
     /// The interface to send by.
     pub const TX: Columns = Columns(1);
-    /// What a lookup chose.
+    /// The result of a lookup.
     pub const HOP: Columns = Columns(2);
     /// Where the current header begins; with it [`Columns::LENGTH`] changes.
     pub const OFFSET: Columns = Columns(4 | 32);
@@ -269,12 +269,12 @@ impl Windows<'_> {
     pub fn packet_mut<I: Isa>(&mut self, p: &PacketLanes<I>, lane: usize) -> &mut [u8] {
         self.bytes.bytes_of_mut(self.raw(p, lane))
     }
-    /// What an offloading driver said of a packet.
+    /// The offload that the driver left with a packet: checksums and segments that are still to be made.
     #[cold]
     pub fn offload<I: Isa>(&self, p: &PacketLanes<I>, lane: usize) -> Option<Offload> {
         self.bytes.pool().offload_of(self.raw(p, lane))
     }
-    /// What a room noted of a packet ([`Frame::set_note`](crate::Frame::set_note)).
+    /// The note that a node left with a packet ([`Frame::set_note`](crate::Frame::set_note)).
     #[cold]
     pub fn note<I: Isa>(&self, p: &PacketLanes<I>, lane: usize) -> Option<u64> {
         self.bytes.pool().note_of(self.raw(p, lane))
