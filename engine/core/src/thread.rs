@@ -69,15 +69,17 @@ impl FineClock {
     }
 }
 
-/// Starts a thread for a worker, pinned to `core` if there is one. It runs until the worker's mailbox says stop, and
-/// returns the worker. The engine's clock counts from `start`, a reading of [`monotonic`].
+/// Starts a thread for a worker, pinned to `core` if there is one, and waits until it has its name and its core. It runs
+/// until the worker's mailbox says stop, and returns the worker. The engine's clock counts from `start`, a reading of
+/// [`monotonic`].
 pub fn spawn(
     worker: Worker,
     core: Option<usize>,
     start: u64,
 ) -> Result<std::thread::JoinHandle<Worker>, std::io::Error> {
     let name = format!("quiver-{}", worker.id);
-    std::thread::Builder::new().name(name).spawn(move || {
+    let (ready, started) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
         let pinned = core.filter(|core| {
             let mut cores = CpuSet::new();
             cores.set(*core);
@@ -92,8 +94,12 @@ pub fn spawn(
         if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK)) {
             tracing::warn!("worker {}: naps may take longer than they should ({error})", worker.id);
         }
+        let _ = ready.send(());
         run(worker, &mut Machine { start, gaps: Gaps::new() })
-    })
+    })?;
+    // If it panics before, its handle says so.
+    let _ = started.recv();
+    Ok(thread)
 }
 
 /// What a worker's loop asks of the system it runs on. A simulation is another one than the machine.
