@@ -15,7 +15,10 @@ pub fn program(root: &Path) -> Result<PathBuf, String> {
     {
         return Ok("cargo-nextest".into());
     }
-    let python = quiver_oracle::python(&root.join("target"), "nextest", &root.join("xtask/nextest.txt"));
+    // Where cargo has tests keep their files, for they need pip as well.
+    let folder = root.join("target/tmp");
+    let python = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
+    let python = python.and_then(|()| quiver_oracle::python(&folder, "nextest", &root.join("xtask/nextest.txt")));
     let python = python.map_err(|error| {
         format!(
             "cargo-nextest {} or newer is missing, and pip cannot install it ({error}); run `cargo install --locked \
