@@ -83,7 +83,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Collects all files below `folder` but for git's own and build results, which cargo marks.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+pub fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();

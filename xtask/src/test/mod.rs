@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all checks and tests in stages, the quickest first; the first step that fails ends the run. At its end a
 //! table says how many CPU seconds each step took, and the slowest crates and tests, beside the figures in `bench/build.csv`.
 
+mod documentation;
 mod ledger;
 mod runner;
 
@@ -23,8 +24,8 @@ pub enum Stage {
     Guards,
 }
 
-/// The pages are for people who work on Quiver, so they show private items and may link to them.
-const DOC_LINTS: &str = "--deny warnings --allow rustdoc::private-intra-doc-links";
+/// What clippy is told of lints.
+const CLIPPY: [&str; 2] = ["--deny", "warnings"];
 
 /// The instruction sets, as the engine's `--cfg` names them, and the step that compiles the engine for each alone.
 const LEVELS: [(&str, &str); 3] =
@@ -124,13 +125,14 @@ impl Run<'_> {
         let root = self.root;
         self.cargo("formatting", &["fmt", "--all", "--check"])
             && self.ledger.step("rules of the house", || check::run(root) == ExitCode::SUCCESS)
-            && self.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])
+            && self.cargo("clippy", &[&["clippy", "--workspace", "--all-targets", "--"][..], &CLIPPY].concat())
             && LEVELS.into_iter().all(|level| self.one_level(level))
-            && {
-                let mut documentation = cargo(root);
-                documentation.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
-                documentation.env("RUSTDOCFLAGS", DOC_LINTS);
-                self.command("documentation", documentation)
+            && match documentation::command(root, &CLIPPY) {
+                Ok(documentation) => self.command("documentation", documentation),
+                Err(error) => {
+                    eprintln!("cargo xtask test: programs cannot be listed: {error}");
+                    false
+                }
             }
     }
 
