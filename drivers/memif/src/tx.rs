@@ -96,18 +96,16 @@ impl TxRing {
         batch: &mut Batch,
         is_ip: bool,
     ) -> Result<usize, Broken> {
-        if !is_ip && batch.seal(cx.pool) {
-            // Packets in one piece each.
-            let (mut refused, pool) = (vec![], &*cx.pool);
-            let done = self.send_burst(|transmitter| {
-                let mut sent = Ok((0, 0));
-                level.run(SendLines { transmitter, pool, batch, refused: &mut refused, sent: &mut sent });
-                sent
-            });
-            refused.into_iter().for_each(|length| cx.refuse(length));
-            return done;
-        }
         self.send_burst(|transmitter| {
+            if !is_ip {
+                // Packets in one piece each.
+                let (mut refused, mut sent) = (vec![], None);
+                level.run(SendLines { transmitter, pool: cx.pool, batch, refused: &mut refused, sent: &mut sent });
+                refused.into_iter().for_each(|length| cx.refuse(length));
+                if let Some(sent) = sent {
+                    return sent;
+                }
+            }
             transmitter.begin()?;
             let (mut done, mut lines) = (0, 0);
             for i in 0..batch.len() {
@@ -157,33 +155,36 @@ impl TxRing {
     }
 }
 
-/// Packets of a sealed batch on their way into a ring.
+/// Packets on their way into a ring by whole lines, if a batch can be sealed for that.
 struct SendLines<'a> {
     transmitter: &'a mut Transmitter,
-    pool: &'a Pool,
+    pool: &'a mut Pool,
     batch: &'a Batch,
     refused: &'a mut Vec<u32>,
-    sent: &'a mut Result<(usize, u64), Broken>,
+    sent: &'a mut Option<Result<(usize, u64), Broken>>,
 }
 impl Kernel for SendLines<'_> {
     #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
+    fn run<I: Isa>(self, isa: I) {
         let SendLines { transmitter, pool, batch, refused, sent } = self;
-        let refuse = |packet: Lines| refused.push(packet.length as u32);
-        *sent = transmitter.send_all(Sealed { batch, pool, next: 0 }, refuse);
+        if batch.seal(isa, pool) {
+            let refuse = |packet: Lines| refused.push(packet.length as u32);
+            *sent = Some(transmitter.send_all(Sealed { batch, pool, isa, next: 0 }, refuse));
+        }
     }
 }
 
 /// Packets of a sealed batch, the next one by its number.
-struct Sealed<'b> {
+struct Sealed<'b, I> {
     batch: &'b Batch,
     pool: &'b Pool,
+    isa: I,
     next: usize,
 }
-impl<'b> Burst for Sealed<'b> {
+impl<'b, I: Isa> Burst for Sealed<'b, I> {
     type Packet = Lines<'b>;
     type Group<'g>
-        = Eight<'b>
+        = Eight<'b, I>
     where
         Self: 'g;
     #[inline(always)]
@@ -200,8 +201,8 @@ impl<'b> Burst for Sealed<'b> {
         Some(Lines { lines, length })
     }
     #[inline(always)]
-    fn group(&self) -> Option<Eight<'b>> {
-        self.batch.group(self.pool, self.next).map(Eight)
+    fn group(&self) -> Option<Eight<'b, I>> {
+        self.batch.group(self.pool, self.next).map(|group| Eight(group, self.isa))
     }
     #[inline(always)]
     fn skip_group(&mut self) {
@@ -211,19 +212,15 @@ impl<'b> Burst for Sealed<'b> {
 
 /// Eight packets that follow one another.
 #[derive(Clone, Copy)]
-struct Eight<'b>(BatchGroup<'b, GROUP>);
-impl Group for Eight<'_> {
+struct Eight<'b, I>(BatchGroup<'b, GROUP>, I);
+impl<I: Isa> Group for Eight<'_, I> {
     #[inline(always)]
-    fn lines(&self) -> usize {
-        self.0.lines
+    fn lengths(&self) -> &[u32; GROUP] {
+        self.0.lengths()
     }
     #[inline(always)]
-    fn length(&self, i: usize) -> u32 {
-        self.0.length(i)
-    }
-    #[inline(always)]
-    fn first(&self, i: usize) -> &[u8; LINE] {
-        self.0.line(i, 0)
+    fn each_first(&self, see: impl FnMut(usize, &[u8; LINE])) {
+        self.0.each_first(self.1, see);
     }
     #[inline(always)]
     fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]> {

@@ -211,7 +211,7 @@ impl Frame {
         self.any = self.any.with(raw.flags);
         self.len = i + 1;
     }
-    /// Appends `N` packets of one buffer each; there is room for them.
+    /// Appends `N` packets of one buffer each; there is room for them, and [`Frame::expect`] was told of them.
     #[inline(always)]
     pub(crate) fn push_group<const N: usize>(&mut self, buffers: &[u32; N], lengths: &[u32; N], offset: u16, rx: u16) {
         // There is room, so this changes nothing; but it tells that all rows are there.
@@ -224,9 +224,15 @@ impl Frame {
         set_group(&mut self.tx, at, [0; N]);
         set_group(&mut self.hop, at, [0; N]);
         set_group(&mut self.next, at, [0; N]);
-        self.one_rx &= rx == self.rx[0];
-        self.one_tx &= self.tx[0] == 0;
         self.len = (at + N).min(BLOCK);
+    }
+    /// All packets that are appended from now on come by this interface, so whether it is the only one is known now; and so with that which
+    /// sends them, of which nothing is known yet.
+    pub(crate) fn expect(&mut self, rx: u16) {
+        if self.len > 0 {
+            self.one_rx &= rx == self.rx[0];
+            self.one_tx &= self.tx[0] == 0;
+        }
     }
     /// Appends packets by their columns: the first `n` rows, or as many as fit.
     ///

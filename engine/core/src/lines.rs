@@ -5,6 +5,7 @@
 
 use crate::buffer::{DATA, Flags, HEADROOM, Pool, SEGMENT_MAX};
 use crate::frame::Frame;
+use crate::isa::{Isa, LANES, Lanes, Mask};
 use crate::tx::Batch;
 
 /// Bytes of a cache line.
@@ -20,6 +21,7 @@ pub struct Filling<'f> {
 impl Frame {
     /// Has packets of an interface be copied to the frame.
     pub fn filling<'f>(&'f mut self, pool: &'f mut Pool, rx: u16) -> Filling<'f> {
+        self.expect(rx);
         Filling { frame: self, pool, rx }
     }
 }
@@ -77,19 +79,25 @@ impl Batch {
     /// Writes zeros behind each packet, up to the end of a line: what stood in the buffer before goes nowhere with it. False, and
     /// nothing to be sent in lines, if some packet is a chain or has no room for that.
     #[inline(always)]
-    pub fn seal(&self, pool: &mut Pool) -> bool {
+    pub fn seal<I: Isa>(&self, isa: I, pool: &mut Pool) -> bool {
         if self.may_have(Flags::CHAINED) {
             return false;
         }
-        let (lengths, offsets) = (self.lengths(), self.offsets());
-        let (mut odd, mut end) = (0, 0);
-        for (length, offset) in lengths.iter().zip(offsets) {
-            odd |= *length;
-            end = end.max(*length + u32::from(*offset));
+        let last = (DATA - LINE) as u32;
+        let (lengths, offsets) = (self.lengths().as_chunks(), self.offsets().as_chunks());
+        let (mut odd, mut far) = (Lanes::splat(isa, 0), Mask::first(isa, 0));
+        for (length, offset) in lengths.0.iter().zip(offsets.0) {
+            let length = Lanes::new(isa, length);
+            odd = odd | length;
+            far = far | (length + Lanes::widen(isa, offset)).gt(last);
         }
-        let fits = end as usize <= DATA - LINE;
+        let (mut is_odd, mut fits) = ((odd & (LINE as u32 - 1)).ne(0).any(), !far.any());
+        for (length, offset) in lengths.1.iter().zip(offsets.1) {
+            is_odd |= !(*length as usize).is_multiple_of(LINE);
+            fits &= length + u32::from(*offset) <= last;
+        }
         // PERF: whole lines have nothing behind them.
-        if fits && !(odd as usize).is_multiple_of(LINE) {
+        if fits && is_odd {
             for i in 0..self.len() {
                 let raw = self.raw(i);
                 if !(raw.length as usize).is_multiple_of(LINE) {
@@ -110,11 +118,7 @@ impl Batch {
     #[inline(always)]
     pub fn group<'b, const N: usize>(&'b self, pool: &'b Pool, n: usize) -> Option<Group<'b, N>> {
         let (buffer, offset, length) = self.columns(n)?;
-        let mut most = 0;
-        for i in 0..N {
-            most = most.max(length[i]);
-        }
-        Some(Group { pool, buffer, offset, length, lines: (most as usize).div_ceil(LINE) })
+        Some(Group { pool, buffer, offset, length })
     }
 }
 
@@ -125,14 +129,12 @@ pub struct Group<'b, const N: usize> {
     buffer: &'b [u32; N],
     offset: &'b [u16; N],
     length: &'b [u32; N],
-    /// The lines that one has at most.
-    pub lines: usize,
 }
-impl<const N: usize> Group<'_, N> {
-    /// Bytes of packet `i`, modulo `N`.
+impl<'b, const N: usize> Group<'b, N> {
+    /// How long they are.
     #[inline(always)]
-    pub fn length(&self, i: usize) -> u32 {
-        self.length[i % N]
+    pub fn lengths(&self) -> &'b [u32; N] {
+        self.length
     }
     /// A line of one of them, with zeros behind the packet.
     #[inline(always)]
@@ -140,11 +142,22 @@ impl<const N: usize> Group<'_, N> {
         self.pool.window(self.buffer[i % N], usize::from(self.offset[i % N]) + line * LINE)
     }
 }
+impl Group<'_, LANES> {
+    /// Shows the first line of each, with zeros behind the packet.
+    #[inline(always)]
+    pub fn each_first<I: Isa>(&self, isa: I, mut see: impl FnMut(usize, &[u8; LINE])) {
+        let windows = self.pool.windows(isa, self.buffer, self.offset);
+        for i in 0..LANES {
+            see(i, windows.at(i));
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::buffer::Buffers;
+    use crate::isa::{Kernel, Level};
 
     #[test]
     fn packets_are_filled_by_lines_one_by_one_and_in_groups() {
@@ -175,29 +188,60 @@ mod tests {
         frame.free(&mut pool);
     }
 
+    /// Seals on every instruction set that there is here, which has to be the same.
+    fn seal(batch: &Batch, pool: &mut Pool) -> bool {
+        struct Seal<'a>(&'a Batch, &'a mut Pool, &'a mut Vec<bool>);
+        impl Kernel for Seal<'_> {
+            fn run<I: Isa>(self, isa: I) {
+                self.2.push(self.0.seal(isa, self.1));
+                if let Some(group) = self.0.group::<LANES>(self.1, 0) {
+                    let mut seen = 0;
+                    group.each_first(isa, |i, line| {
+                        assert_eq!(line, group.line(i, 0));
+                        seen += 1;
+                    });
+                    assert_eq!(seen, LANES);
+                }
+            }
+        }
+        let mut sealed = vec![];
+        Level::all()
+            .into_iter()
+            .filter_map(|(_, level)| level)
+            .for_each(|level| level.run(Seal(batch, pool, &mut sealed)));
+        assert!(sealed.iter().all(|all| *all == sealed[0]));
+        sealed[0]
+    }
+
     #[test]
     fn nothing_of_before_stands_behind_a_sealed_packet() {
         let buffers = Buffers::new(64, 64).expect("memory");
         let mut pool = buffers.pool().expect("buffers");
         let (mut frame, mut batch) = (Frame::new(pool.home()), Batch::new());
-        for length in [60, 64, 65, SEGMENT_MAX - LINE] {
+        let all = [60, 64, 65, SEGMENT_MAX - LINE, 1, 64, 128, 130, 2, 64];
+        for length in all {
             assert!(frame.push_bytes(&mut pool, &vec![9; SEGMENT_MAX - LINE], 0));
             frame.truncate(frame.len() - 1, length as u32);
         }
         batch.push_rows(&frame, 0);
-        assert!(batch.seal(&mut pool));
-        for (i, length) in [60, 64, 65, SEGMENT_MAX - LINE].into_iter().enumerate() {
+        assert!(seal(&batch, &mut pool));
+        for (i, length) in all.into_iter().enumerate() {
             let (lines, told) = batch.lines(&pool, i);
             let bytes = lines.as_flattened();
             assert_eq!((told, bytes.len()), (length, length.next_multiple_of(LINE)));
             assert!(bytes[..length].iter().all(|byte| *byte == 9) && bytes[length..].iter().all(|byte| *byte == 0));
         }
         let group = batch.group::<3>(&pool, 0).expect("three");
-        assert_eq!((group.lines, group.length(2), group.line(2, 1)[..2].to_vec()), (2, 65, vec![9, 0]));
-        frame.length[3] = SEGMENT_MAX as u32;
-        let mut full = Batch::new();
-        full.push_rows(&frame, 3);
-        assert!(!full.seal(&mut pool), "there is no room behind it");
+        assert_eq!((group.lengths(), group.line(2, 1)[..2].to_vec()), (&[60, 64, 65], vec![9, 0]));
+        for long in [3, 9] {
+            let length = std::mem::replace(&mut frame.length[long], SEGMENT_MAX as u32);
+            for from in 0..=long {
+                let mut full = Batch::new();
+                full.push_rows(&frame, from);
+                assert!(!seal(&full, &mut pool), "there is no room behind it");
+            }
+            frame.length[long] = length;
+        }
         frame.free(&mut pool);
     }
 }

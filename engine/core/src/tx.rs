@@ -405,11 +405,12 @@ impl Port {
         }
         cx.refused = (0, 0);
         let dealt_with = self.queue.transmit(cx, batch).min(n);
-        let mut bytes = 0;
+        // Those of a whole batch are far fewer than a word can count.
+        let mut bytes = 0u32;
         for length in &batch.length[..dealt_with] {
-            bytes += u64::from(*length);
+            bytes = bytes.wrapping_add(*length);
         }
-        way.account(&self.counters, n, dealt_with, bytes, cx.refused);
+        way.account(&self.counters, n, dealt_with, bytes.into(), cx.refused);
         if dealt_with < n {
             let reason = Reason::new(way.node, Next::Full as u16);
             for capture in way.captures.at(Point::Drop) {

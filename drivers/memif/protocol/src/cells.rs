@@ -4,7 +4,65 @@
 use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::region::{LINE, Regions, claim_line, stream_line};
+use crate::region::{GROUP, LINE, Regions, claim_line, stream_line};
+
+/// Sixteen bytes of a ring.
+#[repr(C, align(16))]
+pub(crate) struct Cell(pub [AtomicU64; 2]);
+
+impl Cell {
+    /// Changes the upper half of its first half.
+    #[inline(always)]
+    pub fn set_second_word(&self, word: u32) {
+        // SAFETY: the upper four bytes of eight that are borrowed, so they are aligned to four.
+        unsafe { AtomicU32::from_ptr(self.0[0].as_ptr().cast::<u32>().add(1)) }.store(word, Ordering::Relaxed);
+    }
+    /// The lower half of its second half.
+    #[inline(always)]
+    pub fn third_word(&self) -> u32 {
+        // SAFETY: four bytes that are borrowed, aligned to eight.
+        unsafe { AtomicU32::from_ptr(self.0[1].as_ptr().cast()) }.load(Ordering::Relaxed)
+    }
+}
+
+/// Of the four words of eight cells the first three: a column for each.
+///
+/// PERF: by whole registers, where atomics are loaded one by one.
+#[inline(always)]
+pub(crate) fn columns(cells: &[Cell; GROUP]) -> [[u32; GROUP]; 3] {
+    let (mut columns, mut at) = ([[0; GROUP]; 3], 0);
+    for four in cells.as_chunks().0 {
+        for (column, words) in columns.iter_mut().zip(columns_of_four(four)) {
+            column[at..at + 4].copy_from_slice(&words);
+        }
+        at += 4;
+    }
+    columns
+}
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn columns_of_four(cells: &[Cell; 4]) -> [[u32; 4]; 3] {
+    use std::arch::x86_64::{__m128i, _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi32, _mm_unpacklo_epi64};
+    // SAFETY: every x86-64 processor has SSE2. A cell is 16 bytes, aligned to as many, and every pattern is valid. Whoever else writes to them
+    // meanwhile does it by atomics or as another process, and what is read once, for it is volatile, stays as it is: half of an old
+    // descriptor and half of a new one is as wrong as any other.
+    unsafe {
+        let [a, b, c, d] = std::array::from_fn(|i| (&raw const cells[i]).cast::<__m128i>().read_volatile());
+        let (low, other_low) = (_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));
+        let (high, other_high) = (_mm_unpackhi_epi32(a, b), _mm_unpackhi_epi32(c, d));
+        let words = [
+            _mm_unpacklo_epi64(low, other_low),
+            _mm_unpackhi_epi64(low, other_low),
+            _mm_unpacklo_epi64(high, other_high),
+        ];
+        std::mem::transmute(words)
+    }
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn columns_of_four(cells: &[Cell; 4]) -> [[u32; 4]; 3] {
+    let halves = cells.each_ref().map(|cell| cell.0.each_ref().map(|half| half.load(Ordering::Relaxed)));
+    [halves.map(|half| half[0] as u32), halves.map(|half| (half[0] >> 32) as u32), halves.map(|half| half[1] as u32)]
+}
 
 /// A stretch of a region with a power of two of 16-byte cells behind a head of 128 bytes: the memory of a ring. All
 /// access stays inside, whatever is asked for.
@@ -68,18 +126,18 @@ impl Cells {
     /// Takes the line of a cell from the core that wrote or read it last, to be written to; the index wraps around.
     #[inline(always)]
     pub fn claim(&self, index: u16) {
-        claim_line(self.cell(index).as_ptr().cast_mut().cast());
+        claim_line((&raw const *self.cell(index)).cast(), 0);
     }
-    /// All of them, each of two halves.
+    /// All of them.
     #[inline(always)]
-    pub fn all(&self) -> &[[AtomicU64; 2]] {
+    pub fn all(&self) -> &[Cell] {
         // SAFETY: so many cells lie inside the mapping, which `regions` keeps, behind the head, and are aligned to 16;
         // whoever else writes to them, does it by atomics or as another process.
         unsafe { std::slice::from_raw_parts(self.head.add(128).cast(), 1 << self.log2) }
     }
-    /// The two halves of a cell; the index wraps around.
+    /// One of them; the index wraps around.
     #[inline(always)]
-    pub fn cell(&self, index: u16) -> &[AtomicU64; 2] {
+    pub fn cell(&self, index: u16) -> &Cell {
         let index = usize::from(index) & ((1 << self.log2) - 1);
         // SAFETY: the masked index is one of the cells.
         unsafe { self.all().get_unchecked(index) }
@@ -98,7 +156,7 @@ mod tests {
         assert!(Cells::at(&regions, 0, 32, 2).is_none() && Cells::at(&regions, 0, 8, 2).is_none());
         assert!(Cells::at(&regions, 1, 0, 2).is_none() && Cells::at(&regions, 0, 0, 63).is_none());
         let cells = Cells::at(&regions, 0, 16, 2).expect("they fit");
-        cells.cell(u16::MAX)[1].store(7, Ordering::Relaxed);
+        cells.cell(u16::MAX).0[1].store(7, Ordering::Relaxed);
         let mut last = [0; 8];
         assert!(regions.get(0).is_some_and(|region| region.read(16 + 128 + 48 + 8, &mut last)));
         assert_eq!(u64::from_le_bytes(last), 7);

@@ -1,8 +1,7 @@
 //! Where the buffers of a slave's ring lie.
 
-use crate::cells::Ordering;
-use crate::region::{GROUP, LINE};
-use crate::ring::{Cell, Descriptor, Ring};
+use crate::region::{GROUP, LINE, most};
+use crate::ring::{Cell, Columns, Descriptor, Ring};
 
 /// Where a buffer lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,6 +77,28 @@ impl Places {
 /// follows the other.
 const LINES_AHEAD: usize = 4;
 
+/// Shows where packets begin, and where their lines behind that begin, of so many in all: up to [`LINES_AHEAD`].
+///
+/// PERF: no loop, whose end would be computed each time, for most packets are one line.
+#[inline(always)]
+fn show_lines<const N: usize>(offsets: &[u32; N], lines: usize, show: &impl Fn(usize)) {
+    const { assert!(LINES_AHEAD == 4) };
+    show_line(offsets, 0, show);
+    if lines > 1 {
+        show_line(offsets, 1, show);
+        if lines > 2 {
+            show_line(offsets, 2, show);
+            if lines > 3 {
+                show_line(offsets, 3, show);
+            }
+        }
+    }
+}
+#[inline(always)]
+fn show_line<const N: usize>(offsets: &[u32; N], line: usize, show: &impl Fn(usize)) {
+    offsets.iter().for_each(|offset| show(*offset as usize + line * LINE));
+}
+
 /// The buffers behind a stretch of descriptors, by their number in it.
 pub(crate) trait Buffers: Copy {
     /// Whether we post them, so that their descriptors are written anew after each packet that was received.
@@ -86,20 +107,17 @@ pub(crate) trait Buffers: Copy {
     fn offset(self, i: usize, cell: &Cell) -> u32;
     /// The same of eight, from `first` on.
     fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
-    /// Shows where eight begin from `first` on, or as many as there are, and where their lines behind that begin, of so many in
-    /// all: up to [`LINES_AHEAD`].
+    /// Shows where eight begin from `first` on, and where their lines behind that begin, of so many in all: up to [`LINES_AHEAD`].
     #[inline(always)]
-    fn show_lines(self, first: usize, cells: &[Cell], lines: usize, show: impl Fn(usize)) {
-        let behind = cells.get(first..).unwrap_or_default();
-        let each = |line: usize| match behind.first_chunk() {
-            Some(eight) => {
-                self.offsets(first, eight).iter().for_each(|offset| show(*offset as usize + line * LINE));
-            }
-            None => (0..behind.len()).for_each(|i| show(self.offset(first + i, &behind[i]) as usize + line * LINE)),
-        };
-        each(0);
-        // Most packets are one line.
-        (1..lines.min(LINES_AHEAD)).for_each(each);
+    fn show_eight(self, first: usize, cells: &[Cell; GROUP], lines: usize, show: impl Fn(usize)) {
+        show_lines(&self.offsets(first, cells), lines, &show);
+    }
+    /// The same of as many as there are.
+    #[inline(always)]
+    fn show(self, first: usize, cells: &[Cell], lines: usize, show: impl Fn(usize)) {
+        for (i, cell) in cells.iter().enumerate() {
+            show_lines(&[self.offset(first + i, cell)], lines, &show);
+        }
     }
     /// One to write to; its length is the room that it has.
     fn room(self, i: usize, cell: &Cell) -> Place;
@@ -108,8 +126,10 @@ pub(crate) trait Buffers: Copy {
     /// The same of eight, from `first` on. None if one goes on in the next buffer, or lies in another region than this.
     fn packets(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight>;
     /// Eight to write to, from `first` on: where they begin, and the least room that one has. None if one lies in another
-    /// region than this.
+    /// region than this, or if what its descriptor says of flags would have to be changed.
     fn rooms(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)>;
+    /// Describes packets that were written to these.
+    fn describe(self, cells: &[Cell; GROUP], region: u16, offsets: &[u32; GROUP], lengths: &[u32; GROUP]);
 }
 
 /// Eight packets of one buffer each, in one region.
@@ -121,6 +141,13 @@ pub(crate) struct Eight {
     /// The bits of each length less one: few instructions tell by them that none is longer than a power of two, and that
     /// none has no bytes, which gives all bits.
     pub bits: u32,
+}
+impl Eight {
+    #[inline(always)]
+    fn of(offsets: [u32; GROUP], lengths: [u32; GROUP]) -> Eight {
+        let bits = lengths.iter().fold(0, |bits, length| bits | length.wrapping_sub(1));
+        Eight { offsets, lengths, bits }
+    }
 }
 
 /// Buffers of the peer, as it tells: what a master has.
@@ -146,28 +173,19 @@ impl Buffers for Told {
     }
     #[inline(always)]
     fn packets(self, _: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight> {
-        let (mut eight, mut odd) = (Eight { offsets: [0; GROUP], lengths: [0; GROUP], bits: 0 }, 0);
-        for i in 0..GROUP {
-            let [first, second] = &cells[i];
-            let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
-            odd |= first ^ u64::from(region) << 16;
-            (eight.offsets[i], eight.lengths[i]) = (second as u32, (first >> 32) as u32);
-            eight.bits |= eight.lengths[i].wrapping_sub(1);
-        }
-        (odd & 0xffff_0001 == 0).then_some(eight)
+        let columns = Columns::load(cells);
+        columns.are_whole_in(region).then(|| Eight::of(columns.offsets, columns.lengths))
     }
     #[inline(always)]
     fn rooms(self, _: usize, cells: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)> {
-        let (mut offsets, mut room, mut odd) = ([0; GROUP], u64::MAX, 0);
-        for i in 0..GROUP {
-            let [first, second] = &cells[i];
-            let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
-            odd |= first ^ u64::from(region) << 16;
-            // The length is in the upper half.
-            room = room.min(first);
-            offsets[i] = second as u32;
-        }
-        (odd & 0xffff_0000 == 0).then_some((offsets, (room >> 32) as u32))
+        let columns = Columns::load(cells);
+        let room = columns.lengths.into_iter().fold(u32::MAX, u32::min);
+        columns.are_plain_in(region).then_some((columns.offsets, room))
+    }
+    #[inline(always)]
+    fn describe(self, cells: &[Cell; GROUP], _: u16, _: &[u32; GROUP], lengths: &[u32; GROUP]) {
+        // All else stands there.
+        cells.iter().zip(lengths).for_each(|(cell, length)| Descriptor::store_length(cell, *length));
     }
 }
 
@@ -206,19 +224,18 @@ impl Buffers for Known<'_> {
     #[inline(always)]
     fn packets(self, first: usize, cells: &[Cell; GROUP], region: u16) -> Option<Eight> {
         let (offsets, room) = self.rooms(first, cells, region)?;
-        let (mut eight, mut odd, mut longest) = (Eight { offsets, lengths: [0; GROUP], bits: 0 }, 0, 0);
-        for i in 0..GROUP {
-            let first = cells[i][0].load(Ordering::Relaxed);
-            (odd, longest) = (odd | first, longest.max(first));
-            eight.lengths[i] = (first >> 32) as u32;
-            eight.bits |= eight.lengths[i].wrapping_sub(1);
-        }
-        let is_odd = odd & 1 != 0 || longest >> 32 > u64::from(room);
-        (!is_odd).then_some(eight)
+        let columns = Columns::load(cells);
+        (columns.are_whole() & (most(&columns.lengths) <= room)).then(|| Eight::of(offsets, columns.lengths))
     }
     #[inline(always)]
     fn rooms(self, first: usize, _: &[Cell; GROUP], region: u16) -> Option<([u32; GROUP], u32)> {
         let offsets = self.offsets.get(first..)?.first_chunk()?;
         (self.region == region).then_some((*offsets, self.length))
+    }
+    #[inline(always)]
+    fn describe(self, cells: &[Cell; GROUP], region: u16, offsets: &[u32; GROUP], lengths: &[u32; GROUP]) {
+        for i in 0..GROUP {
+            Descriptor { has_next: false, region, length: lengths[i], offset: offsets[i] }.store(&cells[i]);
+        }
     }
 }

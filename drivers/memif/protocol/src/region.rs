@@ -20,6 +20,7 @@ mod group;
 pub use copy::fence_streams;
 pub(crate) use copy::{claim_line, stream_line};
 use copy::{copy, copy_line};
+pub(crate) use group::most;
 pub use group::{Destinations, GROUP, Sources};
 
 /// Bytes of a region at most: what a descriptor's offset and length can reach.
@@ -274,7 +275,7 @@ impl View<'_> {
     /// Takes the line at `offset`, if there is one, from the core that wrote or read it last, to be written to.
     #[inline(always)]
     pub fn claim(&self, offset: usize) {
-        claim_line(self.base.wrapping_add(offset));
+        claim_line(self.base, offset);
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::cells::{AtomicU64, Cells, Ordering, fence};
+pub(crate) use crate::cells::Cell;
+use crate::cells::{Cells, Ordering, columns, fence};
 use crate::region::{GROUP, LINE, Regions};
 
 /// Bytes in front of a ring's descriptors.
@@ -45,13 +46,10 @@ pub struct Descriptor {
     pub offset: u32,
 }
 
-/// The place of a descriptor.
-pub(crate) type Cell = [AtomicU64; 2];
-
 impl Descriptor {
     /// Copies a descriptor out.
     #[inline(always)]
-    pub(crate) fn load([first, second]: &Cell) -> Descriptor {
+    pub(crate) fn load(Cell([first, second]): &Cell) -> Descriptor {
         // Each half is read once; between the halves the peer may write, which gives a descriptor as wrong as any other.
         let (first, second) = (first.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
         Descriptor {
@@ -63,13 +61,18 @@ impl Descriptor {
     }
     /// Where its bytes begin, alone.
     #[inline(always)]
-    pub(crate) fn load_offset([_, second]: &Cell) -> u32 {
-        second.load(Ordering::Relaxed) as u32
+    pub(crate) fn load_offset(cell: &Cell) -> u32 {
+        cell.third_word()
+    }
+    /// Changes its length alone.
+    #[inline(always)]
+    pub(crate) fn store_length(cell: &Cell, length: u32) {
+        cell.set_second_word(length);
     }
     /// Writes it.
     #[inline(always)]
     pub(crate) fn store(self, cell: &Cell) {
-        for (half, word) in cell.iter().zip(self.words()) {
+        for (half, word) in cell.0.iter().zip(self.words()) {
             half.store(word, Ordering::Relaxed);
         }
     }
@@ -78,6 +81,42 @@ impl Descriptor {
     fn words(self) -> [u64; 2] {
         let Descriptor { has_next, region, length, offset } = self;
         [u64::from(has_next) | u64::from(region) << 16 | u64::from(length) << 32, u64::from(offset)]
+    }
+}
+
+/// Eight descriptors, copied out of a ring: columns of what they say.
+pub(crate) struct Columns {
+    /// Flags, and regions above them.
+    pub heads: [u32; GROUP],
+    pub lengths: [u32; GROUP],
+    pub offsets: [u32; GROUP],
+}
+impl Columns {
+    /// Copies them out.
+    #[inline(always)]
+    pub fn load(cells: &[Cell; GROUP]) -> Columns {
+        let [heads, lengths, offsets] = columns(cells);
+        Columns { heads, lengths, offsets }
+    }
+    /// Whether all lie in this region, and none has a flag.
+    #[inline(always)]
+    pub fn are_plain_in(&self, region: u16) -> bool {
+        self.odd(region) == 0
+    }
+    /// Whether all lie in this region, and none goes on in the next descriptor.
+    #[inline(always)]
+    pub fn are_whole_in(&self, region: u16) -> bool {
+        self.odd(region) & 0xffff_0001 == 0
+    }
+    /// Whether none goes on in the next descriptor.
+    #[inline(always)]
+    pub fn are_whole(&self) -> bool {
+        self.odd(0) & 1 == 0
+    }
+    /// The bits of any head that are not those of this region.
+    #[inline(always)]
+    fn odd(&self, region: u16) -> u32 {
+        self.heads.iter().fold(0, |odd, head| odd | (head ^ u32::from(region) << 16))
     }
 }
 

@@ -5,7 +5,7 @@ use super::ledger::Ledger;
 use super::memory::{Backing, DATA, END, HEADROOM, Header, Memory, Offload, SEGMENT_MAX, STRIDE};
 use super::packet::{Flags, Packet, Raw};
 use crate::frame::VECTOR;
-use crate::isa::LANES;
+use crate::isa::{Each, Isa, LANES, Lanes};
 use crossbeam_queue::ArrayQueue;
 use quiver_table::simulation::SIMULATED;
 use std::io::IoSliceMut;
@@ -228,6 +228,27 @@ pub struct Pool {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place(u64);
 
+/// Stretches of 64 bytes of eight buffers, made by [`Pool::windows`] alone.
+///
+/// PERF: the address of the memory stays in a register, and is not read again for each packet.
+pub(crate) struct Windows<'p, I: Isa> {
+    /// Where the bytes of the first buffer begin.
+    data: *const u8,
+    pool: &'p Pool,
+    ids: &'p [u32; LANES],
+    offsets: Each<I>,
+}
+impl<'p, I: Isa> Windows<'p, I> {
+    /// The window of a lane, modulo [`LANES`].
+    #[inline(always)]
+    pub(crate) fn at(&self, lane: usize) -> &'p [u8; 64] {
+        let id = self.ids[lane % LANES];
+        self.pool.shared.ledger.touched(id);
+        // SAFETY: as `Pool::data`; `Pool::windows` has brought each offset so far into its buffer that 64 bytes are behind it.
+        unsafe { &*self.data.add(id as usize * STRIDE + self.offsets.at(lane) as usize).cast() }
+    }
+}
+
 /// The bytes of all buffers, lent by their pool.
 pub(crate) struct All<'p> {
     /// Where those of the first buffer begin.
@@ -438,6 +459,18 @@ impl Pool {
             places[lane] = Place(u64::from(ids[lane]) * STRIDE as u64 + offset);
         }
         places
+    }
+    /// The windows at these offsets of buffers, to read one after the other; the offsets are brought into the buffers.
+    #[inline(always)]
+    pub(crate) fn windows<'p, I: Isa>(
+        &'p self,
+        isa: I,
+        ids: &'p [u32; LANES],
+        offsets: &[u16; LANES],
+    ) -> Windows<'p, I> {
+        let offsets = Lanes::widen(isa, offsets).min(DATA as u32 - 64).each();
+        // SAFETY: this pool holds its null buffer, so there is a first one.
+        Windows { data: unsafe { self.shared.memory.data(0) }, pool: self, ids, offsets }
     }
     /// The 64 bytes at a place.
     #[inline(always)]

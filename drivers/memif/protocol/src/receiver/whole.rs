@@ -2,8 +2,8 @@
 
 use super::{Kind, Receiver, empty};
 use crate::places::{Buffers, Eight, Place, Told};
-use crate::region::{GROUP, LINE, Sources, View};
-use crate::ring::{Broken, Descriptor, Ring};
+use crate::region::{GROUP, LINE, Regions, Sources, View};
+use crate::ring::{Broken, Cell, Descriptor, Ring};
 
 /// So many packets are brought near ahead of the one that is taken.
 ///
@@ -122,46 +122,74 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
     let (regions, cells) = (ring.regions(), ring.stretch(next, n));
     let Some(first) = cells.first() else { return 0 };
     // Packets lie in one region, mostly.
-    let Descriptor { region: mut number, length, .. } = buffers.packet(0, first);
-    let Some(mut region) = regions.get(number) else { return 0 };
+    let Descriptor { region: number, length, .. } = buffers.packet(0, first);
+    let Some(region) = regions.get(number) else { return 0 };
     // They are as long as those before them, mostly.
-    let mut lines = (length as usize).div_ceil(LINE);
-    let near = |region: View<'_>, from: usize, lines: usize| {
-        // Descriptors are written only if we post them anew.
-        if B::ARE_OURS {
-            ring.claim(next, from, cells.len());
-        }
-        buffers.show_lines(from, cells, lines, |offset| region.prefetch(offset));
-    };
-    for from in (0..AHEAD).step_by(GROUP) {
-        near(region, from, lines);
-    }
+    let mut near = Near { ring, next, cells, buffers, region, lines: (length as usize).div_ceil(LINE) };
+    (0..AHEAD).step_by(GROUP).for_each(|from| near.bring(from));
     let mut at = 0;
-    for group in cells.chunks(GROUP) {
-        near(region, at + AHEAD, lines);
-        if let Some(eight) = group.first_chunk()
+    while at < cells.len() {
+        let behind = &cells[at..];
+        near.bring(at + AHEAD);
+        if let Some(eight) = behind.first_chunk()
             && let Some(Eight { offsets, lengths, bits }) = buffers.packets(at, eight, number)
             && let most = bits as usize / LINE + 1
             && let Some(packets) = region.sources(&offsets, most)
             && take.group(&lengths, most, packets)
         {
-            lines = most;
+            near.lines = most;
             at += GROUP;
             continue;
         }
-        for cell in group {
-            let Descriptor { has_next, region: its, length, offset } = buffers.packet(at, cell);
-            if its != number {
-                let Some(found) = regions.get(its) else { return at };
-                (number, region) = (its, found);
-            }
-            let (offset, length) = (offset as usize, length as usize);
-            let is_whole = !has_next & (length > 0) && region.contains(offset, length);
-            if !is_whole || !take.one(Whole { region, offset, length }) {
-                return at;
-            }
-            at += 1;
+        let few = &behind[..behind.len().min(GROUP)];
+        let taken = one_by_one(regions, (at, few), buffers, take);
+        at += taken;
+        if taken < few.len() {
+            break;
         }
     }
     at
+}
+
+/// The same of a few, from a number in the stretch on, wherever they lie.
+#[inline(always)]
+fn one_by_one<B: Buffers>(regions: &Regions, (at, cells): (usize, &[Cell]), buffers: B, take: &mut impl Take) -> usize {
+    for (i, cell) in cells.iter().enumerate() {
+        let Descriptor { has_next, region, length, offset } = buffers.packet(at + i, cell);
+        let Some(region) = regions.get(region) else { return i };
+        let (offset, length) = (offset as usize, length as usize);
+        let is_whole = !has_next & (length > 0) && region.contains(offset, length);
+        if !is_whole || !take.one(Whole { region, offset, length }) {
+            return i;
+        }
+    }
+    cells.len()
+}
+
+/// What brings packets near before they are taken.
+struct Near<'r, B> {
+    ring: &'r Ring,
+    next: u16,
+    cells: &'r [Cell],
+    buffers: B,
+    region: View<'r>,
+    /// The lines that a packet has, mostly.
+    lines: usize,
+}
+impl<B: Buffers> Near<'_, B> {
+    /// Brings the packets of eight descriptors near, or of as many as there are.
+    #[inline(always)]
+    fn bring(&self, from: usize) {
+        let Near { ring, next, cells, buffers, region, lines } = *self;
+        // Descriptors are written only if we post them anew.
+        if B::ARE_OURS {
+            ring.claim(next, from, cells.len());
+        }
+        let show = |offset| region.prefetch(offset);
+        let Some(behind) = cells.get(from..) else { return };
+        match behind.first_chunk() {
+            Some(eight) => buffers.show_eight(from, eight, lines, show),
+            None => buffers.show(from, behind, lines, show),
+        }
+    }
 }

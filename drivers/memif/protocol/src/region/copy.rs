@@ -73,16 +73,16 @@ pub(crate) unsafe fn stream_line(from: &[u8; LINE], to: *mut u8) {
 /// PERF: a store to a line that another core has read waits until it has given it up, and all stores behind it wait, too.
 /// It may be anywhere.
 #[inline(always)]
-pub(crate) fn claim_line(at: *mut u8) {
+pub(crate) fn claim_line(base: *const u8, offset: usize) {
     // By its name, since the intrinsic is a plain prefetch where the compiler is not told that the processor has this one;
     // those that have it not do nothing (Intel SDM, volume 2, PREFETCHW; it is in the first x86-64 processors of AMD).
     #[cfg(target_arch = "x86_64")]
     // SAFETY: it has no effect but on caches, and none where nothing is mapped.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) at.addr(), options(nomem, nostack, preserves_flags))
+        std::arch::asm!("prefetchw [{} + {}]", in(reg) base.addr(), in(reg) offset, options(nomem, nostack, preserves_flags))
     };
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    let _ = (base, offset);
 }
 /// Makes what was streamed visible before anything that is stored from now on.
 #[inline(always)]

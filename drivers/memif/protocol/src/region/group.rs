@@ -10,10 +10,29 @@ use super::{LINE, Region, Store, View};
 /// Packets of a group.
 pub const GROUP: usize = 8;
 
+/// The same values, which the compiler takes from memory from now on, one at a time where they are needed.
+///
+/// PERF: of an array that comes from a register it takes each value out of that register, by two operations, and all of them at once.
+#[inline(always)]
+fn in_memory(values: &[u32; GROUP]) -> &[u32; GROUP] {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut at: *const [u32; GROUP] = values;
+        // SAFETY: no instruction at all, so the address is what it was.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) at, options(nostack, preserves_flags));
+            std::hint::assert_unchecked(!at.is_null());
+            &*at
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    values
+}
+
 /// Where eight packets begin that are read: so many lines of each are mapped.
 pub struct Sources<'r> {
     base: *const u8,
-    offsets: [u32; GROUP],
+    offsets: &'r [u32; GROUP],
     lines: usize,
     region: PhantomData<&'r Region>,
 }
@@ -21,36 +40,42 @@ pub struct Sources<'r> {
 /// Where eight packets begin that are written: so many lines of each lie in the region.
 pub struct Destinations<'r> {
     base: *mut u8,
-    offsets: [u32; GROUP],
+    offsets: &'r [u32; GROUP],
     lines: usize,
     store: Store,
     region: PhantomData<&'r Region>,
 }
 
-impl<'r> View<'r> {
+impl View<'_> {
     /// Places to read so many lines from, one at least. They may reach beyond the end, up to that of the last page. None if
     /// one is not mapped.
     #[inline(always)]
-    pub fn sources(self, offsets: &[u32; GROUP], lines: usize) -> Option<Sources<'r>> {
-        let lines = lines.max(1);
-        let is_inside = farthest(offsets) + lines.checked_mul(LINE)? <= self.mapped;
-        is_inside.then_some(Sources { base: self.base, offsets: *offsets, lines, region: PhantomData })
+    pub fn sources<'r>(&'r self, offsets: &'r [u32; GROUP], lines: usize) -> Option<Sources<'r>> {
+        let (lines, offsets) = (lines.max(1), in_memory(offsets));
+        let is_inside = most(offsets) as usize + lines.checked_mul(LINE)? <= self.mapped;
+        is_inside.then_some(Sources { base: self.base, offsets, lines, region: PhantomData })
     }
     /// Places to write so many lines to, one at least. None if one does not lie inside; or, for stores past the caches, begins
     /// in the midst of a line.
     #[inline(always)]
-    pub fn destinations(self, offsets: &[u32; GROUP], lines: usize, store: Store) -> Option<Destinations<'r>> {
-        let lines = lines.max(1);
-        let is_inside = farthest(offsets) + lines.checked_mul(LINE)? <= self.length;
+    pub fn destinations<'r>(
+        &'r self,
+        offsets: &'r [u32; GROUP],
+        lines: usize,
+        store: Store,
+    ) -> Option<Destinations<'r>> {
+        let (lines, offsets) = (lines.max(1), in_memory(offsets));
+        let is_inside = most(offsets) as usize + lines.checked_mul(LINE)? <= self.length;
         let is_aligned = store != Store::Streaming || offsets.iter().fold(0, |all, at| all | at) % LINE as u32 == 0;
         let region = PhantomData;
-        (is_inside & is_aligned).then_some(Destinations { base: self.base, offsets: *offsets, lines, store, region })
+        (is_inside & is_aligned).then_some(Destinations { base: self.base, offsets, lines, store, region })
     }
 }
 
+/// The most of eight values.
 #[inline(always)]
-fn farthest(offsets: &[u32; GROUP]) -> usize {
-    offsets.iter().fold(0, |most, offset| most.max(*offset)) as usize
+pub(crate) fn most(values: &[u32; GROUP]) -> u32 {
+    values.iter().fold(0, |most, value| most.max(*value))
 }
 
 impl Sources<'_> {

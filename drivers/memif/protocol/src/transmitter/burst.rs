@@ -2,7 +2,7 @@
 
 use super::{Kind, Sent, Transmitter};
 use crate::places::{Buffers, Place, Told};
-use crate::region::{GROUP, LINE, Store, View};
+use crate::region::{GROUP, LINE, Regions, Store, View, most};
 use crate::ring::{Broken, Cell, Descriptor, Ring};
 
 /// The buffers of so many packets are claimed ahead of the one that is written.
@@ -93,12 +93,10 @@ pub trait Burst {
 }
 /// Eight packets in whole lines.
 pub trait Group {
-    /// The lines that one has at most.
-    fn lines(&self) -> usize;
-    /// How long each is.
-    fn length(&self, i: usize) -> u32;
-    /// The first line of one of them, with zeros behind the packet.
-    fn first(&self, i: usize) -> &[u8; LINE];
+    /// How long they are.
+    fn lengths(&self) -> &[u32; GROUP];
+    /// Shows the first line of each, with zeros behind the packet.
+    fn each_first(&self, see: impl FnMut(usize, &[u8; LINE]));
     /// A line of one of them, if it has it, with zeros behind the packet.
     fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]>;
 }
@@ -106,13 +104,10 @@ pub trait Group {
 #[derive(Clone, Copy)]
 pub enum Never {}
 impl Group for Never {
-    fn lines(&self) -> usize {
+    fn lengths(&self) -> &[u32; GROUP] {
         match *self {}
     }
-    fn length(&self, _: usize) -> u32 {
-        match *self {}
-    }
-    fn first(&self, _: usize) -> &[u8; LINE] {
+    fn each_first(&self, _: impl FnMut(usize, &[u8; LINE])) {
         match *self {}
     }
     fn line(&self, _: usize, _: usize) -> Option<&[u8; LINE]> {
@@ -222,100 +217,129 @@ fn put<const STREAM: bool, P: Burst, B: Buffers>(
 ) -> Run<P::Packet> {
     let regions = ring.regions();
     let store = if STREAM { Store::Streaming } else { Store::Plain };
-    // Buffers lie in one region, mostly.
-    let mut number = cells.first().map_or(0, |first| buffers.room(0, first).region);
-    let mut region = regions.get(number);
-    // Past the caches, descriptors are written by the line.
-    let mut four = [Descriptor::default(); 4];
     let mut run = Run { packets: 0, lines: 0, odd: None };
-    let mut describe = |ring: &Ring, at: usize, cell: &Cell, descriptor: Descriptor| {
-        if !STREAM {
-            return descriptor.store(cell);
-        }
-        let index = next.wrapping_add(at as u16);
-        four[usize::from(index & 3)] = descriptor;
-        if index & 3 == 3 {
-            note(ring, index.wrapping_add(1), (at as u16 + 1).min(4), &four);
-        }
+    // Buffers lie in one region, mostly.
+    let Some(first) = cells.first() else { return run };
+    let number = buffers.room(0, first).region;
+    let Some(region) = regions.get(number) else {
+        run.odd = packets.next();
+        return run;
     };
     // Packets are as long as those before them, mostly.
-    let mut lines = packets.group().map_or(1, |first| first.lines());
-    let claim = |region: Option<View<'_>>, from: usize, lines: usize| {
-        if !claims {
-            return;
-        }
-        let Some(region) = region else { return };
-        ring.claim(next, from, cells.len());
-        buffers.show_lines(from, cells, lines, |offset| region.claim(offset));
-    };
-    for from in (0..AHEAD).step_by(GROUP) {
-        claim(region, from, lines);
+    let lines = packets.group().map_or(1, |first| lines_of(first.lengths()));
+    let mut ahead = Ahead { ring, next, cells, buffers, region, lines };
+    if claims {
+        (0..AHEAD).step_by(GROUP).for_each(|from| ahead.claim(from));
     }
+    // Past the caches, descriptors are written by the line: those before the first line come one by one.
+    let mut single = if STREAM { usize::from(next.wrapping_neg() & 3) } else { 0 };
     let mut at = 0;
-    'groups: for group in cells.chunks(GROUP) {
-        claim(region, at + AHEAD, lines);
-        if let Some(eight) = group.first_chunk()
+    while at < cells.len() {
+        let behind = &cells[at..];
+        if claims {
+            ahead.claim(at + AHEAD);
+        }
+        if single == 0
+            && let Some(eight) = behind.first_chunk()
             && let Some(from) = packets.group()
             && let Some((offsets, room)) = buffers.rooms(at, eight, number)
-            && let most = from.lines().max(1)
+            && let most = lines_of(from.lengths())
             && most * LINE <= room as usize
-            && let Some(to) = region.and_then(|region| region.destinations(&offsets, most, store))
+            && let Some(to) = region.destinations(&offsets, most, store)
         {
-            for i in 0..GROUP {
-                to.write_first(i, from.first(i));
-                let (region, length, offset) = (number, from.length(i), offsets[i]);
-                describe(ring, at + i, &eight[i], Descriptor { has_next: false, region, length, offset });
-            }
-            run.lines += GROUP as u64;
-            lines = most;
+            from.each_first(|i, line| to.write_first(i, line));
+            // Anew from memory: scalars of their own are no reason not to add them up by registers.
+            let lengths = from.lengths();
             // Most packets are one line.
             if most > 1 {
                 for i in 0..GROUP {
-                    let its = from.length(i).div_ceil(LINE as u32) as usize;
+                    let its = lengths[i].div_ceil(LINE as u32) as usize;
                     for line in 1..its {
                         if let Some(bytes) = from.line(i, line) {
                             to.write(i, line, bytes);
                         }
                     }
-                    run.lines += its.saturating_sub(1) as u64;
+                    run.lines = run.lines.wrapping_add(its.saturating_sub(1) as u64);
                 }
             }
+            if !STREAM || !stream_eight(ring, next.wrapping_add(at as u16), number, &offsets, lengths) {
+                buffers.describe(eight, number, &offsets, lengths);
+            }
+            ahead.lines = most;
             at += GROUP;
             packets.skip_group();
             continue;
         }
-        for cell in group {
-            let Some(packet) = packets.next() else { break 'groups };
-            let place = buffers.room(at, cell);
-            if place.region != number {
-                (number, region) = (place.region, regions.get(place.region));
-            }
-            if !region.is_some_and(|region| packet.write(region, place, store)) {
-                run.odd = Some(packet);
-                break 'groups;
-            }
-            let (Place { region, offset, .. }, length) = (place, packet.length() as u32);
-            describe(ring, at, cell, Descriptor { has_next: false, region, length, offset });
-            run.lines += packet.lines() as u64;
-            at += 1;
+        let few = &behind[..behind.len().min(if single > 0 { single } else { GROUP })];
+        single = 0;
+        let done = put_few(regions, (at, few), (buffers, store), packets, &mut run);
+        at += done;
+        if done < few.len() {
+            break;
         }
     }
     run.packets = at as u16;
-    let end = next.wrapping_add(run.packets);
-    if STREAM {
-        note(ring, end, run.packets.min(end & 3), &four);
-    }
+    // So far, lines behind the first ones were counted.
+    run.lines = run.lines.wrapping_add(at as u64);
     run
 }
-/// Writes the last `n` descriptors before an index, of one group of four.
+/// Puts packets into a few places of the ring, which have this number in a stretch, up to one that is odd; returns how many.
 #[inline(always)]
-fn note(ring: &Ring, end: u16, n: u16, four: &[Descriptor; 4]) {
-    let from = end.wrapping_sub(n);
-    if n == 4 && ring.stream_descriptors(from, four) {
-        return;
+fn put_few<P: Burst, B: Buffers>(
+    regions: &Regions,
+    (at, cells): (usize, &[Cell]),
+    (buffers, store): (B, Store),
+    packets: &mut P,
+    run: &mut Run<P::Packet>,
+) -> usize {
+    for (i, cell) in cells.iter().enumerate() {
+        let Some(packet) = packets.next() else { return i };
+        let place = buffers.room(at + i, cell);
+        if !regions.get(place.region).is_some_and(|region| packet.write(region, place, store)) {
+            run.odd = Some(packet);
+            return i;
+        }
+        let (Place { region, offset, .. }, length) = (place, packet.length() as u32);
+        Descriptor { has_next: false, region, length, offset }.store(cell);
+        // The first one is counted by the packet; one of no bytes has none.
+        run.lines = run.lines.wrapping_add(packet.lines() as u64).wrapping_sub(1);
     }
-    for i in 0..n {
-        let index = from.wrapping_add(i);
-        ring.set_descriptor(index, four[usize::from(index & 3)]);
+    cells.len()
+}
+/// The lines that the longest of eight packets has, one at least.
+#[inline(always)]
+fn lines_of(lengths: &[u32; GROUP]) -> usize {
+    (most(lengths) as usize).div_ceil(LINE).max(1)
+}
+/// Writes eight descriptors past the caches, the first at a multiple of four. False if that cannot be.
+#[inline(always)]
+fn stream_eight(ring: &Ring, index: u16, region: u16, offsets: &[u32; GROUP], lengths: &[u32; GROUP]) -> bool {
+    let at = |i: usize| Descriptor { has_next: false, region, length: lengths[i], offset: offsets[i] };
+    ring.stream_descriptors(index, &[at(0), at(1), at(2), at(3)])
+        && ring.stream_descriptors(index.wrapping_add(4), &[at(4), at(5), at(6), at(7)])
+}
+
+/// What claims buffers before they are written.
+struct Ahead<'r, B> {
+    ring: &'r Ring,
+    next: u16,
+    cells: &'r [Cell],
+    buffers: B,
+    region: View<'r>,
+    /// The lines that a packet has, mostly.
+    lines: usize,
+}
+impl<B: Buffers> Ahead<'_, B> {
+    /// Claims eight descriptors and their buffers, or as many as there are.
+    #[inline(always)]
+    fn claim(&self, from: usize) {
+        let Ahead { ring, next, cells, buffers, region, lines } = *self;
+        ring.claim(next, from, cells.len());
+        let show = |offset| region.claim(offset);
+        let Some(behind) = cells.get(from..) else { return };
+        match behind.first_chunk() {
+            Some(eight) => buffers.show_eight(from, eight, lines, show),
+            None => buffers.show(from, behind, lines, show),
+        }
     }
 }

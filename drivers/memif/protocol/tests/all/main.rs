@@ -4,4 +4,5 @@ mod ends;
 mod fuzz;
 mod groups;
 mod interrupts;
+mod odd;
 mod pair;

@@ -29,7 +29,8 @@ impl<'a> Burst for Sending<'a> {
     }
     fn group(&self) -> Option<Eight<'a>> {
         // Those that no buffer has room for are no group.
-        self.packets.first_chunk().map(Eight)
+        let packets: &[Packet; GROUP] = self.packets.first_chunk()?;
+        Some(Eight { packets, lengths: packets.each_ref().map(|(_, length)| *length as u32) })
     }
     fn skip_group(&mut self) {
         self.packets = &self.packets[GROUP..];
@@ -39,19 +40,19 @@ impl<'a> Burst for Sending<'a> {
 
 /// Eight of them.
 #[derive(Clone, Copy)]
-pub struct Eight<'a>(&'a [Packet; GROUP]);
+pub struct Eight<'a> {
+    packets: &'a [Packet; GROUP],
+    lengths: [u32; GROUP],
+}
 impl Group for Eight<'_> {
-    fn lines(&self) -> usize {
-        self.0.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0)
+    fn lengths(&self) -> &[u32; GROUP] {
+        &self.lengths
     }
-    fn length(&self, i: usize) -> u32 {
-        self.0[i].1 as u32
-    }
-    fn first(&self, i: usize) -> &[u8; LINE] {
-        &self.0[i].0[0]
+    fn each_first(&self, mut see: impl FnMut(usize, &[u8; LINE])) {
+        self.packets.iter().enumerate().for_each(|(i, (lines, _))| see(i, &lines[0]));
     }
     fn line(&self, i: usize, line: usize) -> Option<&[u8; LINE]> {
-        self.0[i].0.get(line)
+        self.packets[i].0.get(line)
     }
 }
 
