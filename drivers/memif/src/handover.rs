@@ -60,6 +60,10 @@ impl<T> Holder<T> {
     pub fn held(&self) -> Option<&T> {
         self.held.as_ref()
     }
+    /// The same, to change.
+    pub fn held_mut(&mut self) -> Option<&mut T> {
+        self.held.as_mut()
+    }
     /// Whether there is something new to be held.
     pub fn is_stale(&self) -> bool {
         !self.shared.given.is_empty()

@@ -120,8 +120,9 @@ impl RxQueue for Rx {
         let was_armed = self.is_armed.take();
         if was_armed || self.holder.is_stale() {
             Interrupt::clear(&*self.changed);
+            self.holder.get();
         }
-        let Some(held) = self.holder.get() else { return 0 };
+        let Some(held) = self.holder.held_mut() else { return 0 };
         if was_armed {
             held.disarm();
         }
@@ -215,7 +216,7 @@ fn take(
     most: usize,
 ) -> Result<(), Broken> {
     // PERF: most rings that are looked at are empty, and nothing was taken before that is not given back.
-    if receiver.waiting()? == 0 {
+    if receiver.is_empty() {
         return Ok(());
     }
     // What comes in one piece, as far as that goes, and then what does not.

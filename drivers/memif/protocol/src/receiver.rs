@@ -86,6 +86,15 @@ impl Receiver {
             Kind::Slave { posted, .. } => self.ring.distance(next, self.ring.tail(), posted.wrapping_sub(next)),
         }
     }
+    /// Whether the peer has published nothing that was not taken.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let published = match &self.kind {
+            Kind::Master => self.ring.head(),
+            Kind::Slave { .. } => self.ring.tail(),
+        };
+        published == self.next.wrapping_add(self.taken)
+    }
     /// Gives back what was taken before, and says how many descriptors wait.
     #[inline(always)]
     fn look(&mut self) -> Result<usize, Broken> {

@@ -20,7 +20,7 @@ fn in_memory(values: &[u32; GROUP]) -> &[u32; GROUP] {
         let mut at: *const [u32; GROUP] = values;
         // SAFETY: no instruction at all, so the address is what it was.
         unsafe {
-            std::arch::asm!("/* {0} */", inout(reg) at, options(nostack, preserves_flags));
+            std::arch::asm!("/* {0} */", inout(reg) at, options(readonly, nostack, preserves_flags));
             std::hint::assert_unchecked(!at.is_null());
             &*at
         }

@@ -306,10 +306,10 @@ fn put_few<P: Burst, B: Buffers>(
     }
     cells.len()
 }
-/// The lines that the longest of eight packets has, one at least.
+/// The lines that the longest of eight packets has, one at least; more than any buffer has if none has a byte.
 #[inline(always)]
 fn lines_of(lengths: &[u32; GROUP]) -> usize {
-    (most(lengths) as usize).div_ceil(LINE).max(1)
+    most(lengths).wrapping_sub(1) as usize / LINE + 1
 }
 /// Writes eight descriptors past the caches, the first at a multiple of four. False if that cannot be.
 #[inline(always)]
