@@ -50,6 +50,7 @@ impl Stage for VlanInput {
             received: &self.received,
             last: NONE,
             ordinary: NONE,
+            has_popped: false,
         }
     }
 }
@@ -64,6 +65,8 @@ pub struct InputBody<'f> {
     last: ([u32; 4], Verdict),
     /// The same of the first packet: ordinary are those like it.
     ordinary: ([u32; 4], Verdict),
+    /// Whether tags came off. Frames that keep theirs are as they were.
+    has_popped: bool,
 }
 
 /// What becomes of frames with certain tags.
@@ -133,6 +136,10 @@ impl Body for InputBody<'_> {
         }
     }
     #[inline(always)]
+    fn rewrote(&self) -> Quarters {
+        if self.has_popped { Self::REWRITES } else { Quarters::NONE }
+    }
+    #[inline(always)]
     fn ordinary_arc(&self) -> u16 {
         self.ordinary.1.next.into()
     }
@@ -165,6 +172,7 @@ impl Body for InputBody<'_> {
             1 => (0..LANES).for_each(|lane| retag(windows.of(lane), 0, TAG, &[])),
             _ => (0..LANES).for_each(|lane| retag(windows.of(lane), 0, 2 * TAG, &[])),
         }
+        self.has_popped |= verdict.pop > 0;
         p.rx = p.rx.same(verdict.rx);
         p.length = p.length - (verdict.pop << 2);
         true
@@ -216,6 +224,7 @@ impl Body for InputBody<'_> {
         }
         for lane in p.live.bits() {
             if pop[lane] != 0 {
+                self.has_popped = true;
                 retag(windows.of(lane), 0, pop[lane] as usize * TAG, &[]);
             }
         }
