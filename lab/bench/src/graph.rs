@@ -22,7 +22,9 @@ use peer::{Peer, Programs};
 const WINDOWS: usize = 9;
 /// Packets that are in the rings at once: what a network card's ring usually has.
 pub const FILL: usize = 1024;
-/// Fillings in a window.
+/// Buffers of a bench; with more packets under way, more.
+const BUFFERS: u32 = 16_384;
+/// Fillings of [`FILL`] packets in a window; of larger ones there are fewer.
 const FILLS: usize = 192;
 /// How packets go: by the graph's nodes. Older rows of the history have others.
 pub const WAY: &str = "nodes";
@@ -176,6 +178,7 @@ pub struct Bench {
     sends: u16,
     /// How many packets are sent for so many that were received.
     ratio: (usize, usize),
+    in_flight: usize,
     packet: Vec<u8>,
     /// The address of pg0, and what stations behind both interfaces have sent before.
     mac: [u8; 6],
@@ -189,7 +192,7 @@ pub struct Bench {
 impl Bench {
     /// Configures one.
     pub fn new(path: &Path, level: Level) -> Result<Bench, String> {
-        let setup = Setup { level, buffers: 16_384, ..Setup::default() };
+        let setup = Setup { level, buffers: BUFFERS.max(3 * path.in_flight as u32), ..Setup::default() };
         let mut daemon = Daemon::new(UNSEEN, setup).map_err(|error| error.to_string())?;
         let before = ["create packet-generator interface pg0", "create packet-generator interface pg1"];
         let after = ["set interface state pg0 up", "set interface state pg1 up"];
@@ -237,10 +240,15 @@ impl Bench {
         let buffers = daemon.control().room::<Dataplane>().buffers().clone();
         let (sink, _) = daemon.workers()[0].tx_queue_and_pool::<Sink>(sends).ok_or("there is no transmit queue")?;
         let ratio = path.ratio;
-        sink.keep(Some(PacketRing::new(FILL * ratio.0 / ratio.1, &buffers)));
+        sink.keep(Some(PacketRing::new(path.in_flight * ratio.0 / ratio.1, &buffers)));
+        let (source, _) = daemon.workers()[0].queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
+        if source.ring().room() < path.in_flight {
+            *source.ring() = PacketRing::new(path.in_flight, &buffers);
+        }
         let (vary, tick) = (path.vary, quiver_engine::thread::tick_length());
         let (mac, first) = (ours.0, first.unwrap_or_default());
-        Ok(Bench { daemon, backing, queue, sends, ratio, packet, mac, first, vary, made: 0, tick })
+        let in_flight = path.in_flight;
+        Ok(Bench { daemon, backing, queue, sends, ratio, in_flight, packet, mac, first, vary, made: 0, tick })
     }
     /// A VPP beside it; None if the path is none of VPP's.
     fn peer(&mut self, programs: &Programs, path: &Path) -> Result<Option<Peer>, String> {
@@ -262,23 +270,24 @@ impl Bench {
     /// Ticks per packet over one window.
     fn window(&mut self, vector: usize) -> Result<f64, String> {
         let (mut nanoseconds, reading) = (0, reading());
-        for _ in 0..FILLS {
+        let (packets, fills) = (self.in_flight, (FILL * FILLS / self.in_flight).max(1));
+        for _ in 0..fills {
             self.fill()?;
             let worker = self.worker(vector);
             let start = cpu();
-            for _ in 0..FILL / vector {
+            for _ in 0..packets / vector {
                 worker.turn(0);
             }
             nanoseconds += (cpu() - start).saturating_sub(reading);
             self.empty()?;
         }
-        Ok(nanoseconds as f64 / self.tick / (FILL * FILLS) as f64)
+        Ok(nanoseconds as f64 / self.tick / (packets * fills) as f64)
     }
     /// Puts packets into the receive ring.
     pub fn fill(&mut self) -> Result<(), String> {
         let (queue, worker) = (self.queue, &mut self.daemon.workers()[0]);
         let (source, pool) = worker.queue_and_pool::<Source>(queue).ok_or("pg0's queue is gone")?;
-        for _ in 0..FILL {
+        for _ in 0..self.in_flight {
             (self.vary)(self.made, &mut self.packet);
             self.made = self.made.wrapping_add(1);
             let packet = pool.packet(&self.packet).ok_or("the pool is empty")?;
@@ -295,7 +304,7 @@ impl Bench {
         let (sends, worker) = (self.sends, &mut self.daemon.workers()[0]);
         let (sink, pool) = worker.tx_queue_and_pool::<Sink>(sends).ok_or("the transmit queue is gone")?;
         let ring = sink.kept().ok_or("nothing is kept of what is sent")?;
-        let (sent, meant) = (ring.len(), FILL * self.ratio.0 / self.ratio.1);
+        let (sent, meant) = (ring.len(), self.in_flight * self.ratio.0 / self.ratio.1);
         while let Some(packet) = ring.pop(pool) {
             show(pool.bytes(&packet));
             pool.free(packet);
@@ -342,7 +351,7 @@ mod tests {
         let mut left = vec![];
         for vector in VECTORS {
             bench.fill().expect("there is room");
-            for _ in 0..FILL / vector {
+            for _ in 0..path.in_flight / vector {
                 bench.worker(vector).turn(0);
             }
             left.clear();

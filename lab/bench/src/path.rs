@@ -11,6 +11,7 @@ use quiver_ip::fib::{self, Source, TableId, Target};
 use quiver_ip::{Family, Ip};
 use quiver_wire::{Prefix, V4, V6};
 
+use crate::graph::FILL;
 use crate::shape;
 
 /// Routes of the large table.
@@ -50,6 +51,8 @@ pub struct Path {
     pub sends: &'static str,
     /// How many packets are sent for so many that were received.
     pub ratio: (usize, usize),
+    /// Packets that are in the rings at once. Headers of more than [`FILL`] do not stay in the nearest caches.
+    pub in_flight: usize,
 }
 
 impl Path {
@@ -69,6 +72,7 @@ impl Path {
             payload: 18,
             sends: "pg1",
             ratio: (1, 1),
+            in_flight: FILL,
         }
     }
 }
@@ -108,6 +112,8 @@ pub fn all() -> Vec<Path> {
     let layer3 = |name, goal, commands, vary| Path { goal, ..Path::new(name, commands, vary) };
     let tagged = |path: Path| Path { vlan: Some(10), ..path };
     let alone = |path: Path| Path { peer: None, ..path };
+    // VPP's generator makes packets vector by vector.
+    let under_way = |name, in_flight| alone(Path { in_flight, ..Path::new(name, || router("", 8, 16), few) });
     let plain: fn() -> Vec<String> = || router("", 0, 32);
     let counted: fn() -> Vec<String> = || router("counters", 0, 32);
     let mut all = vec![
@@ -120,6 +126,8 @@ pub fn all() -> Vec<Path> {
         stations::<5_000>("bridge, 10 thousand stations"),
         stations::<500_000>("bridge, 1 million stations"),
         layer3("ip4, 8 routes", Some(70), || router("", 8, 16), few),
+        under_way("ip4, 8 routes, 4,096 in flight", 4_096),
+        under_way("ip4, 8 routes, 65,536 in flight", 65_536),
         alone(layer3("ip4, 2 million routes", Some(110), || router("", MILLIONS, 32), many)),
         layer3("ip4, 8 routes, counted", None, || router("counters", 8, 16), few),
         alone(layer3("ip4, 2 million routes, counted", None, || router("counters", MILLIONS, 32), many)),
