@@ -4,7 +4,7 @@
 //! PERF: a call of `memcpy` for each column cost a turn of eight packets 100 of its 600 ticks (cross-connect, Zen 4).
 
 use crate::frame::BLOCK;
-use crate::isa::LANES;
+use crate::isa::{Isa, Kernel, LANES, Lanes, Level};
 
 /// Rows that move together.
 const GROUP: usize = LANES;
@@ -111,6 +111,31 @@ pub(crate) fn uniform(column: &[u16; BLOCK], n: usize) -> bool {
     groups.iter().all(|group| *group == [first; LANES]) && rest.iter().all(|value| *value == first)
 }
 
+/// Those of the first `n` rows that have this value, a bit for each.
+#[inline]
+pub(crate) fn rows_with(level: Level, column: &[u16; BLOCK], n: usize, value: u16) -> u64 {
+    let mut rows = 0;
+    level.run(RowsWith { column, groups: n.min(BLOCK).div_ceil(LANES), value, rows: &mut rows });
+    rows & crate::frame::Rows::first(n).0
+}
+struct RowsWith<'a> {
+    column: &'a [u16; BLOCK],
+    groups: usize,
+    value: u16,
+    rows: &'a mut u64,
+}
+impl Kernel for RowsWith<'_> {
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let mut rows = 0;
+        for g in 0..self.groups {
+            let found = Lanes::widen(isa, group(self.column, g)).eq(u32::from(self.value));
+            rows |= u64::from(found.bits().0) << (g * LANES);
+        }
+        *self.rows = rows;
+    }
+}
+
 /// Whether the first `n` values are at least so large.
 #[inline(always)]
 pub(crate) fn all_reach(column: &[u32; BLOCK], n: usize, least: u32) -> bool {
@@ -188,6 +213,11 @@ mod tests {
             assert!(uniform(&equal, n));
             equal[n - 1] = 8;
             assert_eq!(uniform(&equal, n), n == 1);
+            for level in Level::all().into_iter().filter_map(|(_, level)| level) {
+                assert_eq!(rows_with(level, &equal, n, 8), 1 << (n - 1));
+                assert_eq!(rows_with(level, &equal, n, 9).count_ones() as usize, n - 1);
+                assert_eq!(rows_with(level, &equal, n, 1), 0, "stale rows are none");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::buffer::{DATA, Flags, HEADROOM, Offload, Packet, Pool, Raw, STRIDE};
 use crate::column::{self, group_mut};
 use crate::isa::LANES;
 use crate::stage::Alike;
+use std::ops::Range;
 
 /// Packets in a frame at most: so few that their columns stay in the nearest cache while stages work on them.
 pub const BLOCK: usize = 64;
@@ -51,6 +52,11 @@ pub struct Frame {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows(pub(crate) u64);
 impl Rows {
+    /// The first `n` rows.
+    #[inline(always)]
+    pub(crate) fn first(n: usize) -> Rows {
+        Rows(if n < BLOCK { (1 << n) - 1 } else { !0 })
+    }
     /// Whether there are none.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
@@ -338,24 +344,26 @@ impl Frame {
         let raw = pool.copy_raw(self.raw(i))?;
         Some(Packet::own(raw, pool).with_columns(self.rx[i], self.tx[i], self.hop[i]))
     }
-    /// Appends row `i` of another frame, which gives it up.
-    #[inline(always)]
-    pub(crate) fn push_from(&mut self, other: &Frame, i: usize) {
-        let n = self.len;
-        if n >= BLOCK || i >= BLOCK {
-            return;
+    /// Appends rows of another frame, which gives them up, as many as there is room for. Returns those that are left.
+    ///
+    /// PERF: columns that mostly have one value, and those that nobody reads before they are set, are not copied row by row.
+    pub(crate) fn push_rows_of(&mut self, other: &Frame, mut rows: Rows) -> Rows {
+        let (at, mut n) = (self.len(), self.len());
+        let moved = rows;
+        while n < BLOCK
+            && let Some(i) = rows.next()
+        {
+            (self.buffer[n], self.offset[n], self.length[n]) = (other.buffer[i], other.offset[i], other.length[i]);
+            self.hop[n] = other.hop[i];
+            n += 1;
         }
-        self.buffer[n] = other.buffer[i];
-        self.offset[n] = other.offset[i];
-        self.length[n] = other.length[i];
-        self.rx[n] = other.rx[i];
-        self.tx[n] = other.tx[i];
-        self.flags[n] = other.flags[i];
-        self.hop[n] = other.hop[i];
-        self.any = self.any.with(Flags(other.flags[i]));
-        self.one_rx &= self.rx[n] == self.rx[0];
-        self.one_tx &= self.tx[n] == self.tx[0];
-        self.len = n + 1;
+        let moved = Rows(moved.0 & !rows.0);
+        self.one_rx &= append(&mut self.rx, at..n, &other.rx, moved, other.one_rx);
+        self.one_tx &= append(&mut self.tx, at..n, &other.tx, moved, other.one_tx);
+        append(&mut self.flags, at..n, &other.flags, moved, other.any == Flags::NONE);
+        self.any = self.any.with(other.any);
+        self.len = n;
+        rows
     }
     /// Gives all rows the arc, the interface and the hop that a stage has for all of them.
     #[inline]
@@ -371,7 +379,7 @@ impl Frame {
         self.left = 0;
         if alike.arc != 0 {
             column::fill(&mut self.next, alike.arc, n);
-            self.left = if n < BLOCK { (1 << n) - 1 } else { !0 };
+            self.left = Rows::first(n).0;
         }
         self.one_next = true;
     }
@@ -509,4 +517,18 @@ fn set_group<T, const N: usize>(column: &mut [T; BLOCK], at: usize, rows: [T; N]
     if let Some(place) = column.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *place = rows;
     }
+}
+
+/// Copies rows of a column to places of another one. `is_one` says that all rows have the value of the first one. Returns whether
+/// what was copied is what the first place has.
+#[inline(always)]
+fn append(column: &mut [u16; BLOCK], to: Range<usize>, from: &[u16; BLOCK], rows: Rows, is_one: bool) -> bool {
+    let Some(places) = column.get_mut(to.clone()) else { return false };
+    if is_one {
+        places.fill(from[0]);
+        return column[0] == from[0];
+    }
+    places.iter_mut().zip(rows).for_each(|(place, i)| *place = from[i]);
+    let first = column[0];
+    column[to].iter().all(|value| *value == first)
 }

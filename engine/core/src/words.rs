@@ -16,8 +16,7 @@ pub struct Words {
     places: [Place; BLOCK],
     /// The quarters of the windows that are loaded.
     loaded: Quarters,
-    /// The quarters that stages asked for since [`Words::forget`], and those that they did before: PERF: what the stages in front of this
-    /// frame will ask for, too, mostly, so that all is loaded at once.
+    /// The quarters that stages have asked for of this frame, and those that they are likely to ask for.
     asked: Quarters,
     likely: Quarters,
     /// How many bytes before the current headers the windows begin; None if these are not the frame's windows.
@@ -38,11 +37,23 @@ impl Words {
             back: None,
         })
     }
-    /// Another frame comes, or packets may have changed.
+    /// Another frame comes, to stages that are likely to read these quarters.
+    ///
+    /// PERF: all of them are loaded at once.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, likely: Quarters) {
+        self.forget();
+        (self.likely, self.asked) = (likely, Quarters::NONE);
+    }
+    /// The quarters that stages have read of this frame.
+    #[inline(always)]
+    pub(crate) fn read(&self) -> Quarters {
+        self.asked
+    }
+    /// Packets may have changed.
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
         (self.loaded, self.back) = (Quarters::NONE, None);
-        (self.likely, self.asked) = (self.asked, Quarters::NONE);
     }
     /// Bytes of these quarters have changed.
     #[inline(always)]

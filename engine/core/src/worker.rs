@@ -25,6 +25,9 @@ use std::sync::{Arc, OnceLock};
 /// PERF: a storm of letters that attach interfaces took 5.8 ms of a turn at 256 in a debug build.
 const LETTERS_MAX: usize = 16;
 
+/// Turns after which the nodes of chains count, however busy the worker is.
+const SETTLE_EVERY: u64 = 64;
+
 /// Nanoseconds between two looks at a worker that was behind in taking what was handed to it.
 const BEHIND_WAIT: u64 = 100_000;
 
@@ -162,6 +165,9 @@ impl Worker {
         if packets > 0 || mail > 0 {
             graph.dispatch(&mut cx, &mut clock);
             cx.output.flush(&mut TxContext::new(cx.pool, now));
+        }
+        if packets == 0 || counters.turns.get().is_multiple_of(SETTLE_EVERY) {
+            graph.settle_all();
         }
         // In idle turns, too: a bundle may have stayed open for a worker that was behind.
         cx.outbound.publish();
@@ -317,9 +323,9 @@ impl Worker {
     pub fn tx_queue_and_pool<Q: TxQueue>(&mut self, interface: u16) -> Option<(&mut Q, &mut Pool)> {
         Some((self.ports.queue_mut(interface)?, &mut self.pool))
     }
-    /// The nodes by which the last packets of each receive queue went together.
-    pub(crate) fn chains(&self) -> Vec<(QueueId, Vec<NodeId>)> {
-        self.places.iter().map(|place| (place.id, place.chain.nodes().collect())).collect()
+    /// The nodes that the last packets of each receive queue passed together, each with the one in front of it.
+    pub(crate) fn chains(&self) -> Vec<(QueueId, Vec<(NodeId, NodeId)>)> {
+        self.places.iter().map(|place| (place.id, self.graph.chain_arcs(&place.chain))).collect()
     }
     /// Has each stage read the clock, or one for all that follow one another.
     pub(crate) fn set_timed(&mut self, on: bool) {
@@ -347,6 +353,8 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.graph.settle_all();
+        self.places.iter_mut().for_each(|place| self.graph.settle(&mut place.chain));
         self.graph.free(&mut self.pool);
         self.ports.free(&mut self.pool);
     }

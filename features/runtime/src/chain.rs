@@ -1,4 +1,4 @@
-//! `show chain`: the nodes that packets of each receive queue passed together, without waiting in between.
+//! `show chain`: the nodes that packets of each receive queue passed together, without waiting in between; and where they parted.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use quiver_engine::{Dataplane, NodeId};
 const TIMED: Duration = Duration::from_secs(1);
 
 pub(crate) fn register(control: &Control) {
-    let show = "Show the chain of each receive queue: the nodes that its last packets passed together, and the bytes that are read.";
+    let show = "Show the chains of each receive queue: the nodes that its last packets passed together, and the bytes that they read.";
     let show = Command::waiting("show chain [timed]", show, show_chain);
     let timed = "time each stage for a second, instead of all that follow one another";
     control.commands().add(show.argument("timed", timed));
@@ -42,12 +42,13 @@ async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Rep
     }
     let chains = control.room::<Dataplane>().chains();
     let chains = chains.await;
-    let columns = ["Interface", "Queue", "Worker", "Node", "Bytes read", "Packets", "Ticks/packet"];
-    let mut table = Table::new(columns.into_iter().take(if is_timed { 7 } else { 6 }));
+    let columns = ["Interface", "Queue", "Worker", "Node", "Previous node", "Bytes read", "Packets", "Ticks/packet"];
+    let mut table = Table::new(columns.into_iter().take(if is_timed { 8 } else { 7 }));
     let dataplane = control.room::<Dataplane>();
     for queue in dataplane.queues() {
         let chain = chains.iter().find(|(id, _)| *id == queue.id).map_or(&[][..], |(_, nodes)| nodes);
-        for node in [queue.input].iter().chain(chain) {
+        let chain = chain.iter().map(|(previous, node)| (Some(*previous), node));
+        for (previous, node) in std::iter::once((None, &queue.input)).chain(chain) {
             let of = |counts: &[Vec<[u64; 2]>]| {
                 let of_worker = counts.get(queue.worker).and_then(|counts| counts.get(node.index()));
                 of_worker.copied().unwrap_or_default()
@@ -60,6 +61,7 @@ async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Rep
                 Cell::from(queue.index),
                 Cell::from(queue.worker),
                 Cell::from(dataplane.graph().name(*node)),
+                previous.map_or(Cell::empty(), |previous| Cell::from(dataplane.graph().name(previous))),
                 Cell::from(reads),
                 Cell::from(packets),
             ];

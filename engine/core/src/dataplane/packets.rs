@@ -31,8 +31,9 @@ impl Dataplane {
             records
         }
     }
-    /// The nodes by which the last packets of each receive queue went together: its chain.
-    pub fn chains(&self) -> impl Future<Output = Vec<(QueueId, Vec<NodeId>)>> + 'static {
+    /// The chains of each receive queue: the nodes by which its last packets went together, each behind the one in front of it. Where
+    /// packets parted, several come behind one.
+    pub fn chains(&self) -> impl Future<Output = Vec<(QueueId, Vec<(NodeId, NodeId)>)>> + 'static {
         let answers: Vec<_> = (0..self.workers.len()).map(|w| self.ask(w, |w| w.chains())).collect();
         async move {
             let mut chains = vec![];

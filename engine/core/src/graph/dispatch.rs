@@ -1,7 +1,9 @@
 //! A worker's instance of the graph: dispatch, and the counting of every arc.
 //!
+//! - `following`: frames that go the way of those before.
 //! - `parting`: packets of a frame that go to several places.
 
+mod following;
 mod parting;
 
 use super::chain::{Chain, decides};
@@ -11,7 +13,7 @@ use crate::arcs;
 use crate::buffer::{Packet, Pool};
 use crate::column;
 use crate::counters::Counter;
-use crate::frame::{BLOCK, Frame};
+use crate::frame::{BLOCK, Frame, Rows};
 use crate::isa::lap;
 use crate::trace::Tracer;
 use quiver_stats::Block;
@@ -68,15 +70,14 @@ struct Entry {
     pending: Vec<Box<Frame>>,
     /// Where the packets of the last frame went that stayed together.
     last: Option<Way>,
+    /// The chain that begins with this node.
+    chain: Option<Box<Chain>>,
+    /// The last node that queued packets here.
+    previous: Option<NodeId>,
 }
 
 /// Times that one received frame is split, so that nothing overtakes packets that go another way for a while.
 const SPLITS_MAX: u32 = 8;
-
-/// So many frames may follow a queue's chain before its nodes count them.
-///
-/// PERF: at small vectors the counters of all nodes are a tenth of what a turn costs.
-const UNSETTLED_MAX: u64 = 16;
 
 /// Where packets go that leave a node together by an arc.
 #[derive(Clone, Copy)]
@@ -99,7 +100,7 @@ impl Way {
 }
 impl Entry {
     fn new((node, counters): (Box<dyn Node>, Arc<NodeCounters>)) -> Entry {
-        Entry { is_stage: node.is_stage(), node, counters, pending: vec![], last: None }
+        Entry { is_stage: node.is_stage(), node, counters, pending: vec![], last: None, chain: None, previous: None }
     }
 }
 
@@ -120,10 +121,14 @@ pub struct Graph {
     /// Packets that wait until those in front of them have passed a node outside the chain, each frame with the node that it left
     /// last. The frame that was added last goes on first.
     waiting: Vec<(NodeId, Box<Frame>)>,
+    /// Scratch of `scatter`: nodes, and the rows that go there.
+    places: Vec<(NodeId, Rows)>,
     /// Times that the frame that was received last may still be split.
     splits: u32,
     /// The nodes that the frame on its way came by at once.
     chain: Chain,
+    /// Nodes with whose chains something is not counted yet.
+    unsettled: Vec<NodeId>,
     /// Changes whenever frames may go elsewhere than before.
     version: u32,
     /// Whether each stage reads the clock, instead of one for all that follow one another.
@@ -149,8 +154,10 @@ impl Graph {
             dispatcher,
             home,
             waiting: vec![],
+            places: vec![],
             splits: 0,
             chain: Chain::new(),
+            unsettled: vec![],
             version: 1,
             is_timed: false,
             tracer: Tracer::default(),
@@ -221,6 +228,10 @@ impl Graph {
         self.mark(self.wiring.shape.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
+    fn enqueue_from(&mut self, from: NodeId, at: NodeId, frame: Box<Frame>) {
+        self.entries[at.index()].previous = Some(from);
+        self.enqueue(at, frame);
+    }
     /// Puts one packet before a node: control's way into the graph.
     pub(crate) fn inject(&mut self, at: NodeId, packet: Packet) {
         if at.index() < self.entries.len() {
@@ -258,17 +269,16 @@ impl Graph {
         clock: &mut u64,
     ) {
         self.splits = SPLITS_MAX;
-        if chain.is_whole && chain.version == self.version && !self.is_busy && self.is_unwatched(&frame) {
-            if self.follow(cx, frame, chain, clock) {
-                return;
+        if chain.is_of(self.version) && !self.is_busy && self.is_unwatched(&frame) {
+            if let Some(next) = self.follow(cx, frame, chain, clock) {
+                self.run_from(cx, next, clock);
             }
         } else {
             self.settle(chain);
-            self.chain.begin(self.version);
-            self.chain.push(at);
+            self.begin_walk(cx, Some(at));
             let next = self.part(cx, at, frame);
             self.walk(cx, next, clock);
-            chain.become_as(&self.chain);
+            self.learn(cx, chain);
         }
         self.dispatch(cx, clock);
     }
@@ -282,87 +292,6 @@ impl Graph {
     #[inline(always)]
     fn is_unwatched(&self, frame: &Frame) -> bool {
         !self.is_timed && !self.tracer.is_watching(frame)
-    }
-    /// Has the nodes of a chain work on a frame for as long as all of its packets go together; says whether they did to the end. What the
-    /// nodes count, and the time they take, the chain keeps until [`Graph::settle`].
-    fn follow(&mut self, cx: &mut Context, mut frame: Box<Frame>, chain: &mut Chain, clock: &mut u64) -> bool {
-        cx.words.forget();
-        let (n, steps) = (frame.len(), chain.steps());
-        let (mut last, mut all_go) = (0, true);
-        while all_go && steps[last].is_of(&frame) {
-            let Some(step) = steps.get(last + 1) else { break };
-            last += 1;
-            cx.node = step.at;
-            seam("about to run a node");
-            self.entries[step.at.index()].node.process(cx, &mut frame);
-            all_go = frame.taken == 0 && cx.emitted.is_empty();
-        }
-        if all_go && frame.is_empty() && last + 1 == steps.len() {
-            (chain.calls, chain.packets, chain.clocks) =
-                (chain.calls + 1, chain.packets + n as u64, chain.clocks + lap(clock));
-            self.give_back(frame);
-            if chain.calls >= UNSETTLED_MAX {
-                self.settle(chain);
-            }
-            return true;
-        }
-        self.leave(cx, frame, (chain, last, n), clock);
-        false
-    }
-    /// Goes on with a frame whose packets do not all go as those before did, from a step of the chain on that has worked on it.
-    #[cold]
-    #[inline(never)]
-    fn leave(
-        &mut self,
-        cx: &mut Context,
-        frame: Box<Frame>,
-        (chain, last, n): (&mut Chain, usize, usize),
-        clock: &mut u64,
-    ) {
-        // What is counted so far is of the nodes that the chain has now.
-        self.settle(chain);
-        self.chain.begin_as(chain, last + 1);
-        for (k, step) in chain.steps().iter().enumerate().take(last + 1) {
-            let counters = &self.entries[step.at.index()].counters;
-            if k > 0 {
-                counters.calls.add(1);
-                counters.packets.add(n as u64);
-            }
-            if k < last {
-                counters.arc(step.arc, n as u64);
-            }
-        }
-        let at = chain.steps()[last].at;
-        let next = self.depart(cx, at, frame, n);
-        self.walk(cx, next, clock);
-        if self.chain.is_whole {
-            chain.become_as(&self.chain);
-        }
-    }
-    /// Has the nodes of a chain count what followed it: when its queue is empty or goes, or frames go another way.
-    #[inline(always)]
-    pub(crate) fn settle(&self, chain: &mut Chain) {
-        if chain.calls > 0 {
-            self.count(chain);
-        }
-    }
-    #[inline(never)]
-    fn count(&self, chain: &mut Chain) {
-        let steps = chain.steps();
-        let share = chain.clocks / steps.len().max(1) as u64;
-        for (k, step) in steps.iter().enumerate() {
-            let counters = &self.entries[step.at.index()].counters;
-            counters.clocks.add(share);
-            // What the first one received is counted there.
-            if k > 0 {
-                counters.calls.add(chain.calls);
-                counters.packets.add(chain.packets);
-            }
-            if k + 1 < steps.len() {
-                counters.arc(step.arc, chain.packets);
-            }
-        }
-        (chain.calls, chain.packets, chain.clocks) = (0, 0, 0);
     }
     /// Runs every frame to its end.
     #[inline]
@@ -400,8 +329,7 @@ impl Graph {
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
             for frame in frames.drain(..) {
                 seam("about to run a node");
-                self.chain.begin(self.version);
-                self.walk(cx, Some((at, frame)), clock);
+                self.run_from(cx, (at, frame), clock);
             }
             // The node may have sent packets to itself meanwhile.
             let pending = &mut self.entries[at.index()].pending;
@@ -415,7 +343,6 @@ impl Graph {
     /// to come.
     fn walk(&mut self, cx: &mut Context, mut next: Option<(NodeId, Box<Frame>)>, clock: &mut u64) {
         let mut unshared = 0;
-        cx.words.forget();
         while let Some((at, mut frame)) = next {
             let is_stage = self.entries[at.index()].is_stage;
             if !is_stage || self.chain.is_full() {
@@ -486,19 +413,16 @@ impl Graph {
             if self.entries[way.to.index()].pending.is_empty() && !self.chain.is_full() {
                 return Some((way.to, frame));
             }
-            self.enqueue(way.to, frame);
+            self.enqueue_from(at, way.to, frame);
             return None;
         }
-        self.chain.is_whole = frame.is_empty()
-            && cx.emitted.is_empty()
-            && !self.chain.is_full()
-            && self.chain.steps().iter().skip(1).all(|step| self.entries[step.at.index()].is_stage);
+        self.chain.is_whole = frame.is_empty() && cx.emitted.is_empty() && !self.chain.is_full();
         let next = self.part(cx, at, frame);
         if cx.emitted.is_empty() {
             return next;
         }
         if let Some((to, frame)) = next {
-            self.enqueue(to, frame);
+            self.enqueue_from(at, to, frame);
         }
         // In their order: copies of a flood must not overtake each other.
         let mut emitted = std::mem::take(cx.emitted);
@@ -529,9 +453,9 @@ impl Graph {
     /// Moves the packets of a frame along their arcs, and on if they stay together.
     #[inline]
     pub(crate) fn forward(&mut self, cx: &mut Context, at: NodeId, frame: Box<Frame>, clock: &mut u64) {
-        self.chain.begin(self.version);
+        self.chain.begin(self.version, None);
         if let Some(next) = self.part(cx, at, frame) {
-            self.walk(cx, Some(next), clock);
+            self.run_from(cx, next, clock);
         }
     }
     /// Moves the packets of a frame along their arcs. If these lead to one place, where no others wait, says where, with the
@@ -551,14 +475,14 @@ impl Graph {
                 if way.goes_on && self.entries[way.to.index()].pending.is_empty() && !self.chain.is_full() {
                     return Some((way.to, frame));
                 }
-                self.enqueue(way.to, frame);
+                self.enqueue_from(at, way.to, frame);
                 return None;
             }
         }
         if n > frame.taken {
             frame.fill_arcs();
             if self.splits > 0 {
-                self.split(at, &mut frame);
+                self.split(cx, at, &mut frame);
             }
             self.scatter(cx, at, &mut frame);
         }

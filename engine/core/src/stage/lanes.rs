@@ -193,7 +193,7 @@ impl Columns {
 }
 
 /// The quarters of a window, of 16 bytes each, that a stage reads.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quarters(u8);
 impl Quarters {
     /// No byte.

@@ -1,6 +1,7 @@
 //! The tests of this crate that run on every instruction set.
 
+mod chains;
 mod forwarding;
 mod lanes;
 
-quiver_testkit::level_program!(forwarding, lanes);
+quiver_testkit::level_program!(chains, forwarding, lanes);

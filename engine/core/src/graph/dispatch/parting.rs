@@ -1,7 +1,8 @@
 //! Where the packets of a frame go that leave a node by several arcs, and what waits for them.
 
 use super::Graph;
-use crate::frame::{BLOCK, Frame, Rows, TAKEN};
+use crate::column;
+use crate::frame::{Frame, Rows, TAKEN};
 use crate::graph::Context;
 use crate::graph::wiring::{NodeId, Reason, Side, Target};
 
@@ -17,25 +18,25 @@ impl Graph {
         }
     }
     /// Has those rows wait that are behind the first ones that take a detour.
-    pub(super) fn split(&mut self, at: NodeId, frame: &mut Frame) {
+    pub(super) fn split(&mut self, cx: &Context, at: NodeId, frame: &mut Frame) {
         let n = frame.len();
         if frame.taken > 0 {
             return;
         }
-        // PERF: a bit for each arc, and not a look at the wiring for each row.
-        let arcs = 0..self.wiring.shape.targets[at.index()].len().min(64) as u16;
-        let detours = arcs.fold(0u64, |detours, arc| detours | u64::from(self.is_detour(at, arc)) << arc);
-        let is_detour = |i: &usize| match frame.next[*i] {
-            arc @ 0..64 => detours >> arc & 1 != 0,
-            arc => self.is_detour(at, arc),
-        };
-        let Some(odd) = (0..n).find(is_detour) else { return };
-        let Some(rest) = (odd..n).find(|i| !is_detour(i)) else { return };
-        let mut behind = self.frame();
-        for i in rest..n {
-            behind.push_from(frame, i);
-            behind.next[i - rest] = frame.next[i];
+        // PERF: what holds for an arc is found once for all of its rows.
+        let (mut open, mut detours) = (Rows::first(n).0, 0);
+        while let Some(first) = Rows(open).next() {
+            let arc = frame.next[first];
+            let its = open & column::rows_with(cx.level, &frame.next, n, arc);
+            detours |= if self.is_detour(at, arc) { its } else { 0 };
+            open &= !its;
         }
+        // Those behind the first of them that take none.
+        let behind_first = !(detours & detours.wrapping_neg()).wrapping_sub(1);
+        let Some(rest) = Rows(behind_first & !detours & Rows::first(n).0).next() else { return };
+        let mut behind = self.frame();
+        behind.push_rows_of(frame, Rows(Rows::first(n).0 & !Rows::first(rest).0));
+        behind.next[..n - rest].copy_from_slice(&frame.next[rest..n]);
         frame.len = rest;
         self.splits -= 1;
         self.waiting.push((at, behind));
@@ -44,16 +45,18 @@ impl Graph {
     /// Moves the packets of a frame along their arcs, which lead to several places. Those that go to one place stay in their order, by
     /// whatever arcs they go there.
     pub(super) fn scatter(&mut self, cx: &mut Context, at: NodeId, frame: &mut Frame) {
-        let wiring = self.wiring.clone();
-        let targets = &wiring.shape.targets[at.index()];
+        let targets = &self.wiring.shape.targets[at.index()];
         let n = frame.len();
-        let mut open = rows_that(n, |i| frame.buffer[i] != cx.pool.null);
+        let mut open = Rows::first(n).0;
+        if frame.taken > 0 {
+            open = (0..n).fold(0, |rows, i| rows | u64::from(frame.buffer[i] != cx.pool.null) << i);
+        }
         // The rows of each place, in the order in which the first ones come.
-        let (mut places, mut found) = ([(at, 0u64); BLOCK], 0);
-        // PERF: what holds for an arc is found once for all of its rows, and rows are compared without a branch for each.
+        let mut places = std::mem::take(&mut self.places);
+        // PERF: what holds for an arc is found once for all of its rows.
         while let Some(first) = Rows(open).next() {
             let (arc, rx, tx) = (frame.next[first], frame.rx[first], frame.tx[first]);
-            let mut its = open & rows_that(n, |i| frame.next[i] == arc);
+            let mut its = open & column::rows_with(cx.level, &frame.next, n, arc);
             let place = match targets.get(usize::from(arc)).copied() {
                 Some(Target::Node(place)) => Some(place),
                 Some(Target::End(place)) => {
@@ -61,9 +64,9 @@ impl Graph {
                     Some(place)
                 }
                 Some(Target::Features { arc, position }) => {
-                    let table = &wiring.features[usize::from(arc)];
+                    let table = &self.wiring.features[usize::from(arc)];
                     let (interface, of_rows) = if table.side == Side::Rx { (rx, &frame.rx) } else { (tx, &frame.tx) };
-                    its &= rows_that(n, |i| of_rows[i] == interface);
+                    its &= column::rows_with(cx.level, of_rows, n, interface);
                     Some(table.next(position, interface))
                 }
                 None => {
@@ -75,28 +78,17 @@ impl Graph {
             open &= !its;
             let Some(place) = place else { continue };
             self.entries[at.index()].counters.arc(arc, its.count_ones().into());
-            match places[..found].iter_mut().find(|(known, _)| *known == place) {
-                Some((_, rows)) => *rows |= its,
-                None => {
-                    places[found] = (place, its);
-                    found += 1;
-                }
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, rows)) => rows.0 |= its,
+                None => places.push((place, Rows(its))),
             }
         }
-        for (place, rows) in &places[..found] {
-            let mut room = self.room_at(*place);
-            for i in Rows(*rows) {
-                if room.len == BLOCK {
-                    room = self.room_at(*place);
-                }
-                room.push_from(frame, i);
+        for (place, mut rows) in places.drain(..) {
+            self.entries[place.index()].previous = Some(at);
+            while !rows.is_empty() {
+                rows = self.room_at(place).push_rows_of(frame, rows);
             }
         }
+        self.places = places;
     }
-}
-
-/// Those of the first `n` rows of which something is true.
-#[inline(always)]
-fn rows_that(n: usize, is_true: impl Fn(usize) -> bool) -> u64 {
-    (0..n.min(BLOCK)).fold(0, |rows, i| rows | u64::from(is_true(i)) << i)
 }
