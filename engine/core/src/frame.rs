@@ -344,9 +344,9 @@ impl Frame {
         let raw = pool.copy_raw(self.raw(i))?;
         Some(Packet::own(raw, pool).with_columns(self.rx[i], self.tx[i], self.hop[i]))
     }
-    /// Appends rows of another frame, which gives them up, as many as there is room for. Returns those that are left.
+    /// Appends rows of another frame, as many as there is room for, and returns the rest. The other frame owns the appended rows no more.
     ///
-    /// PERF: columns that mostly have one value, and those that nobody reads before they are set, are not copied row by row.
+    /// PERF: a column that has one value is filled, and arcs are not copied, for the next node sets them.
     pub(crate) fn push_rows_of(&mut self, other: &Frame, mut rows: Rows) -> Rows {
         let (at, mut n) = (self.len(), self.len());
         let moved = rows;

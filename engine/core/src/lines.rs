@@ -131,7 +131,7 @@ pub struct Group<'b, const N: usize> {
     length: &'b [u32; N],
 }
 impl<'b, const N: usize> Group<'b, N> {
-    /// How long they are.
+    /// The packets' lengths.
     #[inline(always)]
     pub fn lengths(&self) -> &'b [u32; N] {
         self.length

@@ -1,4 +1,4 @@
-//! What becomes of packets whose path leads to no neighbour, for stages that choose paths without a table.
+//! Packets whose next hop is no neighbour: the arcs by which they leave stages that choose a path without a lookup.
 
 use quiver_engine::{Isa, LANES, Lanes, Mask, PacketLanes, Slots, unlikely};
 
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::fib::hop;
 use crate::fib::rows::GroupRow;
 
-/// The arcs by which such packets leave a stage.
+/// A stage's arcs for such packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Fates {
     /// Those for us.

@@ -1,7 +1,7 @@
 //! What stands behind the IP header and tells conversations apart: ports, or ICMP's type and code.
 //!
 //! Later fragments of a packet have none of it. A room that remembers what the first one said (shallow reassembly) notes it at
-//! the others' buffers ([`Upper::to_note`]), and whoever asks for ports looks there ([`Upper::of_note`]).
+//! the others' buffers ([`Upper::to_note`]); nodes that ask for ports read the note ([`Upper::of_note`]).
 
 use quiver_engine::{Field, Flags, Isa, Lanes, Mask, PacketLanes, Quarters};
 use quiver_wire::IpProtocol;
@@ -61,9 +61,9 @@ impl Upper {
     }
 }
 
-/// What eight packets say of it in their windows, which begin [`BACK`] bytes before the IP header.
+/// Protocol, ports and flags of eight packets, from their windows, which begin [`BACK`] bytes before the IP header.
 pub struct UpperLanes<I: Isa> {
-    /// What the packets carry.
+    /// The protocol behind the IP header.
     pub protocol: Lanes<I>,
     /// As [`Upper::source`]; of protocols that have no such thing something else.
     pub source: Lanes<I>,

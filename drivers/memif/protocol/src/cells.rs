@@ -43,9 +43,9 @@ pub(crate) fn columns(cells: &[Cell; GROUP]) -> [[u32; GROUP]; 3] {
 #[inline(always)]
 fn columns_of_four(cells: &[Cell; 4]) -> [[u32; 4]; 3] {
     use std::arch::x86_64::{__m128i, _mm_unpackhi_epi32, _mm_unpackhi_epi64, _mm_unpacklo_epi32, _mm_unpacklo_epi64};
-    // SAFETY: every x86-64 processor has SSE2. A cell is 16 bytes, aligned to as many, and every pattern is valid. Whoever else writes to them
-    // meanwhile does it by atomics or as another process, and what is read once, for it is volatile, stays as it is: half of an old
-    // descriptor and half of a new one is as wrong as any other.
+    // SAFETY: every x86-64 processor has SSE2. A cell is 16 bytes, aligned to as many, and every pattern is valid. Our own threads write to it
+    // by atomics, and the peer is another process. The read is volatile, so it is made once, and what it gave does not change: half of an
+    // old descriptor and half of a new one is as wrong as any other.
     unsafe {
         let [a, b, c, d] = std::array::from_fn(|i| (&raw const cells[i]).cast::<__m128i>().read_volatile());
         let (low, other_low) = (_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));

@@ -12,6 +12,7 @@
 //! - [`layout`]: where a slave puts its rings and slots.
 
 pub mod address;
+mod ahead;
 #[cfg_attr(loom, path = "cells_under_loom.rs")]
 mod cells;
 pub mod channel;

@@ -1,6 +1,6 @@
 //! Where the buffers of a slave's ring lie.
 
-use crate::region::{GROUP, LINE, most};
+use crate::region::{GROUP, most};
 use crate::ring::{Cell, Columns, Descriptor, Ring};
 
 /// Where a buffer lies.
@@ -73,32 +73,6 @@ impl Places {
     }
 }
 
-/// So many lines of a packet are brought near, or claimed, ahead at most: of longer ones the processor sees itself that one
-/// follows the other.
-const LINES_AHEAD: usize = 4;
-
-/// Shows where packets begin, and where their lines behind that begin, of so many in all: up to [`LINES_AHEAD`].
-///
-/// PERF: no loop, whose end would be computed each time, for most packets are one line.
-#[inline(always)]
-fn show_lines<const N: usize>(offsets: &[u32; N], lines: usize, show: &impl Fn(usize)) {
-    const { assert!(LINES_AHEAD == 4) };
-    show_line(offsets, 0, show);
-    if lines > 1 {
-        show_line(offsets, 1, show);
-        if lines > 2 {
-            show_line(offsets, 2, show);
-            if lines > 3 {
-                show_line(offsets, 3, show);
-            }
-        }
-    }
-}
-#[inline(always)]
-fn show_line<const N: usize>(offsets: &[u32; N], line: usize, show: &impl Fn(usize)) {
-    offsets.iter().for_each(|offset| show(*offset as usize + line * LINE));
-}
-
 /// The buffers behind a stretch of descriptors, by their number in it.
 pub(crate) trait Buffers: Copy {
     /// Whether we post them, so that their descriptors are written anew after each packet that was received.
@@ -107,18 +81,6 @@ pub(crate) trait Buffers: Copy {
     fn offset(self, i: usize, cell: &Cell) -> u32;
     /// The same of eight, from `first` on.
     fn offsets(self, first: usize, cells: &[Cell; GROUP]) -> [u32; GROUP];
-    /// Shows where eight begin from `first` on, and where their lines behind that begin, of so many in all: up to [`LINES_AHEAD`].
-    #[inline(always)]
-    fn show_eight(self, first: usize, cells: &[Cell; GROUP], lines: usize, show: impl Fn(usize)) {
-        show_lines(&self.offsets(first, cells), lines, &show);
-    }
-    /// The same of as many as there are.
-    #[inline(always)]
-    fn show(self, first: usize, cells: &[Cell], lines: usize, show: impl Fn(usize)) {
-        for (i, cell) in cells.iter().enumerate() {
-            show_lines(&[self.offset(first + i, cell)], lines, &show);
-        }
-    }
     /// One to write to; its length is the room that it has.
     fn room(self, i: usize, cell: &Cell) -> Place;
     /// What the peer says of the packet in it. One that is none has no length.
@@ -136,7 +98,7 @@ pub(crate) trait Buffers: Copy {
 pub(crate) struct Eight {
     /// Where they begin.
     pub offsets: [u32; GROUP],
-    /// How long they are.
+    /// The packets' lengths.
     pub lengths: [u32; GROUP],
     /// The bits of each length less one: few instructions tell by them that none is longer than a power of two, and that
     /// none has no bytes, which gives all bits.

@@ -394,20 +394,24 @@ impl Graph {
         entry.counters.packets.add(n as u64);
         n
     }
+    /// Where a frame goes on from a node, if all of its packets are known to leave it as those of the last frame did.
+    #[inline(always)]
+    fn known_way(&self, at: NodeId, frame: &Frame) -> Option<Way> {
+        let arc = frame.way_out()?;
+        self.entries[at.index()].last.filter(|way| way.goes_on && way.is_of(frame, arc))
+    }
     /// Moves the packets of a frame, `n` of them before the node worked on it, along their arcs. If all go on together, says where, with
     /// the frame.
     #[inline]
     fn depart(&mut self, cx: &mut Context, at: NodeId, frame: Box<Frame>, n: usize) -> Option<(NodeId, Box<Frame>)> {
-        let entry = &self.entries[at.index()];
         // PERF: what is so for nearly all frames, in the terms that stages and nodes have noted.
-        if let Some(arc) = frame.way_out()
-            && frame.taken == 0
+        if frame.taken == 0
             && frame.len() == n
             && cx.emitted.is_empty()
-            && let Some(way) = entry.last.filter(|way| way.goes_on && way.is_of(&frame, arc))
+            && let Some(way) = self.known_way(at, &frame)
         {
-            entry.counters.arc(arc, n as u64);
-            self.chain.leave_by(arc, way.decides);
+            self.entries[at.index()].counters.arc(way.arc, n as u64);
+            self.chain.leave_by(way.arc, way.decides);
             // A frame that goes back in the order could circle for ever: behind so many nodes it waits, and dispatch counts how often
             // frames go back.
             if self.entries[way.to.index()].pending.is_empty() && !self.chain.is_full() {

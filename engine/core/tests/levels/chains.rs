@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::task::{Poll, Waker};
 
 use quiver_engine::*;
-use quiver_testkit::wire::{self, Wire};
+
+use crate::bench::Bench;
 
 quiver_testkit::level_tests![packets_that_part_follow_chains_of_their_own, whatever_comes_is_counted_and_kept_in_order];
 
@@ -115,40 +116,22 @@ impl Body for Meet {
     }
 }
 
-struct Bench {
-    dataplane: Dataplane,
-    worker: Worker,
-    received: Wire,
-    sent: Wire,
-}
-impl Bench {
-    fn new(level: Level) -> Bench {
-        let settings = Settings { level, buffers: 2000, ..Settings::default() };
-        let mut dataplane = Dataplane::new(settings).expect("a data plane");
-        let graph = dataplane.blueprint();
-        let input = graph.input("test-input", wire::Next::ARCS).expect("new");
-        graph.feature_arc(FeatureArcSpec { name: "device-input", end: "sort", side: Side::Rx }).expect("new");
+fn bench(level: Level) -> Bench {
+    Bench::new(level, "sort", |graph| {
         graph.node(NodeSpec::stage(|_| Sort)).expect("new");
         graph.node(NodeSpec::stage(|_| Raise::<1>)).expect("new");
         graph.node(NodeSpec::stage(|_| Raise::<2>)).expect("new");
         graph.node(NodeSpec::new("aside", SideNext::ARCS, |_| Aside)).expect("new");
         graph.node(NodeSpec::stage(|_| Meet)).expect("new");
-        let worker = dataplane.start().expect("names are right").remove(0);
-        let (received, sent) = (Wire::new(), Wire::new());
-        dataplane.attach(0, input, vec![received.rx()], vec![sent.tx()]).expect("one each");
-        dataplane.attach(1, input, vec![], vec![sent.tx()]).expect("one each");
-        dataplane.set_up(0, true);
-        dataplane.set_up(1, true);
-        Bench { dataplane, worker, received, sent }
-    }
+    })
+}
+impl Bench {
     /// Has the worker receive packets of these kinds, which are numbered from `next` on.
-    fn receive(&mut self, kinds: &[u8], next: &mut u32) {
-        for kind in kinds {
-            let packet = [&[*kind, 0, 0, 0][..], &next.to_be_bytes(), &[0; 52]].concat();
-            self.received.put(&packet[..]);
-            *next += 1;
-        }
-        while self.worker.turn(0) > 0 {}
+    fn receive_kinds(&mut self, kinds: &[u8], next: &mut u32) {
+        let packet = |(kind, number): (&u8, u32)| [&[*kind, 0, 0, 0][..], &number.to_be_bytes(), &[0; 52]].concat();
+        let packets: Vec<_> = kinds.iter().zip(*next..).map(packet).collect();
+        *next += kinds.len() as u32;
+        self.receive(&packets);
     }
     fn packets(&self, name: &str) -> u64 {
         let graph = self.dataplane.graph();
@@ -169,14 +152,14 @@ impl Bench {
 }
 
 fn packets_that_part_follow_chains_of_their_own(level: Level) {
-    let (mut bench, mut next) = (Bench::new(level), 0);
-    bench.receive(&[LEFT; 20], &mut next);
+    let (mut bench, mut next) = (bench(level), 0);
+    bench.receive_kinds(&[LEFT; 20], &mut next);
     let way = |side| [("test-input", "sort"), ("sort", side), (side, "meet"), ("meet", "interface-output")];
     assert_eq!(bench.chains(), way("left"));
     // One frame whose packets part does not undo that, several do.
-    bench.receive(&[LEFT, RIGHT], &mut next);
+    bench.receive_kinds(&[LEFT, RIGHT], &mut next);
     assert_eq!(bench.chains(), way("left"));
-    (0..10).for_each(|_| bench.receive(&[LEFT, RIGHT, RIGHT], &mut next));
+    (0..10).for_each(|_| bench.receive_kinds(&[LEFT, RIGHT, RIGHT], &mut next));
     let mut chains = bench.chains();
     chains.sort();
     let mut both = [way("left").to_vec(), way("right")[1..].to_vec()].concat();
@@ -184,13 +167,13 @@ fn packets_that_part_follow_chains_of_their_own(level: Level) {
     both.dedup();
     assert_eq!(chains, both);
     // Packets that stay together again are one chain, once it is known where they go.
-    (0..2).for_each(|_| bench.receive(&[RIGHT; 9], &mut next));
+    (0..2).for_each(|_| bench.receive_kinds(&[RIGHT; 9], &mut next));
     assert_eq!(bench.chains(), way("right"));
     assert_eq!((bench.packets("left"), bench.packets("right"), bench.packets("meet")), (31, 39, 70));
 }
 
 fn whatever_comes_is_counted_and_kept_in_order(level: Level) {
-    let (mut bench, mut next, mut random) = (Bench::new(level), 0, fastrand::Rng::with_seed(7));
+    let (mut bench, mut next, mut random) = (bench(level), 0, fastrand::Rng::with_seed(7));
     let all = bench.dataplane.buffers().count();
     let mut sent = [const { vec![] }; 4];
     for _ in 0..400 {
@@ -198,7 +181,7 @@ fn whatever_comes_is_counted_and_kept_in_order(level: Level) {
         let kinds = [[LEFT; 4], [RIGHT; 4], [LEFT, RIGHT, LEFT, RIGHT], [LEFT, RIGHT, ASIDE, BAD]][random.usize(..4)];
         let packets: Vec<u8> = (0..random.usize(1..140)).map(|_| kinds[random.usize(..4)]).collect();
         packets.iter().zip(next..).for_each(|(kind, number)| sent[usize::from(*kind)].push(number));
-        bench.receive(&packets, &mut next);
+        bench.receive_kinds(&packets, &mut next);
     }
     let mut seen = [const { vec![] }; 4];
     for packet in bench.sent.take() {

@@ -1,7 +1,7 @@
 //! A small graph of one stage: all levels must agree, and nothing may leak.
-use quiver_engine::graph::NodeId;
 use quiver_engine::*;
-use quiver_testkit::wire::{self, Wire};
+
+use crate::bench::Bench;
 
 quiver_testkit::level_tests![
     levels_agree,
@@ -65,44 +65,11 @@ impl Node for Detour {
 /// Bytes of packets that go aside.
 const ASIDE: u32 = 77;
 
-struct Bench {
-    dataplane: Dataplane,
-    worker: Worker,
-    received: Wire,
-    sent: Wire,
-    input: NodeId,
-}
 fn bench(level: Level) -> Bench {
-    let settings = Settings { level, buffers: 2000, ..Settings::default() };
-    let mut dataplane = Dataplane::new(settings).expect("a data plane");
-    let graph = dataplane.blueprint();
-    let input = graph.input("test-input", wire::Next::ARCS).expect("new");
-    graph.feature_arc(FeatureArcSpec { name: "device-input", end: "cross", side: Side::Rx }).expect("new");
-    graph.node(NodeSpec::stage(|_| Cross)).expect("new");
-    graph.node(NodeSpec::new("detour", Onward::ARCS, |_| Detour)).expect("new");
-    let worker = dataplane.start().expect("names are right").remove(0);
-    let (received, sent) = (Wire::new(), Wire::new());
-    dataplane.attach(0, input, vec![received.rx()], vec![sent.tx()]).expect("one each");
-    dataplane.attach(1, input, vec![], vec![sent.tx()]).expect("one each");
-    dataplane.set_up(0, true);
-    dataplane.set_up(1, true);
-    Bench { dataplane, worker, received, sent, input }
-}
-impl Bench {
-    fn receive(&mut self, packets: &[Vec<u8>]) {
-        packets.iter().for_each(|bytes| self.received.put(&bytes[..]));
-        while self.worker.turn(0) > 0 {}
-    }
-    /// (node, arc, packets) and (node, calls > 0, packets).
-    fn counts(&self) -> Vec<(&'static str, &'static str, u64)> {
-        let graph = self.dataplane.graph();
-        let of = |id: NodeId| {
-            let counters = graph.counters(id).next().expect("one worker");
-            let arcs = graph.arcs(id).iter().zip(&counters.arcs).map(move |(a, c)| (graph.name(id), a.name, c.get()));
-            arcs.chain([(graph.name(id), "packets", counters.packets.get())]).collect::<Vec<_>>()
-        };
-        graph.nodes().flat_map(of).filter(|c| c.2 > 0).collect()
-    }
+    Bench::new(level, "cross", |graph| {
+        graph.node(NodeSpec::stage(|_| Cross)).expect("new");
+        graph.node(NodeSpec::new("detour", Onward::ARCS, |_| Detour)).expect("new");
+    })
 }
 
 /// 700 packets; the longest of them are chains.

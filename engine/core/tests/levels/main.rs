@@ -1,5 +1,6 @@
 //! The tests of this crate that run on every instruction set.
 
+mod bench;
 mod chains;
 mod forwarding;
 mod lanes;

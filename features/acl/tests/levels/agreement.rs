@@ -64,7 +64,7 @@ fn rules(r: &mut Rng) -> String {
     (0..rule().len() % 7 + 1).map(|_| rule()).collect::<Vec<_>>().join(", ")
 }
 
-/// What packets carry, fragments, options and extension headers among them.
+/// Random payloads, with fragments, options and extension headers among them.
 fn packet(r: &mut Rng, number: u32, layers: &str) -> Vec<u8> {
     let (a, b, from, to) = (r.u16(1..5), r.u16(1..5), r.u8(1..4), r.u8(1..4));
     let upper = |r: &mut Rng, icmp: &str| match r.u8(..8) {

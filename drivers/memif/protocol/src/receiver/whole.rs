@@ -1,6 +1,7 @@
 //! Packets of one buffer each, taken many at a time: what most packets are.
 
 use super::{Kind, Receiver, empty};
+use crate::ahead::Ahead;
 use crate::places::{Buffers, Eight, Place, Told};
 use crate::region::{GROUP, LINE, Regions, Sources, View};
 use crate::ring::{Broken, Cell, Descriptor, Ring};
@@ -125,19 +126,19 @@ fn whole<B: Buffers>(ring: &Ring, (next, n): (u16, usize), buffers: B, take: &mu
     let Descriptor { region: number, length, .. } = buffers.packet(0, first);
     let Some(region) = regions.get(number) else { return 0 };
     // They are as long as those before them, mostly.
-    let mut near = Near { ring, next, cells, buffers, region, lines: (length as usize).div_ceil(LINE) };
-    (0..AHEAD).step_by(GROUP).for_each(|from| near.bring(from));
+    let mut ahead = Ahead { ring, next, cells, buffers, region, lines: (length as usize).div_ceil(LINE) };
+    (0..AHEAD).step_by(GROUP).for_each(|from| ahead.fetch(from));
     let mut at = 0;
     while at < cells.len() {
         let behind = &cells[at..];
-        near.bring(at + AHEAD);
+        ahead.fetch(at + AHEAD);
         if let Some(eight) = behind.first_chunk()
             && let Some(Eight { offsets, lengths, bits }) = buffers.packets(at, eight, number)
             && let most = bits as usize / LINE + 1
             && let Some(packets) = region.sources(&offsets, most)
             && take.group(&lengths, most, packets)
         {
-            near.lines = most;
+            ahead.lines = most;
             at += GROUP;
             continue;
         }
@@ -164,32 +165,4 @@ fn one_by_one<B: Buffers>(regions: &Regions, (at, cells): (usize, &[Cell]), buff
         }
     }
     cells.len()
-}
-
-/// What brings packets near before they are taken.
-struct Near<'r, B> {
-    ring: &'r Ring,
-    next: u16,
-    cells: &'r [Cell],
-    buffers: B,
-    region: View<'r>,
-    /// The lines that a packet has, mostly.
-    lines: usize,
-}
-impl<B: Buffers> Near<'_, B> {
-    /// Brings the packets of eight descriptors near, or of as many as there are.
-    #[inline(always)]
-    fn bring(&self, from: usize) {
-        let Near { ring, next, cells, buffers, region, lines } = *self;
-        // Descriptors are written only if we post them anew.
-        if B::ARE_OURS {
-            ring.claim(next, from, cells.len());
-        }
-        let show = |offset| region.prefetch(offset);
-        let Some(behind) = cells.get(from..) else { return };
-        match behind.first_chunk() {
-            Some(eight) => buffers.show_eight(from, eight, lines, show),
-            None => buffers.show(from, behind, lines, show),
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Packets of one piece, put into a ring many at a time.
 
 use super::{Kind, Sent, Transmitter};
+use crate::ahead::Ahead;
 use crate::places::{Buffers, Place, Told};
 use crate::region::{GROUP, LINE, Regions, Store, View, most};
 use crate::ring::{Broken, Cell, Descriptor, Ring};
@@ -93,7 +94,7 @@ pub trait Burst {
 }
 /// Eight packets in whole lines.
 pub trait Group {
-    /// How long they are.
+    /// The packets' lengths.
     fn lengths(&self) -> &[u32; GROUP];
     /// Shows the first line of each, with zeros behind the packet.
     fn each_first(&self, see: impl FnMut(usize, &[u8; LINE]));
@@ -317,29 +318,4 @@ fn stream_eight(ring: &Ring, index: u16, region: u16, offsets: &[u32; GROUP], le
     let at = |i: usize| Descriptor { has_next: false, region, length: lengths[i], offset: offsets[i] };
     ring.stream_descriptors(index, &[at(0), at(1), at(2), at(3)])
         && ring.stream_descriptors(index.wrapping_add(4), &[at(4), at(5), at(6), at(7)])
-}
-
-/// What claims buffers before they are written.
-struct Ahead<'r, B> {
-    ring: &'r Ring,
-    next: u16,
-    cells: &'r [Cell],
-    buffers: B,
-    region: View<'r>,
-    /// The lines that a packet has, mostly.
-    lines: usize,
-}
-impl<B: Buffers> Ahead<'_, B> {
-    /// Claims eight descriptors and their buffers, or as many as there are.
-    #[inline(always)]
-    fn claim(&self, from: usize) {
-        let Ahead { ring, next, cells, buffers, region, lines } = *self;
-        ring.claim(next, from, cells.len());
-        let show = |offset| region.claim(offset);
-        let Some(behind) = cells.get(from..) else { return };
-        match behind.first_chunk() {
-            Some(eight) => buffers.show_eight(from, eight, lines, show),
-            None => buffers.show(from, behind, lines, show),
-        }
-    }
 }

@@ -144,8 +144,7 @@ impl Graph {
     /// Whether all packets of a frame that a node has worked on are known to go on to one stage.
     #[inline(always)]
     fn goes_on(&self, at: NodeId, frame: &Frame) -> bool {
-        let way = frame.way_out().and_then(|arc| self.entries[at.index()].last.filter(|way| way.is_of(frame, arc)));
-        way.is_some_and(|way| way.goes_on && self.entries[way.to.index()].is_stage)
+        self.known_way(at, frame).is_some_and(|way| self.entries[way.to.index()].is_stage)
     }
     /// Goes on with a frame whose packets do not all go as those before did: the first steps of the chain, `done` of them, have worked on
     /// it.
