@@ -53,7 +53,7 @@ impl Guarded {
         let free = |place: &&Place| !place.taken.swap(true, Ordering::AcqRel);
         let place = TABLE.iter().find(free)?;
         place.lost.store(false, Ordering::Relaxed);
-        place.length.store(length, Ordering::Relaxed);
+        place.length.store(length, Ordering::Release);
         place.start.store(start.expose_provenance(), Ordering::Release);
         Some(Guarded(place))
     }
@@ -95,8 +95,10 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, cont
     let address = unsafe { (*info).si_addr() }.addr();
     for place in &TABLE {
         let start = place.start.load(Ordering::Acquire);
-        let length = place.length.load(Ordering::Relaxed);
-        if start != 0 && (start..start + length).contains(&address) {
+        let length = place.length.load(Ordering::Acquire);
+        // Another region may have got this place meanwhile: then the two are not of one mapping.
+        let is_one = place.start.load(Ordering::Relaxed) == start;
+        if start != 0 && is_one && (start..start + length).contains(&address) {
             let (zeros, fixed) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED);
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
             let at = std::ptr::with_exposed_provenance_mut(start);

@@ -228,9 +228,18 @@ impl Graph {
         self.mark(self.wiring.shape.rank[at.index()]);
         self.entries[at.index()].pending.push(frame);
     }
+    /// Has a frame wait at a node. What waits there already takes its packets, if there is room, so that all of them are split together
+    /// where some take a detour, and none overtakes another.
     fn enqueue_from(&mut self, from: NodeId, at: NodeId, frame: Box<Frame>) {
-        self.entries[at.index()].previous = Some(from);
-        self.enqueue(at, frame);
+        let entry = &mut self.entries[at.index()];
+        entry.previous = Some(from);
+        match entry.pending.last_mut().filter(|last| last.len() + frame.len() <= BLOCK) {
+            Some(last) => {
+                last.push_rows_of(&frame, Rows::first(frame.len()));
+                self.give_back(frame);
+            }
+            None => self.enqueue(at, frame),
+        }
     }
     /// Puts one packet before a node: control's way into the graph.
     pub(crate) fn inject(&mut self, at: NodeId, packet: Packet) {
@@ -524,7 +533,8 @@ impl Graph {
     #[cold]
     fn drop_pending(&mut self, cx: &mut Context, clock: &mut u64) {
         for at in 0..self.entries.len() {
-            if self.wiring.shape.targets[at].is_empty() {
+            // A node that was just added has no wiring yet, and nothing waits there.
+            if self.wiring.shape.targets.get(at).is_none_or(Vec::is_empty) {
                 continue;
             }
             for mut frame in std::mem::take(&mut self.entries[at].pending) {

@@ -2,7 +2,8 @@
 
 mod bench;
 mod chains;
+mod detours;
 mod forwarding;
 mod lanes;
 
-quiver_testkit::level_program!(chains, forwarding, lanes);
+quiver_testkit::level_program!(chains, detours, forwarding, lanes);

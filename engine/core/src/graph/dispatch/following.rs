@@ -49,16 +49,22 @@ impl Graph {
         let n = self.run(cx, at, &mut frame);
         self.entries[at.index()].counters.clocks.add(lap(clock));
         let next = self.depart(cx, at, frame, n);
-        self.only_ahead(at, next)
+        self.only_ahead(at, at, next)
     }
-    /// A frame that goes ahead in the order of nodes. One that goes back waits, so that dispatch counts how often frames do.
-    fn only_ahead(&mut self, at: NodeId, next: Option<(NodeId, Box<Frame>)>) -> Option<(NodeId, Box<Frame>)> {
+    /// A frame that goes ahead in the order of nodes, from the last node of a chain and from its first one, for there may be a way back
+    /// within the chain. Another one waits, so that dispatch counts how often frames go back.
+    fn only_ahead(
+        &mut self,
+        first: NodeId,
+        last: NodeId,
+        next: Option<(NodeId, Box<Frame>)>,
+    ) -> Option<(NodeId, Box<Frame>)> {
         let (to, frame) = next?;
-        let rank = &self.wiring.shape.rank;
-        if rank[to.index()] > rank[at.index()] {
+        let rank = |node: NodeId| self.wiring.shape.rank[node.index()];
+        if rank(to) > rank(last) && rank(to) > rank(first) {
             return Some((to, frame));
         }
-        self.enqueue_from(at, to, frame);
+        self.enqueue_from(last, to, frame);
         None
     }
     /// Has a frame follow the chain that begins with a stage, or learns that chain; says where the frame goes on behind the chain.
@@ -133,7 +139,7 @@ impl Graph {
         } else {
             self.chain.begin(self.version, None);
             next = self.depart(cx, last, frame, n);
-            next = self.only_ahead(last, next);
+            next = self.only_ahead(chain.steps()[0].at, last, next);
         }
         chain.clocks += lap(clock);
         if chain.calls >= UNSETTLED_MAX {

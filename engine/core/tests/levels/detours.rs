@@ -1,0 +1,122 @@
+//! Packets that go aside and come back, and those that never end: order, and circles.
+
+use quiver_engine::*;
+
+use crate::bench::Bench;
+
+quiver_testkit::level_tests![
+    packets_keep_their_order_where_ways_meet_and_some_go_aside_again,
+    packets_that_circle_through_stages_are_dropped_by_name,
+];
+
+arcs! {
+    /// Stages with a way on and a way aside, through a plain node.
+    enum FirstNext {
+        On => node "second",
+        Aside => node "first-aside",
+    }
+}
+arcs! {
+    enum FirstAsideNext {
+        Back => node "second",
+    }
+}
+arcs! {
+    enum SecondNext {
+        On => node "last",
+        Aside => node "second-aside",
+    }
+}
+arcs! {
+    enum SecondAsideNext {
+        Back => node "last",
+    }
+}
+arcs! {
+    enum LastNext {
+        Out => features "interface-output",
+    }
+}
+arcs! {
+    /// A circle of two stages with a plain node between them.
+    enum CircleNext {
+        Plain => node "plain",
+    }
+}
+arcs! {
+    enum PlainNext {
+        Back => node "back",
+    }
+}
+arcs! {
+    enum BackNext {
+        Circle => node "circle",
+    }
+}
+
+/// Has packets go aside whose first byte has this bit.
+#[derive(Clone)]
+struct Sort<const BIT: u32>;
+impl<const BIT: u32> Stage for Sort<BIT> {
+    const NAME: &'static str = ["first", "second", "last", "circle", "back"][BIT as usize];
+    const ARCS: &'static [ArcSpec] =
+        [FirstNext::ARCS, SecondNext::ARCS, LastNext::ARCS, CircleNext::ARCS, BackNext::ARCS][BIT as usize];
+    type Body<'f> = Self;
+    fn enter<'f>(&'f mut self, _: Guard<'f>) -> Self {
+        Sort
+    }
+}
+impl<const BIT: u32> Body for Sort<BIT> {
+    const WRITES: Columns = Columns::TX;
+    const READS: Quarters = Quarters::of(0, 1);
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, _: &mut Windows<'_>) {
+        p.tx = p.rx ^ 1;
+        if BIT < 2 {
+            let aside = (p.header.get(Field::new(0, 8)) & (1 << BIT)).ne(0);
+            p.leave(aside, 1u16);
+        }
+    }
+}
+
+struct Plain;
+impl Node for Plain {
+    fn process(&mut self, _: &mut Context, _: &mut Frame) {}
+}
+
+fn packets_keep_their_order_where_ways_meet_and_some_go_aside_again(level: Level) {
+    let mut bench = Bench::new(level, "first", |graph| {
+        graph.node(NodeSpec::stage(|_| Sort::<0>)).expect("new");
+        graph.node(NodeSpec::new("first-aside", FirstAsideNext::ARCS, |_| Plain)).expect("new");
+        graph.node(NodeSpec::stage(|_| Sort::<1>)).expect("new");
+        graph.node(NodeSpec::new("second-aside", SecondAsideNext::ARCS, |_| Plain)).expect("new");
+        graph.node(NodeSpec::stage(|_| Sort::<2>)).expect("new");
+    });
+    let (mut random, mut next) = (fastrand::Rng::with_seed(11), 0u32);
+    // What overtook others: of three packets the last goes aside before the ways meet, and the first one there.
+    let mut kinds = vec![vec![2, 0, 1]];
+    kinds.extend((0..300).map(|_| (0..random.usize(1..9)).map(|_| [0, 0, 1, 2, 3][random.usize(..5)]).collect()));
+    for kinds in &kinds {
+        let packet = |(kind, number): (&u8, u32)| [&[*kind, 0, 0, 0][..], &number.to_be_bytes(), &[0; 52]].concat();
+        let packets: Vec<_> = kinds.iter().zip(next..).map(packet).collect();
+        next += kinds.len() as u32;
+        bench.receive(&packets);
+    }
+    let numbers =
+        bench.sent.take().into_iter().map(|packet| u32::from_be_bytes([packet[4], packet[5], packet[6], packet[7]]));
+    assert_eq!(numbers.collect::<Vec<_>>(), (0..next).collect::<Vec<_>>());
+}
+
+fn packets_that_circle_through_stages_are_dropped_by_name(level: Level) {
+    let mut bench = Bench::new(level, "circle", |graph| {
+        graph.node(NodeSpec::stage(|_| Sort::<3>)).expect("new");
+        graph.node(NodeSpec::new("plain", PlainNext::ARCS, |_| Plain)).expect("new");
+        graph.node(NodeSpec::stage(|_| Sort::<4>)).expect("new");
+    });
+    for _ in 0..10 {
+        bench.receive(&vec![vec![0; 60]; 20]);
+    }
+    let dropped =
+        bench.counts().into_iter().find(|(node, reason, _)| (*node, *reason) == ("dispatch", "too-many-passes"));
+    assert_eq!(dropped, Some(("dispatch", "too-many-passes", 200)));
+}
