@@ -6,20 +6,24 @@
 //! - No file or folder has a name that says nothing about what it holds.
 //! - Each message of VPP's API that a room answers has a test that names it.
 //! - A target whose manifest says `test = false` or `doctest = false` has no such tests.
+//! - Files of a crate do not import each other in a circle.
 //! - Links between the repository's pages lead somewhere.
 
+mod cycles;
 mod links;
 mod messages;
 mod sources;
 mod targets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
 /// The list of audited files, in the workspace's root.
 const LIST: &str = "unsafe-files.txt";
+/// The crates whose files still import each other in circles, in the workspace's root.
+const CIRCLES: &str = "import-circles.txt";
 /// Words that mark a place for things whose place nobody thought about.
 const EMPTY_NAMES: [&str; 7] = ["util", "utils", "helper", "helpers", "common", "manager", "misc"];
 
@@ -50,10 +54,14 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         Err(problem) => return Ok(vec![problem]),
     };
     let mut messages = messages::Messages::default();
+    let mut crates: BTreeMap<PathBuf, cycles::Crate> = BTreeMap::new();
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs")) {
         let name = relative(file);
         let source = fs::read_to_string(file)?;
         messages.examine(&name, &source);
+        if let Some((folder, below)) = cycles::place(&name) {
+            crates.entry(folder).or_default().examine(&name, &below, &source);
+        }
         let found = match sources::examine(&source) {
             Ok(found) => found,
             Err(error) => {
@@ -68,6 +76,7 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
         problems.extend(hidden.map(|other| format!("{name}: takes {other} for source; give that file the ending .rs")));
     }
     problems.extend(messages.untested());
+    problems.extend(circles(&crates, &fs::read_to_string(root.join(CIRCLES))?));
     for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
         let (name, text) = (relative(manifest), fs::read_to_string(manifest)?);
         problems.extend(targets::left_out(root, &name, &text));
@@ -80,6 +89,23 @@ fn problems(root: &Path) -> io::Result<Vec<String>> {
     }
     problems.extend(listed.keys().map(|name| format!("{LIST}: {name} is gone or needs no unsafe code; take it off")));
     Ok(problems)
+}
+
+/// Circles of imports in crates that are not listed as having some, and crates that are and have none any more.
+fn circles(crates: &BTreeMap<PathBuf, cycles::Crate>, list: &str) -> Vec<String> {
+    let mut listed: BTreeSet<&str> = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let mut problems = vec![];
+    for (folder, of_crate) in crates {
+        let circles = of_crate.cycles();
+        if circles.is_empty() || listed.remove(&*folder.to_string_lossy()) {
+            continue;
+        }
+        let shown =
+            circles.iter().map(|circle| format!("files that import each other in a circle: {}", circle.join(" -> ")));
+        problems.extend(shown);
+    }
+    problems.extend(listed.iter().map(|folder| format!("{CIRCLES}: {folder} has no circle of imports; take it off")));
+    problems
 }
 
 /// Collects all files below `folder` but for git's own and build results, which cargo marks.
