@@ -1,44 +1,105 @@
-//! The rooms of this daemon, one line each.
+//! The rooms of this daemon, one line each: the room, and the rooms that must be registered before it, which are those that its
+//! Cargo.toml names. Their order here changes nothing but the numbers of nodes and messages.
 
 use quiver_control::Control;
 use std::error::Error;
 
-/// Registers every room, in the order of their lines. The error says what does not fit together.
+/// A room, as the daemon registers it.
+#[derive(Debug)]
+pub struct Room {
+    /// The crate.
+    pub name: &'static str,
+    /// The crates whose rooms must be registered before.
+    pub after: &'static [&'static str],
+    /// Registers it.
+    pub register: fn(&Control) -> Result<(), Box<dyn Error>>,
+}
+
+/// What registering a room comes to.
+trait Outcome {
+    fn outcome(self) -> Result<(), Box<dyn Error>>;
+}
+impl Outcome for () {
+    fn outcome(self) -> Result<(), Box<dyn Error>> {
+        Ok(())
+    }
+}
+impl<E: Error + 'static> Outcome for Result<(), E> {
+    fn outcome(self) -> Result<(), Box<dyn Error>> {
+        Ok(self?)
+    }
+}
+
+macro_rules! rooms {
+    ($($room:ident: [$($after:ident),*],)*) => {
+        /// The rooms of this daemon.
+        pub const ROOMS: &[Room] = &[$(Room {
+            name: stringify!($room),
+            after: &[$(stringify!($after)),*],
+            register: |control| $room::register(control).outcome(),
+        }),*];
+    };
+}
+
+rooms! {
+    quiver_statistics: [],
+    quiver_interface: [quiver_statistics],
+    quiver_ethernet: [quiver_interface],
+    quiver_handoff: [quiver_ethernet, quiver_interface],
+    quiver_bridge: [quiver_ethernet, quiver_interface],
+    quiver_vlan: [quiver_bridge, quiver_ethernet, quiver_interface, quiver_ip],
+    quiver_p2p_ethernet: [quiver_ethernet, quiver_interface, quiver_vlan],
+    quiver_ip: [quiver_ethernet, quiver_interface],
+    quiver_dvr: [quiver_bridge, quiver_ip],
+    quiver_reassembly: [quiver_interface, quiver_ip],
+    quiver_urpf: [quiver_ethernet, quiver_interface, quiver_ip],
+    quiver_mss_clamp: [quiver_interface, quiver_ip],
+    quiver_acl: [quiver_interface, quiver_ip],
+    quiver_abf: [quiver_acl, quiver_interface, quiver_ip],
+    quiver_l3xc: [quiver_interface, quiver_ip],
+    quiver_udp_encap: [quiver_interface, quiver_ip],
+    quiver_why: [quiver_interface],
+    quiver_mfib: [quiver_interface, quiver_ip],
+    quiver_neighbor: [quiver_ethernet, quiver_interface, quiver_ip],
+    quiver_arping: [quiver_interface, quiver_neighbor],
+    quiver_dad: [quiver_interface, quiver_ip, quiver_neighbor],
+    quiver_icmp: [quiver_interface, quiver_ip],
+    quiver_udp: [quiver_interface, quiver_ip],
+    quiver_policer: [],
+    quiver_punt: [quiver_icmp, quiver_interface, quiver_ip, quiver_policer, quiver_udp, quiver_vlan],
+    quiver_mld: [quiver_interface, quiver_ip],
+    quiver_neighbor_proxy: [quiver_interface, quiver_ip, quiver_mld, quiver_neighbor],
+    quiver_router_advertisement: [quiver_interface, quiver_ip, quiver_neighbor],
+    quiver_classify: [],
+    quiver_runtime: [quiver_classify, quiver_interface],
+    quiver_plugins: [quiver_interface],
+    quiver_pg: [quiver_interface],
+    quiver_pipe: [quiver_interface],
+    quiver_tap: [quiver_interface],
+    quiver_memif: [quiver_interface],
+    quiver_af_packet: [quiver_interface],
+}
+
+/// Registers every room.
+///
+/// # Errors
+/// What does not fit together.
 pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
-    quiver_statistics::register(control)?;
-    quiver_interface::register(control)?;
-    quiver_ethernet::register(control)?;
-    quiver_handoff::register(control)?;
-    quiver_bridge::register(control)?;
-    quiver_vlan::register(control)?;
-    quiver_p2p_ethernet::register(control)?;
-    quiver_ip::register(control)?;
-    // Before whatever looks at ports.
-    quiver_reassembly::register(control)?;
-    quiver_urpf::register(control)?;
-    quiver_mss_clamp::register(control)?;
-    quiver_acl::register(control)?;
-    quiver_abf::register(control)?;
-    quiver_l3xc::register(control)?;
-    quiver_udp_encap::register(control)?;
-    quiver_why::register(control);
-    quiver_mfib::register(control)?;
-    quiver_neighbor::register(control)?;
-    quiver_arping::register(control);
-    quiver_dad::register(control);
-    quiver_icmp::register(control)?;
-    quiver_policer::register(control);
-    quiver_punt::register(control)?;
-    quiver_mld::register(control)?;
-    quiver_neighbor_proxy::register(control)?;
-    quiver_router_advertisement::register(control)?;
-    quiver_classify::register(control);
-    quiver_runtime::register(control)?;
-    quiver_plugins::register(control)?;
-    quiver_pg::register(control)?;
-    quiver_pipe::register(control)?;
-    quiver_tap::register(control)?;
-    quiver_memif::register(control)?;
-    quiver_af_packet::register(control)?;
+    register_all(control, ROOMS.iter().collect())
+}
+
+/// Registers rooms, each behind those that it needs, else in the order given.
+///
+/// # Errors
+/// What a room says, or that rooms need each other.
+pub fn register_all(control: &Control, mut rooms: Vec<&Room>) -> Result<(), Box<dyn Error>> {
+    while !rooms.is_empty() {
+        let waits = |room: &Room| room.after.iter().any(|needed| rooms.iter().any(|other| other.name == *needed));
+        let Some(next) = rooms.iter().position(|room| !waits(room)) else {
+            let names: Vec<_> = rooms.iter().map(|room| room.name).collect();
+            return Err(format!("each of these rooms needs another one of them first: {}", names.join(", ")).into());
+        };
+        (rooms.remove(next).register)(control)?;
+    }
     Ok(())
 }

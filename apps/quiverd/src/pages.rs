@@ -1,7 +1,7 @@
 //! The generated pages of the documentation, which must be what this daemon has. `UPDATE=1 cargo test -p quiverd pages`
 //! writes them anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,16 @@ use quiver_compat::{Api, Release, awaiting};
 use quiver_control::{Control, docs};
 use quiver_engine::{Dataplane, Settings, To};
 
-/// The graph as a picture that Markdown viewers draw: nodes, their arcs but drops, feature arcs as rounded boxes.
+use crate::features::{Room, register_all};
+
+/// The graph as a picture that Markdown viewers draw: nodes, their arcs but drops, feature arcs as rounded boxes; behind these,
+/// what leads to a feature says its phase.
 fn graph(control: &Control) -> String {
     let dataplane = control.room::<Dataplane>();
     let graph = dataplane.graph();
     let mut text = "```mermaid\nflowchart LR\n".to_owned();
-    let mut line = |from: &str, to: &str| {
-        let _ = writeln!(text, "  {from} --> {to}");
+    let mut line = |from: &str, label: &str, to: &str| {
+        let _ = writeln!(text, "  {from} -->{label} {to}");
     };
     let arc = |name: &str| format!("arc-{name}([{name}])");
     for node in graph.nodes() {
@@ -32,7 +35,7 @@ fn graph(control: &Control) -> String {
                 To::Drop | To::Done | To::NextFeature => continue,
             };
             if !told.contains(&to) {
-                line(name, &to);
+                line(name, "", &to);
                 told.push(to);
             }
         }
@@ -40,17 +43,17 @@ fn graph(control: &Control) -> String {
     let arcs: Vec<_> = graph.feature_arcs().map(|(spec, _)| spec.name).collect();
     for (spec, features) in graph.feature_arcs() {
         let end = if spec.name != spec.end && arcs.contains(&spec.end) { arc(spec.end) } else { spec.end.to_owned() };
-        let through: Vec<_> = features.iter().map(|(name, _)| *name).collect();
+        let through: Vec<_> = features.iter().map(|(feature, _)| (feature.node, feature.phase)).collect();
         let mut at = arc(spec.name);
-        for name in through {
-            line(&at, name);
+        for (name, phase) in through {
+            line(&at, &phase.map_or(String::new(), |phase| format!("|{phase}|")), name);
             at = name.to_owned();
         }
         if at != arc(spec.name) || spec.name != spec.end {
-            line(&at, &end);
+            line(&at, "", &end);
         }
         if !features.is_empty() {
-            line(&arc(spec.name), &end);
+            line(&arc(spec.name), "", &end);
         }
     }
     text.push_str("```\n");
@@ -133,11 +136,16 @@ fn check(file: &str, marks: Option<(&str, &str)>, expected: &str) {
 
 /// Calls `test` with the control side of a daemon.
 async fn with_control(test: impl FnOnce(&Control)) {
+    with_rooms(crate::features::ROOMS.iter().collect(), test).await;
+}
+
+/// The same with rooms in some order.
+async fn with_rooms(rooms: Vec<&Room>, test: impl FnOnce(&Control)) {
     // Rooms start their tasks when they register.
     let all = async {
         let control = crate::host::control();
         control.insert_room(Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).unwrap());
-        crate::features::register(&control).unwrap();
+        register_all(&control, rooms).unwrap();
         test(&control);
     };
     tokio::task::LocalSet::new().run_until(all).await;
@@ -160,6 +168,45 @@ async fn messages_have_the_checksums_of_vpp() {
         }
     };
     with_control(compare).await;
+}
+
+/// The graph, and who takes which packets, in lines that say nothing of the order in which nodes were registered.
+fn lines(control: &Control) -> BTreeSet<String> {
+    let dataplane = control.room::<Dataplane>();
+    let claims = dataplane.graph().claims().map(|(node, number, claim)| {
+        format!("{node}: {} {number} to {}", claim.what, dataplane.graph().claimant(node, claim))
+    });
+    graph(control).lines().map(str::to_owned).chain(claims).collect()
+}
+
+#[tokio::test]
+async fn the_order_of_rooms_changes_nothing_in_the_graph() {
+    let mut listed = BTreeSet::new();
+    with_control(|control| listed = lines(control)).await;
+    assert!(listed.len() > 200, "{} lines", listed.len());
+    let mut rooms: Vec<_> = crate::features::ROOMS.iter().rev().collect();
+    for shift in 0..8 {
+        with_rooms(rooms.clone(), |control| assert_eq!(lines(control), listed)).await;
+        // Another order each time: every third room, then those between.
+        rooms.rotate_left(shift);
+        rooms = (0..3).flat_map(|first| rooms.iter().skip(first).step_by(3).copied().collect::<Vec<_>>()).collect();
+    }
+}
+
+#[test]
+fn rooms_come_after_those_that_their_cargo_toml_names() {
+    for room in crate::features::ROOMS {
+        let folder = room.name.trim_start_matches("quiver_").replace('_', "-");
+        let read = |kind| std::fs::read_to_string(root().join(kind).join(&folder).join("Cargo.toml"));
+        let cargo = read("features").or_else(|_| read("drivers")).unwrap();
+        let (_, dependencies) = cargo.split_once("[dependencies]").unwrap();
+        let (dependencies, _) = dependencies.split_once("\n[").unwrap();
+        let names =
+            dependencies.lines().filter_map(|line| line.split_once('.')).map(|(name, _)| name.replace('-', "_"));
+        let needed: BTreeSet<_> =
+            names.filter(|name| crate::features::ROOMS.iter().any(|room| room.name == name)).collect();
+        assert_eq!(room.after.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>(), needed, "{}", room.name);
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::{Control, ObjectError};
 use quiver_engine::{
-    Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Publisher, Seed, Snapshot, arcs,
+    Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Phase, Publisher, Seed, Snapshot, arcs,
 };
 use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, decides, watch};
 use quiver_wire::{EthernetHeader, Header, MacAddress};
@@ -66,7 +66,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
         let own = published.snapshot();
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new(NAME, Next::ARCS, move |_: Seed| MacFilter(own.clone())))?;
-        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(DEVICE_INPUT, NAME, Phase::Device))?;
         Filters { own: HashMap::new(), published }
     };
     control.insert_room(filters);

@@ -4,7 +4,7 @@
 
 use quiver_control::{Control, ObjectError};
 use quiver_engine::trace::Record;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Seed, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Phase, Seed, arcs};
 use quiver_interface::{InterfaceId, Interfaces, LOCAL, decides};
 
 use crate::stream::PgStream;
@@ -67,7 +67,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new(NAME, Next::ARCS, |_: Seed| Outputs))?;
-        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[crate::mac_filter::NAME], after: &[] })?;
+        graph.feature(FeatureSpec::new(DEVICE_INPUT, NAME, Phase::Device).before(&[crate::mac_filter::NAME]))?;
     }
     decides(control, NAME, decider);
     Ok(())

@@ -43,8 +43,8 @@ pub use dataplane::{
 };
 pub use frame::{BLOCK, Frame, RawColumns, Rows, VECTOR};
 pub use graph::{
-    ArcSpec, Blueprint, Context, DISPATCH, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId, NodeSpec,
-    Punted, Reason, Seed, Side, To,
+    ArcSpec, Blueprint, Claim, Context, DISPATCH, FeatureArcSpec, FeatureSpec, GraphError, Node, NodeHandle, NodeId,
+    NodeSpec, Number, Phase, Punted, Reason, Seed, Side, To,
 };
 pub use handoff::Generations;
 pub use intake::QueueId;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use quiver_control::Control;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Offload, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Offload, Phase, arcs};
 use quiver_wire::offload::{GsoType, NEEDS_CHECKSUM};
 use quiver_wire::{Header, Ip4Header, IpFamily, V4};
 
@@ -60,7 +60,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     for (name, kind) in [(OFFLOADER, GsoType::TCP4), (LIAR, GsoType::TCP6)] {
         let size = size.clone();
         graph.node(NodeSpec::new(name, Next::ARCS, move |_| Offloader(size.clone(), kind)))?;
-        graph.feature(FeatureSpec { arc: "ip4-unicast", node: name, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new("ip4-unicast", name, Phase::Policy))?;
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ pub use prefix::{InterfaceAddress, Prefix, PrefixError};
 pub use protocol::IpProtocol;
 pub use segment::Segments;
 pub use tcp::{TcpFlags, TcpHeader};
-pub use udp::UdpHeader;
+pub use udp::{UdpHeader, UdpPort};
 pub use unicast::UnicastMac;
 pub use vlan::{Tci, VlanId, VlanTag};
 /// Integers in network byte order, as the fields of headers hold them.

@@ -18,7 +18,7 @@ pub use policy::{AbfPolicy, PolicyNumber};
 
 use quiver_acl::{Acls, Ruled};
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
@@ -67,7 +67,7 @@ fn register_family<F: Forwarded>(control: &Control) -> Result<(), DataplaneError
         let node = AbfInput::<F>::new(room.attached(), control.room::<Acls>().lists(), rows);
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(move |_| node.clone()).describe(describe::<F>))?;
-        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::NODE, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.unicast, F::NODE, Phase::Forward))?;
         room
     };
     decides(control, F::NODE, |control, record| {

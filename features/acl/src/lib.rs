@@ -26,7 +26,7 @@ pub use rule::{Action, Fields, Rule, decide};
 use quiver_control::cli::ArgumentKind;
 use quiver_control::{Control, Kind};
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::upper::Upper;
@@ -95,7 +95,7 @@ fn add<L: Look, const SENT: bool>(dataplane: &mut Dataplane, check: Check<L, SEN
     let ((arc, node), known) = (node::NODES[direction][L::PLACE], node::KNOWN[direction][L::PLACE]);
     let graph = dataplane.blueprint();
     graph.node(NodeSpec::stage(move |_| check.clone()))?;
-    graph.feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
+    graph.feature(FeatureSpec::new(arc, node, Phase::Filter))?;
     let denied = node::Next::ARCS[node::Next::Denied as usize].name;
     dataplane.also_called((node, denied), &format!("{known}/ACL deny packets"))
 }

@@ -15,7 +15,7 @@ pub(crate) fn register(control: &Control) {
     decides(control, "l2-flood", domain);
     decides(control, "l2-uu-fwd", domain);
     decides(control, "l2-output", sender);
-    decides(control, "l2-dvr", sender);
+    decides(control, crate::dvr::NAME, sender);
     // What a domain knows of its hosts.
     decides(control, "arp-term-l2bd", domain);
     decides(control, "bvi-input", sender);

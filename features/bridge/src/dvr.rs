@@ -8,6 +8,9 @@ use quiver_wire::EthernetHeader;
 
 use crate::layer2::{Layer2, Port};
 
+/// The name of the node.
+pub const NAME: &str = "l2-dvr";
+
 arcs! {
     /// Where packets go from `l2-dvr`.
     pub enum Next {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use quiver_control::Control;
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, Side, Snapshot};
+use quiver_engine::{Dataplane, DataplaneError, FeatureArcSpec, FeatureSpec, NodeSpec, Phase, Side, Snapshot};
 
 use answer::{ArpTerm, Askers};
 use bridges::Bridges;
@@ -118,7 +118,7 @@ fn register_nodes(
     graph.node(NodeSpec::stage(move |_| forward.clone()).describe(show::describe_frame))?;
     graph.node(NodeSpec::stage(move |_| output.clone()).describe(show::describe_frame))?;
     let (flooded, diverted, routed) = (layer2.clone(), layer2.clone(), layer2.clone());
-    graph.node(NodeSpec::new("l2-dvr", dvr::Next::ARCS, move |_| dvr::Dvr(routed.clone())))?;
+    graph.node(NodeSpec::new(dvr::NAME, dvr::Next::ARCS, move |_| dvr::Dvr(routed.clone())))?;
     graph.node(NodeSpec::new("l2-flood", flood::Next::ARCS, move |_| flood::L2Flood(flooded.clone())))?;
     graph.node(NodeSpec::new("l2-uu-fwd", divert::Next::ARCS, move |_| divert::L2Divert(diverted.clone())))?;
     graph.node(NodeSpec::new("bvi-input", bvi::InputNext::ARCS, move |seed| bvi::BviInput {
@@ -128,8 +128,7 @@ fn register_nodes(
     graph.node(NodeSpec::new(bridges::BVI_OUTPUT, bvi::OutputNext::ARCS, move |seed| bvi::BviOutput {
         sent: sent.row(seed.worker),
     }))?;
-    let bvi_output = FeatureSpec { arc: "interface-output", node: bridges::BVI_OUTPUT, before: &[], after: &[] };
-    graph.feature(bvi_output)
+    graph.feature(FeatureSpec::new("interface-output", bridges::BVI_OUTPUT, Phase::Tunnel))
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use quiver_control::cli::{Command, CommandError, Matches, Reply};
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
-use quiver_engine::{Context, Counters, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Row, arcs};
+use quiver_engine::{
+    Context, Counters, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Phase, Row, arcs,
+};
 use quiver_interface::{InterfaceName, Interfaces};
 
 use crate::DEVICE_INPUT;
@@ -72,7 +74,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
             move |seed: quiver_engine::Seed| Count { side, rows: counters.each_ref().map(|of| of.row(seed.worker)) };
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new(node, Next::ARCS, made))?;
-        graph.feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(arc, node, Phase::Device))?;
     }
     drop(dataplane);
     control.objects().add(Kind::new(apply));

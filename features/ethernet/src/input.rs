@@ -1,5 +1,5 @@
-//! `ethernet-input`: frames of an interface in layer 2 go there whole; of one in layer 3, those for us go on by their
-//! ethertype, with `offset` at the layer 3 header. What came in a frame for many is flagged so.
+//! `ethernet-input`: frames of an interface in layer 2 go there whole; of one in layer 3, those for us go to the node that
+//! has claimed their ethertype ([`crate::claim`]), with `offset` behind the Ethernet header. What came in a frame for many is flagged so.
 //!
 //! Drops: `too-short`, `not-for-us`, `unknown-ethertype`.
 
@@ -10,14 +10,12 @@ use quiver_engine::{
 };
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
+use crate::ethertypes::{NODE, Taken};
 use crate::ports::Port;
 
 arcs! {
-    /// Where frames go by mode, address and ethertype.
+    /// Where frames go by mode and address; behind these arcs come those of ethertypes that rooms have claimed.
     pub enum Next {
-        Ip4 => node "ip4-input",
-        Ip6 => node "ip6-input",
-        Arp => node "arp-input",
         Layer2 => features "l2-input",
         Vlan => node "vlan-input",
         TooShort => drop "too-short",
@@ -34,27 +32,32 @@ const LENGTH: u32 = 14;
 
 /// The node.
 #[derive(Clone)]
-pub struct EthernetInput(Snapshot<Paged<Port>>);
+pub struct EthernetInput {
+    ports: Snapshot<Paged<Port>>,
+    ethertypes: Snapshot<Vec<Taken>>,
+}
 
 impl EthernetInput {
-    pub(crate) fn new(ports: Snapshot<Paged<Port>>) -> EthernetInput {
-        EthernetInput(ports)
+    pub(crate) fn new(ports: Snapshot<Paged<Port>>, ethertypes: Snapshot<Vec<Taken>>) -> EthernetInput {
+        EthernetInput { ports, ethertypes }
     }
 }
 
 impl Stage for EthernetInput {
-    const NAME: &'static str = "ethernet-input";
+    const NAME: &'static str = NODE;
     const ARCS: &'static [ArcSpec] = Next::ARCS;
     type Body<'f> = EthernetBody<'f>;
     #[inline(always)]
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> EthernetBody<'f> {
-        EthernetBody { ports: self.0.read(guard), high: 0, low: 0, ordinary: Ordinary::NONE }
+        let (ports, ethertypes) = (self.ports.read(guard), self.ethertypes.read(guard));
+        EthernetBody { ports, ethertypes, high: 0, low: 0, ordinary: Ordinary::NONE }
     }
 }
 
 /// The node's work on a frame.
 pub struct EthernetBody<'f> {
     ports: &'f Paged<Port>,
+    ethertypes: &'f [Taken],
     /// The two words of the port that received all of the frame.
     high: u32,
     low: u32,
@@ -65,22 +68,24 @@ pub struct EthernetBody<'f> {
 struct Ordinary {
     ethertype: u32,
     /// Where they go, and how far their headers move.
-    next: Next,
+    arc: u16,
     moves: u32,
 }
 impl Ordinary {
     /// None: no ethertype is so large.
-    const NONE: Ordinary = Ordinary { ethertype: u32::MAX, next: Next::Ip4, moves: 0 };
+    const NONE: Ordinary = Ordinary { ethertype: u32::MAX, arc: 0, moves: 0 };
     /// Those of an ethertype that a port receives, whose second word this is.
-    fn of(ethertype: u32, low: u32) -> Ordinary {
+    fn of(ethertype: u32, low: u32, ethertypes: &[Taken]) -> Ordinary {
         let has = |flags: u32| low & flags != 0;
-        match ethertype {
-            IP4 if !has(Port::LAYER2 | Port::UNTAGGED) => Ordinary { ethertype, next: Next::Ip4, moves: LENGTH },
-            IP6 if !has(Port::LAYER2 | Port::UNTAGGED) => Ordinary { ethertype, next: Next::Ip6, moves: LENGTH },
+        if ethertype == DOT1Q || ethertype == DOT1AD {
             // The destination of a tagged frame is checked when its tags are off.
-            DOT1Q | DOT1AD if !has(Port::UNTAGGED) && (!has(Port::LAYER2) || has(Port::TAGS)) => {
-                Ordinary { ethertype, next: Next::Vlan, moves: 0 }
-            }
+            return match has(Port::UNTAGGED) || has(Port::LAYER2) && !has(Port::TAGS) {
+                true => Ordinary::NONE,
+                false => Ordinary { ethertype, arc: Next::Vlan.into(), moves: 0 },
+            };
+        }
+        match ethertypes.iter().find(|taken| taken.ethertype == ethertype) {
+            Some(taken) if !has(Port::LAYER2 | Port::UNTAGGED) => Ordinary { ethertype, arc: taken.arc, moves: LENGTH },
             _ => Ordinary::NONE,
         }
     }
@@ -113,12 +118,13 @@ impl Body for EthernetBody<'_> {
     fn ahead(&mut self, windows: Ahead<'_>, _: u16) {
         if !windows.is_empty() {
             let window = windows.window(0);
-            self.ordinary = Ordinary::of(u32::from(u16::from_be_bytes([window[12], window[13]])), self.low);
+            let ethertype = u16::from_be_bytes([window[12], window[13]]);
+            self.ordinary = Ordinary::of(ethertype.into(), self.low, self.ethertypes);
         }
     }
     #[inline(always)]
     fn ordinary_arc(&self) -> u16 {
-        self.ordinary.next.into()
+        self.ordinary.arc
     }
     #[inline(always)]
     fn ordinary_moves(&self) -> i32 {
@@ -140,15 +146,14 @@ impl Body for EthernetBody<'_> {
         let low = p.of_rx(self.low, |rx| port(rx).map_or(0, |port| port.low));
         let high = p.of_rx(self.high, |rx| port(rx).map_or(0, |port| port.high));
         let ethertype = p.header.get(TYPE);
-        let (ip4, ip6) = (ethertype.eq(IP4), ethertype.eq(IP6));
         let ours = p.header.get(DESTINATION_HIGH).eq(high) & p.header.get(DESTINATION_LOW).eq(low & 0xffff);
-        let ordinary = ours & (ip4 | ip6) & (low & (Port::LAYER2 | Port::UNTAGGED)).eq(0);
-        if (p.live.without(ordinary) | p.length.lt(LENGTH)).any() {
+        let ordinary = ours & (low & (Port::LAYER2 | Port::UNTAGGED)).eq(0);
+        let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
+        if (p.live.without(ordinary) | tagged | p.length.lt(LENGTH)).any() {
             unlikely();
             p.leave(p.length.lt(LENGTH), Next::TooShort);
             p.leave(wholly_layer2(low), Next::Layer2);
             let layer2 = (low & Port::LAYER2).ne(0);
-            let tagged = ethertype.eq(DOT1Q) | ethertype.eq(DOT1AD);
             let expected = tagged & (low & Port::TAGS).ne(0) | (low & Port::UNTAGGED).ne(0).without(tagged);
             p.leave(layer2.without(expected), Next::Layer2);
             // Whom a tagged frame is for is looked at when its tags are off.
@@ -156,23 +161,18 @@ impl Body for EthernetBody<'_> {
             let group = (p.header.get(FIRST_OCTET) & 1).ne(0);
             p.leave(!(ours | group), Next::NotForUs);
             p.flag(group & p.live, Flags::LINK_GROUP);
-            let arp = ethertype.eq(ARP);
-            p.leave(!(ip4 | ip6 | arp), Next::UnknownType);
-            p.advance(p.live, LENGTH);
-            p.leave(arp, Next::Arp);
         } else {
             p.unflag(Flags::LINK_GROUP);
-            p.offset = p.offset + LENGTH;
-            p.length = p.length - LENGTH;
         }
-        if (ip6 & p.live).any() {
-            p.leave(ip6, Next::Ip6);
+        let accepted = p.live;
+        for taken in self.ethertypes {
+            p.leave(ethertype.eq(taken.ethertype), taken.arc);
         }
+        let unknown = p.live;
+        p.leave(unknown, Next::UnknownType);
+        p.advance(accepted.without(unknown), LENGTH);
     }
 }
-const IP4: u32 = EtherType::IP4.get() as u32;
-const IP6: u32 = EtherType::IP6.get() as u32;
-const ARP: u32 = EtherType::ARP.get() as u32;
 const DOT1Q: u32 = EtherType::DOT1Q.get() as u32;
 const DOT1AD: u32 = EtherType::DOT1AD.get() as u32;
 

@@ -8,7 +8,7 @@ use quiver_engine::{
 };
 use quiver_interface::{InterfaceId, NewInterface, create, remove};
 use quiver_testkit::executor::Executor;
-use quiver_wire::MacAddress;
+use quiver_wire::{EtherType, MacAddress};
 
 quiver_testkit::level_tests![
     layer_3_takes_what_is_for_us_by_its_ethertype,
@@ -62,6 +62,13 @@ fn bench(level: Level) -> Bench {
         }
         graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-input", side: Side::Rx }).unwrap();
     }
+    for (ethertype, node) in
+        [(EtherType::IP4, "ip4-input"), (EtherType::IP6, "ip6-input"), (EtherType::ARP, "arp-input")]
+    {
+        quiver_ethernet::claim(&control, ethertype, node).unwrap();
+    }
+    let twice = quiver_ethernet::claim(&control, EtherType::IP4, "l2-input").unwrap_err().to_string();
+    assert!(twice.contains("`ip4-input` and by `l2-input`"), "{twice}");
     let worker = control.room_mut::<Dataplane>().start().unwrap().remove(0);
     let interface = add(&control, "port0");
     Bench { control, worker, seen, interface }

@@ -13,7 +13,7 @@ pub mod node;
 pub use config::Handoff;
 
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeHandle, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeHandle, NodeSpec, Phase};
 use quiver_ethernet::DEVICE_INPUT;
 use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
 
@@ -28,7 +28,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
         let node = graph.node_of(NodeSpec::new(NAME, Next::ARCS, |_| WorkerHandoff::default()))?;
-        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(DEVICE_INPUT, NAME, Phase::Device))?;
         node
     };
     decides(control, NAME, |control, record| {

@@ -14,6 +14,8 @@ pub(crate) const ERROR_HOP_LIMIT: u8 = 255;
 
 /// ICMP of a family of IP.
 pub trait Icmp: Family {
+    /// The node of messages for us.
+    const NODE: &'static str;
     /// Asks for an echo.
     const ECHO_REQUEST: u8;
     /// Answers.
@@ -67,6 +69,7 @@ pub trait Icmp: Family {
 }
 
 impl Icmp for V4 {
+    const NODE: &'static str = "icmp4-input";
     const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp4Type::ECHO_REPLY.0;
     // RFC 1812, 4.3.2.3.
@@ -159,6 +162,7 @@ impl Icmp for V4 {
 }
 
 impl Icmp for V6 {
+    const NODE: &'static str = "icmp6-input";
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp6Type::ECHO_REPLY.0;
     // RFC 4443, 2.4 (c).

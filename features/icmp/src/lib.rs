@@ -53,7 +53,7 @@ fn register_family<F: Icmp>(
     let (outbox, awaited) = (outbox.clone(), awaited.snapshot());
     let input =
         move |seed| IcmpInput::<F> { ingress: ingress.clone(), awaited: awaited.clone(), heard: outbox.of(seed) };
-    graph.node(NodeSpec::new(F::NAMES.icmp, input::arcs_of::<F>(), input).describe(describe::<F>))?;
+    graph.node(NodeSpec::new(F::NODE, input::arcs_of::<F>(), input).describe(describe::<F>))?;
     // VPP counts these where packets come in, and where UDP finds nobody.
     let (input, nobody) = (F::NAMES.input, error::Next::arcs::<F>()[error::Next::PortUnreachable as usize].name);
     for (reason, known) in [
@@ -64,7 +64,8 @@ fn register_family<F: Icmp>(
         dataplane.also_called((F::NAMES.error, reason), &known)?;
     }
     drop(dataplane);
-    let input = F::NAMES.icmp;
+    quiver_ip::claim::<F>(control, F::ICMP, F::NODE)?;
+    let input = F::NODE;
     undecided(
         control,
         input,

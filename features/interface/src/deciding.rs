@@ -62,7 +62,8 @@ pub fn decides(control: &Control, node: &'static str, decider: Decider) {
 /// If there is no node of this name, or no such arc: a programming error, named.
 pub fn undecided(control: &Control, node: &'static str, why: Undecided, arcs: &[&str]) {
     let id = node_of(control, node);
-    let declared = control.room::<Dataplane>().graph().arcs(id);
+    let dataplane = control.room::<Dataplane>();
+    let declared = dataplane.graph().arcs(id);
     let mut deciders = control.room_mut::<Deciders>();
     for name in arcs {
         let arc = declared.iter().position(|arc| arc.name == *name);

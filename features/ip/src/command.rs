@@ -9,10 +9,12 @@ use quiver_wire::{InterfaceAddress as Address, IpFamily, Prefix, V4, V6};
 
 use crate::api::Leaving;
 use crate::family::Family;
+use crate::fib::kind::{Kind, NextHopKind, Of};
 use crate::objects::{
-    EncapNumber, InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NextHop, NoRoute, Route, RouteAction, RoutePath,
     TableNumber, TableSize,
 };
+use crate::room::Ip;
 use crate::table_word::table;
 
 pub(crate) fn register(control: &Control) {
@@ -31,13 +33,23 @@ pub(crate) fn register(control: &Control) {
     }));
 }
 
+/// What stands for the next hops of rooms in grammars of paths.
+pub const NEXT_HOPS: &str = "$next-hop";
+
+/// Lets paths in commands lead to next hops of a kind: `via KIND NUMBER`, or `via KIND INTERFACE`.
+pub(crate) fn add_kind(control: &Control, spec: &'static NextHopKind) {
+    let argument = if spec.of == Of::Interface { "interface" } else { "u32" };
+    let grammar = format!("{} <{}:{argument}>", spec.name, spec.name);
+    control.commands().add_part(NEXT_HOPS, grammar, &[(spec.name, spec.help)]);
+}
+
 /// The commands of a family. Where both have the same words, the addresses tell which one is meant.
 fn register_family<F: Family>(control: &Control) {
     let (commands, name, command) = (control.commands(), F::NAME, F::NAMES.command);
     let paths = format!(
         "(via (<next-hop:{name}> [<interface>] | <other-next-hop:{}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
          | {name}-lookup-in-table <lookup-table:{name}-table> [src-lookup] | rx-{name} <receiver:interface> \
-         | dvr <member:interface> | udp-encap <encap:u16>) \
+         | $next-hop) \
          {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8> | preference <preference:u8>}})...",
         F::Other::NAME
     );
@@ -46,9 +58,7 @@ fn register_family<F: Family>(control: &Control) {
     let (add, del) = (format!("{} {paths}", route("add")), format!("{} [{paths}]", route("del")));
     // Many routes are some seconds' work.
     let add = Command::waiting(add, "Add a route, or a path to a route.", add_route::<F>);
-    let add = add.argument("member", "leave by this interface of the bridge that they came from, in the same frames");
     let add = add.argument("other-next-hop", "a next hop of the other family");
-    let add = add.argument("encap", "go on in packets of this encapsulation");
     commands.add(add.arguments_of::<Route<F>>());
     let del = Command::waiting(del, "Delete a route, or a path of it.", delete_route::<F>);
     commands.add(del.arguments_of::<Route<F>>());
@@ -81,22 +91,26 @@ fn path<F: Family>(control: &Control, given: &Matches) -> Result<RoutePath<F>, C
         ("null-send-prohibit", RouteAction::Prohibit),
     ];
     let (lookup, receiver) = (table::<F>(control, given, "lookup-table")?, given.find::<InterfaceName>("receiver")?);
-    let member = given.find::<InterfaceName>("member")?;
     let action = match (lookup, &receiver) {
-        (None, None) if member.is_some() => Some(RouteAction::Bridge),
         (Some(_), _) if given.has("src-lookup") => Some(RouteAction::SourceLookup),
         (Some(_), _) => Some(RouteAction::Lookup),
         (None, Some(_)) => Some(RouteAction::Receive),
         (None, None) => action.into_iter().find(|(word, _)| given.has(word)).map(|(_, action)| action),
     };
+    let (mut to, mut by) = (None, None);
+    for spec in control.room::<Ip<F>>().fib.kinds.iter().map(Kind::spec).filter(|spec| given.has(spec.name)) {
+        let number = if spec.of == Of::Number { given.find::<u32>(spec.name)? } else { None };
+        by = if spec.of == Of::Interface { given.find::<InterfaceName>(spec.name)? } else { None };
+        to = Some(NextHop { kind: spec.name.into(), number });
+    }
     Ok(RoutePath {
         via: given.find::<F::Address>("next-hop")?,
-        interface: given.find::<InterfaceName>("interface")?.or(receiver).or(member),
+        interface: given.find::<InterfaceName>("interface")?.or(receiver).or(by),
         table: TableNumber::new(lookup.or(table::<F>(control, given, "next-hop-table")?).unwrap_or(0)),
         weight: given.find("weight")?.unwrap_or(1),
         preference: given.find("preference")?.unwrap_or(0),
         action,
-        encap: given.find("encap")?.map(EncapNumber),
+        to,
         other_via: given.find::<IpAddr>("other-next-hop")?,
     })
 }

@@ -95,7 +95,7 @@ fn last_route<F: Family>(control: &Control, record: &Record, (mut hop, most): (u
     for _ in 0..most {
         let slot_of = |id| ip.fib.table(id).map(|table| table.slot);
         let (slot, address) = match Again::of(hop) {
-            None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
+            None | Some(Again::Kind(_) | Again::Crossing(_)) => break,
             Some(Again::Destination(slot)) => (slot, header.destination()),
             Some(Again::Source(slot)) => (slot, header.source()),
             Some(Again::Received(interface)) => (slot_of(ip.table_of(InterfaceId(interface)))?, header.destination()),

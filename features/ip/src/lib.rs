@@ -50,4 +50,4 @@ pub use ingress::Ingress;
 pub use objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RoutePath, TableDefaults,
 };
-pub use room::{Ip, Ip4, Ip6, IpError, register, say_mtu, set_local, set_table_defaults};
+pub use room::{Ip, Ip4, Ip6, IpError, claim, punt, register, register_kind, say_mtu, set_table_defaults};

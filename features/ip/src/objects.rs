@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use quiver_control::object::{Field, ObjectRef, Place, Problems, Scalar};
 use quiver_control::{Object, ObjectError, Record};
@@ -60,34 +61,54 @@ impl<F: Family> Field for TableNumber<F> {
     }
 }
 
-/// The number of an encapsulation that a route leads into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EncapNumber(pub u16);
+/// The space of names of next hops: what objects provide to which paths lead by number.
+pub const NEXT_HOPS: &str = "next-hop";
 
-impl EncapNumber {
-    /// The kind of the objects that have these numbers.
-    pub const KIND: &str = "udp-encaps";
+/// A next hop of a kind that a room has registered: the kind's name, and a number where the path's interface does not say which.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NextHop {
+    /// The kind.
+    pub kind: Rc<str>,
+    /// Which of its next hops.
+    pub number: Option<u32>,
 }
-impl fmt::Display for EncapNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+
+impl NextHop {
+    /// The object that a path needs which leads there, if it needs one.
+    pub fn provider(&self) -> Option<ObjectRef> {
+        self.number.map(|_| ObjectRef::new(NEXT_HOPS, self.to_string()))
     }
 }
-impl Field for EncapNumber {
+impl fmt::Display for NextHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        self.number.map_or(Ok(()), |number| write!(f, " {number}"))
+    }
+}
+impl Field for NextHop {
     fn read(value: &quiver_control::serde_json::Value, problems: &mut Problems) -> Option<Self> {
-        <u16 as Field>::read(value, problems).map(EncapNumber)
+        let text = <String as Field>::read(value, problems)?;
+        let (kind, number) = text.split_once(' ').map_or((&*text, None), |(kind, number)| (kind, Some(number)));
+        let number = number.map(|number| number.parse().map_err(|_| number));
+        match number.transpose() {
+            Ok(number) => Some(NextHop { kind: kind.into(), number }),
+            Err(wrong) => {
+                problems.add(format!("`{wrong}` is no number"), "write a kind of next hop, and the number of one");
+                None
+            }
+        }
     }
     fn write(&self) -> quiver_control::serde_json::Value {
-        Scalar::to_value(&self.0)
+        self.to_string().into()
     }
     fn references(&self, at: &Place<'_>, found: &mut dyn FnMut(&Place<'_>, ObjectRef)) {
-        found(at, ObjectRef::new(EncapNumber::KIND, self.0.to_string()));
+        self.provider().into_iter().for_each(|provider| found(at, provider));
     }
     fn expected() -> String {
-        "the number of an encapsulation".into()
+        "a kind of next hop, and the number of one".into()
     }
     fn schema() -> quiver_control::serde_json::Value {
-        <u16 as Scalar>::schema()
+        <String as Field>::schema()
     }
 }
 
@@ -221,10 +242,7 @@ quiver_control::choice! {
         SourceLookup = "source-lookup",
         /// They go on as if the path's interface had received them, but past its features.
         Receive = "receive",
-        /// Those that came from a bridge's virtual interface leave by the path's interface of that bridge, in the frames in
-        /// which they came.
-        Bridge = "bridge",
-    } as "route-action", "drop, unreachable, prohibit, local, lookup, source-lookup, receive or bridge";
+    } as "route-action", "drop, unreachable, prohibit, local, lookup, source-lookup or receive";
 }
 
 /// One of the ways of a route: a next hop, an interface, or what becomes of packets otherwise.
@@ -246,8 +264,9 @@ pub struct RoutePath<F: Family> {
     pub preference: u8,
     /// What becomes of packets, in place of a way to a next hop.
     pub action: Option<RouteAction>,
-    /// The encapsulation that puts packets into others, in place of all these.
-    pub encap: Option<EncapNumber>,
+    /// A next hop of another kind, by the kind's name and a number, in place of all these; or of a kind whose next hops are told
+    /// apart by interface, beside it. `show next-hop kinds` lists them.
+    pub to: Option<NextHop>,
     /// The next hop, where it is of the other family (RFC 8950), in place of via. Without an interface it is looked up in that
     /// family's table 0.
     pub other_via: Option<IpAddr>,
@@ -263,7 +282,7 @@ impl<F: Family> Default for RoutePath<F> {
             weight: 1,
             preference: 0,
             action: None,
-            encap: None,
+            to: None,
             other_via: None,
         }
     }
@@ -311,9 +330,10 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
             Err(ObjectError::field(format!("paths[{index}]{field}"), what).remedy(remedy))
         };
         match (path.via, &path.interface, path.action) {
-            (None, None, None) if path.encap.is_some() && path.table == TableNumber::DEFAULT => {}
-            _ if path.encap.is_some() => {
-                return wrong(".encap", "packets of an encapsulation have a way of their own", "leave the rest out");
+            (None, None, None) if path.to.is_some() && path.table == TableNumber::DEFAULT => {}
+            (None, Some(_), None) if path.to.is_some() && path.table == TableNumber::DEFAULT => {}
+            _ if path.to.is_some() => {
+                return wrong(".to", "this next hop is no address, and nothing is looked up", "leave the rest out");
             }
             _ if path.other_via.is_some() => {
                 let via = path.other_via.and_then(F::Other::from_ip);
@@ -332,15 +352,11 @@ pub fn check_paths<F: Family>(paths: &[RoutePath<F>]) -> Result<(), ObjectError>
                     return wrong(".interface", "the next hop means something on one link only", "give it");
                 }
             }
-            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface, action or encap"),
+            (None, None, None) => return wrong("", "it leads nowhere", "give via, interface, action or to"),
             (None, None, Some(RouteAction::Receive)) => {
                 return wrong(".interface", "nobody receives the packets", "give an interface");
             }
-            (None, None, Some(RouteAction::Bridge)) => {
-                return wrong(".interface", "the packets leave by none", "give an interface of the bridge");
-            }
-            (None, Some(_), Some(RouteAction::Receive | RouteAction::Bridge)) if path.table == TableNumber::DEFAULT => {
-            }
+            (None, Some(_), Some(RouteAction::Receive)) if path.table == TableNumber::DEFAULT => {}
             (None, None, Some(RouteAction::Lookup | RouteAction::SourceLookup)) => {}
             (None, _, Some(_)) if path.table != TableNumber::DEFAULT => {
                 return wrong(".table", "nothing is looked up", "leave it out");

@@ -5,29 +5,32 @@ use std::sync::Arc;
 
 use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
-    Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
+    ArcSpec, Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot,
+    StageNode, To,
 };
-use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
+use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V4, V6};
 
 use crate::adjacency::Link;
 use crate::api::Leaving;
 use crate::crossing;
 use crate::family::Family;
+use crate::fib::hop::KindHop;
+use crate::fib::kind::{KindError, NextHopKind, Of};
 use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target, Way};
 use crate::flows::{FlowField, Flows};
 use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
 use crate::near::Near;
-use crate::node::again::{self, LookupAgain};
+use crate::node::again::{self, KindArcs, LookupAgain};
 use crate::node::describe;
 use crate::node::input::{Input, InputNode};
 use crate::node::local::{self, Local, Protocols};
 use crate::node::lookup::Lookup;
 use crate::node::multicast::{self, Multicast};
-use crate::node::punt::{self, Punt};
+use crate::node::punt::{Next as PuntNext, Punt};
 use crate::node::rewrite::{Rewrite, RewriteNode};
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NextHop, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
 use crate::special::{SpecialAction, Specials};
@@ -59,6 +62,9 @@ pub enum IpError {
     /// The table of neighbours without routes cannot be made.
     #[error("neighbours on links: {0}")]
     Near(#[from] quiver_table::ExactError),
+    /// A kind of next hop is refused.
+    #[error(transparent)]
+    Kind(#[from] KindError),
 }
 
 /// What is configured of an interface.
@@ -147,6 +153,8 @@ pub struct Ip<F: Family> {
     connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress<F>>,
     protocols: Publisher<Protocols>,
+    /// The arcs of kinds of next hops.
+    kind_arcs: Publisher<KindArcs>,
     /// Interfaces that use the addresses of others, behind those.
     borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
 }
@@ -201,7 +209,8 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
             said_mtus: BTreeMap::new(),
             connected: BTreeMap::new(),
             ingress: Publisher::new(&domain, Ingress::default()),
-            protocols: Publisher::new(&domain, local::protocols::<F>()),
+            protocols: Publisher::new(&domain, local::UNCLAIMED),
+            kind_arcs: Publisher::new(&domain, again::NO_KINDS),
             borrowers: BTreeSet::new(),
         };
         ip.add_table(&IpTable { size: TableSize::Large, ..IpTable::new(TableId::DEFAULT.0) })?;
@@ -213,6 +222,7 @@ fn register_family<F: Family>(control: &Control, shared: &Shared) -> Result<(), 
         ip
     };
     control.insert_room(ip);
+    quiver_ethernet::claim(control, F::ETHERTYPE, F::NAMES.input)?;
     crate::deciding::register::<F>(control);
     control.objects().add(Kind::new(apply_table::<F>).check(crate::objects::check_table::<F>));
     control.objects().add(Kind::new(apply_interface_table::<F>));
@@ -284,14 +294,58 @@ fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
     })
 }
 
-/// Lets a room have the packets for us of a protocol; `next` is where they go.
-pub fn set_local<F: Family>(control: &Control, protocol: IpProtocol, next: local::Next) {
-    let mut ip = control.room_mut::<Ip<F>>();
-    ip.protocols.update(|protocols| {
+/// Has packets for us of a protocol go to a node, with `offset` at their IP headers.
+///
+/// # Errors
+/// If another node takes them already, or the data plane runs.
+pub fn claim<F: Family>(control: &Control, protocol: IpProtocol, node: &'static str) -> Result<(), DataplaneError> {
+    claim_by::<F>(control, protocol, ArcSpec { name: node, to: To::Node(node) })
+}
+
+/// Has packets for us of a protocol go to control, past the features of the arc of punted packets.
+///
+/// # Errors
+/// If a node takes them already.
+pub fn punt<F: Family>(control: &Control, protocol: IpProtocol) -> Result<(), DataplaneError> {
+    claim_by::<F>(control, protocol, local::Next::arcs::<F>()[local::Next::Punt as usize])
+}
+
+fn claim_by<F: Family>(control: &Control, protocol: IpProtocol, arc: ArcSpec) -> Result<(), DataplaneError> {
+    let arc = control.room_mut::<Dataplane>().blueprint().claim(F::NAMES.local, protocol, arc)?;
+    control.room_mut::<Ip<F>>().protocols.update(|protocols| {
         let mut protocols = *protocols;
-        protocols[usize::from(protocol.0)] = next;
+        protocols[usize::from(protocol.0)] = arc;
         protocols
     });
+    Ok(())
+}
+
+/// Registers a kind of next hop: paths of both families can lead there, in commands by the kind's name.
+///
+/// # Errors
+/// If there is one of that name or path type already, or the data plane runs.
+pub fn register_kind(control: &Control, spec: &'static NextHopKind) -> Result<(), IpError> {
+    register_kind_of::<V4>(control, spec, spec.nodes[0])?;
+    register_kind_of::<V6>(control, spec, spec.nodes[1])?;
+    crate::command::add_kind(control, spec);
+    Ok(())
+}
+
+fn register_kind_of<F: Family>(
+    control: &Control,
+    spec: &'static NextHopKind,
+    node: &'static str,
+) -> Result<(), IpError> {
+    let mut ip = control.room_mut::<Ip<F>>();
+    let kind = ip.fib.kinds.register(spec)?;
+    let arc = ArcSpec { name: node, to: To::Node(node) };
+    let arc = control.room_mut::<Dataplane>().blueprint().add_arc(F::NAMES.again, arc).map_err(DataplaneError::from)?;
+    ip.kind_arcs.update(|arcs| {
+        let mut arcs = *arcs;
+        arcs[kind.place()] = arc;
+        arcs
+    });
+    Ok(())
 }
 
 /// Sets what holds of tables that do not say so themselves; to be called before there are others than table 0.
@@ -301,10 +355,6 @@ pub fn set_table_defaults(control: &Control, defaults: TableDefaults) -> Result<
 }
 
 impl<F: Family> Ip<F> {
-    /// Where packets for us of each protocol go.
-    pub fn local_protocols(&self) -> impl Iterator<Item = (IpProtocol, local::Next)> {
-        (0..=u8::MAX).map(IpProtocol).zip(self.protocols.current().iter().copied())
-    }
     /// What workers know of interfaces.
     pub fn ingress(&self) -> Snapshot<Ingress<F>> {
         self.ingress.snapshot()
@@ -352,10 +402,11 @@ impl<F: Family> Ip<F> {
         let ingress = self.ingress.snapshot();
         let rewrite = move |seed| RewriteNode::new(stages(seed).2, ingress.clone());
         graph.node(NodeSpec::around::<Rewrite<F>, _>(rewrite).describe(describe::<F>))?;
-        let (ingress, groups) = (self.ingress.snapshot(), self.fib.groups.snapshot());
+        let (ingress, groups, kinds) = (self.ingress.snapshot(), self.fib.groups.snapshot(), self.kind_arcs.snapshot());
         let again = move |Seed { worker, .. }: Seed| LookupAgain::<F> {
             ingress: ingress.clone(),
             groups: groups.clone(),
+            kinds: kinds.clone(),
             worker,
         };
         graph.node(NodeSpec::new(F::NAMES.again, again::Next::arcs::<F>(), again).describe(describe::<F>))?;
@@ -370,7 +421,7 @@ impl<F: Family> Ip<F> {
             groups: of_local.1.clone(),
         };
         graph.node(NodeSpec::new(F::NAMES.local, local::arcs_of::<F>(), local).describe(describe::<F>))?;
-        graph.node(NodeSpec::new(F::NAMES.punt, punt::Next::ARCS, |_| Punt).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::NAMES.punt, PuntNext::ARCS, |_| Punt).describe(describe::<F>))?;
         F::add_nodes(self, graph)
     }
     /// Sets what holds of tables that do not say so themselves.
@@ -864,8 +915,8 @@ pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Resul
 
 fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
-    if let Some(encap) = path.encap {
-        return Ok(Target::Encapsulated(encap.0));
+    if let Some(to) = &path.to {
+        return of_kind(control, to, path.interface.as_ref());
     }
     if let Some(via) = path.other_via {
         let interface = path.interface.as_ref().map(|name| id(&name.0)).transpose()?;
@@ -879,10 +930,41 @@ fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>
         (Some(RouteAction::Lookup), ..) => Target::Lookup(path.table.into()),
         (Some(RouteAction::SourceLookup), ..) => Target::SourceLookup(path.table.into()),
         (Some(RouteAction::Receive), _, Some(name)) => Target::Received(id(&name.0)?),
-        (Some(RouteAction::Bridge), _, Some(name)) => Target::Bridged(id(&name.0)?),
-        (Some(RouteAction::Receive | RouteAction::Bridge), _, None) => Target::Special(Special::Drop),
+        (Some(RouteAction::Receive), _, None) => Target::Special(Special::Drop),
         (None, Some(via), Some(name)) => Target::NextHop(id(&name.0)?, via),
         (None, None, Some(name)) => Target::Link(id(&name.0)?),
         (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(F::UNSPECIFIED)),
     })
+}
+
+/// A path to a next hop of a kind that a room has registered.
+fn of_kind<F: Family>(
+    control: &Control,
+    to: &NextHop,
+    interface: Option<&InterfaceName>,
+) -> Result<Target<F>, ObjectError> {
+    let wrong = |what: String, remedy: String| Err(ObjectError::field("to", what).remedy(remedy));
+    let ip = control.room::<Ip<F>>();
+    let Some(kind) = ip.fib.kinds.named(&to.kind) else {
+        let known: Vec<_> = ip.fib.kinds.iter().map(|kind| kind.spec().name).collect();
+        return wrong(
+            format!("`{}` is no kind of next hop", to.kind),
+            format!("give one of these: {}", known.join(", ")),
+        );
+    };
+    match (kind.spec().of, to.number, interface) {
+        (Of::Interface, None, Some(name)) => {
+            let id = control.room::<Interfaces>().id_of(&name.0)?;
+            Ok(Target::Kind(kind, id.0.into()))
+        }
+        (Of::Interface, ..) => wrong(
+            format!("packets leave by an interface: {}", kind.spec().help),
+            format!("write `to: {}`, and the interface", to.kind),
+        ),
+        (Of::Number, Some(number), None) if number < KindHop::INDEXES => Ok(Target::Kind(kind, number)),
+        (Of::Number, ..) => wrong(
+            format!("it does not say which {}", to.kind),
+            format!("write its number, such as `to: {} 0`, and no interface", to.kind),
+        ),
+    }
 }

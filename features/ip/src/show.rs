@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table as Columns};
+use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_wire::{Prefix, V4, V6};
 use serde_json::{Value, json};
@@ -12,9 +13,9 @@ use serde_json::{Value, json};
 use crate::adjacency::State;
 use crate::family::Family;
 use crate::fib::group::Group;
+use crate::fib::kind::{Kind, Of};
 use crate::fib::rows::Buckets;
 use crate::fib::{Entry, Fib, Path, Table, TableId, Target, Way, hop};
-use crate::node::local::Next;
 use crate::objects::IpTable;
 use crate::room::Ip;
 use crate::table_word::{name_of, table};
@@ -29,6 +30,8 @@ pub(crate) fn register(control: &Control) {
             .argument("enable", "leave it so")
             .argument("disable", "refused"),
     );
+    let kinds = "Show the kinds of next hops that rooms have registered, and the nodes that take their packets.";
+    commands.add(Command::new("show next-hop kinds", kinds, show_kinds));
     let address = "show interface address [<interface>]";
     commands.add(Command::new(address, "Show the interfaces' addresses.", show_addresses));
     let adjacency = "show adjacency [<hop:u32> | <interface>]";
@@ -59,20 +62,24 @@ fn register_family<F: Family>(control: &Control) {
 
 fn show_local<F: Family>(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let mut table = Columns::new(["Protocol", "Goes to", "As"]);
-    let ip = control.room::<Ip<F>>();
-    let row = |protocol: Cell, next: Next| {
-        let (to, name) = match (Next::arcs::<F>()[next as usize], next) {
-            (_, Next::UnknownPort) => (F::NAMES.error, "port-unreachable"),
-            // RFC 792; RFC 4443, 3.4.
-            (_, Next::UnknownProtocol) if F::VERSION == 6 => (F::NAMES.error, "parameter-problem"),
-            (_, Next::UnknownProtocol) => (F::NAMES.error, "protocol-unreachable"),
-            (arc, _) => (arc.name, ""),
-        };
-        [protocol, Cell::from(to), Cell::from(name)]
-    };
-    let spoken = ip.local_protocols().filter(|(_, next)| *next != Next::UnknownProtocol);
-    spoken.for_each(|(protocol, next)| table.row(row(Cell::of(protocol), next)));
-    table.row(row(Cell::from("all others"), Next::UnknownProtocol));
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    for (_, _, claim) in graph.claims().filter(|(node, ..)| *node == F::NAMES.local) {
+        let to = graph.claimant(F::NAMES.local, claim);
+        table.row([Cell::from(claim.shown.as_str()), Cell::from(to), Cell::from("")]);
+    }
+    // RFC 792; RFC 4443, 3.4.
+    let told = if F::VERSION == 6 { "parameter-problem" } else { "protocol-unreachable" };
+    table.row([Cell::from("all others"), Cell::from(F::NAMES.error), Cell::from(told)]);
+    Ok(table.into())
+}
+
+fn show_kinds(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let mut table = Columns::new(["Kind", "By", "IPv4", "IPv6", "Packets"]);
+    for spec in control.room::<Ip<V4>>().fib.kinds.iter().map(Kind::spec) {
+        let by = if spec.of == Of::Interface { "interface" } else { "number" };
+        table.row([spec.name, by, spec.nodes[0], spec.nodes[1], spec.help].map(Cell::from));
+    }
     Ok(table.into())
 }
 
@@ -208,8 +215,7 @@ fn path_text<F: Family>(fib: &Fib<F>, names: &Names, path: &Path<F>) -> String {
         Target::Lookup(table) => format!("lookup: destination in table {table}"),
         Target::SourceLookup(table) => format!("lookup: source in table {table}"),
         Target::Received(interface) => format!("receive: by {}", names.of(interface)),
-        Target::Bridged(interface) => format!("dvr: {}", names.of(interface)),
-        Target::Encapsulated(number) => format!("udp-encap: {number}"),
+        Target::Kind(kind, index) => kind_text(names, kind.spec().name, kind.hop(index)),
         Target::Crossing(_, Way { interface: Some(on), via }) => {
             format!("attached-nexthop: via {via} {}", names.of(on))
         }
@@ -244,9 +250,18 @@ fn again_text<F: Family>(fib: &Fib<F>, names: &Names, again: hop::Again) -> Stri
         hop::Again::Destination(slot) => format!("lookup: destination in {}", table(slot)),
         hop::Again::Source(slot) => format!("lookup: source in {}", table(slot)),
         hop::Again::Received(interface) => format!("receive: by {}", names.of(InterfaceId(interface))),
-        hop::Again::Bridged(interface) => format!("dvr: {}", names.of(InterfaceId(interface))),
-        hop::Again::Encapsulated(number) => format!("udp-encap: {number}"),
+        hop::Again::Kind(of_kind) => {
+            kind_text(names, fib.kinds.of(of_kind).map_or("unknown", |kind| kind.spec().name), of_kind)
+        }
         hop::Again::Crossing(number) => format!("{}: way {number}", F::NAMES.crossing),
+    }
+}
+
+/// A next hop of a kind that a room has registered, in words.
+fn kind_text(names: &Names, kind: &str, of_kind: hop::KindHop) -> String {
+    match of_kind.interface() {
+        Some(interface) => format!("{kind}: {}", names.of(InterfaceId(interface))),
+        None => format!("{kind}: {}", of_kind.index()),
     }
 }
 

@@ -12,7 +12,7 @@ pub mod node;
 pub use config::L3CrossConnect;
 
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Stage};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase, Stage};
 use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
@@ -39,7 +39,7 @@ fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError
         let stage = L3Xc { groups: room.groups(), rows, family: PhantomData::<F> };
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>))?;
-        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: L3Xc::<F>::NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.unicast, L3Xc::<F>::NAME, Phase::Forward))?;
         room
     };
     decides(control, L3Xc::<F>::NAME, |control, record| {

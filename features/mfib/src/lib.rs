@@ -25,7 +25,7 @@ pub use objects::{MulticastPath, MulticastRoute, PathFlag, RouteFlag};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::{Outbox, channel};
-use quiver_engine::{Counter, Counters, Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Counter, Counters, Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{InterfaceId, Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::deciding::way_out;
@@ -83,7 +83,7 @@ fn register_family<F: Multicast>(
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new(F::FORWARD, forward::Next::arcs::<F>(), forward).describe(describe::<F>))?;
         graph.node(NodeSpec::new(F::REWRITE, ip_rewrite::Next::arcs::<F>(), rewrite).describe(describe::<F>))?;
-        graph.feature(FeatureSpec { arc: F::NAMES.multicast, node: F::FORWARD, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.multicast, F::FORWARD, Phase::Forward))?;
         mfib
     };
     decides(control, F::FORWARD, |control, record| {

@@ -15,7 +15,7 @@ pub mod segment;
 pub use config::{Mss, MssClamp, Side};
 
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
@@ -53,7 +53,7 @@ fn register_family<F: Clamped>(control: &Control) -> Result<(), DataplaneError> 
 fn add<F: Clamped>(dataplane: &mut Dataplane, spec: NodeSpec, arc: &'static str) -> Result<(), DataplaneError> {
     let (graph, node) = (dataplane.blueprint(), spec.name());
     graph.node(spec)?;
-    graph.feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
+    graph.feature(FeatureSpec::new(arc, node, Phase::Translate))?;
     let clamped = Next::arcs::<F>()[Next::Clamped as usize].name;
     dataplane.also_called((node, clamped), &format!("{node}/clamped"))
 }

@@ -6,7 +6,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{Control, ObjectError};
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Phase, arcs};
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
 use quiver_ip::{Family, Ip6};
@@ -53,9 +53,8 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     let graph = dataplane.blueprint();
     for (arc, node) in NODES {
         graph.node(NodeSpec::new(node, Next::ARCS, |_| Solicitations).describe(describe::<V6>))?;
-        // Whoever forwards groups does not know those by which neighbours are asked for.
-        let before: &[&str] = if arc == "ip6-multicast" { &["ip6-mfib-forward"] } else { &[] };
-        graph.feature(FeatureSpec { arc, node, before, after: &[] })?;
+        // Before forwarding: no route leads to the groups by which neighbors are asked for.
+        graph.feature(FeatureSpec::new(arc, node, Phase::Policy))?;
     }
     drop(dataplane);
     for (_, node) in NODES {

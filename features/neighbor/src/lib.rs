@@ -42,7 +42,7 @@ use quiver_engine::trace::Record;
 use quiver_engine::{Dataplane, DataplaneError, NodeSpec, Publisher, Seed};
 use quiver_interface::{Interfaces, Undecided, decides, receiver, undecided};
 use quiver_ip::Ip;
-use quiver_wire::{V4, V6};
+use quiver_wire::{EtherType, V4, V6};
 use std::rc::Rc;
 
 use counted::NeighborCounters;
@@ -58,6 +58,7 @@ const BUFFERS_PART: usize = 4;
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control)?;
     register_family::<V6>(control)?;
+    quiver_ethernet::claim(control, EtherType::ARP, V4::NODE)?;
     let mut dataplane = control.room_mut::<Dataplane>();
     // What VPP's clients know the counts by.
     for (arc, name) in

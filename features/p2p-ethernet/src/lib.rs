@@ -12,7 +12,7 @@ pub mod node;
 pub use config::P2pEthernet;
 
 use quiver_control::{Control, Kind};
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Seed};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase, Seed};
 use quiver_ethernet::DEVICE_INPUT;
 use quiver_interface::{InterfaceId, Interfaces, decides, restores};
 use quiver_wire::{EthernetHeader, Header};
@@ -29,7 +29,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         let graph = dataplane.blueprint();
         let input = move |seed: Seed| P2pInput { known: known.clone(), received: counters.row(seed.worker) };
         graph.node(NodeSpec::new(NAME, Next::ARCS, input))?;
-        graph.feature(FeatureSpec { arc: DEVICE_INPUT, node: NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(DEVICE_INPUT, NAME, Phase::Tunnel))?;
         // VPP's clients look for the stations' frames among the errors.
         dataplane.also_called((NAME, Next::ARCS[Next::Found as usize].name), &format!("{NAME}/hits"))?;
         stations

@@ -29,13 +29,14 @@ pub use traffic::{Punt, Unspoken, set_unspoken};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_icmp::family::Icmp;
 use quiver_icmp::input;
 use quiver_interface::{InterfaceEvent, watch};
 use quiver_ip::node::{describe, local};
 use quiver_ip::{Family, Ip};
 use quiver_policer::Policers;
+use quiver_udp::Udp;
 use quiver_wire::{V4, V6};
 
 use crate::listener::Listener;
@@ -46,7 +47,7 @@ use crate::sockets::{Delivery, HELD};
 use crate::traffic::Punts;
 
 /// A family whose packets are punted.
-pub trait Punted: Family + Icmp {
+pub trait Punted: Family + Icmp + Udp {
     /// The kind of what is punted.
     const PUNTS: &'static str;
     /// The kind of where it goes.
@@ -95,7 +96,7 @@ impl Punted for V6 {
     const REDIRECT: &'static str = "ip6-punt-redirect";
 }
 
-/// Registers the room. IP and ICMP are registered before.
+/// Registers the room. IP, ICMP and UDP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
     let (outbox, inbox) = channel(HELD, control.room::<Dataplane>().bell());
     control.insert_room(Delivery::default());
@@ -123,21 +124,19 @@ fn register_family<F: Punted>(control: &Control, held: &sockets::Outbox) -> Resu
         let redirect = Redirect::<F>::new(redirects.groups(), rows);
         let graph = dataplane.blueprint();
         let arcs = listener::Next::arcs::<F>();
-        let listener = graph.node(NodeSpec::new(F::LISTENER, arcs, listens(None)).describe(describe::<F>))?;
+        graph.node(NodeSpec::new(F::LISTENER, arcs, listens(None)).describe(describe::<F>))?;
         // What nobody took comes here before its senders are told so.
-        let local = graph.find(F::NAMES.local)?;
-        graph.rewire(local, local::Next::UnknownPort.into(), Some(listener));
-        graph.rewire(local, local::Next::UnknownProtocol.into(), Some(listener));
+        graph.claim_arc(F::NAMES.local, local::Next::UnknownProtocol.into(), F::LISTENER)?;
+        graph.claim_arc(<F as Udp>::NODE, quiver_udp::node::Next::Unclaimed.into(), F::LISTENER)?;
         let unawaited = listens(Some(F::UNAWAITED_ECHO));
-        let unawaited = graph.node(NodeSpec::new(F::UNAWAITED, arcs, unawaited).describe(describe::<F>))?;
-        let icmp = graph.find(F::NAMES.icmp)?;
-        graph.rewire(icmp, input::Next::Punt.into(), Some(unawaited));
+        graph.node(NodeSpec::new(F::UNAWAITED, arcs, unawaited).describe(describe::<F>))?;
+        graph.claim_arc(<F as Icmp>::NODE, input::Next::Punt.into(), F::UNAWAITED)?;
         let policer = move |seed| PolicerNode { police: police(seed), number: number.clone() };
         graph.node(NodeSpec::new(F::POLICER, police::Next::ARCS, policer).describe(describe::<F>))?;
-        graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::POLICER, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.punt, F::POLICER, Phase::Policy))?;
         let arcs = node::Next::arcs::<F>();
         graph.node(NodeSpec::new(F::REDIRECT, arcs, move |_| redirect.clone()).describe(describe::<F>))?;
-        graph.feature(FeatureSpec { arc: F::NAMES.punt, node: F::REDIRECT, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.punt, F::REDIRECT, Phase::Forward))?;
         (punts, redirects, policed)
     };
     deciding::register::<F>(control);

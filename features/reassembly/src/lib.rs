@@ -24,7 +24,7 @@ pub use config::{Kinds, ReassemblySettings};
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
@@ -93,7 +93,7 @@ fn register_place<P: Place>(control: &Control) -> Result<(), DataplaneError> {
         let node = graph.node_of::<Keeper<Reassembly<P>>>(spec)?;
         if !P::IS_LOCAL {
             let arc = <P::Family as quiver_ip::Family>::NAMES.unicast;
-            graph.feature(FeatureSpec { arc, node: P::NODE, before: &[], after: &[] })?;
+            graph.feature(FeatureSpec::new(arc, P::NODE, Phase::Reassembly))?;
         }
         known(&mut dataplane, P::NODE, &FULL_KNOWN)?;
         (node, waiting)
@@ -130,7 +130,7 @@ fn register_shallow<F: Reassembled>(control: &Control) -> Result<(), DataplaneEr
         };
         let spec = NodeSpec::new(F::SHALLOW, shallow::Next::arcs::<F>(), make).describe(describe::<F>);
         let node = graph.node_of::<Keeper<Shallow<F>>>(spec)?;
-        graph.feature(FeatureSpec { arc: F::NAMES.unicast, node: F::SHALLOW, before: &[], after: &[F::FULL] })?;
+        graph.feature(FeatureSpec::new(F::NAMES.unicast, F::SHALLOW, Phase::Reassembly).after(&[F::FULL]))?;
         known(&mut dataplane, F::SHALLOW, &SHALLOW_KNOWN)?;
         (node, waiting)
     };

@@ -2,13 +2,15 @@
 
 use quiver_control::Control;
 use quiver_control::cli::{Cell, Command, CommandError, Matches, Reply, Table};
-use quiver_engine::{Dataplane, To};
+use quiver_engine::{Dataplane, Phase, To};
 
 pub(crate) fn register(control: &Control) {
     let show = "Show every arc of the graph: where it leads, and the packets that took it.";
     control
         .commands()
         .add(Command::new("show graph [<node:text>]", show, show_graph).argument("node", "one node only"));
+    let show = "Show which nodes take packets of which ethertypes, protocols and ports.";
+    control.commands().add(Command::new("show demultiplexers", show, show_demultiplexers));
     let show = "Show the feature arcs, their features in order, and where each is enabled.";
     control.commands().add(Command::new("show features", show, show_features));
 }
@@ -39,15 +41,33 @@ fn show_graph(control: &Control, matches: &Matches) -> Result<Reply, CommandErro
     Ok(table.into())
 }
 
+fn show_demultiplexers(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
+    let dataplane = control.room::<Dataplane>();
+    let graph = dataplane.graph();
+    let mut table = Table::new(["Node", "Number", "", "Goes to"]);
+    for (node, number, claim) in graph.claims() {
+        let to = graph.claimant(node, claim);
+        let named = Some(&claim.shown).filter(|shown| **shown != number.to_string());
+        table.row([
+            Cell::from(node),
+            Cell::from(format!("{} {number}", claim.what)),
+            named.map_or_else(Cell::empty, |shown| Cell::from(shown.as_str())),
+            Cell::from(to),
+        ]);
+    }
+    Ok(table.into())
+}
+
 fn show_features(control: &Control, _: &Matches) -> Result<Reply, CommandError> {
     let dataplane = control.room::<Dataplane>();
-    let mut table = Table::new(["Arc", "Feature", "Enabled on"]);
+    let mut table = Table::new(["Arc", "Feature", "Phase", "Enabled on"]);
     for (arc, features) in dataplane.graph().feature_arcs() {
         for (feature, on) in &features {
             let names: Vec<_> = on.iter().map(|id| crate::interface_name(control, *id)).collect();
-            table.row([Cell::from(arc.name), Cell::from(*feature), Cell::from(names.join(", "))]);
+            let phase = feature.phase.map_or("", Phase::name);
+            table.row([arc.name.into(), feature.node.into(), phase.into(), Cell::from(names.join(", "))]);
         }
-        table.row([Cell::from(arc.name), Cell::from(format!("(end) {}", arc.end)), Cell::empty()]);
+        table.row([Cell::from(arc.name), Cell::from(format!("(end) {}", arc.end)), Cell::empty(), Cell::empty()]);
     }
     Ok(table.into())
 }

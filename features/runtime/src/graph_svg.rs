@@ -77,7 +77,9 @@ fn lines(dataplane: &Dataplane, before: &BTreeMap<(NodeId, usize), u64>, seconds
     // What the last part of a feature arc leads to.
     let of_feature = |node| {
         let arcs = graph.feature_arcs();
-        arcs.filter(|(_, features)| features.iter().any(|(name, _)| *name == node)).map(|(arc, _)| arc.name).next()
+        arcs.filter(|(_, features)| features.iter().any(|(feature, _)| feature.node == node))
+            .map(|(arc, _)| arc.name)
+            .next()
     };
     let mut lines = vec![];
     for ((node, arc), count) in counts(dataplane) {
@@ -101,7 +103,7 @@ fn lines(dataplane: &Dataplane, before: &BTreeMap<(NodeId, usize), u64>, seconds
     let busy: BTreeSet<_> = lines.iter().map(|line| line.from.clone()).collect();
     let entered: BTreeSet<_> = lines.iter().map(|line| line.to.clone()).collect();
     for (arc, features) in graph.feature_arcs().filter(|(arc, _)| entered.contains(&Place::FeatureArc(arc.name))) {
-        let ends = features.iter().map(|(feature, _)| *feature).chain([arc.end]);
+        let ends = features.iter().map(|(feature, _)| feature.node).chain([arc.end]);
         for to in ends.map(Place::Node).filter(|to| busy.contains(to)) {
             lines.push(Line { from: Place::FeatureArc(arc.name), to, name: "", rate: None });
         }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Counters, Domain, Paged, Publisher, Snapshot};
 use quiver_ip::fib::{Path, TableId, Target};
-use quiver_ip::objects::{EncapNumber, TableNumber};
+use quiver_ip::objects::TableNumber;
 use quiver_ip::{Family, Ip};
 use quiver_wire::{V4, V6};
 
@@ -14,7 +14,7 @@ use crate::outer::Ends;
 
 /// An encapsulation in UDP, into which routes lead by its number.
 #[derive(Object, Clone, Debug, PartialEq)]
-#[object(kind = EncapNumber::KIND)]
+#[object(kind = "udp-encaps", provides = "next-hop", prefix = "udp-encap ")]
 pub struct UdpEncap {
     /// The number by which routes name it.
     #[key]

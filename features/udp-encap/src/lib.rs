@@ -14,11 +14,13 @@ pub mod outer;
 
 pub use config::UdpEncap;
 
-use quiver_control::{Control, Kind};
+use quiver_compat::types::FibPathType;
+use quiver_control::{Control, Kind, Object};
 use quiver_engine::{Counters, Dataplane, DataplaneError, NodeSpec, Seed};
 use quiver_ip::fib::hop::Again;
+use quiver_ip::fib::kind::{NextHopKind, Of};
 use quiver_ip::node::describe;
-use quiver_ip::{Family, Ip4, Ip6};
+use quiver_ip::{Family, Ip4, Ip6, IpError};
 use quiver_wire::{V4, V6};
 
 use crate::config::Encaps;
@@ -27,8 +29,19 @@ use crate::node::{Encapsulate, Next};
 /// Encapsulations at most: as many as have numbers that a hop holds.
 const ENCAPS_MAX: u32 = 1 << 16;
 
+/// The nodes, by the family of what they put into datagrams.
+const NODES: [&str; 2] = ["udp-encap-ip4", "udp-encap-ip6"];
+
+static KIND: NextHopKind = NextHopKind {
+    name: "udp-encap",
+    help: "go on in packets of this encapsulation",
+    of: Of::Number,
+    nodes: NODES,
+    path_type: FibPathType::UdpEncap,
+};
+
 /// Registers the room. IP is registered before.
-pub fn register(control: &Control) -> Result<(), DataplaneError> {
+pub fn register(control: &Control) -> Result<(), IpError> {
     let room = {
         let dataplane = control.room::<Dataplane>();
         let counters = Counters::shown(dataplane.statistics(), "/net/udp-encap", ENCAPS_MAX);
@@ -37,6 +50,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     control.insert_room(room);
     register_family::<V4>(control)?;
     register_family::<V6>(control)?;
+    quiver_ip::register_kind(control, &KIND)?;
     control.objects().add(Kind::new(config::apply).check(config::check));
     command::register(control);
     api::register(control);
@@ -52,10 +66,11 @@ fn register_family<F: Family>(control: &Control) -> Result<(), DataplaneError> {
     let make = move |Seed { worker, .. }: Seed| {
         Encapsulate::<F>::new(encaps.clone(), rows.clone(), counters.row(worker), worker)
     };
-    let spec = NodeSpec::new(F::NAMES.encapsulate, Next::ARCS, make).describe(describe::<F>);
+    let name = NODES[usize::from(F::VERSION == 6)];
+    let spec = NodeSpec::new(name, Next::ARCS, make).describe(describe::<F>);
     control.room_mut::<Dataplane>().blueprint().node(spec)?;
-    quiver_interface::decides(control, F::NAMES.encapsulate, |_, record| match Again::of(record.hop) {
-        Some(Again::Encapsulated(number)) => Some(format!("udp-encaps {number}")),
+    quiver_interface::decides(control, name, |_, record| match Again::of(record.hop) {
+        Some(Again::Kind(of_kind)) => Some(format!("{} {}", UdpEncap::KIND, of_kind.index())),
         _ => None,
     });
     Ok(())

@@ -69,7 +69,7 @@ impl<F: Family> Node for Encapsulate<F> {
         let mut has_made = false;
         for i in 0..frame.len() {
             let number = match Again::of(frame.hop[i]) {
-                Some(Again::Encapsulated(number)) => usize::from(number),
+                Some(Again::Kind(of_kind)) => of_kind.index() as usize,
                 _ => usize::MAX,
             };
             let Some(encap) = encaps.get(number).and_then(Option::as_ref) else {
@@ -146,7 +146,9 @@ fn in_place(cx: &mut Context, frame: &mut Frame, i: usize, (way, next): (&Way<'_
         sum
     };
     let headers = headers(way.ends, way.ports, take(next), length, sum).ok_or(Next::TooLong)?;
-    if !frame.advance(cx.pool, i, -(headers.len() as isize)) {
+    // The link's header needs room in front of these.
+    let room = usize::from(frame.offset[i]).checked_sub(headers.len() + size_of::<EthernetHeader>());
+    if room.is_none() || !frame.advance(cx.pool, i, -(headers.len() as isize)) {
         return Err(Next::NoHeadroom);
     }
     frame.bytes_mut(cx.pool, i).iter_mut().zip(&headers).for_each(|(to, from)| *to = *from);

@@ -16,7 +16,7 @@ pub use config::{Direction, Mode, ReversePathCheck};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::trace::Record;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::deciding::Decider;
 use quiver_interface::{InterfaceId, Interfaces, decides};
 use quiver_ip::node::describe;
@@ -76,7 +76,7 @@ fn add<F: Checked, const SENT: bool, const STRICT: bool>(
     let mut dataplane = control.room_mut::<Dataplane>();
     let graph = dataplane.blueprint();
     graph.node(spec)?;
-    graph.feature(FeatureSpec { arc, node: name, before: &[], after: &[] })?;
+    graph.feature(FeatureSpec::new(arc, name, Phase::AntiSpoof))?;
     let arc = Next::ARCS[Next::NoWayBack as usize].name;
     dataplane.also_called((name, arc), &format!("{name}/{DROPPED}"))
 }

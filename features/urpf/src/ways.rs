@@ -101,12 +101,14 @@ impl<'f, F: Checked> Look<'f, F> {
         match again {
             Again::Destination(slot) => in_table(slot.into()),
             Again::Received(interface) => in_table(self.ingress.word(interface.into())),
-            Again::Bridged(interface) => Leads::by(interface, self.interface),
             Again::Crossing(number) => {
                 steps.checked_sub(1).map_or(Leads::default(), |steps| self.crossing(number, steps))
             }
-            // By whatever way, it is inside of other packets.
-            Again::Encapsulated(_) => Leads { any: true, back: false },
+            Again::Kind(of_kind) => match of_kind.interface() {
+                Some(interface) => Leads::by(interface, self.interface),
+                // By whatever way, it is inside of other packets.
+                None => Leads { any: true, back: false },
+            },
             // Where these go depends on who sends them.
             Again::Source(_) => Leads { any: true, back: false },
         }
@@ -120,7 +122,7 @@ impl<'f, F: Checked> Look<'f, F> {
         let row = rows.get(group(&self.ways.crossings.0, number) as usize);
         let hops = each(row).map(|hop| match (Again::of(hop), steps.checked_sub(1)) {
             (Some(Again::Crossing(number)), Some(steps)) => self.own(group(&self.ways.crossings.1, number), steps),
-            (Some(Again::Encapsulated(_)), _) => Leads { any: true, back: false },
+            (Some(Again::Kind(of_kind)), _) if of_kind.is_inside() => Leads { any: true, back: false },
             // Tables and interfaces of the other family mean nothing to the packet.
             (Some(_), _) => Leads::default(),
             (None, _) => end(hop, self.interface, |hop| self.ways.others.1.read(self.guard).row(hop).tx()),

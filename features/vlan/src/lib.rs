@@ -19,7 +19,7 @@ pub mod sub_interface;
 pub mod tags;
 
 use quiver_control::Control;
-use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Stage};
+use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase, Stage};
 use quiver_interface::{Undecided, decides, receiver, restores, sender, undecided};
 
 use edit::{Rewriter, Rewrites};
@@ -47,7 +47,7 @@ pub fn register(control: &Control) -> Result<(), VlanError> {
         let ports = control.room::<quiver_ethernet::Ports>().snapshot();
         let counters = dataplane.rx_counters().clone();
         let graph = dataplane.blueprint();
-        let feature = |arc, node| FeatureSpec { arc, node, before: &[], after: &[] };
+        let feature = |arc, node| FeatureSpec::new(arc, node, Phase::Tunnel);
         let (table, parts, modes) = (subs.table(), subs.snapshot(), ports.clone());
         let input = move |worker| VlanInput {
             table: table.clone(),

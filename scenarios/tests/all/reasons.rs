@@ -188,7 +188,7 @@ fn every_reason_has_somebody_who_answers_for_it() {
     }
     // A feature is there because it is configured, so it has an object.
     for (_, features) in graph.feature_arcs() {
-        for (name, _) in features {
+        for name in features.iter().map(|(feature, _)| feature.node) {
             let node = graph.find(name).expect("it is a node");
             if graph.arcs(node).len() > 1 && !has_decider(control, node) {
                 unanswered.push(format!("the feature {name} chooses"));

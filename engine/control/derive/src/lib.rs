@@ -171,10 +171,11 @@ struct ObjectAttribute {
     kind: Expr,
     provides: Option<LitStr>,
     parts: Vec<LitStr>,
+    prefix: Option<LitStr>,
 }
 
 fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
-    let (mut kind, mut provides, mut parts) = (None, None, vec![]);
+    let (mut kind, mut provides, mut parts, mut prefix) = (None, None, vec![], None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("object")) {
         attribute.parse_nested_meta(|meta| {
             match () {
@@ -185,19 +186,24 @@ fn object_attribute(input: &DeriveInput) -> Result<ObjectAttribute, Error> {
                     syn::parenthesized!(endings in meta.input);
                     parts = endings.parse_terminated(<LitStr as Parse>::parse, Token![,])?.into_iter().collect();
                 }
-                () => return Err(meta.error("expected kind = \"...\", provides = \"...\" or parts(\"...\")")),
+                () if meta.path.is_ident("prefix") => prefix = Some(meta.value()?.parse::<LitStr>()?),
+                () => {
+                    let expected = "expected kind = \"...\", provides = \"...\", prefix = \"...\" or parts(\"...\")";
+                    return Err(meta.error(expected));
+                }
             }
             Ok(())
         })?;
     }
     let kind = kind.ok_or_else(|| Error::new(input.span(), "#[object(kind = \"...\")] is missing"))?;
-    Ok(ObjectAttribute { kind, provides, parts })
+    Ok(ObjectAttribute { kind, provides, parts, prefix })
 }
 
 fn object(input: &DeriveInput) -> Result<Tokens, Error> {
     let name = &input.ident;
     let (of, ty, bounds) = input.generics.split_for_impl();
-    let ObjectAttribute { kind, provides, parts } = object_attribute(input)?;
+    let ObjectAttribute { kind, provides, parts, prefix } = object_attribute(input)?;
+    let prefix = prefix.iter();
     let provides = match provides {
         Some(space) => quote!(::core::option::Option::Some(#space)),
         None => quote!(::core::option::Option::None),
@@ -222,6 +228,7 @@ fn object(input: &DeriveInput) -> Result<Tokens, Error> {
             const KIND: &'static str = #kind;
             const PROVIDES: ::core::option::Option<&'static str> = #provides;
             const PARTS: &'static [&'static str] = &[#(#parts),*];
+            #(const PREFIX: &'static str = #prefix;)*
             type Key = #key;
             fn key(&self) -> Self::Key {
                 #key_value

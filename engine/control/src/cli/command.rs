@@ -25,6 +25,7 @@ use crate::time::LocalFuture;
 ///
 /// let command = Command::new("add <a:u32> <b:u32>", "Add two numbers.", add).argument("a", "the first");
 /// ```
+#[derive(Clone)]
 pub struct Command {
     pub(super) grammar: String,
     pub(super) help: String,
@@ -35,9 +36,10 @@ pub struct Command {
 /// What a command answers.
 type Answer = Result<Reply, CommandError>;
 
-type AtOnce = Box<dyn Fn(&Control, &Matches) -> Answer>;
-type Waiting = Box<dyn Fn(Control, Matches, Output) -> LocalFuture<Answer>>;
+type AtOnce = Rc<dyn Fn(&Control, &Matches) -> Answer>;
+type Waiting = Rc<dyn Fn(Control, Matches, Output) -> LocalFuture<Answer>>;
 
+#[derive(Clone)]
 pub(super) enum Run {
     AtOnce(AtOnce),
     Waiting(Waiting),
@@ -50,7 +52,7 @@ impl Command {
         help: impl Into<String>,
         run: impl Fn(&Control, &Matches) -> Result<Reply, CommandError> + 'static,
     ) -> Command {
-        Command { grammar: grammar.into(), help: help.into(), texts: Vec::new(), run: Run::AtOnce(Box::new(run)) }
+        Command { grammar: grammar.into(), help: help.into(), texts: Vec::new(), run: Run::AtOnce(Rc::new(run)) }
     }
 
     /// A command that waits, or answers in parts: an `async fn(Control, Matches, Output)`. When the client goes
@@ -60,7 +62,7 @@ impl Command {
         help: impl Into<String>,
         run: impl Fn(Control, Matches, Output) -> F + 'static,
     ) -> Command {
-        let run = Run::Waiting(Box::new(move |control, matches, output| Box::pin(run(control, matches, output))));
+        let run = Run::Waiting(Rc::new(move |control, matches, output| Box::pin(run(control, matches, output))));
         Command { grammar: grammar.into(), help: help.into(), texts: Vec::new(), run }
     }
 

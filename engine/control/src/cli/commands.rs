@@ -31,11 +31,47 @@ pub struct Commands(RefCell<Rc<Registered>>);
 struct Registered {
     commands: Vec<Rc<Entry>>,
     kinds: HashMap<&'static str, ArgumentKind>,
+    /// What rooms have put in the places of names like `$next-hop`.
+    parts: HashMap<&'static str, Vec<Added>>,
+}
+
+/// An alternative that a room has added to grammars of others.
+#[derive(Clone)]
+struct Added {
+    grammar: String,
+    texts: Vec<(String, String)>,
 }
 
 struct Entry {
     command: Command,
     grammar: Rc<Part>,
+    /// The grammar without what rooms have added.
+    written: String,
+}
+
+impl Registered {
+    /// A command with what rooms have added to its grammar.
+    fn complete(&self, written: &str, mut command: Command) -> Result<Entry, String> {
+        command.grammar = written.to_owned();
+        for (place, added) in &self.parts {
+            let all: Vec<_> = added.iter().map(|added| &*added.grammar).collect();
+            if !command.grammar.contains(place) {
+                continue;
+            }
+            command.grammar = command.grammar.replace(place, &all.join(" | "));
+            let texts = added.iter().flat_map(|added| &added.texts);
+            let new: Vec<_> = texts.filter(|text| !command.texts.contains(text)).cloned().collect();
+            command.texts.extend(new);
+        }
+        // A place for which there is nothing yet.
+        while let Some((before, after)) = command.grammar.split_once("| $") {
+            let end = after.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(after.len());
+            command.grammar = format!("{}{}", before.trim_end(), &after[end..]);
+        }
+        let grammar = grammar::parse(&command.grammar)
+            .map_err(|error| format!("the grammar of the command '{}': {error}", command.grammar))?;
+        Ok(Entry { command, grammar, written: written.to_owned() })
+    }
 }
 
 /// A way to go on with a line.
@@ -62,10 +98,30 @@ impl Commands {
 
     /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
     pub fn try_add(&self, command: Command) -> Result<(), String> {
-        let grammar = self.parse(&command.grammar)?;
-        let mut registered = self.0.borrow_mut();
-        Rc::make_mut(&mut registered).commands.push(Rc::new(Entry { command, grammar }));
+        let written = command.grammar.clone();
+        let entry = self.0.borrow().complete(&written, command)?;
+        self.parse(&entry.command.grammar)?;
+        Rc::make_mut(&mut self.0.borrow_mut()).commands.push(Rc::new(entry));
         Ok(())
+    }
+
+    /// Adds an alternative to all grammars with `| $NAME` in a group, those of commands that are registered later as well; `texts` say
+    /// what its words and arguments mean. Without any, the grammars have none there.
+    ///
+    /// # Panics
+    /// If a grammar becomes malformed: a programming error, named.
+    pub fn add_part(&self, place: &'static str, grammar: String, texts: &[(&str, &str)]) {
+        let texts = texts.iter().map(|(of, text)| (of.to_string(), text.to_string())).collect();
+        let mut registered = self.0.borrow_mut();
+        let registered = Rc::make_mut(&mut registered);
+        registered.parts.entry(place).or_default().push(Added { grammar, texts });
+        for at in 0..registered.commands.len() {
+            let entry = registered.commands[at].clone();
+            if entry.written.contains(place) {
+                let completed = registered.complete(&entry.written, entry.command.clone());
+                registered.commands[at] = Rc::new(completed.unwrap_or_else(|error| panic!("{error}")));
+            }
+        }
     }
 
     /// The names and types of a grammar's arguments; an error if no command of this grammar could be registered.

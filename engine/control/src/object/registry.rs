@@ -80,7 +80,7 @@ impl<O: Object> AnyObject for O {
     }
     fn provides(&self) -> Vec<ObjectRef> {
         let own = Object::id(self);
-        let names = || std::iter::once(&"").chain(O::PARTS).map(|part| format!("{}{part}", own.name));
+        let names = || std::iter::once(&"").chain(O::PARTS).map(|part| format!("{}{}{part}", O::PREFIX, own.name));
         let shared = O::PROVIDES.into_iter().flat_map(|space| names().map(move |name| ObjectRef::new(space, name)));
         let shared: Vec<_> = shared.collect();
         [own].into_iter().chain(shared).collect()

@@ -62,6 +62,8 @@ pub(super) struct Counted {
     nodes: usize,
     /// What else arcs are called.
     others: Vec<OtherName>,
+    /// How many of them are shown.
+    others_shown: usize,
 }
 
 /// Another name of the packets that took an arc, by which clients look for them.
@@ -123,6 +125,7 @@ impl Counted {
             arcs,
             nodes: 0,
             others: vec![],
+            others_shown: 0,
             segment,
         })
     }
@@ -220,11 +223,21 @@ impl Counted {
     ) -> Result<(), GraphError> {
         let id = blueprint.find(node)?;
         for (number, _) in (0u16..).zip(blueprint.arcs(id)).filter(|(_, spec)| spec.name == arc) {
-            let column = blueprint.first_arc(id) + u32::from(number);
-            self.segment.edit().symlink(&format!("/err/{name}"), blueprint.arc_counters().target(), column);
             self.others.push(OtherName { name: name.to_owned(), node: id, arc: number });
         }
+        if self.nodes > 0 {
+            self.show_other_names(blueprint);
+        }
         Ok(())
+    }
+    /// Shows the other names of arcs that are not shown yet. Nodes get no more arcs once the first are named, so that columns stay.
+    fn show_other_names(&mut self, blueprint: &Blueprint) {
+        let mut edit = self.segment.edit();
+        for other in &self.others[self.others_shown..] {
+            let column = blueprint.first_arc(other.node) + u32::from(other.arc);
+            edit.symlink(&format!("/err/{}", other.name), blueprint.arc_counters().target(), column);
+        }
+        self.others_shown = self.others.len();
     }
     /// What else arcs are called.
     pub fn other_names(&self) -> &[OtherName] {
@@ -246,5 +259,6 @@ impl Counted {
         drop(edit);
         self.nodes = blueprint.nodes().count();
         vector.show(blueprint.arc_count());
+        self.show_other_names(blueprint);
     }
 }

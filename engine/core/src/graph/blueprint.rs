@@ -1,7 +1,9 @@
 //! The blueprint: what rooms register, checked as a whole, from which every worker gets its own instance of the graph.
 
 use super::arc::ArcSpec;
+use super::claims::Claims;
 use super::dispatch::{Graph, NodeCounters};
+use super::feature::{FeatureSpec, order};
 use super::wiring::{NodeId, Side, Wiring};
 use super::{Discard, Foreign, Input, Node};
 use crate::counters::{Counter, Counters};
@@ -27,7 +29,7 @@ pub struct Seed {
 /// A node's name, arcs and making.
 pub struct NodeSpec {
     pub(super) name: &'static str,
-    pub(super) arcs: &'static [ArcSpec],
+    pub(super) arcs: Vec<ArcSpec>,
     make: Box<dyn Fn(Seed) -> Box<dyn Node>>,
     describe: Describe,
     kernel: Option<&'static str>,
@@ -40,7 +42,7 @@ impl NodeSpec {
         let make = Box::new(move |seed| Box::new(make(seed)) as Box<dyn Node>);
         NodeSpec {
             name,
-            arcs,
+            arcs: arcs.to_vec(),
             make,
             describe: Rc::new(|_| String::new()),
             kernel: None,
@@ -103,19 +105,6 @@ pub struct FeatureArcSpec {
     pub side: Side,
 }
 
-/// A node's place on a feature arc.
-#[derive(Clone, Debug)]
-pub struct FeatureSpec {
-    /// The arc.
-    pub arc: &'static str,
-    /// The node, which has an arc `next_feature`.
-    pub node: &'static str,
-    /// Features that come after this one; the arc's end comes after all.
-    pub before: &'static [&'static str],
-    /// Features that come before this one.
-    pub after: &'static [&'static str],
-}
-
 /// Why a graph cannot be built. Every message names both ends.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GraphError {
@@ -149,7 +138,8 @@ pub enum GraphError {
     },
     /// The order of features contradicts itself.
     #[error(
-        "arc `{arc}`: `{first}` is to come before `{second}`, and `{second}` before `{first}`; remove one of the orders"
+        "arc `{arc}`: `{first}` is to come before `{second}`, and `{second}` before `{first}`; remove one of the orders, or \
+         choose another phase"
     )]
     Cycle {
         /// The arc.
@@ -201,6 +191,28 @@ pub enum GraphError {
     /// Numbers of nodes have 16 bits.
     #[error("node `{0}` is one too many: a graph has at most 65,535 nodes")]
     Full(&'static str),
+    /// Two rooms take packets of one number.
+    #[error("{what} {shown} at node `{node}` is claimed by `{first}` and by `{second}`; leave one of them out")]
+    ClaimedTwice {
+        /// What the number is called.
+        what: &'static str,
+        /// The number.
+        shown: String,
+        /// The demultiplexer.
+        node: &'static str,
+        /// What took them first.
+        first: &'static str,
+        /// What is refused.
+        second: &'static str,
+    },
+    /// An arc that comes too late.
+    #[error("node `{node}` cannot get an arc to `{arc}`: workers run already; add it when rooms are registered")]
+    Started {
+        /// The node.
+        node: &'static str,
+        /// The arc's name.
+        arc: &'static str,
+    },
     /// A name that control asked for.
     #[error("{what} `{name}` does not exist; `show graph` lists what does")]
     Unknown {
@@ -221,10 +233,14 @@ pub struct Blueprint {
     pub(super) arcs: Vec<FeatureArcSpec>,
     /// By arc, in the order found by [`Blueprint::check`].
     pub(super) features: Vec<Vec<FeatureSpec>>,
+    /// Features whose arcs are not registered yet.
+    pub(super) early: Vec<FeatureSpec>,
     /// (arc, feature's node, interface).
     pub(super) enabled: BTreeSet<(usize, &'static str, u16)>,
     /// The same by interface.
     pub(super) enabled_at: BTreeSet<(u16, Feature)>,
+    /// Which packets of demultiplexers go where.
+    pub(super) claims: Claims,
     /// Arcs that configuration re-wired.
     pub(super) rewired: HashMap<(NodeId, u16), NodeId>,
     /// Nodes to those that stand for them.
@@ -247,8 +263,10 @@ impl Blueprint {
             ids: HashMap::new(),
             arcs: vec![],
             features: vec![],
+            early: vec![],
             enabled: Default::default(),
             enabled_at: Default::default(),
+            claims: Claims::new(),
             rewired: HashMap::new(),
             stand_ins: BTreeMap::new(),
             bypassed: BTreeMap::new(),
@@ -299,16 +317,12 @@ impl Blueprint {
         self.arcs.push(spec);
         self.features.push(vec![]);
         self.wiring = None;
-        Ok(())
+        let (its, others) = std::mem::take(&mut self.early).into_iter().partition(|early| early.arc == spec.name);
+        self.early = others;
+        Vec::into_iter(its).try_for_each(|early| self.feature(early))
     }
-    /// Registers a feature on an arc; the arc may be registered later, up to [`Blueprint::check`].
+    /// Registers a feature on an arc, which may be registered later, up to [`Blueprint::check`].
     pub fn feature(&mut self, spec: FeatureSpec) -> Result<(), GraphError> {
-        let at = self.arcs.iter().position(|arc| arc.name == spec.arc).ok_or(GraphError::UnknownInFeature {
-            feature: spec.node,
-            arc: spec.arc,
-            what: "arc",
-            name: spec.arc,
-        })?;
         if !self.ids.contains_key(spec.node) {
             return Err(GraphError::UnknownInFeature {
                 feature: spec.node,
@@ -317,6 +331,10 @@ impl Blueprint {
                 name: spec.node,
             });
         }
+        let Some(at) = self.arcs.iter().position(|arc| arc.name == spec.arc) else {
+            self.early.push(spec);
+            return Ok(());
+        };
         self.features[at].push(spec);
         self.wiring = None;
         match order(&self.features[at]) {
@@ -330,6 +348,9 @@ impl Blueprint {
     }
     /// Checks every name. After it, only what was checked again can be added.
     pub fn check(&mut self) -> Result<(), GraphError> {
+        if let Some(FeatureSpec { arc, node, .. }) = self.early.first() {
+            return Err(GraphError::UnknownInFeature { feature: node, arc, what: "arc", name: arc });
+        }
         for (arc, features) in self.arcs.iter().zip(&self.features) {
             for feature in features {
                 // Every feature comes before the end.
@@ -352,9 +373,9 @@ impl Blueprint {
     pub fn name(&self, id: NodeId) -> &'static str {
         self.nodes.get(id.index()).map_or("unknown", |n| n.name)
     }
-    /// The arcs of a node.
-    pub fn arcs(&self, id: NodeId) -> &'static [ArcSpec] {
-        self.nodes.get(id.index()).map_or(&[], |n| n.arcs)
+    /// The arcs of a node: those that it declares, and behind them those that were added.
+    pub fn arcs(&self, id: NodeId) -> &[ArcSpec] {
+        self.nodes.get(id.index()).map_or(&[], |n| &n.arcs)
     }
     /// How a node's trace records are put into words.
     pub fn describer(&self, id: NodeId) -> Option<Describe> {
@@ -374,9 +395,10 @@ impl Blueprint {
         (0..self.nodes.len() as u16).map(NodeId)
     }
     /// Feature arcs with their features in order, and the interfaces on which each is enabled.
-    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&'static str, Vec<u16>)>)> {
-        self.arcs.iter().enumerate().map(|(at, arc)| {
-            (arc, self.features[at].iter().map(|f| (f.node, self.enabled_on(at, f.node).collect())).collect())
+    pub fn feature_arcs(&self) -> impl Iterator<Item = (&FeatureArcSpec, Vec<(&FeatureSpec, Vec<u16>)>)> {
+        self.arcs.iter().zip(&self.features).enumerate().map(|(at, (arc, features))| {
+            let on = |feature: &FeatureSpec| self.enabled_on(at, feature.node).collect();
+            (arc, features.iter().map(|feature| (feature, on(feature))).collect())
         })
     }
     /// Lets an arc lead to another node from now on, or (None) where it was declared to lead.
@@ -435,29 +457,4 @@ impl Blueprint {
     pub(crate) fn counters_of(&self, id: NodeId, worker: usize) -> Arc<NodeCounters> {
         self.counters[worker][id.index()].clone()
     }
-}
-
-/// Orders the features of an arc: those that none of the rest must precede come first, in order of registration.
-fn order(features: &[FeatureSpec]) -> Result<Vec<FeatureSpec>, GraphError> {
-    let precedes = |a: &FeatureSpec, b: &FeatureSpec| a.before.contains(&b.node) || b.after.contains(&a.node);
-    let (mut rest, mut ordered) = (features.to_vec(), Vec::with_capacity(features.len()));
-    while !rest.is_empty() {
-        match rest.iter().position(|f| !rest.iter().any(|g| precedes(g, f))) {
-            Some(first) => ordered.push(rest.remove(first)),
-            None => {
-                // Walk back along "must come before" until a feature comes up again: the two ends of a cycle.
-                let mut seen = vec![0];
-                let (first, second) = loop {
-                    let at = seen[seen.len() - 1];
-                    let from = (0..rest.len()).find(|g| precedes(&rest[*g], &rest[at])).unwrap_or(at);
-                    if seen.contains(&from) {
-                        break (rest[from].node, rest[at].node);
-                    }
-                    seen.push(from);
-                };
-                return Err(GraphError::Cycle { arc: features[0].arc, first, second });
-            }
-        }
-    }
-    Ok(ordered)
 }

@@ -21,6 +21,7 @@ impl Blueprint {
             }
             self.counters.iter_mut().for_each(|worker| worker.truncate(nodes));
             self.arcs.truncate(arcs);
+            self.early.clear();
             (self.features, self.stand_ins, self.bypassed) = (features, stand_ins, bypassed);
             self.wiring = None;
         }

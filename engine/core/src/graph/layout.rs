@@ -79,7 +79,7 @@ impl Blueprint {
                 Some(to) if !self.bypassed.contains_key(to) => Ok(Target::Node(*to)),
                 _ => self.target(id, arc, wiring),
             };
-            targets.push((0..).zip(node.arcs).map(target).collect::<Result<_, _>>()?);
+            targets.push((0..).zip(&node.arcs).map(target).collect::<Result<_, _>>()?);
         }
         self.close(&mut targets);
         let reached = |target: &Target| match *target {

@@ -3,16 +3,20 @@
 mod arc;
 mod blueprint;
 mod chain;
+mod claims;
 mod dispatch;
 mod extension;
+mod feature;
 mod layout;
 mod wiring;
 
 pub use arc::{ArcSpec, To};
-pub use blueprint::{Blueprint, FeatureArcSpec, FeatureSpec, GraphError, NodeHandle, NodeSpec, Seed};
+pub use blueprint::{Blueprint, FeatureArcSpec, GraphError, NodeHandle, NodeSpec, Seed};
 pub(crate) use chain::Chain;
+pub use claims::{Claim, Number};
 pub(crate) use dispatch::DispatchNext;
 pub use dispatch::{DISPATCH, Graph, NodeCounters};
+pub use feature::{FeatureSpec, Phase};
 pub use wiring::{NodeId, Reason, Side, Wiring};
 
 use crate::buffer::{Packet, Pool};

@@ -51,7 +51,7 @@ struct Net {
     out: Wire,
 }
 fn feature(node: &'static str, before: &'static [&'static str], after: &'static [&'static str]) -> FeatureSpec {
-    FeatureSpec { arc: "middle", node, before, after }
+    FeatureSpec::new("middle", node, Phase::Policy).before(before).after(after)
 }
 fn blueprint(dataplane: &mut Dataplane) -> NodeId {
     let graph = dataplane.blueprint();
@@ -133,7 +133,7 @@ fn in_line() -> Dataplane {
     graph.feature_arc(FeatureArcSpec { name: "first", end: "interface-output", side: Side::Tx }).expect("new");
     for (arc, node, letter) in [("first", "f", b'f'), ("first", "g", b'g'), ("interface-output", "h", b'h')] {
         graph.node(NodeSpec::new(node, Pass::ARCS, move |_| Letter(letter))).expect("new");
-        graph.feature(FeatureSpec { arc, node, before: &[], after: &[] }).expect("known");
+        graph.feature(FeatureSpec::new(arc, node, Phase::Policy)).expect("known");
     }
     graph.check().expect("it fits together");
     dataplane
@@ -368,4 +368,96 @@ fn what_does_not_fit_names_both_ends() {
     assert!(error.contains("`nobody`") && error.contains("0 arcs"), "{error}");
     let twice = dataplane.blueprint().node(NodeSpec::new("nobody", End::ARCS, |_| Back)).map(|_| ());
     assert_eq!(twice, Err(GraphError::NodeTwice("nobody")));
+}
+
+/// A node for each name, and a demultiplexer.
+fn claimed() -> Dataplane {
+    let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
+    let graph = dataplane.blueprint();
+    for name in ["told-apart", "one", "other"] {
+        graph.node(NodeSpec::new(name, End::ARCS, |_| Back)).expect("new");
+    }
+    dataplane
+}
+
+fn to(node: &'static str) -> ArcSpec {
+    ArcSpec { name: node, to: To::Node(node) }
+}
+
+#[test]
+fn a_number_has_one_owner_and_its_arc_comes_behind_those_of_the_node() {
+    let mut dataplane = claimed();
+    let graph = dataplane.blueprint();
+    let port = quiver_wire::UdpPort(4789);
+    assert_eq!(graph.claim("told-apart", port, to("one")), Ok(1));
+    assert_eq!(graph.claim("told-apart", quiver_wire::UdpPort(8472), to("one")), Ok(1), "an arc for both");
+    let twice = graph.claim("told-apart", port, to("other")).expect_err("it is taken");
+    assert_eq!(
+        twice.to_string(),
+        "UDP port 4789 at node `told-apart` is claimed by `one` and by `other`; leave one of them out"
+    );
+    let owners: Vec<_> =
+        graph.claims().map(|(node, number, claim)| (node, number, graph.claimant(node, claim))).collect();
+    assert_eq!(owners, [("told-apart", 4789, "one"), ("told-apart", 8472, "one")]);
+    graph.release("told-apart", port);
+    assert_eq!(graph.claim("told-apart", port, to("other")), Ok(2));
+    let missing = graph.claim("nowhere", port, to("other")).expect_err("there is no such node");
+    assert_eq!(missing, GraphError::Unknown { what: "node", name: "nowhere".into() });
+    drop(dataplane.start().expect("it fits together"));
+    let graph = dataplane.blueprint();
+    graph.release("told-apart", port);
+    assert_eq!(graph.claim("told-apart", port, to("one")), Ok(1), "an arc that is there can be claimed at any time");
+    let late = graph.add_arc("one", to("other")).expect_err("workers have the node");
+    assert!(late.to_string().contains("workers run already"), "{late}");
+}
+
+#[test]
+fn the_packets_of_an_arc_have_one_taker() {
+    let mut dataplane = claimed();
+    let graph = dataplane.blueprint();
+    assert_eq!(graph.claim_arc("told-apart", 0, "one"), Ok(()));
+    let twice = graph.claim_arc("told-apart", 0, "other").expect_err("it is taken");
+    assert_eq!(
+        twice.to_string(),
+        "arc interface-output at node `told-apart` is claimed by `one` and by `other`; leave one of them out"
+    );
+}
+
+/// The features of an arc, in their order.
+fn ordered(features: &[FeatureSpec]) -> Result<Vec<&'static str>, GraphError> {
+    let mut dataplane = Dataplane::new(Settings { buffers: 1000, ..Settings::default() }).expect("a data plane");
+    let graph = dataplane.blueprint();
+    for feature in features {
+        graph.node(NodeSpec::new(feature.node, Pass::ARCS, |_| Letter(b'.'))).expect("new");
+        graph.feature(feature.clone())?;
+    }
+    // The arc may come behind its features.
+    graph.feature_arc(FeatureArcSpec { name: "middle", end: "interface-output", side: Side::Tx })?;
+    graph.check()?;
+    let (_, features) = graph.feature_arcs().find(|(arc, _)| arc.name == "middle").expect("registered");
+    Ok(features.into_iter().map(|(feature, _)| feature.node).collect())
+}
+
+#[test]
+fn features_are_ordered_by_phase_then_by_each_other_then_by_name() {
+    let of = |node, phase| FeatureSpec::new("middle", node, phase);
+    let free = |node, after| FeatureSpec { phase: None, ..of(node, Phase::Device).after(after) };
+    let mut features = vec![
+        of("policer", Phase::Policy),
+        of("list-b", Phase::Filter),
+        of("list-a", Phase::Filter).after(&["list-c"]),
+        of("list-c", Phase::Filter),
+        of("count", Phase::Device),
+        free("early", &["count"]).before(&["list-b"]),
+        free("anywhere", &[]),
+    ];
+    let expected = ["count", "list-c", "list-a", "early", "list-b", "policer", "anywhere"];
+    for _ in 0..features.len() {
+        assert_eq!(ordered(&features).expect("no contradiction"), expected);
+        features.rotate_left(1);
+    }
+    let contradiction = [of("policer", Phase::Policy).before(&["list-b"]), of("list-b", Phase::Filter)];
+    let error = ordered(&contradiction).expect_err("a later phase cannot come before");
+    assert!(matches!(error, GraphError::Cycle { arc: "middle", .. }), "{error}");
+    assert!(error.to_string().contains("choose another phase"), "{error}");
 }

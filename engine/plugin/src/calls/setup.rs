@@ -148,7 +148,7 @@ pub(super) unsafe extern "C" fn add_feature(setup: *mut Setup, spec: *const abi:
         let before = unsafe { draft.kept_names(spec.before, spec.before_count) }?;
         // SAFETY: as above.
         let after = unsafe { draft.kept_names(spec.after, spec.after_count) }?;
-        draft.features.push(FeatureSpec { arc, node, before, after });
+        draft.features.push(FeatureSpec { arc, node, phase: None, before, after });
         Ok(())
     };
     // SAFETY: the plugin's pointers, for the time of this call.

@@ -9,14 +9,15 @@ use quiver_compat::types::{
 use quiver_compat::wire::{Input, Malformed};
 use quiver_compat::{Refusal, Retval, Text, Wire};
 use quiver_control::Control;
-use quiver_control::object::ObjectRef;
+use quiver_interface::InterfaceId;
 use quiver_interface::api::name;
 use quiver_wire::IpFamily;
 
 use super::index_of;
 use crate::family::Family;
+use crate::fib::kind::Of;
 use crate::fib::{Path, Special, TableId, Target};
-use crate::objects::{EncapNumber, RouteAction, RoutePath, TableNumber};
+use crate::objects::{NextHop, RouteAction, RoutePath, TableNumber};
 use crate::room::Ip;
 
 pub(super) fn add_types(file: &mut Adding<'_>) {
@@ -35,6 +36,7 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
     };
     let cannot = |what: &str| Err(Refusal::unimplemented(format!("paths: {what}")));
     let mut path = RoutePath::<F> { weight: said.weight.max(1), preference, ..RoutePath::default() };
+    let mut to = None;
     path.action = match said.r#type {
         FibPathType::Normal => None,
         FibPathType::Local => Some(RouteAction::Local),
@@ -43,9 +45,13 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         FibPathType::IcmpProhibit => Some(RouteAction::Prohibit),
         FibPathType::SourceLookup => Some(RouteAction::SourceLookup),
         FibPathType::InterfaceRx => Some(RouteAction::Receive),
-        FibPathType::Dvr => Some(RouteAction::Bridge),
-        FibPathType::UdpEncap => None,
-        other => return cannot(&format!("type {other:?} is not there")),
+        other => {
+            let Some(kind) = control.room::<Ip<F>>().fib.kinds.of_path_type(other) else {
+                return cannot(&format!("type {other:?} is not there"));
+            };
+            to = Some(kind.spec());
+            None
+        }
     };
     match () {
         () if n_labels > 0 => return cannot("there is no MPLS"),
@@ -53,19 +59,23 @@ pub fn configured<F: Family>(said: &FibPath, control: &Control) -> Result<RouteP
         () if rpf_id != 0 && rpf_id != NONE => return cannot("rpf_id is for multicast, which is not there"),
         () => {}
     }
-    if said.r#type == FibPathType::UdpEncap {
-        let number = u16::try_from(said.nh.obj_id).ok().map(EncapNumber);
-        let is_there =
-            |number: &EncapNumber| control.objects().exists(&ObjectRef::new(EncapNumber::KIND, number.to_string()));
-        let missing = || {
-            let what = format!("paths: there is no encapsulation {}", said.nh.obj_id);
-            Refusal::new(Retval::NO_SUCH_ENTRY, what)
-        };
-        return Ok(RoutePath { encap: Some(number.filter(is_there).ok_or_else(missing)?), ..path });
+    if let Some(kind) = to {
+        let of_kind = |number| Some(NextHop { kind: kind.name.into(), number });
+        if kind.of == Of::Interface {
+            let interface = Some(name(control, InterfaceIndex(sw_if_index))?);
+            return Ok(RoutePath { to: of_kind(None), interface, ..path });
+        }
+        path.to = of_kind(Some(said.nh.obj_id));
+        let provider = path.to.as_ref().and_then(NextHop::provider);
+        if !provider.is_some_and(|provider| control.objects().exists(&provider)) {
+            let what = format!("paths: there is no {} {}", kind.name, said.nh.obj_id);
+            return Err(Refusal::new(Retval::NO_SUCH_ENTRY, what));
+        }
+        return Ok(path);
     }
     match path.action {
         Some(RouteAction::SourceLookup) => return Ok(RoutePath { table: known_table()?, ..path }),
-        Some(RouteAction::Receive | RouteAction::Bridge) => {
+        Some(RouteAction::Receive) => {
             return Ok(RoutePath { interface: Some(name(control, InterfaceIndex(sw_if_index))?), ..path });
         }
         Some(_) => return Ok(path),
@@ -129,13 +139,15 @@ pub fn known<F: Family>(path: &Path<F>) -> FibPath {
         Target::Lookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::Normal),
         Target::SourceLookup(table) => (NONE, table.0, FibPathNh::default(), FibPathType::SourceLookup),
         Target::Received(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::InterfaceRx),
-        Target::Bridged(interface) => (index_of(Some(interface)), 0, FibPathNh::default(), FibPathType::Dvr),
         Target::Crossing(_, way) => {
             let nh = FibPathNh { address: AddressUnion::new(way.via), ..FibPathNh::default() };
             (index_of(way.interface), 0, nh, FibPathType::Normal)
         }
-        Target::Encapsulated(number) => {
-            (NONE, 0, FibPathNh { obj_id: number.into(), ..FibPathNh::default() }, FibPathType::UdpEncap)
+        Target::Kind(kind, index) => {
+            let (spec, of_kind) = (kind.spec(), kind.hop(index));
+            let interface = of_kind.interface().map(InterfaceId);
+            let nh = FibPathNh { obj_id: if interface.is_none() { index } else { 0 }, ..FibPathNh::default() };
+            (index_of(interface), 0, nh, spec.path_type)
         }
     };
     let (weight, preference) = (path.weight.max(1), path.preference);

@@ -156,14 +156,11 @@ pub struct Names {
     pub input: &'static str,
     pub lookup: &'static str,
     pub again: &'static str,
-    /// The node that puts packets into others, by the number of an encapsulation in their hop.
-    pub encapsulate: &'static str,
     /// The node of packets whose next hop is of the other family.
     pub crossing: &'static str,
     pub rewrite: &'static str,
     pub resolve: &'static str,
     pub error: &'static str,
-    pub icmp: &'static str,
     pub reassembly: &'static str,
     /// Feature arcs, and the nodes of the same names at their ends.
     pub unicast: &'static str,

@@ -55,7 +55,8 @@ pub struct Groups<F: IpFamily> {
 /// Whether packets of the other family get anywhere by hops of this one: not where they would be for us or for nobody.
 fn leads(hops: &Buckets) -> bool {
     hops.iter().any(|hop| match Again::of(*hop) {
-        Some(again) => matches!(again, Again::Crossing(_) | Again::Encapsulated(_)),
+        Some(Again::Kind(of_kind)) => of_kind.is_inside(),
+        Some(again) => matches!(again, Again::Crossing(_)),
         None => *hop >= hop::FIRST_ADJACENCY || matches!(*hop, hop::DROP | hop::UNREACHABLE | hop::PROHIBIT),
     })
 }
@@ -284,8 +285,7 @@ fn links<F: IpFamily>(paths: &[Path<F>]) -> impl Iterator<Item = InterfaceId> + 
         | Target::Lookup(_)
         | Target::SourceLookup(_)
         | Target::Received(_)
-        | Target::Bridged(_)
-        | Target::Encapsulated(_) => None,
+        | Target::Kind(..) => None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Hops: what a group's buckets hold, and a lookup puts into a packet's `hop` column.
 //!
 //! Small numbers are the fates of packets that no neighbour gets; from [`FIRST_ADJACENCY`] on they are adjacencies. A number
-//! with the highest bit set says where to look again ([`Again`]).
+//! with the highest bit set is a kind of next hop and an index ([`Again`]): 6 bits and 24 bits.
 
 use quiver_engine::{Isa, Lanes, Mask};
 
@@ -39,21 +39,64 @@ pub fn others<I: Isa>(hops: Lanes<I>) -> Mask<I> {
     (hops - FIRST_ADJACENCY).gt(MANY - FIRST_ADJACENCY - 1)
 }
 
-/// Where a packet is to be looked up again.
+/// Where a packet goes on that has no neighbor yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// By its destination, in the table of this slot.
+    /// It is looked up by its destination, in the table of this slot.
     Destination(u16),
     /// By its source, in the table of this slot.
     Source(u16),
     /// As if this interface had received it.
     Received(u16),
-    /// Not at all: its frame goes on in layer 2, by this interface.
-    Bridged(u16),
-    /// When this encapsulation has put it into a packet of ours, which has its own way.
-    Encapsulated(u16),
     /// By the way to a next hop of the other family.
     Crossing(u16),
+    /// It is for the node of a kind that a room has registered.
+    Kind(KindHop),
+}
+
+/// The kinds that are IP's own come first.
+const OWN: u8 = 4;
+
+/// A next hop of a kind that a room has registered: the number of the kind, and an index that the room knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindHop {
+    kind: u8,
+    index: u32,
+}
+
+impl KindHop {
+    /// Numbers of kinds.
+    pub const KINDS: usize = 1 << 6;
+    /// Indexes that a kind has at most.
+    pub const INDEXES: u32 = 1 << 24;
+    /// Set in the number of a kind whose index is the interface by which packets leave.
+    pub(crate) const OF_INTERFACE: u8 = 1 << 4;
+    /// Set in the number of a kind whose packets go on inside others: packets of either family can take such a way.
+    pub(crate) const INSIDE: u8 = 1 << 5;
+
+    pub(crate) const fn new(kind: u8, index: u32) -> KindHop {
+        KindHop { kind: kind % Self::KINDS as u8, index: index % Self::INDEXES }
+    }
+    /// The number of the kind.
+    pub const fn kind(self) -> u8 {
+        self.kind
+    }
+    /// The index.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+    /// As a bucket has it.
+    pub const fn hop(self) -> u32 {
+        AGAIN | (self.kind as u32) << 24 | self.index
+    }
+    /// The interface by which its packets leave, if it says so.
+    pub const fn interface(self) -> Option<u16> {
+        if self.kind & Self::OF_INTERFACE != 0 { Some(self.index as u16) } else { None }
+    }
+    /// Whether its packets go on inside others.
+    pub const fn is_inside(self) -> bool {
+        self.kind & Self::INSIDE != 0
+    }
 }
 
 impl Again {
@@ -63,11 +106,10 @@ impl Again {
             Again::Destination(slot) => (0, slot),
             Again::Source(slot) => (1, slot),
             Again::Received(interface) => (2, interface),
-            Again::Bridged(interface) => (3, interface),
-            Again::Encapsulated(number) => (4, number),
-            Again::Crossing(number) => (5, number),
+            Again::Crossing(number) => (3, number),
+            Again::Kind(of_kind) => return of_kind.hop(),
         };
-        AGAIN | kind << 16 | number as u32
+        KindHop::new(kind, number as u32).hop()
     }
     /// What a bucket has, if it is one of these.
     #[inline]
@@ -75,16 +117,22 @@ impl Again {
         if hop & AGAIN == 0 {
             return None;
         }
-        let number = hop as u16;
-        Some(match hop >> 16 & 7 {
+        let of_kind = KindHop::new((hop >> 24) as u8, hop);
+        let number = of_kind.index as u16;
+        Some(match of_kind.kind {
             0 => Again::Destination(number),
             1 => Again::Source(number),
             2 => Again::Received(number),
-            3 => Again::Bridged(number),
-            4 => Again::Encapsulated(number),
-            _ => Again::Crossing(number),
+            3 => Again::Crossing(number),
+            OWN.. => Again::Kind(of_kind),
         })
     }
+}
+
+/// The numbers that kinds can have which rooms register, for kinds with these flags.
+pub(crate) fn numbers(flags: u8) -> std::ops::Range<u8> {
+    let first = if flags == 0 { OWN } else { 0 };
+    (flags | first)..(flags | (KindHop::OF_INTERFACE - 1)) + 1
 }
 
 /// What `show ip fib` and traces call a hop that is no adjacency.
@@ -112,13 +160,18 @@ mod tests {
             Again::Destination(0),
             Again::Source(4095),
             Again::Received(u16::MAX),
-            Again::Bridged(7),
-            Again::Encapsulated(u16::MAX),
             Again::Crossing(3),
+            Again::Kind(KindHop::new(OWN, 0)),
+            Again::Kind(KindHop::new(KindHop::OF_INTERFACE, 7)),
+            Again::Kind(KindHop::new(KindHop::INSIDE | 3, KindHop::INDEXES - 1)),
         ];
         for again in all {
             assert_eq!(Again::of(again.hop()), Some(again));
         }
         assert_eq!((Again::of(NO_ROUTE), Again::of(FIRST_ADJACENCY)), (None, None));
+        assert!(
+            all.iter().all(|again| again.hop() & MANY == 0),
+            "the bit says something else of a group's first bucket"
+        );
     }
 }

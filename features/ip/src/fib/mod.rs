@@ -1,7 +1,7 @@
 //! The forwarding information base: tables of routes, the groups that routes share, and how recursive paths resolve.
 //!
 //! - [`path`]: what is configured; [`group`]: what routes share; [`table`]: routes by prefix and source.
-//! - [`rows`], [`trie`]: what workers read. [`hop`]: the numbers that lookups give.
+//! - [`rows`], [`trie`]: what workers read. [`hop`]: the numbers that lookups give; [`kind`]: those that other rooms bring.
 //! - `attached`: routes by links of other tables, and the neighbours there.
 //! - this module: [`Fib`], which keeps all of them in step.
 //!
@@ -11,6 +11,7 @@
 mod attached;
 pub mod group;
 pub mod hop;
+pub mod kind;
 pub mod path;
 pub mod rows;
 pub mod table;
@@ -29,6 +30,7 @@ use crate::adjacency::{Adjacencies, Link, Numbers, State};
 use attached::Attached;
 use group::{Groups, Share, spread};
 use hop::Again;
+use kind::Kinds;
 pub use path::{Path, Source, Special, TableId, Target, Way};
 use rows::{BUCKETS, Buckets};
 use table::Counted;
@@ -95,6 +97,8 @@ pub struct Fib<F: Forwarding> {
     astray: BTreeSet<Way>,
     /// Those that lead back to where they began.
     circling: BTreeSet<Way>,
+    /// The kinds of next hops that rooms have registered.
+    pub kinds: Kinds,
     /// The groups.
     pub groups: Groups<F>,
     /// The adjacencies that groups hold, and neighbours complete.
@@ -116,6 +120,7 @@ impl<F: Forwarding> Fib<F> {
             attached: Attached::default(),
             astray: BTreeSet::new(),
             circling: BTreeSet::new(),
+            kinds: Kinds::default(),
             groups: Groups::new(domain),
             adjacencies: Adjacencies::new(domain, shared.adjacencies.clone()),
         }
@@ -386,8 +391,7 @@ impl<F: Forwarding> Fib<F> {
             Target::Lookup(table) => Some([Again::Destination(self.tables.get(&table)?.slot).hop(); BUCKETS]),
             Target::SourceLookup(table) => Some([Again::Source(self.tables.get(&table)?.slot).hop(); BUCKETS]),
             Target::Received(interface) => Some([Again::Received(interface.0).hop(); BUCKETS]),
-            Target::Bridged(interface) => Some([Again::Bridged(interface.0).hop(); BUCKETS]),
-            Target::Encapsulated(number) => Some([Again::Encapsulated(number).hop(); BUCKETS]),
+            Target::Kind(kind, index) => Some([kind.hop(index).hop(); BUCKETS]),
             Target::Crossing(number, way) => {
                 let is_up = |on| self.adjacencies.link(on).is_some_and(|link| link.up);
                 let leads = !self.astray.contains(&way) && !self.circling.contains(&way);

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use quiver_interface::InterfaceId;
 use quiver_wire::IpFamily;
 
+use super::kind::Kind;
+
 /// The number of a table (VRF).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
@@ -178,10 +180,8 @@ pub enum Target<F: IpFamily> {
     SourceLookup(TableId),
     /// To wherever packets go that this interface receives.
     Received(InterfaceId),
-    /// Out by this interface of a bridge, in the frames in which they came from there.
-    Bridged(InterfaceId),
-    /// Into packets of an encapsulation, by its number.
-    Encapsulated(u16),
+    /// To the next hop of this index, of a kind that a room has registered.
+    Kind(Kind, u32),
     /// To a router known by an address of the other family (RFC 8950), by the number of the way to it.
     Crossing(u16, Way),
 }

@@ -1,6 +1,6 @@
 //! `ip4-lookup-again`, `ip6-lookup-again`: packets whose route says to look them up in another table, by destination or
-//! sender, or as if another interface had received them; and those whose route says that they go on in layer 2, or in packets
-//! of ours.
+//! sender, or as if another interface had received them; and those whose next hop is of a kind that a room has registered, for whose
+//! node they leave ([`crate::register_kind`]).
 //!
 //! They come from `ip4-rewrite`, which has no neighbour for them: what the lookup could not follow itself. What is found
 //! is dealt with as `ip4-lookup` does, and counted by route where the table counts. Tables that send packets to each other in
@@ -11,7 +11,7 @@ use quiver_wire::{Header, IpHeader};
 
 use crate::family::Family;
 use crate::fault::Fault;
-use crate::fib::hop::{self, Again};
+use crate::fib::hop::{self, Again, KindHop};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::table::group_of;
 use crate::fib::{Reader, View};
@@ -20,11 +20,14 @@ use crate::ingress::{Ingress, TableView};
 /// Lookups of one packet at most, behind the first.
 pub const LOOKUPS_MAX: usize = 4;
 
-/// The node that has packets go on in layer 2, by the interface that is to send them.
-pub const BRIDGED: &str = "l2-dvr";
+/// The arcs of kinds, by number.
+pub type KindArcs = [u16; KindHop::KINDS];
+
+/// The arcs while no kind is registered.
+pub const NO_KINDS: KindArcs = [Next::Unresolved as u16; KindHop::KINDS];
 
 arcs! {
-    /// Where packets go from `ip4-lookup-again`.
+    /// Where packets go from `ip4-lookup-again`; behind these arcs come those of kinds of next hops.
     pub enum Next of F: Family {
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
@@ -35,8 +38,6 @@ arcs! {
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
         Loop => drop "lookup-loop",
-        Bridged => node (BRIDGED),
-        Encapsulate => node (F::NAMES.encapsulate),
         Crossing => node (F::NAMES.crossing),
     }
 }
@@ -47,6 +48,8 @@ pub struct LookupAgain<F: Family> {
     pub ingress: Snapshot<Ingress<F>>,
     /// The groups that leaves lead to.
     pub groups: Snapshot<GroupRows>,
+    /// The arcs of kinds of next hops.
+    pub kinds: Snapshot<KindArcs>,
     /// The worker, whose counters by route are written.
     pub worker: usize,
 }
@@ -55,6 +58,7 @@ impl<F: Family> Node for LookupAgain<F> {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let (guard, worker) = (cx.guard, self.worker);
         let tables = Tables { ingress: self.ingress.read(guard), groups: self.groups.read(guard), guard, worker };
+        let kinds = self.kinds.read(guard);
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
             let next = match F::Header::parse(bytes) {
@@ -73,10 +77,13 @@ impl<F: Family> Node for LookupAgain<F> {
                 Next::Prohibited => frame.hop[i] = Fault::PROHIBITED.0,
                 _ => {}
             }
-            if let Some(Again::Bridged(interface)) = Again::of(frame.hop[i]) {
-                frame.tx[i] = interface;
-            }
-            frame.next[i] = next.into();
+            frame.next[i] = match Again::of(frame.hop[i]) {
+                Some(Again::Kind(of_kind)) => {
+                    of_kind.interface().into_iter().for_each(|interface| frame.tx[i] = interface);
+                    kinds[usize::from(of_kind.kind())]
+                }
+                _ => next.into(),
+            };
         }
     }
 }
@@ -84,8 +91,6 @@ impl<F: Family> Node for LookupAgain<F> {
 /// Where a packet goes that has this hop.
 fn fate(hop: u32) -> Next {
     match Again::of(hop) {
-        Some(Again::Bridged(_)) => return Next::Bridged,
-        Some(Again::Encapsulated(_)) => return Next::Encapsulate,
         Some(Again::Crossing(_)) => return Next::Crossing,
         Some(_) => return Next::Loop,
         None => {}
@@ -122,7 +127,7 @@ impl<F: Family> Tables<'_, F> {
     ) -> (u32, u16) {
         for _ in 0..LOOKUPS_MAX {
             let (slot, address) = match Again::of(hop) {
-                None | Some(Again::Bridged(_) | Again::Encapsulated(_) | Again::Crossing(_)) => break,
+                None | Some(Again::Kind(_) | Again::Crossing(_)) => break,
                 Some(Again::Destination(slot)) => (slot.into(), to),
                 Some(Again::Source(slot)) => (slot.into(), from),
                 Some(Again::Received(interface)) => {

@@ -127,8 +127,8 @@ fn follow(hop: u32, hash: u32, ways: (&Paged<u32>, &Paged<u32>), rows: (&[GroupR
         is_own = !is_own;
     }
     match Again::of(hop) {
-        // A number means the same in both families.
-        Some(Again::Encapsulated(_)) => End::Own(hop),
+        // It means the same in both families.
+        Some(Again::Kind(of_kind)) if of_kind.is_inside() => End::Own(hop),
         // Ways in a circle; or tables and interfaces of the other family, which mean nothing to the packet.
         Some(Again::Crossing(_)) => End::Own(hop::UNRESOLVED),
         Some(_) if !is_own => End::Other(hop::UNRESOLVED),

@@ -1,12 +1,12 @@
 //! `ip4-local`, `ip6-local`: packets for us, by protocol.
 //!
-//! ICMP has its own node. Nobody else listens yet: senders of UDP are told that the port is unreachable, others that the
-//! protocol is (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Packets that name us as their sender and come from elsewhere are
-//! dropped, and so are those of senders to whom no route leads back: nobody could answer them. A room that speaks a protocol leads its arc elsewhere, or to control by [`crate::set_local`].
+//! A room that speaks a protocol claims it for its node ([`crate::claim`]). Senders of others are told that the protocol is
+//! unreachable (RFC 1122, 3.2.2.1; RFC 4443, 3.4). Packets that name us as their sender and come from elsewhere are
+//! dropped, and so are those of senders to whom no route leads back: nobody could answer them.
 
 use quiver_engine::{ArcSpec, Context, Flags, Frame, Node, Snapshot, arcs};
 use quiver_interface::InterfaceId;
-use quiver_wire::{Header, IpHeader, IpProtocol};
+use quiver_wire::{Header, IpHeader};
 
 use crate::family::{Family, Refusal};
 use crate::fault::Fault;
@@ -16,10 +16,8 @@ use crate::ingress::Ingress;
 use crate::node::lookup::first_hop;
 
 arcs! {
-    /// Where packets go from `ip4-local`.
+    /// Where packets go from `ip4-local`; behind these arcs come those of the nodes that claim protocols.
     pub enum Next of F: Family {
-        Icmp => node (F::NAMES.icmp),
-        UnknownPort => node (F::NAMES.error),
         UnknownProtocol => node (F::NAMES.error),
         Punt => features (F::NAMES.punt),
         Fragment => node (F::NAMES.reassembly),
@@ -36,20 +34,15 @@ pub(crate) const fn arcs_of<F: Family>() -> &'static [ArcSpec] {
     Next::arcs::<F>().split_at(F::LOCAL_ARCS).0
 }
 
-/// Where packets of each protocol go.
-pub type Protocols = [Next; 256];
+/// The arcs by which packets of each protocol leave.
+pub type Protocols = [u16; 256];
 
-/// The protocols while no room speaks more.
-pub fn protocols<F: Family>() -> Protocols {
-    let mut protocols = [Next::UnknownProtocol; 256];
-    protocols[usize::from(F::ICMP.0)] = Next::Icmp;
-    protocols[usize::from(IpProtocol::UDP.0)] = Next::UnknownPort;
-    protocols
-}
+/// The protocols while no room speaks any.
+pub const UNCLAIMED: Protocols = [Next::UnknownProtocol as u16; 256];
 
 /// The node.
 pub struct Local<F: Family> {
-    /// Where packets of each protocol go.
+    /// The arcs of protocols.
     pub protocols: Snapshot<Protocols>,
     /// The tables, and which one is an interface's.
     pub ingress: Snapshot<Ingress<F>>,
@@ -75,45 +68,44 @@ impl<F: Family> Node for Local<F> {
             let from = foreign.map(|header| sender(frame.rx[i], header));
             let next = match header.zip(F::payload(bytes)) {
                 // `icmp4-error` and `icmp6-error` look again, and tell nobody about what is malformed.
-                None => Next::UnknownProtocol,
+                None => Ok(Next::UnknownProtocol.into()),
                 // RFC 1122, 3.2.1.3: our addresses are sources of ours alone, and nobody else is to be answered there.
-                Some(_) if from == Some(hop::LOCAL) && !F::is_discovery(bytes) => Next::Spoofed,
+                Some(_) if from == Some(hop::LOCAL) && !F::is_discovery(bytes) => Err(Next::Spoofed),
                 // RFC 4862, 5.4: what is for an address that may be another's is not for us.
                 Some((header, _))
                     if !ingress.unusable.is_empty()
                         && ingress.is_withheld(InterfaceId(frame.rx[i]), header.destination()) =>
                 {
-                    Next::Withheld
+                    Err(Next::Withheld)
                 }
                 // It comes here again when it is whole.
-                Some((_, payload)) if payload.fragment.is_some() => Next::Fragment,
+                Some((_, payload)) if payload.fragment.is_some() => Err(Next::Fragment),
                 Some((header, payload))
                     if from.is_some_and(|from| from < hop::LINK_LOCAL && from != hop::LOCAL)
                         && F::needs_way_back(header, &payload) =>
                 {
-                    Next::Unrouted
+                    Err(Next::Unrouted)
                 }
-                Some((_, payload)) => protocols[usize::from(payload.protocol.0)],
+                Some((_, payload)) => Ok(protocols[usize::from(payload.protocol.0)]),
             };
-            let refusal = Some(F::refusal(bytes))
-                .filter(|_| !matches!(next, Next::Spoofed | Next::Unrouted | Next::Fragment | Next::Withheld))
-                .flatten();
-            let next = match refusal {
-                Some(Refusal::Silent) => Next::UnknownOption,
-                Some(Refusal::Told(_)) => Next::UnknownProtocol,
-                None => next,
-            };
-            match (refusal, next) {
-                (Some(Refusal::Told(fault)), _) => frame.hop[i] = fault.0,
-                (_, Next::UnknownPort) => frame.hop[i] = Fault::PORT.0,
-                (_, Next::UnknownProtocol) => {
-                    frame.hop[i] = Fault::protocol(F::payload(bytes).map_or(0, |payload| payload.pointer)).0;
+            let mut fault = None;
+            let next = match (next, F::refusal(bytes)) {
+                (Err(next), _) => next.into(),
+                (Ok(_), Some(Refusal::Silent)) => Next::UnknownOption.into(),
+                (Ok(_), Some(Refusal::Told(told))) => {
+                    fault = Some(told);
+                    Next::UnknownProtocol.into()
                 }
-                _ => {}
-            }
+                (Ok(arc), None) => {
+                    let pointer = || F::payload(bytes).map_or(0, |payload| payload.pointer);
+                    fault = (arc == Next::UnknownProtocol as u16).then(|| Fault::protocol(pointer()));
+                    arc
+                }
+            };
+            fault.into_iter().for_each(|fault| frame.hop[i] = fault.0);
             // What we answer is our own, whoever made the question.
             frame.clear_flag(i, Flags::LOCAL);
-            frame.next[i] = next.into();
+            frame.next[i] = next;
         }
     }
 }

@@ -5,9 +5,8 @@ use crate::ends;
 use std::sync::{Arc, Mutex};
 
 use quiver_control::Control;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Frame, Node, NodeSpec, Phase, arcs};
 use quiver_interface::Interfaces;
-use quiver_ip::node::local;
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
 use quiver_wire::IpProtocol;
@@ -51,7 +50,7 @@ mod spies {
         for (arc, node) in SPIES {
             let seen = seen.clone();
             dataplane.blueprint().node(NodeSpec::new(node, Next::ARCS, move |_| Spy(node, seen.clone())))?;
-            dataplane.blueprint().feature(FeatureSpec { arc, node, before: &[], after: &[] })?;
+            dataplane.blueprint().feature(FeatureSpec::new(arc, node, Phase::Policy))?;
         }
         control.insert_room(seen);
         Ok(())
@@ -62,7 +61,7 @@ mod spies {
 fn daemon() -> Daemon {
     let rooms = quiver_scenarios::rooms![quiver_interface, quiver_ethernet, quiver_ip, ends, spies, quiver_pg];
     let daemon = ends::forwarding(rooms, Setup::default());
-    quiver_ip::set_local::<quiver_wire::V4>(daemon.control(), IpProtocol(89), local::Next::Punt);
+    quiver_ip::punt::<quiver_wire::V4>(daemon.control(), IpProtocol(89)).expect("nobody else takes it");
     daemon
 }
 

@@ -67,8 +67,7 @@ impl<F: Forwarding> Naive<F> {
                 Target::Lookup(_)
                 | Target::SourceLookup(_)
                 | Target::Received(_)
-                | Target::Bridged(_)
-                | Target::Encapsulated(_)
+                | Target::Kind(..)
                 | Target::Crossing(..) => {
                     unreachable!("none is made")
                 }

@@ -6,7 +6,7 @@ use crate::ends;
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, arcs};
+use quiver_engine::{Context, Dataplane, DataplaneError, FeatureSpec, Flags, Frame, Node, NodeSpec, Phase, arcs};
 use quiver_interface::Interfaces;
 use quiver_ip::Ip6;
 use quiver_testkit::daemon::{Daemon, Setup};
@@ -37,7 +37,7 @@ mod maker {
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::new("maker", Next::ARCS, |_| Maker))?;
-        graph.feature(FeatureSpec { arc: "ip6-unicast", node: "maker", before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new("ip6-unicast", "maker", Phase::Policy))?;
         Ok(())
     }
 }

@@ -1,11 +1,16 @@
 //! The nodes that forwarding leads to and other rooms have, as ends that only count.
 
+use quiver_compat::types::FibPathType;
 use quiver_control::Control;
 use quiver_engine::*;
 use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
+use quiver_ip::fib::kind::{NextHopKind, Of};
 use quiver_testkit::daemon::{Daemon, Rooms, Setup};
-use quiver_wire::MacAddress;
+use quiver_wire::{EtherType, IpProtocol, MacAddress, V4, V6};
+
+static DVR: NextHopKind =
+    NextHopKind { name: "dvr", help: "", of: Of::Interface, nodes: ["l2-dvr", "l2-dvr"], path_type: FibPathType::Dvr };
 
 arcs! {
     /// The only arc of an end.
@@ -52,12 +57,15 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
         "ip6-resolve",
         "icmp6-error",
         "icmp6-input",
-        "udp-encap-ip4",
-        "udp-encap-ip6",
     ];
     for name in ["arp-input", "vlan-input", "l2-end", "l2-dvr"].into_iter().chain(of_ip) {
         graph.node(NodeSpec::new(name, Next::ARCS, |_| End))?;
     }
     graph.feature_arc(FeatureArcSpec { name: "l2-input", end: "l2-end", side: Side::Rx })?;
+    drop(dataplane);
+    quiver_ethernet::claim(control, EtherType::ARP, "arp-input")?;
+    quiver_ip::claim::<V4>(control, IpProtocol::ICMP4, "icmp4-input")?;
+    quiver_ip::claim::<V6>(control, IpProtocol::ICMP6, "icmp6-input")?;
+    quiver_ip::register_kind(control, &DVR).expect("no other room registers it");
     Ok(())
 }

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use quiver_control::Control;
 use quiver_engine::{
     ArcSpec, Body, Columns, Dataplane, DataplaneError, FeatureSpec, Guard, Isa, Level, Mask8, NodeSpec, PacketLanes,
-    Quarters, Stage, Windows, arcs,
+    Phase, Quarters, Stage, Windows, arcs,
 };
 use quiver_interface::Interfaces;
 use quiver_ip::Family;
@@ -80,7 +80,7 @@ mod look {
         let graph = dataplane.blueprint();
         let stage = Look::<F>(seen, PhantomData);
         graph.node(NodeSpec::stage(move |_| stage.clone()))?;
-        graph.feature(FeatureSpec { arc: "device-input", node: Look::<F>::NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new("device-input", Look::<F>::NAME, Phase::Device))?;
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use crate::ends;
 use std::net::Ipv4Addr;
 
 use quiver_engine::{
-    ArcSpec, Body, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, NodeSpec, PacketLanes, Quarters, Stage,
-    Windows, arcs,
+    ArcSpec, Body, Columns, Dataplane, FeatureSpec, Field, Guard, Isa, Level, NodeSpec, PacketLanes, Phase, Quarters,
+    Stage, Windows, arcs,
 };
 use quiver_interface::Interfaces;
 use quiver_ip::Ip4;
@@ -59,7 +59,7 @@ mod filter {
         let mut dataplane = control.room_mut::<Dataplane>();
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(|_| Filter))?;
-        graph.feature(FeatureSpec { arc: "ip4-output", node: Filter::NAME, before: &[], after: &[] })?;
+        graph.feature(FeatureSpec::new("ip4-output", Filter::NAME, Phase::Filter))?;
         Ok(())
     }
 }

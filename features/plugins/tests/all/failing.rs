@@ -259,7 +259,7 @@ fn what_cannot_be_loaded_is_a_sentence_and_changes_nothing() {
                 "cycle",
                 "host->add_node(setup, &node, 0); feature.before = feature.after = &node.name; feature.before_count = feature.after_count = 1; host->add_feature(setup, &feature);",
             ),
-            "plugin `bad`: arc `ip4-unicast`: `bad-node` is to come before `bad-node`, and `bad-node` before `bad-node`; remove one of the orders",
+            "plugin `bad`: arc `ip4-unicast`: `bad-node` is to come before `bad-node`, and `bad-node` before `bad-node`; remove one of the orders, or choose another phase",
         ),
         (
             body(

@@ -61,12 +61,10 @@ impl Family for V4 {
         input: "ip4-input",
         lookup: "ip4-lookup",
         again: "ip4-lookup-again",
-        encapsulate: "udp-encap-ip4",
         crossing: "ip4-via-ip6",
         rewrite: "ip4-rewrite",
         resolve: "ip4-resolve",
         error: "icmp4-error",
-        icmp: "icmp4-input",
         reassembly: "ip4-reassembly",
         unicast: "ip4-unicast",
         multicast: "ip4-multicast",
@@ -103,7 +101,7 @@ impl Family for V4 {
     const REPORTED_OLDER: bool = false;
     const UNREACHABLE: Fault = Fault::HOST;
     const NOTHING: Option<IpProtocol> = None;
-    const LOCAL_ARCS: usize = 7;
+    const LOCAL_ARCS: usize = 5;
     // RFC 1112, 4, and RFC 1812, 5.3.12: all systems, and all routers.
     const GROUPS: &'static [Ipv4Addr] = &[Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 2)];
 

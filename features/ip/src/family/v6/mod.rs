@@ -63,12 +63,10 @@ impl Family for V6 {
         input: "ip6-input",
         lookup: "ip6-lookup",
         again: "ip6-lookup-again",
-        encapsulate: "udp-encap-ip6",
         crossing: "ip6-via-ip4",
         rewrite: "ip6-rewrite",
         resolve: "ip6-resolve",
         error: "icmp6-error",
-        icmp: "icmp6-input",
         reassembly: "ip6-reassembly",
         unicast: "ip6-unicast",
         multicast: "ip6-multicast",
@@ -101,7 +99,7 @@ impl Family for V6 {
     // RFC 4443, 3.1: an entry that rejects is as good as none.
     const UNREACHABLE: Fault = Fault::NETWORK;
     const NOTHING: Option<IpProtocol> = Some(extension::NO_NEXT);
-    const LOCAL_ARCS: usize = 9;
+    const LOCAL_ARCS: usize = 7;
     // RFC 4291, 2.8, and RFC 3810, 4: multicast routers hear who listens.
     const GROUPS: &'static [Ipv6Addr] = &[nd::ALL_NODES, nd::ALL_ROUTERS, nd::ALL_MLD2_ROUTERS, nd::ALL_SITE_ROUTERS];
 

@@ -48,6 +48,6 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     counters.grow(64);
     let graph = dataplane.blueprint();
     graph.node(NodeSpec::stage(move |seed| CountDscp(counters.row(seed.worker))))?;
-    graph.feature(FeatureSpec { arc: "ip4-unicast", node: CountDscp::NAME, before: &[], after: &[] })?;
+    graph.feature(FeatureSpec::new("ip4-unicast", CountDscp::NAME, Phase::Policy))?;
     Ok(())
 }

@@ -1,0 +1,41 @@
+//! What ethertypes lead to: rooms claim those whose packets they take, and `ethernet-input` has an arc to the node of each.
+
+use quiver_control::Control;
+use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, Publisher, Snapshot, To};
+use quiver_wire::EtherType;
+
+/// The name of the node.
+pub const NODE: &str = "ethernet-input";
+
+/// An ethertype, and the arc by which its packets leave `ethernet-input`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    pub ethertype: u32,
+    pub arc: u16,
+}
+
+/// The ethertypes that rooms take, in the order in which they claimed them.
+pub(crate) struct EtherTypes(Publisher<Vec<Taken>>);
+
+impl EtherTypes {
+    pub fn new(domain: &Domain) -> EtherTypes {
+        EtherTypes(Publisher::new(domain, vec![]))
+    }
+    /// What workers read.
+    pub fn snapshot(&self) -> Snapshot<Vec<Taken>> {
+        self.0.snapshot()
+    }
+}
+
+/// Has packets of an ethertype go to a node, with `offset` at what is behind the Ethernet header. Only those for us come, and those
+/// for a group or for all, which are flagged so.
+///
+/// # Errors
+/// If another node takes them already, or the data plane runs.
+pub fn claim(control: &Control, ethertype: EtherType, node: &'static str) -> Result<(), DataplaneError> {
+    let arc = ArcSpec { name: node, to: To::Node(node) };
+    let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, arc)?;
+    let taken = Taken { ethertype: ethertype.get().into(), arc };
+    control.room_mut::<EtherTypes>().0.update(|all| all.iter().copied().chain([taken]).collect());
+    Ok(())
+}
