@@ -378,7 +378,7 @@ impl Frame {
         }
         self.left = 0;
         if alike.arc != 0 {
-            column::fill(&mut self.next, alike.arc, n);
+            self.next[0] = alike.arc;
             self.left = Rows::first(n).0;
         }
         self.one_next = true;
@@ -390,12 +390,12 @@ impl Frame {
         let n = self.len();
         column::fill(&mut self.next, 0, n);
     }
-    /// Fills in the arcs of a frame that no row has left by another arc than the first: a stage does not write them then.
+    /// Fills in the arcs of a frame whose rows have all left by one: a stage writes that of the first row at most.
     #[inline(always)]
     pub(crate) fn fill_arcs(&mut self) {
-        if self.left == 0 {
+        if let Some(arc) = self.way_out() {
             let n = self.len();
-            column::fill(&mut self.next, 0, n);
+            column::fill(&mut self.next, arc, n);
         }
     }
     /// Rows up to the next multiple of [`LANES`] refer to the null buffer, so that whole groups can be loaded. Their interfaces

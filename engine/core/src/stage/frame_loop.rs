@@ -4,7 +4,7 @@ use super::lanes::{Columns, Header, PacketLanes, Windows};
 use super::{Ahead, Body, Stage};
 use crate::buffer::{Flags, Pool};
 use crate::column::{self, GROUPS, group, group_mut};
-use crate::frame::Frame;
+use crate::frame::{Frame, Rows};
 use crate::graph::{Context, Node};
 use crate::isa::{Isa, Kernel, LANES, Lanes, Mask, Mask8};
 use crate::words::Words;
@@ -146,9 +146,14 @@ impl<B: Body> Kernel for FrameLoop<'_, B> {
         let stepped_groups = stepped.len();
         let ordinary = groups - stepped_groups;
         if arc != 0 && ordinary > 0 {
-            column::fill(&mut frame.next, arc, len);
-            for g in Mask8::first(groups) & !stepped {
-                left |= 0xff << (g * LANES);
+            if stepped_groups == 0 {
+                frame.next[0] = arc;
+                left = Rows::first(len).0;
+            } else {
+                column::fill(&mut frame.next, arc, len);
+                for g in Mask8::first(groups) & !stepped {
+                    left |= 0xff << (g * LANES);
+                }
             }
         }
         for g in stepped {
