@@ -1,8 +1,9 @@
-//! `bench document`: the tables of docs/performance.md, between their markers, and the plots beside it, all of them made of
-//! the rows in bench/*.csv. So no figure there is typed by hand, and each says when it was measured.
+//! `bench document`: the tables of docs/performance.md and the README's, between their markers, and the plots beside it, all of them
+//! made of the rows in bench/*.csv. So no figure there is typed by hand, and each says when it was measured.
 
 mod plots;
 mod rows;
+mod summary;
 
 use std::path::Path;
 
@@ -158,7 +159,10 @@ const LISTINGS: [Listing; 8] = [
     },
 ];
 
-/// Writes the page and its plots, in the workspace at `root`.
+/// The name of the README's table.
+const SUMMARY: &str = "summary";
+
+/// Writes the pages and their plots, in the workspace at `root`.
 pub fn write(root: &Path) -> Result<(), String> {
     let page = root.join("docs/performance.md");
     let told = |error: std::io::Error| format!("{}: {error}", page.display());
@@ -167,6 +171,11 @@ pub fn write(root: &Path) -> Result<(), String> {
         let rows = Rows::read(&root.join("bench").join(listing.file))?.last_by(listing.key);
         text = between(&text, listing.name, &table(listing, &rows))?;
     }
+    std::fs::write(&page, text).map_err(told)?;
+    let page = root.join("README.md");
+    let told = |error: std::io::Error| format!("{}: {error}", page.display());
+    let text = std::fs::read_to_string(&page).map_err(told)?;
+    let text = between(&text, SUMMARY, &summary::table(&root.join("bench"))?)?;
     std::fs::write(&page, text).map_err(told)?;
     plots::draw(root)
 }
@@ -185,7 +194,7 @@ fn table(listing: &Listing, rows: &Rows) -> String {
 /// The page with another text between the markers of a name.
 fn between(page: &str, name: &str, text: &str) -> Result<String, String> {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->\n"));
-    let missing = || format!("docs/performance.md has no `{}` before `{}`", begin.trim(), end.trim());
+    let missing = || format!("the page has no `{}` before `{}`", begin.trim(), end.trim());
     let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
     Ok(format!("{before}{begin}{text}{end}{after}"))
@@ -203,6 +212,14 @@ mod tests {
             "# Page\n<!-- a: begin -->\nnew\n<!-- a: end -->\nrest\n"
         );
         assert!(between(page, "b", "").is_err());
+    }
+
+    #[test]
+    fn the_readme_has_what_was_counted_and_measured_last() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let page = std::fs::read_to_string(root.join("README.md")).expect("the page");
+        let expected = between(&page, SUMMARY, &summary::table(&root.join("bench")).expect("rows")).expect("markers");
+        assert!(page == expected, "write it anew: cargo run --release -p quiver-bench -- document");
     }
 
     /// Nobody typed a figure: each line of the page's tables is a row's. Newer rows may be there.
