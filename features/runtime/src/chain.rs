@@ -1,15 +1,42 @@
 //! `show chain`: the nodes that packets of each receive queue passed together, without waiting in between; and where they parted.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use quiver_control::Control;
-use quiver_control::cli::{Cell, Command, CommandError, Matches, Output, Reply, Table};
+use quiver_control::cli::{Cell as Shown, Command, CommandError, Matches, Output, Reply, Table};
 use quiver_engine::{Dataplane, NodeId};
 
 /// How long stages are timed one by one.
 const TIMED: Duration = Duration::from_secs(1);
 
+/// How many commands have stages timed one by one.
+#[derive(Default)]
+struct Timings(Cell<usize>);
+
+/// Has stages timed one by one until it is dropped, as it is with a client that goes away, and no other command wants that.
+struct Timing(Control);
+
+impl Timing {
+    fn begin(control: &Control) -> Timing {
+        let timings = control.room::<Timings>();
+        timings.0.set(timings.0.get() + 1);
+        control.room::<Dataplane>().time_chains(true);
+        Timing(control.clone())
+    }
+}
+impl Drop for Timing {
+    fn drop(&mut self) {
+        let timings = self.0.room::<Timings>();
+        timings.0.set(timings.0.get() - 1);
+        if timings.0.get() == 0 {
+            self.0.room::<Dataplane>().time_chains(false);
+        }
+    }
+}
+
 pub(crate) fn register(control: &Control) {
+    control.insert_room(Timings::default());
     let show = "Show the chains of each receive queue: the nodes that its last packets passed together, and the bytes that they read.";
     let show = Command::waiting("show chain [timed]", show, show_chain);
     let timed = "time each stage for a second, instead of all that follow one another";
@@ -32,14 +59,11 @@ async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Rep
     };
     let mut before = vec![];
     if is_timed {
-        control.room::<Dataplane>().time_chains(true);
+        let _timing = Timing::begin(&control);
         before = all(&control);
         control.sleep(TIMED).await;
     }
     let after = all(&control);
-    if is_timed {
-        control.room::<Dataplane>().time_chains(false);
-    }
     let chains = control.room::<Dataplane>().chains();
     let chains = chains.await;
     let columns = ["Interface", "Queue", "Worker", "Node", "Previous node", "Bytes read", "Packets", "Ticks/packet"];
@@ -54,22 +78,42 @@ async fn show_chain(control: Control, matches: Matches, _: Output) -> Result<Rep
                 of_worker.copied().unwrap_or_default()
             };
             let ([packets, ticks], [packets_before, ticks_before]) = (of(&after), of(&before));
-            let (packets, ticks) = (packets - packets_before, ticks.saturating_sub(ticks_before));
+            let (packets, ticks) = (packets.saturating_sub(packets_before), ticks.saturating_sub(ticks_before));
             let reads = dataplane.graph().reads(*node).map_or(String::new(), |bytes| bytes.to_string());
             let mut cells = vec![
-                Cell::from(crate::interface_name(&control, queue.interface)),
-                Cell::from(queue.index),
-                Cell::from(queue.worker),
-                Cell::from(dataplane.graph().name(*node)),
-                previous.map_or(Cell::empty(), |previous| Cell::from(dataplane.graph().name(previous))),
-                Cell::from(reads),
-                Cell::from(packets),
+                Shown::from(crate::interface_name(&control, queue.interface)),
+                Shown::from(queue.index),
+                Shown::from(queue.worker),
+                Shown::from(dataplane.graph().name(*node)),
+                previous.map_or(Shown::empty(), |previous| Shown::from(dataplane.graph().name(previous))),
+                Shown::from(reads),
+                Shown::from(packets),
             ];
             if is_timed {
-                cells.push(if packets == 0 { Cell::empty() } else { Cell::from(ticks as f64 / packets as f64) });
+                cells.push(if packets == 0 { Shown::empty() } else { Shown::from(ticks as f64 / packets as f64) });
             }
             table.row(cells);
         }
     }
     Ok(table.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiver_engine::Settings;
+    use quiver_testkit::executor::Executor;
+
+    #[test]
+    fn stages_are_timed_for_as_long_as_any_command_wants() {
+        let control = Executor::new(1).control();
+        control.insert_room(Dataplane::new(Settings { buffers: 200, ..Settings::default() }).expect("a data plane"));
+        register(&control);
+        let wanted = || control.room::<Timings>().0.get();
+        let (first, second) = (Timing::begin(&control), Timing::begin(&control));
+        drop(first);
+        assert_eq!(wanted(), 1, "the other one is not done");
+        drop(second);
+        assert_eq!(wanted(), 0);
+    }
 }
