@@ -3,8 +3,6 @@
 
 pub mod state;
 
-use std::process::ExitCode;
-
 pub use quiver_testkit::daemon::Rooms;
 /// All rooms as one, for [`rooms!`] with others behind them.
 pub use quiverd::features as all;
@@ -37,9 +35,4 @@ macro_rules! rooms {
     ($($room:ident),+ $(,)?) => {
         $crate::Rooms { register: $crate::rooms!(@register $($room),+), ..$crate::ROOMS }
     };
-}
-
-/// The `main` of a room's golden test: runs the scenarios of the crate at `root`.
-pub fn golden(root: &str) -> ExitCode {
-    quiver_testkit::golden::main(root, ROOMS)
 }

@@ -29,6 +29,11 @@ pub fn main(root: &str, rooms: Rooms) -> ExitCode {
 
 /// A trial for each `tests/**/*.scenario` of the crate at `root`. One fails if there are none.
 pub fn trials(root: &str, rooms: Rooms) -> Vec<Trial> {
+    trials_called("", root, rooms)
+}
+
+/// The same, with names that begin so.
+pub fn trials_called(beginning: &str, root: &str, rooms: Rooms) -> Vec<Trial> {
     let files = match scenarios_below(&Path::new(root).join("tests")) {
         Ok(files) if files.is_empty() => Err("there are no *.scenario files in tests/".to_owned()),
         files => files.map_err(|error| format!("{root}/tests: {error}")),
@@ -39,7 +44,7 @@ pub fn trials(root: &str, rooms: Rooms) -> Vec<Trial> {
     };
     let mut trials = vec![];
     for file in files {
-        let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        let name = format!("{beginning}{}", file.strip_prefix(root).unwrap_or(&file).display());
         let absent = levels().into_iter().filter(|(_, level)| level.is_none());
         trials.extend(absent.map(|(level, _)| levels::missing(&name, level)));
         trials.push(Trial::test(name, move || check(&file, rooms)));

@@ -1,10 +1,37 @@
-//! Golden scenarios that need the whole daemon, and captures of other programs' tests.
+//! Golden scenarios: those of this crate, which cross rooms, and those of all rooms that need no program of their own; and captures
+//! of other programs' tests. `cargo test -p quiver-scenarios --test golden bridge` runs those of the room `bridge`.
 
 mod replay;
 
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::Trial;
 use quiver_scenarios::ROOMS;
 use quiver_testkit::{golden, trials};
 
+/// The rooms whose scenarios run in programs of theirs: beside tests on every instruction set, or with other rooms.
+const APART: [&str; 6] =
+    ["features/acl", "features/ip", "features/plugins", "features/urpf", "drivers/memif", "drivers/pg"];
+
+/// The scenarios of the other rooms.
+fn of_rooms() -> Vec<Trial> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut trials = vec![];
+    for kind in ["features", "drivers"] {
+        let rooms = fs::read_dir(workspace.join(kind)).into_iter().flatten().flatten();
+        let mut names: Vec<_> = rooms.map(|room| format!("{kind}/{}", room.file_name().to_string_lossy())).collect();
+        names.sort();
+        for name in names.iter().filter(|name| !APART.contains(&name.as_str())) {
+            let root = workspace.join(name);
+            if golden::scenarios_below(&root.join("tests")).is_ok_and(|files| !files.is_empty()) {
+                trials.extend(golden::trials_called(&format!("{name}/"), &root.to_string_lossy(), ROOMS));
+            }
+        }
+    }
+    trials
+}
+
 fn main() -> std::process::ExitCode {
-    trials::run([golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS), vec![replay::trial()]])
+    trials::run([golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS), of_rooms(), vec![replay::trial()]])
 }
