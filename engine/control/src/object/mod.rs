@@ -61,7 +61,7 @@ pub(crate) use step::{Instance, Step};
 ///
 /// `#[object(kind = "taps", provides = "interface")]` says that such an object brings something into being that
 /// others may refer to under that name; `parts(".0", ".1")` behind it, that more come with it, whose names are longer by these
-/// endings; `prefix = "udp-encap "`, that this stands before the key there. A `#[fixed]` field cannot change under a running object: the registry then
+/// endings; `prefix = "tunnel "`, that this stands before the key there. A `#[fixed]` field cannot change under a running object: the registry then
 /// deletes the object and creates it anew, and so with those that refer to it. A key field with `#[follows("kind")]` says
 /// that the object stands on what that kind has under the field's name, which need not be there: before it comes, changes
 /// or goes, the object is taken down, and up again after. The doc comments are the texts of the help and of the

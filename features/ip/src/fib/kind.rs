@@ -19,7 +19,7 @@ pub enum Of {
 /// A kind of next hop, as its owner says it.
 #[derive(Debug)]
 pub struct NextHopKind {
-    /// As paths name it: `udp-encap`.
+    /// As paths name it, one word.
     pub name: &'static str,
     /// What it means to go by one.
     pub help: &'static str,
