@@ -10,7 +10,7 @@ use quiver_ip::Ip;
 use quiver_wire::{V4, V6};
 
 use crate::deadlines::Deadlines;
-use crate::keeper;
+use crate::messages;
 use crate::protocol::{Protocol, Saying};
 use crate::rate::Rate;
 use crate::resolve::Wanted;
@@ -88,7 +88,7 @@ pub fn announce_asked<F: Protocol>(control: &Control, address: Wanted<F>) {
         }
         (0..F::SAYINGS.len()).for_each(|number| room.waiting.cancel((address, number)));
     }
-    keeper::claim::<F>(control, address);
+    messages::claim::<F>(control, address);
 }
 
 /// Announces addresses of an interface, if its link hears of them; anew, where that has begun.
@@ -126,8 +126,8 @@ async fn announce<F: Protocol>(control: Control) {
             let is_own = may_be_said(&control.room::<Ip<F>>());
             match saying {
                 _ if !is_own || !hears::<F>(&control, id) => {}
-                Saying::Claim => drop(keeper::claim::<F>(&control, (id, address))),
-                Saying::Probe => drop(keeper::probe::<F>(&control, (id, address))),
+                Saying::Claim => drop(messages::claim::<F>(&control, (id, address))),
+                Saying::Probe => drop(messages::probe::<F>(&control, (id, address))),
             }
         };
         match wait {

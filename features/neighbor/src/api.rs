@@ -1,25 +1,25 @@
 //! VPP's messages about neighbours: `ip_neighbor.api`.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
-use std::net::IpAddr;
-use std::rc::Rc;
+pub(crate) mod events;
 
-use quiver_compat::api::{Adding, MessageId};
-use quiver_compat::types::{Address, AddressFamily, InterfaceIndex, NONE};
-use quiver_compat::{Message, Refusal, Retval, Subscribers, Wire, flags};
+use std::collections::HashSet;
+
+use quiver_compat::types::{AddressFamily, InterfaceIndex, NONE};
+use quiver_compat::{Message, Refusal, Retval};
 use quiver_control::Control;
 use quiver_interface::api::name;
-use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
+use quiver_interface::{InterfaceName, Interfaces};
 use quiver_ip::Ip;
 use quiver_ip::api::by_family;
-use quiver_wire::{MacAddress, UnicastMac, V4, V6};
+use quiver_wire::{UnicastMac, V4, V6};
 
+use self::events::{IpNeighbor, IpNeighborFlags, is_meant};
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
 use crate::settings::NeighborSettings;
-use crate::table::{Neighbors, State};
+use crate::state::State;
+use crate::table::Neighbors;
 
 pub(crate) fn register(control: &Control) {
     control.insert_room(Replacing::<V4>(None));
@@ -52,7 +52,7 @@ pub(crate) fn register(control: &Control) {
             replace_end::<V4>(control)?;
             replace_end::<V6>(control)
         });
-        add_events(file)
+        events::add(file)
     });
     control.room_mut::<Neighbors<V4>>().listeners = listeners.clone();
     control.room_mut::<Neighbors<V6>>().listeners = listeners;
@@ -60,37 +60,6 @@ pub(crate) fn register(control: &Control) {
 
 /// Neighbours that have a mark, while a client says which ones shall be there.
 struct Replacing<F: Protocol>(Option<HashSet<Wanted<F>>>);
-
-/// A neighbour of either family, as clients are told of it.
-type Told = (InterfaceId, IpAddr);
-
-flags! {
-    /// What is to be known of a neighbour.
-    pub(crate) struct IpNeighborFlags(u8) as "ip_neighbor_flags" Enum {
-        /// Nothing.
-        NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
-        /// It was configured.
-        STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
-        /// It has no route of its own.
-        NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
-    }
-}
-
-/// A neighbour.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct IpNeighbor {
-    sw_if_index: InterfaceIndex,
-    flags: IpNeighborFlags,
-    mac_address: MacAddress,
-    ip_address: Address,
-}
-
-impl IpNeighbor {
-    fn of((interface, address): Told, mac: MacAddress, state: State) -> IpNeighbor {
-        let flags = if state == State::Static { IpNeighborFlags::STATIC } else { IpNeighborFlags::NONE };
-        IpNeighbor { sw_if_index: interface.into(), flags, mac_address: mac, ip_address: address.into() }
-    }
-}
 
 /// Add a neighbour, or delete it. One that is not static ages like those that were heard.
 #[derive(Message, Clone, Debug)]
@@ -185,11 +154,6 @@ fn dump<F: Protocol>(control: &Control, sw_if_index: InterfaceIndex) -> Vec<IpNe
     neighbors.iter().filter(|((id, _), _)| is_meant(sw_if_index, *id)).filter_map(of).collect()
 }
 
-/// Whether a request about the neighbours on an interface, or on all, means those on this one.
-fn is_meant(sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
-    sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0)
-}
-
 /// Forget the neighbours on an interface, or on all, configured ones, too.
 #[derive(Message, Clone, Debug)]
 #[message(request)]
@@ -270,142 +234,6 @@ struct IpNeighborReplaceEnd;
 fn replace_end<F: Protocol>(control: &Control) -> Result<(), Refusal> {
     let marked = control.room_mut::<Replacing<F>>().0.take().unwrap_or_default();
     remove_all::<F>(control, marked.into_iter().collect())
-}
-
-/// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
-#[derive(Message, Clone, Debug)]
-#[message(request, events(IpNeighborEvent))]
-struct WantIpNeighborEvents {
-    enable: bool,
-    pid: u32,
-    ip: Address,
-    sw_if_index: InterfaceIndex,
-}
-
-/// A neighbour has become known.
-#[derive(Message, Clone, Debug, PartialEq)]
-#[message(event)]
-struct IpNeighborEvent {
-    neighbor: IpNeighbor,
-}
-
-/// Tell me when a neighbour becomes known or is forgotten, or stop it: any, or only one of this address and on this interface.
-#[derive(Message, Clone, Debug)]
-#[message(request, name = "want_ip_neighbor_events_v2", events(IpNeighborEventV2))]
-struct WantIpNeighborEventsV2 {
-    enable: bool,
-    pid: u32,
-    ip: Address,
-    sw_if_index: InterfaceIndex,
-}
-
-flags! {
-    /// What has become of a neighbour.
-    struct IpNeighborEventFlags(u32) as "ip_neighbor_event_flags" Enum {
-        /// It has become known.
-        ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
-        /// It was forgotten.
-        REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
-    }
-}
-
-/// A neighbour has become known, or was forgotten.
-#[derive(Message, Clone, Debug, PartialEq)]
-#[message(event, name = "ip_neighbor_event_v2")]
-struct IpNeighborEventV2 {
-    flags: IpNeighborEventFlags,
-    neighbor: IpNeighbor,
-}
-
-/// Of which neighbours a client wants to be told.
-#[derive(Clone, Copy, PartialEq)]
-struct Filter {
-    address: Option<IpAddr>,
-    interface: InterfaceIndex,
-}
-
-impl Filter {
-    fn new(ip: Address, interface: InterfaceIndex) -> Filter {
-        Filter { address: Some(ip.get()).filter(|address| !address.is_unspecified()), interface }
-    }
-    fn passes(&self, (id, address): Told) -> bool {
-        self.address.is_none_or(|only| only == address) && is_meant(self.interface, id)
-    }
-}
-
-/// Clients by what they want to be told.
-struct Filtered<E> {
-    id: MessageId<E>,
-    by_filter: RefCell<Vec<(Filter, Rc<Subscribers<E>>)>>,
-}
-
-impl<E: Message> Filtered<E> {
-    fn new(id: MessageId<E>) -> Filtered<E> {
-        Filtered { id, by_filter: RefCell::default() }
-    }
-    fn of(&self, filter: Filter) -> Rc<Subscribers<E>> {
-        let mut all = self.by_filter.borrow_mut();
-        all.retain(|(of, subscribers)| *of == filter || !subscribers.is_empty());
-        if let Some((_, subscribers)) = all.iter().find(|(of, _)| *of == filter) {
-            return subscribers.clone();
-        }
-        let subscribers = Rc::new(Subscribers::new(self.id));
-        all.push((filter, subscribers.clone()));
-        subscribers
-    }
-    fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
-        let all = self.by_filter.borrow();
-        let of = |(filter, _): &(Filter, Rc<Subscribers<E>>)| {
-            (u16::try_from(filter.interface.0).ok().map(InterfaceId), filter.address)
-        };
-        all.iter().filter(|(_, clients)| !clients.is_empty()).map(of).collect()
-    }
-    fn tell(&self, wanted: Told, event: &E) {
-        let all = self.by_filter.borrow();
-        all.iter().filter(|(filter, _)| filter.passes(wanted)).for_each(|(_, subscribers)| subscribers.tell(event));
-    }
-}
-
-/// The clients that want to be told of neighbours.
-pub(crate) struct Listeners {
-    known: Filtered<IpNeighborEvent>,
-    changed: Filtered<IpNeighborEventV2>,
-}
-
-impl Listeners {
-    /// Of what clients want to be told: on which interface, and of which address.
-    pub fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
-        let mut all = self.known.watched();
-        all.extend(self.changed.watched());
-        all
-    }
-    /// A neighbour has become known by this address.
-    pub fn added(&self, wanted: Told, mac: MacAddress, state: State) {
-        let neighbor = IpNeighbor::of(wanted, mac, state);
-        self.known.tell(wanted, &IpNeighborEvent { neighbor });
-        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::ADDED, neighbor });
-    }
-    /// A neighbour of this address was forgotten.
-    pub fn removed(&self, wanted: Told, mac: MacAddress, state: State) {
-        let neighbor = IpNeighbor::of(wanted, mac, state);
-        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::REMOVED, neighbor });
-    }
-}
-
-fn add_events(file: &mut Adding<'_>) -> Option<Rc<Listeners>> {
-    let (known, changed) = (Filtered::new(file.event()), Filtered::new(file.event()));
-    let listeners = Rc::new(Listeners { known, changed });
-    let of = listeners.clone();
-    file.call(move |call, request: WantIpNeighborEvents| {
-        of.known.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
-        Ok(())
-    });
-    let of = listeners.clone();
-    file.call(move |call, request: WantIpNeighborEventsV2| {
-        of.changed.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
-        Ok(())
-    });
-    Some(listeners)
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ use quiver_wire::{V4, V6};
 
 use crate::counted::NeighborCounters;
 use crate::interface::InterfaceNeighborSettings;
+use crate::manners::{Manners, Strangers, Unresolved};
 use crate::objects::NeighborObject;
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
-use crate::settings::{Manners, NeighborSettings, Strangers, Unresolved};
-use crate::table::{Neighbors, State};
+use crate::settings::NeighborSettings;
+use crate::state::State;
+use crate::table::Neighbors;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();

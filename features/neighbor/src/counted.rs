@@ -9,21 +9,10 @@ use quiver_engine::stats::Segment;
 use quiver_engine::{Counter, Counters, Row};
 use quiver_interface::{InterfaceEvent, InterfaceId, LOCAL, watch};
 
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Sort};
 
 /// Interfaces there can be.
 const INTERFACES_MAX: u32 = 1 << 16;
-
-/// What is counted of a message: gratuitous are those whose sender speaks of its own address to all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Who has an address?
-    Request,
-    /// Who asked is told.
-    Reply,
-    /// Who did not ask is told.
-    Gratuitous,
-}
 
 /// One direction: a vector for each sort.
 struct Direction([Counters<Counter>; 3]);

@@ -2,8 +2,10 @@
 //!
 //! Control keeps the only table, so an answer comes from there; it takes one wake-up of the control thread.
 
+use std::collections::BTreeSet;
+
 use quiver_engine::channel::Outbox;
-use quiver_engine::{Context, Frame, Generations, Node, Snapshot};
+use quiver_engine::{Context, Frame, Generations, Node, NodeSpec, Seed, Snapshot};
 use quiver_interface::InterfaceId;
 use quiver_ip::Ingress;
 use quiver_ip::node::station;
@@ -11,7 +13,7 @@ use quiver_wire::MacAddress;
 
 use crate::counted::Counted;
 use crate::protocol::Protocol;
-use crate::table::Guests;
+use crate::resolve::Wanted;
 
 /// The arc of messages that control has been told of.
 pub const HEARD: u16 = 0;
@@ -32,6 +34,9 @@ pub struct Heard<F: Protocol> {
     /// What.
     pub message: F::Message,
 }
+
+/// Hosts, with the links on which they are.
+pub type Guests<F> = BTreeSet<Wanted<F>>;
 
 /// The node.
 pub struct NeighborInput<F: Protocol> {
@@ -67,4 +72,9 @@ impl<F: Protocol> Node for NeighborInput<F> {
             };
         }
     }
+}
+
+/// The spec of the node that hears a protocol's messages.
+pub(crate) fn node<F: Protocol>(make: impl Fn(Seed) -> NeighborInput<F> + 'static) -> NodeSpec {
+    NodeSpec::new(F::NODE, F::ARCS, make).describe(F::trace)
 }

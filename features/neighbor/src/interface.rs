@@ -7,8 +7,8 @@ use std::time::Duration;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 
+use crate::manners::{OwnManners, Timers, check_numbers};
 use crate::protocol::Protocol;
-use crate::settings::{INTERVAL_MAX, Manners, PROBES_MAX};
 use crate::table::Neighbors;
 
 /// How the neighbours behind an interface are found and kept. What it does not say is as of all.
@@ -30,51 +30,17 @@ pub struct InterfaceNeighborSettings<F: Protocol> {
     pub family: PhantomData<F>,
 }
 
-/// What holds of one interface in place of what holds of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnManners {
-    pub limit: Option<usize>,
-    /// None says nothing; Some(None) keeps neighbours.
-    pub age: Option<Option<Duration>>,
-    pub probes: Option<u32>,
-    pub interval: Option<Duration>,
-    /// What routers say of the last two, where nothing is configured.
-    pub heard: Timers,
-}
-
-/// What routers say: for how long a neighbour that was heard is there, and after how long it is asked again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timers {
-    /// ReachableTime of RFC 4861, 6.3.2.
-    pub reachable: Option<Duration>,
-    /// RetransTimer.
-    pub retransmission: Option<Duration>,
-}
-
-impl OwnManners {
-    /// What holds of the interface.
-    pub fn over(self, all: Manners) -> Manners {
-        // Questions are asked by the second (RFC 1122, 2.3.2.1).
-        let seconds = |time: Duration| Duration::from_secs_f64(time.as_secs_f64().ceil().max(1.0));
-        // Nobody on the link may keep us from asking.
-        let most = Duration::from_secs(INTERVAL_MAX.into());
-        let interval = self.interval.or(self.heard.retransmission.map(|time| seconds(time).min(most)));
-        Manners {
-            age: self.age.unwrap_or(self.heard.reachable.map(seconds).or(all.age)),
-            probes: self.probes.unwrap_or(all.probes),
-            interval: interval.unwrap_or(all.interval),
-            ..all
-        }
-    }
-    fn configured<F: Protocol>(&mut self, settings: Option<&InterfaceNeighborSettings<F>>) {
+impl<F: Protocol> InterfaceNeighborSettings<F> {
+    /// Sets what is configured of an interface, or nothing.
+    fn set(settings: Option<&Self>, own: &mut OwnManners) {
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         let age = |age: u32| (age > 0).then(|| seconds(age));
-        *self = OwnManners {
-            limit: settings.and_then(|own| own.limit).map(|limit| limit as usize),
-            age: settings.and_then(|own| own.age).map(age),
-            probes: settings.and_then(|own| own.probes),
-            interval: settings.and_then(|own| own.interval).map(seconds),
-            heard: self.heard,
+        *own = OwnManners {
+            limit: settings.and_then(|of_it| of_it.limit).map(|limit| limit as usize),
+            age: settings.and_then(|of_it| of_it.age).map(age),
+            probes: settings.and_then(|of_it| of_it.probes),
+            interval: settings.and_then(|of_it| of_it.interval).map(seconds),
+            heard: own.heard,
         };
     }
 }
@@ -88,17 +54,6 @@ pub(crate) fn check<F: Protocol>(wanted: &InterfaceNeighborSettings<F>) -> Resul
     check_numbers(wanted.probes, wanted.interval)
 }
 
-/// What holds of the numbers of questions, and of seconds between them.
-pub(crate) fn check_numbers(probes: Option<u32>, interval: Option<u32>) -> Result<(), ObjectError> {
-    for (field, value, most) in [("probes", probes, PROBES_MAX), ("interval", interval, INTERVAL_MAX)] {
-        if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
-            let what = format!("{value} is too little or too much");
-            return Err(ObjectError::field(field, what).remedy(format!("give 1 to {most}")));
-        }
-    }
-    Ok(())
-}
-
 pub(crate) fn apply<F: Protocol>(
     control: &Control,
     change: Change<'_, InterfaceNeighborSettings<F>>,
@@ -108,6 +63,8 @@ pub(crate) fn apply<F: Protocol>(
         Change::Delete(old) => (&old.interface, None),
     };
     let id = control.room::<Interfaces>().id_of(&name.0)?;
-    control.room_mut::<Neighbors<F>>().behave_at(id, control.now(), |own| own.configured(settings));
+    control
+        .room_mut::<Neighbors<F>>()
+        .behave_at(id, control.now(), |own| InterfaceNeighborSettings::set(settings, own));
     Ok(())
 }

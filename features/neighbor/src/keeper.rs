@@ -1,23 +1,23 @@
-//! The task that keeps the table: it answers requests, asks for who is wanted, learns, probes and forgets.
+//! The task that keeps the table: it hears requests and answers, asks for who is wanted, learns, probes and forgets.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use quiver_control::Control;
 use quiver_engine::channel::Inbox;
-use quiver_engine::{Dataplane, Injected, Worker};
+use quiver_engine::{Dataplane, Worker};
 use quiver_interface::{Events, InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::Ip;
 use quiver_wire::{InterfaceAddress, MacAddress};
-use zerocopy::IntoBytes;
 
 use crate::announce::Announcements;
-use crate::counted::NeighborCounters;
-use crate::input::{Heard, SEND};
-use crate::protocol::{Message, Protocol, Question};
+use crate::input::{Guests, Heard};
+use crate::manners::{Strangers, Unresolved};
+use crate::messages::{ask_needed, claim};
+use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Resolve, Want, Wanted};
-use crate::settings::{Strangers, Unresolved};
-use crate::table::{Guests, INTERVAL, Neighbor, Neighbors, State};
+use crate::state::State;
+use crate::table::{INTERVAL, Neighbor, Neighbors};
 
 /// How long a flood of messages is left alone after a part of it, so that others get their turn.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -87,77 +87,10 @@ fn flush<F: Protocol>(
     neighbors.forget_all(control, &gone, outcome);
 }
 
-/// Sends a message by an interface. False if that is not up.
-pub(crate) fn send<F: Protocol>(
-    control: &Control,
-    id: InterfaceId,
-    to: MacAddress,
-    message: impl Fn(MacAddress) -> Message,
-) -> bool {
-    let link = control.room::<Ip<F>>().fib.adjacencies.link(id).cloned();
-    let Some(link) = link.filter(|link| link.up) else { return false };
-    let Message { sort, bytes } = message(MacAddress(link.mac));
-    let mut bytes = [link.header(to, F::CARRIED).as_bytes(), &bytes].concat();
-    // Ethernet's shortest frame, without its check sequence.
-    bytes.resize(bytes.len().max(60), 0);
-    control.room::<Rc<NeighborCounters<F>>>().sent(id, sort);
-    let node = control.room::<Neighbors<F>>().input;
-    control.room::<Dataplane>().emit(0, node, SEND, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
-    true
-}
-
-/// Asks everybody on a link for a neighbour, by an address of ours that belongs to it. False if there is none, or the
-/// interface is not up.
-pub fn ask<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
-    let source = control.room::<Ip<F>>().current().source_for(id, address);
-    ask_by::<F>(control, (id, address), None, source)
-}
-
-/// Asks for a neighbour that is needed: everybody, or only itself if its address is known.
-fn ask_needed<F: Protocol>(control: &Control, (id, address): Wanted<F>, mac: Option<MacAddress>) {
-    let source = {
-        let ip = control.room::<Ip<F>>();
-        // Where the link has addresses of its own, the answer comes back whatever else is configured.
-        let link_local = ip.link_local(id).filter(|own| ip.current().is_usable(id, *own));
-        link_local.or_else(|| ip.current().source_for(id, address))
-    };
-    ask_by::<F>(control, (id, address), mac, source);
-}
-
-fn ask_by<F: Protocol>(
-    control: &Control,
-    (id, address): Wanted<F>,
-    mac: Option<MacAddress>,
-    source: Option<F::Address>,
-) -> bool {
-    // Without an address of ours there is nobody to answer to.
-    let Some(source) = source else { return false };
-    let to = mac.unwrap_or_else(|| F::group_of(address));
-    send::<F>(control, id, to, |own| F::question(own, source, address, mac.is_some()))
-}
-
-/// Tells everybody on a link that an address is ours (RFC 5227, 2.3; RFC 4861, 7.2.6). False if the interface is not up.
-pub fn claim<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
-    send::<F>(control, id, F::ALL, |own| F::claim(own, address))
-}
-
-/// Asks everybody on a link whether an address that is to be ours is somebody's (RFC 5227, 2.1.1; RFC 4862, 5.4.2). False if
-/// the interface is not up.
-pub fn probe<F: Protocol>(control: &Control, (id, address): Wanted<F>) -> bool {
-    send::<F>(control, id, F::group_of(address), |own| F::probe(own, address))
-}
-
 /// Has `answer` see each message that was found worth telling, before this room does. If it says that it has answered, this
 /// room does not.
 pub fn answer<F: Protocol>(control: &Control, answer: impl Fn(&Control, &Heard<F>) -> bool + 'static) {
     control.room_mut::<Neighbors<F>>().answerers.push(Rc::new(answer));
-}
-
-/// Answers a question in place of whom it asks for: that address is to be reached by us. The answer goes to where the question
-/// came from. False if that is not known, or the interface is not up.
-pub fn answer_for<F: Protocol>(control: &Control, heard: &Heard<F>, question: &Question<F>) -> bool {
-    let Some(to) = heard.station.or(question.mac) else { return false };
-    send::<F>(control, heard.interface, to, |own| F::answer_for(own, &heard.message))
 }
 
 /// Sets which hosts belong on a link though none of its subnets has their addresses. Those that do not any more are forgotten.

@@ -2,10 +2,11 @@
 //!
 //! - [`protocol`]: what differs between the two. [`input`]: `arp-input` and `nd-input`, which tell control what they heard.
 //!   [`resolve`]: `ip4-resolve` and `ip6-resolve`, where packets wait for a neighbour's address.
-//! - [`table`]: what is known, on the control side; `keeper`: the task that answers, asks, learns and forgets;
-//!   `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
+//! - [`table`]: what is known, on the control side, and `state`, how sure we are of it; `keeper`: the task that learns, asks and forgets;
+//!   `messages`: what control sends; `announce`: the one that says which addresses are ours. `deadlines`, `rate`: when they do, and how much.
 //! - [`counted`]: messages by interface, for clients of the statistics.
-//! - [`objects`]: configured neighbours; [`settings`]: how neighbours are found and kept, [`interface`]: behind one interface; `command`: the command line; `api`: VPP's messages.
+//! - [`objects`]: configured neighbours; [`settings`]: how neighbours are found and kept, [`interface`]: behind one interface; `manners`: what
+//!   holds of both; `command`: the command line; `api`: VPP's messages, and `api::events`, who is told.
 #![forbid(unsafe_code)]
 
 // Tests put this room among others, which they call by their names.
@@ -20,21 +21,27 @@ mod deadlines;
 pub mod input;
 pub mod interface;
 mod keeper;
+mod manners;
+mod messages;
 pub mod objects;
 pub mod protocol;
 mod rate;
 pub mod resolve;
 pub mod settings;
+mod state;
 pub mod table;
 
 pub use announce::{announce_asked, set_announcing};
-pub use input::Heard;
-pub use interface::{InterfaceNeighborSettings, Timers, hear_timers};
-pub use keeper::{answer, answer_for, ask, claim, is_ours, learn, look, probe, seek, set_guests};
+pub use input::{Guests, Heard};
+pub use interface::{InterfaceNeighborSettings, hear_timers};
+pub use keeper::{answer, is_ours, learn, look, seek, set_guests};
+pub use manners::{NeighborDefaults, Strangers, Timers, Unresolved};
+pub use messages::{answer_for, ask, claim, probe};
 pub use objects::NeighborObject;
 pub use protocol::{Protocol, Question};
-pub use settings::{NeighborDefaults, NeighborSettings, Strangers, Unresolved, set_neighbor_defaults};
-pub use table::{Guests, Neighbor, Neighbors, State};
+pub use settings::{NeighborSettings, set_neighbor_defaults};
+pub use state::State;
+pub use table::{Neighbor, Neighbors};
 
 use quiver_control::{Control, Kind};
 use quiver_engine::channel::channel;
@@ -89,7 +96,7 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     let graph = dataplane.blueprint();
     let of_input = generations.clone();
     let (received, known_guests) = (counters.clone(), guests.snapshot());
-    let input = graph.node(protocol::node::<F>(move |seed: Seed| NeighborInput {
+    let input = graph.node(input::node::<F>(move |seed: Seed| NeighborInput {
         ingress: ingress.clone(),
         guests: known_guests.clone(),
         generations: of_input.clone(),
@@ -110,7 +117,9 @@ fn register_family<F: Protocol>(control: &Control) -> Result<(), DataplaneError>
     decides(control, F::NODE, receiver);
     undecided(control, F::NODE, Undecided::Packet, F::MALFORMED);
     undecided(control, F::NODE, Undecided::Load, &["control-busy"]);
-    control.insert_room(Neighbors::<F>::new(resolve, input, unresolved, guests));
+    let defaults = NeighborDefaults::default();
+    let manners = NeighborSettings::<F>::unchanged().manners(defaults);
+    control.insert_room(Neighbors::<F>::new(resolve, input, unresolved, guests, (manners, defaults)));
     control.objects().add(Kind::new(objects::apply::<F>).check(objects::check::<F>));
     control.objects().add(Kind::new(settings::apply::<F>).check(settings::check::<F>));
     control.objects().add(Kind::new(interface::apply::<F>).check(interface::check::<F>));

@@ -6,7 +6,8 @@ use quiver_wire::UnicastMac;
 
 use crate::protocol::Protocol;
 use crate::resolve::{Outcome, Wanted};
-use crate::table::{Neighbors, State};
+use crate::state::State;
+use crate::table::Neighbors;
 
 /// A neighbour whose MAC address is configured: it is neither asked for nor forgotten.
 #[derive(Object, Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ use quiver_ip::adjacency::{AdjacencyTable, HopId, State};
 use quiver_ip::{Family, Fault};
 use quiver_wire::{Header, IpFamily, IpHeader};
 
-use crate::settings::Unresolved;
+use crate::manners::Unresolved;
 
 arcs! {
     /// Where packets go from here.

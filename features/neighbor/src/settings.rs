@@ -1,4 +1,4 @@
-//! How neighbours are found and kept: what is configured, and what holds without it.
+//! How neighbours are found and kept: what is configured.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -6,29 +6,9 @@ use std::time::Duration;
 use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_wire::{V4, V6};
 
-use crate::interface::check_numbers;
+use crate::manners::{Manners, NeighborDefaults, Strangers, Unresolved, check_numbers};
 use crate::protocol::Protocol;
 use crate::table::Neighbors;
-
-quiver_control::choice! {
-    /// What becomes of packets for neighbours whose MAC addresses are not known.
-    pub enum Unresolved {
-        /// They wait, and control asks until it is answered, or gives up.
-        Queue = "queue",
-        /// They vanish; each has the neighbour asked for, once in a millisecond at most.
-        Drop = "drop",
-    } as "unresolved", "queue or drop";
-}
-
-quiver_control::choice! {
-    /// What becomes of questions about our addresses by those who do not belong on the link.
-    pub enum Strangers {
-        /// They are answered: networks whose addresses are /32 or /128 work so.
-        Answer = "answer",
-        /// They are not, and neither are those who name, by ARP, another MAC address than the one that their frame came from.
-        Ignore = "ignore",
-    } as "strangers", "answer or ignore";
-}
 
 /// How neighbours are found and kept, where that is to differ from what quiverd does anyway.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -73,52 +53,16 @@ impl<F: Protocol> NeighborSettings<F> {
     pub fn unchanged() -> NeighborSettings<F> {
         NeighborSettings::new(NeighborSettings::<F>::NAME.to_owned())
     }
-}
-
-/// What holds of settings that say nothing of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NeighborDefaults {
-    /// What becomes of packets for unknown neighbours.
-    pub unresolved: Unresolved,
-    /// What becomes of questions by strangers.
-    pub strangers: Strangers,
-}
-
-impl Default for NeighborDefaults {
-    /// As RFC 1122, 2.3.2.2, recommends, and as networks of single addresses need it.
-    fn default() -> NeighborDefaults {
-        NeighborDefaults { unresolved: Unresolved::Queue, strangers: Strangers::Answer }
-    }
-}
-
-/// Questions before a neighbour counts as silent that may be set.
-pub(crate) const PROBES_MAX: u32 = 20;
-/// Seconds between them.
-pub(crate) const INTERVAL_MAX: u32 = 60;
-
-/// What holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Manners {
-    pub unresolved: Unresolved,
-    pub strangers: Strangers,
-    pub limit: usize,
-    /// After so long without a word from it, a neighbour is probed, if ever.
-    pub age: Option<Duration>,
-    pub probes: u32,
-    pub interval: Duration,
-    pub recycle: bool,
-}
-
-impl Manners {
-    pub fn new<F: Protocol>(settings: &NeighborSettings<F>, defaults: NeighborDefaults) -> Manners {
+    /// What holds with them.
+    pub(crate) fn manners(&self, defaults: NeighborDefaults) -> Manners {
         Manners {
-            unresolved: settings.unresolved.unwrap_or(defaults.unresolved),
-            strangers: settings.strangers.unwrap_or(defaults.strangers),
-            limit: settings.limit as usize,
-            age: (settings.age > 0).then(|| Duration::from_secs(settings.age.into())),
-            probes: settings.probes,
-            interval: Duration::from_secs(settings.interval.into()),
-            recycle: settings.recycle,
+            unresolved: self.unresolved.unwrap_or(defaults.unresolved),
+            strangers: self.strangers.unwrap_or(defaults.strangers),
+            limit: self.limit as usize,
+            age: (self.age > 0).then(|| Duration::from_secs(self.age.into())),
+            probes: self.probes,
+            interval: Duration::from_secs(self.interval.into()),
+            recycle: self.recycle,
         }
     }
 }
@@ -133,7 +77,7 @@ fn set_defaults<F: Protocol>(control: &Control, defaults: NeighborDefaults) {
     let settings = NeighborSettings::<F>::current(control);
     let mut neighbors = control.room_mut::<Neighbors<F>>();
     neighbors.defaults = defaults;
-    neighbors.behave(Manners::new(&settings, defaults), control.now());
+    neighbors.behave(settings.manners(defaults), control.now());
 }
 
 pub(crate) fn check<F: Protocol>(wanted: &NeighborSettings<F>) -> Result<(), ObjectError> {
@@ -153,7 +97,7 @@ pub(crate) fn apply<F: Protocol>(
         Change::Delete(_) => &unsaid,
     };
     let mut neighbors = control.room_mut::<Neighbors<F>>();
-    let manners = Manners::new(wanted, neighbors.defaults);
+    let manners = wanted.manners(neighbors.defaults);
     neighbors.behave(manners, control.now());
     Ok(())
 }

@@ -12,48 +12,21 @@ use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::{Family, Ip};
 use quiver_wire::{MacAddress, Prefix};
 
-use crate::api::Listeners;
+use crate::api::events::Listeners;
 use crate::deadlines::Deadlines;
-use crate::input::Heard;
-use crate::interface::OwnManners;
+use crate::input::{Guests, Heard};
+use crate::manners::{Manners, NeighborDefaults, OwnManners, Unresolved};
 use crate::protocol::Protocol;
 use crate::rate::Rate;
 use crate::resolve::{Outcome, Resolve, Wanted};
-use crate::settings::{Manners, NeighborDefaults, NeighborSettings, Unresolved};
+use crate::state::{NEVER, State};
 
 /// RFC 1122, 2.3.2.1: a neighbour is asked once a second at most. How often links are looked after.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 /// Neighbours at most that have not answered yet while others are asked for without a packet that waits.
 const UNANSWERED_MAX: usize = 8192;
-/// How long neighbours are let be that are kept: for ever, but in the order in which they were heard.
-const NEVER: Duration = Duration::from_nanos(1 << 62);
 /// Questions at most on one link in one second. All links together are bounded by the packets that can wait.
 const REQUESTS_PER_SECOND: u32 = 1000;
-
-/// How sure we are of a neighbour.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// Packets wait for it; it was asked so many times.
-    Incomplete(u32),
-    /// It was heard, or answered, not long ago.
-    Reachable,
-    /// It was not heard for long; it was asked so many times.
-    Probing(u32),
-    /// It was configured, and is never forgotten.
-    Static,
-}
-
-impl State {
-    /// After how long without a word from the neighbour something is to be done about it.
-    fn patience(self, manners: Manners) -> Option<Duration> {
-        match self {
-            State::Incomplete(_) | State::Probing(_) => Some(manners.interval),
-            // One that is kept may have to make room all the same.
-            State::Reachable => Some(manners.age.unwrap_or(NEVER)),
-            State::Static => None,
-        }
-    }
-}
 
 /// A neighbour.
 #[derive(Clone, Debug)]
@@ -100,9 +73,6 @@ pub(crate) type Looker<F> = Rc<dyn Fn(InterfaceId, &<F as Protocol>::Message)>;
 /// Answers a message that an interface received, or says that it does not.
 pub(crate) type Answerer<F> = Rc<dyn Fn(&Control, &Heard<F>) -> bool>;
 
-/// Hosts, with the links on which they are.
-pub type Guests<F> = BTreeSet<Wanted<F>>;
-
 /// All neighbours of a family.
 pub struct Neighbors<F: Protocol> {
     pub(crate) all: BTreeMap<Wanted<F>, Neighbor>,
@@ -137,8 +107,8 @@ impl<F: Protocol> Neighbors<F> {
         input: NodeId,
         unresolved: Publisher<Unresolved>,
         guests: Publisher<Guests<F>>,
+        (manners, defaults): (Manners, NeighborDefaults),
     ) -> Neighbors<F> {
-        let (settings, defaults) = (NeighborSettings::<F>::unchanged(), NeighborDefaults::default());
         Neighbors {
             all: BTreeMap::new(),
             resolve,
@@ -150,7 +120,7 @@ impl<F: Protocol> Neighbors<F> {
             lookers: vec![],
             answerers: vec![],
             guests,
-            manners: Manners::new(&settings, defaults),
+            manners,
             defaults,
             unresolved,
             unrouted: BTreeSet::new(),

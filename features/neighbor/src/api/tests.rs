@@ -1,10 +1,16 @@
 //! The messages, by a client, against what is configured and what is known.
 
 use quiver_compat::Caller;
+use quiver_compat::types::Address;
+use quiver_interface::InterfaceId;
 use quiver_testkit::daemon::{Daemon, Setup};
+use quiver_wire::MacAddress;
 
 use std::net::Ipv4Addr;
 
+use super::events::{
+    IpNeighborEvent, IpNeighborEventFlags, IpNeighborEventV2, WantIpNeighborEvents, WantIpNeighborEventsV2,
+};
 use super::*;
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);

@@ -12,9 +12,8 @@ use quiver_wire::arp::{ArpOperation, ArpPacket};
 use quiver_wire::{EtherType, Header, InterfaceAddress, MacAddress, V4};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Question, Saying};
-use crate::counted::Sort;
-use crate::keeper;
+use super::{Message, Protocol, Question, Saying, Sort};
+use crate::{keeper, messages};
 
 arcs! {
     /// Where ARP packets go from `arp-input`.
@@ -99,7 +98,7 @@ impl Protocol for V4 {
             keeper::learn::<V4>(control, (interface, sender), packet.sender_mac, for_us);
         }
         if asks_us {
-            keeper::send::<V4>(control, interface, packet.sender_mac, |mac| message(packet.reply(mac)));
+            messages::send::<V4>(control, interface, packet.sender_mac, |mac| message(packet.reply(mac)));
         }
     }
 

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use quiver_control::Control;
+use quiver_engine::ArcSpec;
 use quiver_engine::trace::Record;
-use quiver_engine::{ArcSpec, NodeSpec, Seed};
 use quiver_interface::InterfaceId;
 use quiver_ip::{Family, Ingress};
 use quiver_wire::{EtherType, MacAddress};
-
-use crate::counted::Sort;
-use crate::input::NeighborInput;
 
 pub mod arp;
 pub mod nd;
@@ -91,6 +88,17 @@ pub enum Saying {
     Claim,
 }
 
+/// What is counted of a message: gratuitous are those whose sender speaks of its own address to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Who has an address?
+    Request,
+    /// Who asked is told.
+    Reply,
+    /// Who did not ask is told.
+    Gratuitous,
+}
+
 /// A message to be sent.
 #[derive(Clone, Debug)]
 pub struct Message {
@@ -98,9 +106,4 @@ pub struct Message {
     pub sort: Sort,
     /// Its bytes, behind the link layer's header.
     pub bytes: Vec<u8>,
-}
-
-/// The spec of the node that hears a protocol's messages.
-pub(crate) fn node<F: Protocol>(make: impl Fn(Seed) -> NeighborInput<F> + 'static) -> NodeSpec {
-    NodeSpec::new(F::NODE, F::ARCS, make).describe(F::trace)
 }

@@ -15,10 +15,9 @@ use quiver_wire::nd::{
 use quiver_wire::{EtherType, Header, Icmp6Type, Ip6Header, IpProtocol, MacAddress, V6};
 use zerocopy::IntoBytes;
 
-use super::{Message, Protocol, Question, Saying};
-use crate::counted::Sort;
-use crate::keeper;
+use super::{Message, Protocol, Question, Saying, Sort};
 use crate::table::Neighbors;
+use crate::{keeper, messages};
 
 arcs! {
     /// Where packets go from `nd-input`, which `icmp6-input` has checked.
@@ -221,14 +220,14 @@ fn solicited(control: &Control, interface: InterfaceId, packet: &NdPacket) {
     let flags = NeighborMessage::ROUTER | NeighborMessage::OVERRIDE;
     if source.is_unspecified() {
         // Somebody wants an address that is ours (RFC 4862, 5.4.3).
-        keeper::send::<V6>(control, interface, V6::ALL, |own| advertisement(own, ALL_NODES, target, flags));
+        messages::send::<V6>(control, interface, V6::ALL, |own| advertisement(own, ALL_NODES, target, flags));
         return;
     }
     mac.into_iter().for_each(|mac| keeper::learn::<V6>(control, (interface, source), mac, true));
     let known = control.room::<Neighbors<V6>>().get((interface, source)).and_then(|neighbor| neighbor.mac);
     let flags = flags | NeighborMessage::SOLICITED;
     match mac.or(known) {
-        Some(to) => drop(keeper::send::<V6>(control, interface, to, |own| advertisement(own, source, target, flags))),
+        Some(to) => drop(messages::send::<V6>(control, interface, to, |own| advertisement(own, source, target, flags))),
         // It did not say where it is: it is answered when it asks again.
         None => keeper::seek::<V6>(control, (interface, source)),
     }

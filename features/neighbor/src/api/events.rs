@@ -1,0 +1,185 @@
+//! What VPP's messages say of neighbours, and the clients that are told of them.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use quiver_compat::api::{Adding, MessageId};
+use quiver_compat::types::{Address, InterfaceIndex, NONE};
+use quiver_compat::{Message, Subscribers, Wire, flags};
+use quiver_interface::InterfaceId;
+use quiver_wire::MacAddress;
+
+use crate::state::State;
+
+/// A neighbour of either family, as clients are told of it.
+pub(super) type Told = (InterfaceId, IpAddr);
+
+flags! {
+    /// What is to be known of a neighbour.
+    pub(crate) struct IpNeighborFlags(u8) as "ip_neighbor_flags" Enum {
+        /// Nothing.
+        NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
+        /// It was configured.
+        STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
+        /// It has no route of its own.
+        NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
+    }
+}
+
+/// A neighbour.
+#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct IpNeighbor {
+    pub(super) sw_if_index: InterfaceIndex,
+    pub(super) flags: IpNeighborFlags,
+    pub(super) mac_address: MacAddress,
+    pub(super) ip_address: Address,
+}
+
+impl IpNeighbor {
+    pub(super) fn of((interface, address): Told, mac: MacAddress, state: State) -> IpNeighbor {
+        let flags = if state == State::Static { IpNeighborFlags::STATIC } else { IpNeighborFlags::NONE };
+        IpNeighbor { sw_if_index: interface.into(), flags, mac_address: mac, ip_address: address.into() }
+    }
+}
+
+/// Whether a request about the neighbours on an interface, or on all, means those on this one.
+pub(super) fn is_meant(sw_if_index: InterfaceIndex, id: InterfaceId) -> bool {
+    sw_if_index.0 == NONE || sw_if_index.0 == u32::from(id.0)
+}
+
+/// Tell me when a neighbour becomes known, or stop it: any, or only one of this address and on this interface.
+#[derive(Message, Clone, Debug)]
+#[message(request, events(IpNeighborEvent))]
+pub(super) struct WantIpNeighborEvents {
+    pub(super) enable: bool,
+    pub(super) pid: u32,
+    pub(super) ip: Address,
+    pub(super) sw_if_index: InterfaceIndex,
+}
+
+/// A neighbour has become known.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event)]
+pub(super) struct IpNeighborEvent {
+    pub(super) neighbor: IpNeighbor,
+}
+
+/// Tell me when a neighbour becomes known or is forgotten, or stop it: any, or only one of this address and on this interface.
+#[derive(Message, Clone, Debug)]
+#[message(request, name = "want_ip_neighbor_events_v2", events(IpNeighborEventV2))]
+pub(super) struct WantIpNeighborEventsV2 {
+    pub(super) enable: bool,
+    pub(super) pid: u32,
+    pub(super) ip: Address,
+    pub(super) sw_if_index: InterfaceIndex,
+}
+
+flags! {
+    /// What has become of a neighbour.
+    pub(super) struct IpNeighborEventFlags(u32) as "ip_neighbor_event_flags" Enum {
+        /// It has become known.
+        ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
+        /// It was forgotten.
+        REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
+    }
+}
+
+/// A neighbour has become known, or was forgotten.
+#[derive(Message, Clone, Debug, PartialEq)]
+#[message(event, name = "ip_neighbor_event_v2")]
+pub(super) struct IpNeighborEventV2 {
+    pub(super) flags: IpNeighborEventFlags,
+    pub(super) neighbor: IpNeighbor,
+}
+
+/// Of which neighbours a client wants to be told.
+#[derive(Clone, Copy, PartialEq)]
+struct Filter {
+    address: Option<IpAddr>,
+    interface: InterfaceIndex,
+}
+
+impl Filter {
+    fn new(ip: Address, interface: InterfaceIndex) -> Filter {
+        Filter { address: Some(ip.get()).filter(|address| !address.is_unspecified()), interface }
+    }
+    fn passes(&self, (id, address): Told) -> bool {
+        self.address.is_none_or(|only| only == address) && is_meant(self.interface, id)
+    }
+}
+
+/// Clients by what they want to be told.
+struct Filtered<E> {
+    id: MessageId<E>,
+    by_filter: RefCell<Vec<(Filter, Rc<Subscribers<E>>)>>,
+}
+
+impl<E: Message> Filtered<E> {
+    fn new(id: MessageId<E>) -> Filtered<E> {
+        Filtered { id, by_filter: RefCell::default() }
+    }
+    fn of(&self, filter: Filter) -> Rc<Subscribers<E>> {
+        let mut all = self.by_filter.borrow_mut();
+        all.retain(|(of, subscribers)| *of == filter || !subscribers.is_empty());
+        if let Some((_, subscribers)) = all.iter().find(|(of, _)| *of == filter) {
+            return subscribers.clone();
+        }
+        let subscribers = Rc::new(Subscribers::new(self.id));
+        all.push((filter, subscribers.clone()));
+        subscribers
+    }
+    fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
+        let all = self.by_filter.borrow();
+        let of = |(filter, _): &(Filter, Rc<Subscribers<E>>)| {
+            (u16::try_from(filter.interface.0).ok().map(InterfaceId), filter.address)
+        };
+        all.iter().filter(|(_, clients)| !clients.is_empty()).map(of).collect()
+    }
+    fn tell(&self, wanted: Told, event: &E) {
+        let all = self.by_filter.borrow();
+        all.iter().filter(|(filter, _)| filter.passes(wanted)).for_each(|(_, subscribers)| subscribers.tell(event));
+    }
+}
+
+/// The clients that want to be told of neighbours.
+pub(crate) struct Listeners {
+    known: Filtered<IpNeighborEvent>,
+    changed: Filtered<IpNeighborEventV2>,
+}
+
+impl Listeners {
+    /// Of what clients want to be told: on which interface, and of which address.
+    pub fn watched(&self) -> Vec<(Option<InterfaceId>, Option<IpAddr>)> {
+        let mut all = self.known.watched();
+        all.extend(self.changed.watched());
+        all
+    }
+    /// A neighbour has become known by this address.
+    pub fn added(&self, wanted: Told, mac: MacAddress, state: State) {
+        let neighbor = IpNeighbor::of(wanted, mac, state);
+        self.known.tell(wanted, &IpNeighborEvent { neighbor });
+        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::ADDED, neighbor });
+    }
+    /// A neighbour of this address was forgotten.
+    pub fn removed(&self, wanted: Told, mac: MacAddress, state: State) {
+        let neighbor = IpNeighbor::of(wanted, mac, state);
+        self.changed.tell(wanted, &IpNeighborEventV2 { flags: IpNeighborEventFlags::REMOVED, neighbor });
+    }
+}
+
+pub(super) fn add(file: &mut Adding<'_>) -> Option<Rc<Listeners>> {
+    let (known, changed) = (Filtered::new(file.event()), Filtered::new(file.event()));
+    let listeners = Rc::new(Listeners { known, changed });
+    let of = listeners.clone();
+    file.call(move |call, request: WantIpNeighborEvents| {
+        of.known.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
+        Ok(())
+    });
+    let of = listeners.clone();
+    file.call(move |call, request: WantIpNeighborEventsV2| {
+        of.changed.of(Filter::new(request.ip, request.sw_if_index)).set(&call.client, request.pid, request.enable);
+        Ok(())
+    });
+    Some(listeners)
+}

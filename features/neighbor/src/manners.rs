@@ -1,0 +1,108 @@
+//! What holds of how neighbours are found and kept: of all, and of one interface in place of that.
+
+use std::time::Duration;
+
+use quiver_control::ObjectError;
+
+quiver_control::choice! {
+    /// What becomes of packets for neighbours whose MAC addresses are not known.
+    pub enum Unresolved {
+        /// They wait, and control asks until it is answered, or gives up.
+        Queue = "queue",
+        /// They vanish; each has the neighbour asked for, once in a millisecond at most.
+        Drop = "drop",
+    } as "unresolved", "queue or drop";
+}
+
+quiver_control::choice! {
+    /// What becomes of questions about our addresses by those who do not belong on the link.
+    pub enum Strangers {
+        /// They are answered: networks whose addresses are /32 or /128 work so.
+        Answer = "answer",
+        /// They are not, and neither are those who name, by ARP, another MAC address than the one that their frame came from.
+        Ignore = "ignore",
+    } as "strangers", "answer or ignore";
+}
+
+/// What holds of settings that say nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeighborDefaults {
+    /// What becomes of packets for unknown neighbours.
+    pub unresolved: Unresolved,
+    /// What becomes of questions by strangers.
+    pub strangers: Strangers,
+}
+
+impl Default for NeighborDefaults {
+    /// As RFC 1122, 2.3.2.2, recommends, and as networks of single addresses need it.
+    fn default() -> NeighborDefaults {
+        NeighborDefaults { unresolved: Unresolved::Queue, strangers: Strangers::Answer }
+    }
+}
+
+/// Questions before a neighbour counts as silent that may be set.
+pub(crate) const PROBES_MAX: u32 = 20;
+/// Seconds between them.
+pub(crate) const INTERVAL_MAX: u32 = 60;
+
+/// What holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Manners {
+    pub unresolved: Unresolved,
+    pub strangers: Strangers,
+    pub limit: usize,
+    /// After so long without a word from it, a neighbour is probed, if ever.
+    pub age: Option<Duration>,
+    pub probes: u32,
+    pub interval: Duration,
+    pub recycle: bool,
+}
+
+/// What holds of one interface in place of what holds of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnManners {
+    pub limit: Option<usize>,
+    /// None says nothing; Some(None) keeps neighbours.
+    pub age: Option<Option<Duration>>,
+    pub probes: Option<u32>,
+    pub interval: Option<Duration>,
+    /// What routers say of the last two, where nothing is configured.
+    pub heard: Timers,
+}
+
+/// What routers say: for how long a neighbour that was heard is there, and after how long it is asked again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timers {
+    /// ReachableTime of RFC 4861, 6.3.2.
+    pub reachable: Option<Duration>,
+    /// RetransTimer.
+    pub retransmission: Option<Duration>,
+}
+
+impl OwnManners {
+    /// What holds of the interface.
+    pub fn over(self, all: Manners) -> Manners {
+        // Questions are asked by the second (RFC 1122, 2.3.2.1).
+        let seconds = |time: Duration| Duration::from_secs_f64(time.as_secs_f64().ceil().max(1.0));
+        // Nobody on the link may keep us from asking.
+        let most = Duration::from_secs(INTERVAL_MAX.into());
+        let interval = self.interval.or(self.heard.retransmission.map(|time| seconds(time).min(most)));
+        Manners {
+            age: self.age.unwrap_or(self.heard.reachable.map(seconds).or(all.age)),
+            probes: self.probes.unwrap_or(all.probes),
+            interval: interval.unwrap_or(all.interval),
+            ..all
+        }
+    }
+}
+
+/// What holds of the numbers of questions, and of seconds between them.
+pub(crate) fn check_numbers(probes: Option<u32>, interval: Option<u32>) -> Result<(), ObjectError> {
+    for (field, value, most) in [("probes", probes, PROBES_MAX), ("interval", interval, INTERVAL_MAX)] {
+        if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
+            let what = format!("{value} is too little or too much");
+            return Err(ObjectError::field(field, what).remedy(format!("give 1 to {most}")));
+        }
+    }
+    Ok(())
+}
