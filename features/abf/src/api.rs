@@ -9,8 +9,8 @@ use quiver_ip::Ip;
 use quiver_ip::api::{by_family, configured, known};
 use quiver_wire::{V4, V6};
 
-use crate::Forwarded;
 use crate::attachment::AbfAttachment;
+use crate::family::Forwarded;
 use crate::policy::{AbfPolicy, PolicyNumber};
 use crate::state::Policies;
 

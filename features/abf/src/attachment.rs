@@ -4,7 +4,7 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::Dataplane;
 use quiver_interface::{InterfaceName, Interfaces};
 
-use crate::Forwarded;
+use crate::family::Forwarded;
 use crate::policy::PolicyNumber;
 use crate::state::Policies;
 

@@ -13,8 +13,8 @@ use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{V4, V6};
 use serde_json::{Value, json};
 
-use crate::Forwarded;
 use crate::attachment::AbfAttachment;
+use crate::family::Forwarded;
 use crate::policy::{AbfPolicy, PolicyNumber};
 use crate::state::Policies;
 

@@ -3,20 +3,22 @@
 //! - [`policy`]: policies, objects of kinds `abf-policies` and `ip6-abf-policies`; [`attachment`]: where they hold, objects of
 //!   kinds `abf-attachments` and `ip6-abf-attachments`. [`state`]: what workers read of both.
 //! - [`node`]: the nodes `abf-input-ip4` and `abf-input-ip6`, features of the arcs in front of the lookups.
-//! - `command`: the command line; `api`: VPP's messages.
+//! - [`family`]: what differs between IPv4 and IPv6. `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
 pub mod attachment;
 mod command;
+pub mod family;
 pub mod node;
 pub mod policy;
 pub mod state;
 
 pub use attachment::AbfAttachment;
+pub use family::Forwarded;
 pub use policy::{AbfPolicy, PolicyNumber};
 
-use quiver_acl::{Acls, Ruled};
+use quiver_acl::Acls;
 use quiver_control::{Control, Kind};
 use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_interface::{InterfaceId, Interfaces, decides};
@@ -27,28 +29,6 @@ use quiver_wire::{V4, V6};
 
 use crate::node::{AbfInput, permitted};
 use crate::state::Policies;
-
-/// A family whose packets can be forwarded by lists.
-pub trait Forwarded: Ruled {
-    /// The kind of its policies.
-    const POLICIES: &'static str;
-    /// The kind of their attachments.
-    const ATTACHMENTS: &'static str;
-    /// The node, a feature of the arc in front of the lookup.
-    const NODE: &'static str;
-}
-
-impl Forwarded for V4 {
-    const POLICIES: &'static str = "abf-policies";
-    const ATTACHMENTS: &'static str = "abf-attachments";
-    const NODE: &'static str = "abf-input-ip4";
-}
-
-impl Forwarded for V6 {
-    const POLICIES: &'static str = "ip6-abf-policies";
-    const ATTACHMENTS: &'static str = "ip6-abf-attachments";
-    const NODE: &'static str = "abf-input-ip6";
-}
 
 /// Registers the room. IP and lists are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {

@@ -16,7 +16,7 @@ use quiver_ip::fib::rows::{GroupRow, GroupRows, slots};
 use quiver_ip::upper::{self, Upper};
 use quiver_wire::{Header, IpHeader};
 
-use crate::Forwarded;
+use crate::family::Forwarded;
 use crate::state::{Attached, AttachedTo};
 
 arcs! {

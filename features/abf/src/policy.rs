@@ -12,7 +12,7 @@ use quiver_ip::objects::check_paths;
 use quiver_ip::room::paths;
 use quiver_ip::{Ip, RoutePath};
 
-use crate::Forwarded;
+use crate::family::Forwarded;
 use crate::state::Policies;
 
 /// A policy: packets that a list permits go by these paths.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use quiver_engine::{Domain, Publisher, Snapshot};
 use quiver_interface::InterfaceId;
 
-use crate::Forwarded;
+use crate::family::Forwarded;
 
 /// A policy as workers meet it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use quiver_engine::{Dataplane, Domain, Snapshot};
 use quiver_interface::{ByInterface, InterfaceId, InterfaceName, Interfaces};
 
 use crate::config::AclNumber;
-use crate::node::NODES;
 
 /// The lists of an interface: a packet passes if the first rule that meets it, list after list, permits it. Without a list
 /// everything passes; where there is one, what no rule meets does not.
@@ -54,6 +53,12 @@ impl AclInterface {
         }
     }
 }
+
+/// The nodes of each direction, and the arcs that they are features of.
+pub const NODES: [[(&str, &str); 3]; 2] = [
+    [("ip4-unicast", "acl-input-ip4"), ("ip6-unicast", "acl-input-ip6"), ("l2-input", "acl-input-l2")],
+    [("ip4-output", "acl-output-ip4"), ("ip6-output", "acl-output-ip6"), ("l2-output", "acl-output-l2")],
+];
 
 /// Lists of one direction of an interface at most: VPP's messages count no more of both.
 const LISTS_MAX: usize = 255;

@@ -52,7 +52,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     for direction in Direction::ALL {
         let deciders =
             [decider::<Routed<V4>>(direction), decider::<Routed<V6>>(direction), decider::<Bridged>(direction)];
-        for ((_, node), decider) in node::NODES[direction as usize].into_iter().zip(deciders) {
+        for ((_, node), decider) in interface::NODES[direction as usize].into_iter().zip(deciders) {
             decides(control, node, decider);
         }
     }
@@ -92,7 +92,7 @@ fn rule_of<L: Look>(control: &Control, record: &Record, direction: Direction, in
 /// Adds a node.
 fn add<L: Look, const SENT: bool>(dataplane: &mut Dataplane, check: Check<L, SENT>) -> Result<(), DataplaneError> {
     let direction = usize::from(SENT);
-    let ((arc, node), known) = (node::NODES[direction][L::PLACE], node::KNOWN[direction][L::PLACE]);
+    let ((arc, node), known) = (interface::NODES[direction][L::PLACE], node::KNOWN[direction][L::PLACE]);
     let graph = dataplane.blueprint();
     graph.node(NodeSpec::stage(move |_| check.clone()))?;
     graph.feature(FeatureSpec::new(arc, node, Phase::Filter))?;

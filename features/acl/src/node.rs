@@ -15,7 +15,7 @@ use quiver_ip::upper::Upper;
 use quiver_wire::{EtherType, EthernetHeader, Header, IpFamily, V4, V6};
 
 use crate::config::Lists;
-use crate::interface::{Attached, Direction};
+use crate::interface::{Attached, Direction, NODES};
 use crate::lanes::{FieldLanes, List, Ruled};
 use crate::rule::{Action, Fields, decide};
 
@@ -26,12 +26,6 @@ arcs! {
         Denied => drop "denied",
     }
 }
-
-/// The nodes of each direction, and the arcs that they are features of.
-pub const NODES: [[(&str, &str); 3]; 2] = [
-    [("ip4-unicast", "acl-input-ip4"), ("ip6-unicast", "acl-input-ip6"), ("l2-input", "acl-input-l2")],
-    [("ip4-output", "acl-output-ip4"), ("ip6-output", "acl-output-ip6"), ("l2-output", "acl-output-l2")],
-];
 
 /// By which VPP's clients look for what was denied.
 pub(crate) const KNOWN: [[&str; 3]; 2] = [

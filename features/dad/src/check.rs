@@ -6,28 +6,15 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
-use quiver_control::{Control, Signal, Time};
+use quiver_control::{Change, Control, ObjectError, Signal, Time};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{look, probe};
 use quiver_wire::{Icmp6Type, V6};
 
-use crate::api::Listeners;
+pub use crate::address::{Address, State};
+use crate::api::event::Listeners;
 use crate::objects::DuplicateAddressDetection;
-
-/// What is known of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Others are being asked.
-    Tentative,
-    /// Nobody else has it.
-    Preferred,
-    /// Somebody else has it.
-    Duplicate,
-}
-
-/// An address on a link.
-pub type Address = (InterfaceId, Ipv6Addr);
 
 /// How far an address has come.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +114,15 @@ pub(crate) fn register(control: &Control) {
             more.notify();
         }
     });
+}
+
+pub(crate) fn apply(control: &Control, change: Change<'_, DuplicateAddressDetection>) -> Result<(), ObjectError> {
+    let wanted = match change {
+        Change::Create(new) | Change::Update { new, .. } => Some(new.clone()),
+        Change::Delete(_) => None,
+    };
+    control.room_mut::<Checks>().set(control, wanted);
+    Ok(())
 }
 
 fn is_usable(control: &Control, id: InterfaceId) -> bool {

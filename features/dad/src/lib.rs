@@ -1,10 +1,11 @@
 //! Duplicate address detection (RFC 4862, 5.4): whether somebody else has an IPv6 address of ours. It tells; what is configured
 //! stays.
 //!
-//! - [`check`]: the addresses that are looked at, and the task that asks. [`objects`]: how often it does.
+//! - [`check`]: the addresses that are looked at, and the task that asks; [`address`]: one of them. [`objects`]: how often it does.
 //! - `command`: the command line; `api`: VPP's messages and their event.
 #![forbid(unsafe_code)]
 
+pub mod address;
 mod api;
 pub mod check;
 mod command;
@@ -16,7 +17,7 @@ use quiver_control::{Control, Kind};
 
 /// Registers the room. That of neighbours is registered before.
 pub fn register(control: &Control) {
-    control.objects().add(Kind::new(objects::apply).check(objects::check));
+    control.objects().add(Kind::new(check::apply).check(objects::check));
     check::register(control);
     command::register(control);
     api::register(control);

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use quiver_control::object::Interval;
-use quiver_control::{Change, Control, Object, ObjectError};
-
-use crate::check::Checks;
+use quiver_control::{Object, ObjectError};
 
 /// Whether others are asked about each IPv6 address that comes to an interface, and how often: as long as this is there.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -44,14 +42,5 @@ pub(crate) fn check(wanted: &DuplicateAddressDetection) -> Result<(), ObjectErro
         let what = format!("{seconds} seconds are too short or too long");
         return Err(ObjectError::field("delay", what).remedy("give 0.1 to 10"));
     }
-    Ok(())
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, DuplicateAddressDetection>) -> Result<(), ObjectError> {
-    let wanted = match change {
-        Change::Create(new) | Change::Update { new, .. } => Some(new.clone()),
-        Change::Delete(_) => None,
-    };
-    control.room_mut::<Checks>().set(control, wanted);
     Ok(())
 }

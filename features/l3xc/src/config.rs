@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Dataplane, Domain, Publisher, Snapshot, Stage};
+use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::fib::rows::BUCKETS;
 use quiver_ip::objects::check_paths;
 use quiver_ip::room::paths;
 use quiver_ip::{Family, Ip, RoutePath};
 use quiver_wire::{V4, V6};
-
-use crate::node::L3Xc;
 
 /// A family that can be cross-connected.
 pub trait Connected: Family {
@@ -101,6 +99,6 @@ pub(crate) fn apply<F: Connected>(control: &Control, change: Change<'_, L3CrossC
     };
     let old = control.room_mut::<CrossConnects<F>>().set(id, group);
     old.into_iter().for_each(|old| control.room_mut::<Ip<F>>().fib.let_go(old));
-    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, L3Xc::<F>::NAME, id.0, group.is_some());
+    let enabled = control.room_mut::<Dataplane>().enable(F::NAMES.unicast, F::NODE, id.0, group.is_some());
     enabled.map_err(|error| ObjectError::whole(error.to_string()))
 }

@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use quiver_control::{Change, Control, Kind, Object, ObjectError};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip;
-use quiver_neighbor::{Heard, Neighbors, Protocol, Question, answer, answer_for, is_ours, learn};
+use quiver_neighbor::{Heard, Protocol, Question, answer, answer_for, is_ours, learn};
 use quiver_wire::{V4, V6};
 
+use crate::on_link::is_here;
 use crate::{mirror, ranges};
 
 /// A protocol in which others are answered for.
@@ -37,7 +38,7 @@ impl Proxied for V4 {
 }
 
 impl Proxied for V6 {
-    const PROXIES: &'static str = "nd-proxies";
+    const PROXIES: &'static str = mirror::PROXIES;
     const MIRRORS: bool = true;
 
     fn set(control: &Control, id: InterfaceId, on: bool) -> Result<(), ObjectError> {
@@ -104,9 +105,4 @@ fn hear<F: Proxied>(control: &Control, heard: &Heard<F>) -> bool {
         question.mac.into_iter().for_each(|mac| learn::<F>(control, (id, question.sender), mac, true));
     }
     answer_for::<F>(control, heard, &question)
-}
-
-/// Whether a host is known to be on a link, where it answers for itself.
-pub(crate) fn is_here<F: Protocol>(control: &Control, wanted: (InterfaceId, F::Address)) -> bool {
-    control.room::<Neighbors<F>>().get(wanted).is_some_and(|neighbor| neighbor.mac.is_some())
 }

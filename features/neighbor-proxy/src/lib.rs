@@ -4,7 +4,7 @@
 //! - [`interface`]: the interfaces on which others are answered for, of both families.
 //! - [`ranges`]: of IPv4, for whom. [`mirror`]: of IPv6, for everybody: nodes that hear questions which are not for us.
 //! - [`hosts`]: of IPv6, single hosts that are on a link to whose subnet they do not belong.
-//! - `command`: the command line; `api`: VPP's messages.
+//! - `on_link`: who answers for itself. `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -12,6 +12,7 @@ mod command;
 pub mod hosts;
 pub mod interface;
 pub mod mirror;
+mod on_link;
 pub mod ranges;
 
 pub use hosts::ProxiedHost;

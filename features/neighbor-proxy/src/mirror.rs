@@ -13,7 +13,7 @@ use quiver_ip::{Family, Ip6};
 use quiver_neighbor::{Question, seek};
 use quiver_wire::{Icmp6Type, IpProtocol, V6};
 
-use crate::interface::{Proxied, is_here};
+use crate::on_link::is_here;
 
 arcs! {
     /// Where packets go from here.
@@ -23,6 +23,9 @@ arcs! {
         Asked => features "ip6-local",
     }
 }
+
+/// The kind of the interfaces that answer for all.
+pub const PROXIES: &str = "nd-proxies";
 
 /// The feature arcs, with their nodes.
 const NODES: [(&str, &str); 2] = [("ip6-unicast", "ip6-unicast-nd-proxy"), ("ip6-multicast", "ip6-multicast-nd-proxy")];
@@ -60,7 +63,7 @@ pub(crate) fn register(control: &Control) -> Result<(), DataplaneError> {
     for (_, node) in NODES {
         decides(control, node, |control, record| {
             let interface = control.room::<Interfaces>().name(InterfaceId(record.rx));
-            Some(format!("{} {interface}", V6::PROXIES))
+            Some(format!("{PROXIES} {interface}"))
         });
     }
     Ok(())

@@ -5,7 +5,8 @@ use quiver_compat::{Message, Refusal, Retval, Text, Wire};
 use quiver_control::Control;
 use quiver_engine::Dataplane;
 
-use crate::config::{Action, Policer, Policers, RateUnit, Scheme};
+use crate::config::{Action, Policer, RateUnit, Scheme};
+use crate::policers::Policers;
 
 /// The file of messages, and its version in VPP: for all rooms that add to it.
 pub const FILE: (&str, (u32, u32, u32)) = ("policer", (3, 0, 0));

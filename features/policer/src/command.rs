@@ -3,7 +3,8 @@
 use quiver_control::Control;
 use quiver_control::cli::{ArgumentKind, Cell, Command, CommandError, Matches, Reply, Table};
 
-use crate::config::{Action, Policer, PolicerName, Policers, RateUnit, Scheme};
+use crate::config::{Action, Policer, PolicerName, RateUnit, Scheme};
+use crate::policers::Policers;
 
 pub(crate) fn register(control: &Control) {
     let commands = control.commands();

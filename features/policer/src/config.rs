@@ -1,14 +1,9 @@
-//! What policers there are, and by which numbers clients know them.
+//! What is configured of policers.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use quiver_control::object::Scalar;
-use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_engine::{Counters, Dataplane, Publisher, Seed, Traffic};
-
-use crate::meter::{Color, Meter, Meters, Police};
+use quiver_control::{Object, ObjectError};
 
 quiver_control::choice! {
     /// How a policer tells packets apart.
@@ -109,77 +104,6 @@ pub struct Policer {
     pub violate_action: Action,
 }
 
-/// Policers whose counters clients see at most.
-const SHOWN_MAX: u32 = 1 << 16;
-
-/// All policers.
-pub struct Policers {
-    numbers: BTreeMap<String, u32>,
-    meters: Publisher<Meters>,
-    counters: [Counters; 3],
-}
-
-pub(crate) fn register(control: &Control) {
-    let room = {
-        let dataplane = control.room::<Dataplane>();
-        let counters = Color::ALL
-            .map(|(_, name)| Counters::shown(dataplane.statistics(), &format!("/net/policer/{name}"), SHOWN_MAX));
-        Policers { numbers: BTreeMap::new(), meters: Publisher::new(dataplane.domain(), vec![]), counters }
-    };
-    control.insert_room(room);
-}
-
-impl Policers {
-    /// What workers' nodes police packets with.
-    pub fn police(&self) -> impl Fn(Seed) -> Police + Clone + 'static {
-        let (meters, counters) = (self.meters.snapshot(), self.counters.clone());
-        move |seed| Police::new(meters.clone(), &counters, seed)
-    }
-    /// The number of a policer.
-    pub fn number(&self, name: &str) -> Option<u32> {
-        self.numbers.get(name).copied()
-    }
-    /// The name of the policer with a number.
-    pub fn name(&self, number: u32) -> Option<&str> {
-        self.numbers.iter().find(|(_, known)| **known == number).map(|(name, _)| name.as_str())
-    }
-    /// Numbers and names, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, String)> + use<> {
-        let by_number: BTreeMap<u32, String> =
-            self.numbers.iter().map(|(name, number)| (*number, name.clone())).collect();
-        by_number.into_iter()
-    }
-    /// What a policer has seen, by color.
-    pub fn seen(&self, number: u32) -> [Traffic; 3] {
-        [0, 1, 2].map(|color: usize| self.counters[color].sum(number))
-    }
-    /// Fills the buckets of a policer; false if there is none of this number.
-    pub fn fill(&self, number: u32) -> bool {
-        let meter = self.meters.current().get(number as usize).and_then(Option::as_ref);
-        meter.inspect(|meter| meter.fill()).is_some()
-    }
-    fn set(&mut self, name: &str, meter: Option<Meter>) {
-        let free = (0..).find(|number| !self.numbers.values().any(|taken| taken == number)).unwrap_or(0);
-        let number = self.number(name).unwrap_or(free);
-        if self.number(name).is_none() {
-            for counters in &self.counters {
-                counters.grow(number + 1);
-                counters.clear(number);
-            }
-        }
-        match meter {
-            Some(_) => drop(self.numbers.insert(name.to_owned(), number)),
-            None => drop(self.numbers.remove(name)),
-        }
-        self.meters.update(|meters| {
-            let mut meters = meters.clone();
-            meters.resize(meters.len().max(number as usize + 1), None);
-            meters[number as usize] = meter.map(Arc::new);
-            meters
-        });
-    }
-}
-
 /// What holds of a policer by itself.
 pub(crate) fn check(policer: &Policer) -> Result<(), ObjectError> {
     let two_rates = matches!(policer.scheme, Scheme::TwoRate2698 | Scheme::TwoRate4115);
@@ -202,13 +126,4 @@ pub(crate) fn check(policer: &Policer) -> Result<(), ObjectError> {
         }
         _ => Ok(()),
     }
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, Policer>) -> Result<(), ObjectError> {
-    let (policer, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    control.room_mut::<Policers>().set(&policer.name, is_wanted.then(|| Meter::new(policer)));
-    Ok(())
 }

@@ -7,8 +7,8 @@ use quiver_control::{Change, Control, Object, ObjectError, Signal};
 use quiver_engine::{Dataplane, Domain, Publisher, Snapshot};
 use quiver_interface::{InterfaceName, Interfaces};
 
+use crate::counted::Counted;
 use crate::family::Reassembled;
-use crate::patience::Counted;
 
 quiver_control::choice! {
     /// What is done with fragments.

@@ -5,10 +5,11 @@ use quiver_engine::channel::Outbox;
 use quiver_engine::{Context, Frame, Node, Snapshot};
 use quiver_ip::Ingress;
 
+use crate::ahead::Ahead;
 use crate::config::Settings;
+use crate::counted::Gauge;
 use crate::family::{Part, Reassembled};
 use crate::owner::{Key, key, owner};
-use crate::patience::{Ahead, Gauge};
 
 /// What a worker keeps of packets of which parts have come.
 pub(crate) trait Parts: Send + 'static {

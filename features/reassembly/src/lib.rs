@@ -3,14 +3,17 @@
 //!
 //! - [`assembly`]: the parts of one packet. [`family`]: what differs between IPv4 and IPv6. `keeper`: the node around what is kept; `owner`: which worker has the parts.
 //! - [`node`]: the nodes that put packets together, at each [`place`]; [`shallow`]: those that know ports.
-//! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come.
+//! - [`config`]: what is configured, and the limits; `patience`: the tasks that end waiting for parts that do not come, by a clock (`ahead`)
+//!   and as long as any wait (`counted`).
 //! - `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod api;
 pub mod assembly;
 mod command;
 pub mod config;
+mod counted;
 pub mod family;
 mod keeper;
 pub mod node;

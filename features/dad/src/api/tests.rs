@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::event::{DadState, Ip6DadEvent, WantIp6DadEvents};
 use super::*;
 use quiver_compat::Caller;
 use quiver_testkit::daemon::{Daemon, Setup};

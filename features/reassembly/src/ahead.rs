@@ -1,0 +1,48 @@
+//! A worker's clock that goes ahead when control's does.
+
+/// A worker's clock that goes ahead when control's does (`set clock adjust`).
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// What control's clock said, until it was looked at.
+    said: Option<u64>,
+    /// How far the worker's clock was behind it when it was heard first.
+    behind: Option<u64>,
+    by: u64,
+}
+
+impl Ahead {
+    pub fn say(&mut self, now: u64) {
+        self.said = Some(now);
+    }
+    /// Whether control's clock was heard since this was asked last; by the worker's it is `now`.
+    pub fn hears(&mut self, now: u64) -> bool {
+        let Some(said) = self.said.take() else { return false };
+        // Both begin anywhere; the difference says how far one has gone ahead.
+        let behind = said.wrapping_sub(now);
+        let first = *self.behind.get_or_insert(behind);
+        let further = behind.wrapping_sub(first);
+        // A letter that took its time makes the other seem to be late.
+        self.by = self.by.max(if further > u64::MAX / 2 { 0 } else { further });
+        true
+    }
+    /// The time.
+    pub fn now(&self, now: u64) -> u64 {
+        now.saturating_add(self.by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_goes_ahead_with_the_other_and_never_back() {
+        let mut ahead = Ahead::default();
+        assert!(!ahead.hears(5));
+        for (said, now, then) in [(100, 1000, 1000), (140, 1050, 1050), (900, 1100, 1800), (1000, 1300, 2000)] {
+            ahead.say(said);
+            assert!(ahead.hears(now) && !ahead.hears(now));
+            assert_eq!(ahead.now(now), then, "{said} {now}");
+        }
+    }
+}
