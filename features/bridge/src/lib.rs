@@ -4,7 +4,7 @@
 //! [`answer`] (`arp-term-l2bd`), [`flood`], [`divert`] (`l2-uu-fwd`), [`output`] (`l2-output`), [`bvi`], through which a domain meets layer 3, and [`dvr`] (`l2-dvr`), by which routes lead back. What they read is in
 //! [`layer2`] and [`station`].
 //!
-//! The control side: [`objects`] are configured, [`bridges`] has what follows from them, [`macs`] the table of
+//! The control side: [`objects`] are configured, `changes` is what becomes of that, [`bridges`] has what follows from them, [`macs`] the table of
 //! addresses, `hosts` those for which questions are answered, `learning` what fills it and ages it, [`loopback`] the interfaces that have no hardware. `set` and `show` are the commands, `api` has VPP's messages.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod answer;
 mod api;
 pub mod bridges;
 pub mod bvi;
+mod changes;
 mod deciding;
 pub mod divert;
 pub mod dvr;
@@ -89,7 +90,7 @@ fn register_for(control: &Control, stations_max: usize) -> Result<(), BridgeErro
         bridges
     };
     control.insert_room(bridges);
-    objects::register(control);
+    changes::register(control);
     loopback::register(control);
     bridges::follow_interfaces(control);
     learning::spawn_tasks(control);

@@ -12,11 +12,11 @@ use quiver_ip::show::{forwarding, forwarding_json};
 use quiver_wire::{IpFamily, IpProtocol, V4, V6};
 use serde_json::{Value, json};
 
-use crate::Punted;
+use crate::delivery::{By, Delivery};
+use crate::family::Punted;
 use crate::police::PuntPolicer;
 use crate::reason::{PuntReason, Reason};
 use crate::redirect::{PuntRedirect, Receiver, Redirects};
-use crate::sockets::{By, Delivery};
 use crate::traffic::Punt;
 
 pub(crate) fn register(control: &Control) {

@@ -6,7 +6,7 @@ use quiver_interface::{InterfaceId, Interfaces, LOCAL, Undecided, decides, undec
 use quiver_ip::fault::Fault;
 use quiver_policer::Policers;
 
-use crate::Punted;
+use crate::family::Punted;
 use crate::listener::{reason_of, taker};
 use crate::police::{Policed, PuntPolicer};
 use crate::reason::Reason;

@@ -1,16 +1,19 @@
 //! Punt: packets for us that Quiver itself does not speak, for another host or for programs of this one.
 //!
-//! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`reason`]: what is punted
-//!   because nobody takes it, objects of kind `punt-reasons`; [`listener`]: the nodes that find their packets among those that
-//!   nobody took; [`sockets`]: how packets come to programs; [`program`]: the node of what programs send.
+//! - [`traffic`]: which protocols and ports are punted, objects of kinds `punts` and `ip6-punts`; [`reason`]: why packets
+//!   are punted because nobody takes them, objects of kind `punt-reasons`; [`listener`]: the nodes that find their packets among
+//!   those that nobody took; [`sockets`]: how packets come to programs, and `delivery`, what became of them; [`program`]: the node
+//!   of what programs send.
 //! - [`redirect`]: where punted packets go, objects of kinds `punt-redirects` and `ip6-punt-redirects`; [`node`]: the nodes
 //!   that send them there. [`police`]: how many of them, objects of kinds `punt-policers` and `ip6-punt-policers`.
-//! - `deciding`: which of these decides; `command`: the command line; `api`: VPP's messages.
+//! - [`family`]: what differs between IPv4 and IPv6. `deciding`: which of these decides; `command`: the command line; `api`: VPP's messages.
 #![forbid(unsafe_code)]
 
 mod api;
 mod command;
 mod deciding;
+mod delivery;
+pub mod family;
 pub mod listener;
 pub mod node;
 pub mod police;
@@ -20,11 +23,12 @@ pub mod redirect;
 pub mod sockets;
 pub mod traffic;
 
+pub use delivery::{Sockets, send_by, served_at};
+pub use family::Punted;
 pub use police::PuntPolicer;
 pub use program::accept;
 pub use reason::{PuntReason, Reason};
 pub use redirect::PuntRedirect;
-pub use sockets::{Sockets, send_by, served_at};
 pub use traffic::{Punt, Unspoken, set_unspoken};
 
 use quiver_control::{Control, Kind};
@@ -33,68 +37,19 @@ use quiver_engine::{Dataplane, DataplaneError, FeatureSpec, NodeSpec, Phase};
 use quiver_icmp::family::Icmp;
 use quiver_icmp::input;
 use quiver_interface::{InterfaceEvent, watch};
+use quiver_ip::Ip;
 use quiver_ip::node::{describe, local};
-use quiver_ip::{Family, Ip};
 use quiver_policer::Policers;
 use quiver_udp::Udp;
 use quiver_wire::{V4, V6};
 
+use crate::delivery::Delivery;
 use crate::listener::Listener;
 use crate::node::Redirect;
 use crate::police::{Policed, PolicerNode};
 use crate::redirect::Redirects;
-use crate::sockets::{Delivery, HELD};
+use crate::sockets::HELD;
 use crate::traffic::Punts;
-
-/// A family whose packets are punted.
-pub trait Punted: Family + Icmp + Udp {
-    /// The kind of what is punted.
-    const PUNTS: &'static str;
-    /// The kind of where it goes.
-    const REDIRECTS: &'static str;
-    /// The kind of what limits it.
-    const POLICERS: &'static str;
-    /// The node behind `ip4-local`.
-    const LISTENER: &'static str;
-    /// The node of answers to echo requests that nobody has sent.
-    const UNAWAITED: &'static str;
-    /// Why nobody takes packets of a protocol.
-    const UNKNOWN_PROTOCOL: Reason;
-    /// Why nobody takes packets for a port.
-    const UNKNOWN_PORT: Reason;
-    /// Why nobody takes answers to an echo request.
-    const UNAWAITED_ECHO: Reason;
-    /// The node that limits them, a feature of the arc of punted packets.
-    const POLICER: &'static str;
-    /// The node that sends packets elsewhere, a feature of the arc of punted packets.
-    const REDIRECT: &'static str;
-}
-
-impl Punted for V4 {
-    const PUNTS: &'static str = "punts";
-    const REDIRECTS: &'static str = "punt-redirects";
-    const POLICERS: &'static str = "punt-policers";
-    const LISTENER: &'static str = "ip4-punt-listener";
-    const UNAWAITED: &'static str = "ip4-punt-echo-reply";
-    const UNKNOWN_PROTOCOL: Reason = Reason::Ip4UnknownProtocol;
-    const UNKNOWN_PORT: Reason = Reason::Ip4UnknownPort;
-    const UNAWAITED_ECHO: Reason = Reason::Ip4UnawaitedEcho;
-    const POLICER: &'static str = "ip4-punt-policer";
-    const REDIRECT: &'static str = "ip4-punt-redirect";
-}
-
-impl Punted for V6 {
-    const PUNTS: &'static str = "ip6-punts";
-    const REDIRECTS: &'static str = "ip6-punt-redirects";
-    const POLICERS: &'static str = "ip6-punt-policers";
-    const LISTENER: &'static str = "ip6-punt-listener";
-    const UNAWAITED: &'static str = "ip6-punt-echo-reply";
-    const UNKNOWN_PROTOCOL: Reason = Reason::Ip6UnknownProtocol;
-    const UNKNOWN_PORT: Reason = Reason::Ip6UnknownPort;
-    const UNAWAITED_ECHO: Reason = Reason::Ip6UnawaitedEcho;
-    const POLICER: &'static str = "ip6-punt-policer";
-    const REDIRECT: &'static str = "ip6-punt-redirect";
-}
 
 /// Registers the room. IP, ICMP and UDP are registered before.
 pub fn register(control: &Control) -> Result<(), DataplaneError> {
@@ -104,7 +59,7 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     register_family::<V4>(control, &outbox)?;
     register_family::<V6>(control, &outbox)?;
     program::register(control)?;
-    control.objects().add(Kind::new(reason::apply).check(reason::check));
+    control.objects().add(Kind::new(traffic::apply_reason).check(traffic::check_reason));
     command::register(control);
     api::register(control);
     Ok(())

@@ -12,9 +12,10 @@ use quiver_ip::fault::{Fault, FaultKind};
 use quiver_wire::{EthernetHeader, Header, IpProtocol, MacAddress};
 use zerocopy::IntoBytes;
 
-use crate::Punted;
+use crate::delivery::By;
+use crate::family::Punted;
 use crate::reason::Reason;
-use crate::sockets::{By, Held, Outbox};
+use crate::sockets::{Held, Outbox};
 use crate::traffic::{Taken, Taker};
 
 arcs! {

@@ -8,7 +8,7 @@ use quiver_interface::LOCAL;
 use quiver_ip::fib::hop;
 use quiver_ip::fib::rows::GroupRows;
 
-use crate::Punted;
+use crate::family::Punted;
 use crate::redirect::NONE;
 
 arcs! {

@@ -8,7 +8,7 @@ use quiver_engine::{Context, Dataplane, Domain, Frame, Node, Publisher, Snapshot
 use quiver_interface::{InterfaceId, Interfaces};
 use quiver_policer::{Police, PolicerName, Policers};
 
-use crate::Punted;
+use crate::family::Punted;
 
 arcs! {
     /// Where packets go from here.

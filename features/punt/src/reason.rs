@@ -1,11 +1,6 @@
 //! Reasons for which packets for us are punted that no protocol or port stands for: nobody here can do anything with them.
 
-use quiver_control::{Change, Control, Object, ObjectError};
-use quiver_wire::{V4, V6};
-
-use crate::Punted;
-use crate::sockets::is_programs;
-use crate::traffic::{Punts, Taken, Taker, check_socket};
+use quiver_control::Object;
 
 quiver_control::choice! {
     /// Why packets for us are punted.
@@ -59,38 +54,6 @@ pub struct PuntReason {
     /// The path of a program's datagram socket that has them, as whole frames; without one they go where the punt redirect
     /// of their interface sends them.
     pub socket: Option<String>,
-}
-
-/// What holds of a reason whatever else is configured.
-pub(crate) fn check(punt: &PuntReason) -> Result<(), ObjectError> {
-    check_socket(punt.socket.as_deref())
-}
-
-pub(crate) fn apply(control: &Control, change: Change<'_, PuntReason>) -> Result<(), ObjectError> {
-    let (punt, is_wanted) = match change {
-        Change::Create(new) | Change::Update { new, .. } => (new, true),
-        Change::Delete(old) => (old, false),
-    };
-    if is_wanted {
-        is_programs(control, punt.socket.as_deref())?;
-    }
-    let taker = is_wanted.then(|| Taker::of(punt.socket.as_deref()));
-    match punt.reason.is_ip6() {
-        false => set::<V4>(control, punt.reason, taker),
-        true => set::<V6>(control, punt.reason, taker),
-    }
-    Ok(())
-}
-
-fn set<F: Punted>(control: &Control, reason: Reason, taker: Option<Taker>) {
-    control.room_mut::<Punts<F>>().update(|taken: &Taken| {
-        let mut taken = taken.clone();
-        match taker {
-            Some(taker) => taken.reasons.insert(reason, taker),
-            None => taken.reasons.remove(&reason),
-        };
-        taken
-    });
 }
 
 #[cfg(test)]

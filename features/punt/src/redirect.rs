@@ -14,7 +14,7 @@ use quiver_ip::objects::check_paths;
 use quiver_ip::room::paths;
 use quiver_ip::{Ip, RoutePath};
 
-use crate::Punted;
+use crate::family::Punted;
 
 /// Whose packets are meant: those that one interface received, or all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! What is punted: protocols and ports.
+//! What is punted: protocols and ports, and what nobody takes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
@@ -7,9 +7,9 @@ use quiver_control::{Change, Control, Object, ObjectError};
 use quiver_engine::{Domain, Paged, Publisher, Snapshot};
 use quiver_wire::{IpProtocol, V4, V6};
 
-use crate::Punted;
-use crate::reason::Reason;
-use crate::sockets::is_programs;
+use crate::delivery::{check_socket, is_programs};
+use crate::family::Punted;
+use crate::reason::{PuntReason, Reason};
 
 /// Packets for us that are punted: of a protocol that Quiver does not speak, or to a port on which it does not listen.
 #[derive(Object, Clone, Debug, PartialEq)]
@@ -169,9 +169,6 @@ impl<F: Punted> Punts<F> {
     }
 }
 
-/// Bytes of a path of a socket (unix(7)), with the zero behind it.
-const PATH_MAX: usize = 108;
-
 /// What holds of a punt whatever else is configured.
 pub(crate) fn check<F: Punted>(punt: &Punt<F>) -> Result<(), ObjectError> {
     let protocol = IpProtocol(punt.protocol);
@@ -180,17 +177,6 @@ pub(crate) fn check<F: Punted>(punt: &Punt<F>) -> Result<(), ObjectError> {
         return Err(ObjectError::field("port", what).remedy("leave it out, or name protocol 17 (UDP) or 6 (TCP)"));
     }
     check_socket(punt.socket.as_deref())
-}
-
-/// What holds of the path of a socket.
-pub(crate) fn check_socket(socket: Option<&str>) -> Result<(), ObjectError> {
-    match socket {
-        Some(path) if path.is_empty() || path.len() >= PATH_MAX || path.contains('\0') => {
-            let what = format!("a path has 1 to {} bytes, none of them zero", PATH_MAX - 1);
-            Err(ObjectError::field("socket", what).remedy("choose another one, such as /run/routing.sock"))
-        }
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -> Result<(), ObjectError> {
@@ -213,6 +199,38 @@ pub(crate) fn apply<F: Punted>(control: &Control, change: Change<'_, Punt<F>>) -
         taken
     });
     Ok(())
+}
+
+/// What holds of a reason whatever else is configured.
+pub(crate) fn check_reason(punt: &PuntReason) -> Result<(), ObjectError> {
+    check_socket(punt.socket.as_deref())
+}
+
+pub(crate) fn apply_reason(control: &Control, change: Change<'_, PuntReason>) -> Result<(), ObjectError> {
+    let (punt, is_wanted) = match change {
+        Change::Create(new) | Change::Update { new, .. } => (new, true),
+        Change::Delete(old) => (old, false),
+    };
+    if is_wanted {
+        is_programs(control, punt.socket.as_deref())?;
+    }
+    let taker = is_wanted.then(|| Taker::of(punt.socket.as_deref()));
+    match punt.reason.is_ip6() {
+        false => set_reason::<V4>(control, punt.reason, taker),
+        true => set_reason::<V6>(control, punt.reason, taker),
+    }
+    Ok(())
+}
+
+fn set_reason<F: Punted>(control: &Control, reason: Reason, taker: Option<Taker>) {
+    control.room_mut::<Punts<F>>().update(|taken: &Taken| {
+        let mut taken = taken.clone();
+        match taker {
+            Some(taker) => taken.reasons.insert(reason, taker),
+            None => taken.reasons.remove(&reason),
+        };
+        taken
+    });
 }
 
 #[cfg(test)]

@@ -1,23 +1,22 @@
 //! VPP's messages about router advertisements: `ip6_nd.api`, `rd_cp.api`.
 //!
-//! - `host`: those of hosts, who ask for routers and learn from them.
+//! - `host`: those of hosts, who ask for routers and learn from them; `event`: what clients are told.
 
 use quiver_compat::types::{InterfaceIndex, NONE, Prefix};
 use quiver_compat::{Message, Refusal, Retval, Wire};
 use quiver_control::{Control, Time};
-use quiver_interface::api::{find, name};
 use quiver_interface::{InterfaceId, InterfaceName, Interfaces};
 use quiver_ip::Ip6;
 use quiver_wire::{InterfaceAddress, PrefixError, V6};
 
+use self::host::speaking;
 use crate::advertiser::Advertisers;
 use crate::config::{AdvertisedPrefix, INFINITE, RouterAdvertisements};
-use crate::discovery::Routers;
+use crate::routers::Routers;
 use crate::setting::{Setting, lifetimes, restart};
 
+pub(crate) mod event;
 mod host;
-
-pub(crate) use host::Listeners;
 
 pub(crate) fn register(control: &Control) {
     let listeners = quiver_compat::add(control, "ip6_nd", (1, 1, 0), |file| {
@@ -116,15 +115,6 @@ struct SwInterfaceIp6ndRaDetails {
     n_solicitations_dropped: u32,
     #[count(u32, "n_prefixes")]
     prefixes: Vec<Ip6ndRaPrefix>,
-}
-
-/// The interface that a message names, if it speaks IPv6.
-fn speaking(control: &Control, index: InterfaceIndex) -> Result<InterfaceName, Refusal> {
-    let id = find(control, index)?.id;
-    match control.room::<Ip6>().speaks(id) {
-        true => name(control, index),
-        false => Err(Refusal::new(Retval::IP6_NOT_ENABLED, "sw_if_index: the interface does not speak IPv6")),
-    }
 }
 
 fn configure(control: &Control, request: SwInterfaceIp6ndRaConfig) -> Result<(), Refusal> {

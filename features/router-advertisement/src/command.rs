@@ -11,7 +11,7 @@ use quiver_neighbor::Timers;
 use crate::advertiser::Advertisers;
 use crate::autoconfiguration::AddressAutoconfiguration;
 use crate::config::{AdvertisedPrefix, INFINITE};
-use crate::discovery::Routers;
+use crate::routers::Routers;
 use crate::setting::{Setting, lifetimes, restart};
 
 pub(crate) fn register(control: &Control) {

@@ -1,12 +1,9 @@
 //! What we learn of the routers on a link as a host (RFC 4861, 6.3; RFC 4862, 5.5): addresses, default routes.
 
-use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use std::rc::Rc;
 use std::time::Duration;
 
-use quiver_control::{Control, Signal, Time};
-use quiver_engine::{Publisher, Snapshot};
+use quiver_control::{Control, Time};
 use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, watch};
 use quiver_ip::fib::{Path, Source, TableId, Target};
 use quiver_ip::room::change_address;
@@ -15,80 +12,17 @@ use quiver_neighbor::{Timers, hear_timers};
 use quiver_wire::nd::PrefixOption;
 use quiver_wire::{InterfaceAddress, Prefix, V6};
 
-use crate::api::Listeners;
 use crate::config::INFINITE;
-use crate::input::{Advertisement, Listening};
-use crate::keeper;
+use crate::input::Advertisement;
+use crate::link::asker;
 use crate::message::{AUTONOMOUS, ON_LINK};
-use crate::solicit::{self, PATIENT, Solicitor};
+use crate::routers::{PATIENT, Routers, Solicitor};
+use crate::solicit;
 
 /// Addresses, and routers, that an interface learns at most: whoever floods the link must not fill the tables.
 const LEARNED_MAX: usize = 16;
 /// What is left of an address's life is not made shorter than this by somebody's word (RFC 4862, 5.5.3 (e)).
 const TWO_HOURS: Duration = Duration::from_secs(2 * 3600);
-
-/// What an interface has learned.
-#[derive(Clone, Debug, Default)]
-pub struct Learned {
-    /// Whether its routers are default routers.
-    pub default_route: bool,
-    /// Its addresses, and until when they are valid, if not for ever.
-    pub addresses: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
-    /// Until when they are preferred, if not for ever: nothing new begins with an address whose time is over while there is
-    /// another (RFC 4862, 5.5.4).
-    pub preferred: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
-    /// What routers say of neighbours, and what the link takes.
-    pub timers: Timers,
-    /// See above.
-    pub mtu: Option<u16>,
-    /// Its default routers, and until when they are that.
-    pub routers: BTreeMap<Ipv6Addr, Time>,
-}
-
-/// All that is known of routers.
-pub struct Routers {
-    all: BTreeMap<InterfaceId, Learned>,
-    pub(crate) solicitors: BTreeMap<InterfaceId, Solicitor>,
-    /// Notified when something is due earlier.
-    pub(crate) sooner: Signal,
-    listening: Publisher<Listening>,
-    /// Clients that are told of advertisements.
-    pub(crate) listeners: Option<Rc<Listeners>>,
-}
-
-impl Routers {
-    pub(crate) fn new(listening: Publisher<Listening>) -> Routers {
-        let (all, solicitors) = (BTreeMap::new(), BTreeMap::new());
-        Routers { all, solicitors, sooner: Signal::new(), listening, listeners: None }
-    }
-    /// What interfaces have learned, of those that learn.
-    pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Learned)> {
-        self.all.iter()
-    }
-    pub(crate) fn listening(&self) -> Snapshot<Listening> {
-        self.listening.snapshot()
-    }
-    /// Tells workers whose advertisements are wanted.
-    pub(crate) fn publish(&mut self) {
-        let ids = || self.all.keys().chain(self.solicitors.keys());
-        let mut interfaces = vec![false; ids().map(|id| id.index() + 1).max().unwrap_or(0)];
-        ids().for_each(|id| interfaces[id.index()] = true);
-        let all = self.listeners.as_ref().is_some_and(|listeners| !listeners.is_empty());
-        let listening = Listening { all, interfaces };
-        if *self.listening.current() != listening {
-            self.listening.publish(listening);
-        }
-    }
-    /// When something is due next.
-    fn next(&self) -> Option<Time> {
-        let asked = self.solicitors.values().map(|solicitor| solicitor.next);
-        let ends = |of: &Learned| {
-            let addresses = of.addresses.values().chain(of.preferred.values()).flatten();
-            addresses.chain(of.routers.values()).copied().min()
-        };
-        asked.chain(self.all.values().filter_map(ends)).min()
-    }
-}
 
 pub(crate) fn register(control: &Control) {
     control.spawn("router discovery", discover(control.clone()));
@@ -108,7 +42,7 @@ pub(crate) fn register(control: &Control) {
 
 /// Asks for routers where a link that is learned from can be spoken to again.
 fn begin_anew(control: &Control, id: InterfaceId) {
-    if control.room::<Routers>().all.contains_key(&id) && keeper::asker(control, id).is_some() {
+    if control.room::<Routers>().all.contains_key(&id) && asker(control, id).is_some() {
         solicit::begin(control, id, PATIENT);
     }
 }

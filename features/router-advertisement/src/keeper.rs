@@ -4,18 +4,17 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use quiver_control::{Control, Time};
+use quiver_engine::Dataplane;
 use quiver_engine::channel::Inbox;
-use quiver_engine::{Dataplane, Injected};
 use quiver_interface::{Events, InterfaceEvent, InterfaceId, watch};
 use quiver_ip::Ip6;
-use quiver_ip::adjacency::Link;
+use quiver_wire::MacAddress;
 use quiver_wire::nd::{ALL_NODES, group_mac};
-use quiver_wire::{EtherType, MacAddress};
-use zerocopy::IntoBytes;
 
 use crate::advertiser::{APART, Advertisers};
 use crate::config::RouterAdvertisements;
-use crate::input::{Heard, Message, Next, Solicitation};
+use crate::input::{Heard, Message, Solicitation};
+use crate::link::{seed, speaker, transmit};
 use crate::{discovery, message};
 
 /// How long an answer to all waits at most, so that it answers others, too: MAX_RA_DELAY_TIME of RFC 4861, 10.
@@ -47,20 +46,6 @@ pub(crate) fn register(control: &Control, heard: Inbox<Heard>) {
         InterfaceEvent::Mac(id) | InterfaceEvent::Mtu(id) => restart(control, id),
         InterfaceEvent::Created(_) => {}
     });
-}
-
-/// An interface's link and its address there, if it sends IPv6 and has the address for sure (RFC 4862, 5.4).
-pub(crate) fn speaker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
-    let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
-    Some((link, control.room::<Ip6>().usable_link_local(id)?))
-}
-
-/// The same of an interface that may have to speak without an address (RFC 4861, 4.1).
-pub(crate) fn asker(control: &Control, id: InterfaceId) -> Option<(Link, Ipv6Addr)> {
-    let link = control.room::<Ip6>().fib.adjacencies.link(id).copied().filter(|link| link.up)?;
-    let ip = control.room::<Ip6>();
-    ip.link_local(id)?;
-    Some((link, ip.usable_link_local(id).unwrap_or(Ipv6Addr::UNSPECIFIED)))
 }
 
 /// Begins to advertise where an address is known to be ours, and ceases where it is not any more.
@@ -147,12 +132,6 @@ fn tell_all(control: &Control, id: InterfaceId, now: Time) {
     room.schedule(id, Some(now + wait));
 }
 
-/// What an interface's times are drawn by.
-pub(crate) fn seed(control: &Control, id: InterfaceId) -> u64 {
-    let mac = control.room::<Ip6>().fib.adjacencies.link(id).map_or([0; 6], |link| link.mac);
-    mac.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
-}
-
 /// Answers a host that asks for routers (RFC 4861, 6.2.6).
 fn answer(control: &Control, id: InterfaceId, Solicitation { source, mac }: Solicitation) {
     let (now, seed) = (control.now(), seed(control, id));
@@ -186,12 +165,4 @@ fn send(control: &Control, id: InterfaceId, config: &RouterAdvertisements, (to, 
     let mut room = control.room_mut::<Advertisers>();
     let own = room.of(id);
     own.sent = own.sent.wrapping_add(1);
-}
-
-/// Sends a message on a link.
-pub(crate) fn transmit(control: &Control, id: InterfaceId, mac: MacAddress, link: &Link, message: &[u8]) {
-    let mac = if link.point_to_point { link.peer } else { mac };
-    let bytes = [link.header(mac, EtherType::IP6).as_bytes(), message].concat();
-    let node = control.room::<Advertisers>().node;
-    control.room::<Dataplane>().emit(0, node, Next::Send, Injected { bytes, rx: 0, tx: id.0, hop: 0 });
 }

@@ -1,22 +1,26 @@
 //! Router advertisements (RFC 4861, 6): what routers tell the hosts on a link of themselves and of the link's prefixes.
 //!
 //! - [`input`]: the node `router-input`, which checks what is heard; [`message`]: what is sent.
-//! - [`config`]: the objects of kinds `router-advertisements` and `advertised-prefixes`; [`advertiser`]: what is known of an
-//!   interface that advertises; `keeper`: the task that advertises and answers.
-//! - [`autoconfiguration`]: the objects of kind `address-autoconfigurations`; [`discovery`]: what we learn of routers, as a
-//!   host; `solicit`: how we ask for them.
+//! - [`config`]: the objects of kinds `router-advertisements` and `advertised-prefixes`; `changes`: what becomes
+//!   of theirs. [`advertiser`]: what is known of an interface that advertises; `keeper`: the task that advertises and answers;
+//!   `link`: how an interface speaks.
+//! - [`autoconfiguration`]: the objects of kind `address-autoconfigurations`; [`discovery`]: how we learn of routers, as a
+//!   host, and [`routers`], what we know of them; `solicit`: how we ask for them.
 //! - `setting`: changes as VPP has them; `command`: the command line; `api`: its messages.
 #![forbid(unsafe_code)]
 
 pub mod advertiser;
 mod api;
 pub mod autoconfiguration;
+mod changes;
 mod command;
 pub mod config;
 pub mod discovery;
 pub mod input;
 mod keeper;
+mod link;
 pub mod message;
+pub mod routers;
 mod setting;
 mod solicit;
 
@@ -32,8 +36,8 @@ use quiver_ip::node::describe;
 use quiver_wire::V6;
 
 use advertiser::Advertisers;
-use discovery::Routers;
 use input::{Listening, Next, RouterInput};
+use routers::Routers;
 
 /// The node that checks what is heard.
 const NODE: &str = "router-input";
@@ -67,8 +71,8 @@ pub fn register(control: &Control) -> Result<(), DataplaneError> {
     undecided(control, NODE, Undecided::Load, &["control-busy"]);
     control.insert_room(advertisers);
     control.insert_room(routers);
-    control.objects().add(Kind::new(config::apply).check(config::check));
-    control.objects().add(Kind::new(config::apply_prefix).check(config::check_prefix));
+    control.objects().add(Kind::new(changes::apply).check(config::check));
+    control.objects().add(Kind::new(changes::apply_prefix).check(config::check_prefix));
     control.objects().add(Kind::new(autoconfiguration::apply));
     keeper::register(control, heard);
     discovery::register(control);

@@ -1,41 +1,13 @@
 //! How routers are asked for (RFC 4861, 6.3.7; RFC 7559): at once, and again after times that grow.
 
-use std::time::Duration;
-
 use quiver_control::{Control, Time};
 use quiver_interface::InterfaceId;
 use quiver_wire::nd::{ALL_ROUTERS, group_mac};
 
 use crate::advertiser::Advertisers;
-use crate::discovery::Routers;
-use crate::{keeper, message};
-
-/// How an interface asks. A limit of zero is none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// The time between the first two questions, from which the next ones grow.
-    pub first: Duration,
-    /// The longest time between two.
-    pub longest: Duration,
-    /// How many at most.
-    pub count: u32,
-    /// For how long at most.
-    pub duration: Duration,
-}
-
-/// RFC 7559, 2.
-pub(crate) const PATIENT: Pace =
-    Pace { first: Duration::from_secs(4), longest: Duration::from_secs(3600), count: 0, duration: Duration::ZERO };
-
-/// An interface that asks.
-#[derive(Debug)]
-pub(crate) struct Solicitor {
-    pace: Pace,
-    pub next: Time,
-    wait: Duration,
-    sent: u32,
-    since: Time,
-}
+use crate::link::{asker, seed, transmit};
+use crate::message;
+use crate::routers::{Pace, Routers, Solicitor};
 
 /// Has an interface ask for routers from now on.
 pub(crate) fn begin(control: &Control, id: InterfaceId, pace: Pace) {
@@ -50,10 +22,10 @@ pub(crate) fn begin(control: &Control, id: InterfaceId, pace: Pace) {
 
 /// Asks on an interface, and says when that is to be done again, if ever (RFC 8415, 15).
 pub(crate) fn ask(control: &Control, id: InterfaceId, now: Time) {
-    if let Some((link, source)) = keeper::asker(control, id) {
-        keeper::transmit(control, id, group_mac(ALL_ROUTERS), &link, &message::solicitation(&link, source));
+    if let Some((link, source)) = asker(control, id) {
+        transmit(control, id, group_mac(ALL_ROUTERS), &link, &message::solicitation(&link, source));
     }
-    let seed = keeper::seed(control, id);
+    let seed = seed(control, id);
     let mut room = control.room_mut::<Routers>();
     let Some(own) = room.solicitors.get_mut(&id) else { return };
     let wait = control.room_mut::<Advertisers>().draw(seed, (own.wait.mul_f64(0.9), own.wait.mul_f64(1.1)));

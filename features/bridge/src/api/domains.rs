@@ -5,7 +5,8 @@ use quiver_compat::types::{InterfaceIndex, NONE};
 use quiver_compat::{Message, Refusal, Retval, Text, Wire, flags};
 use quiver_control::Control;
 
-use super::domain;
+use super::members::checked;
+use super::{domain, members};
 use crate::bridges::Bridges;
 use crate::objects::{BridgeDomain, DOMAIN_ID_MAX};
 use crate::set::set_default_limit;
@@ -223,15 +224,6 @@ async fn add_or_delete(control: &Control, request: BridgeDomainAddDelV2) -> Resu
     Ok(control.put(new)?)
 }
 
-/// A number that domains can have.
-pub(super) fn checked(id: u32) -> Result<u32, Refusal> {
-    match id {
-        1..=DOMAIN_ID_MAX => Ok(id),
-        0 => Err(Refusal::new(Retval::BD_NOT_MODIFIABLE, "bd_id: 0 is none that clients change")),
-        _ => Err(Refusal::new(Retval::BD_ID_EXCEED_MAX, format!("bd_id: {id} is too much; at most {DOMAIN_ID_MAX}"))),
-    }
-}
-
 fn details(control: &Control, request: &BridgeDomainDump) -> Vec<BridgeDomainDetails> {
     let bridges = control.room::<Bridges>();
     // No domain has local0: clients that leave a field out send 0.
@@ -267,11 +259,11 @@ fn set_flags(control: &Control, request: BridgeFlags) -> Result<BridgeFlagsReply
         return Err(Refusal::unimplemented("flags: bridge domains do not divert ARP"));
     }
     let flags = [
-        (BdFlags::LEARN, &mut domain.learn, super::members::LEARN),
-        (BdFlags::FWD, &mut domain.forward, super::members::FORWARD),
-        (BdFlags::FLOOD, &mut domain.flood, super::members::FLOOD),
-        (BdFlags::UU_FLOOD, &mut domain.uu_flood, super::members::UNKNOWN),
-        (BdFlags::ARP_TERM, &mut domain.arp_term, super::members::ARP_TERM),
+        (BdFlags::LEARN, &mut domain.learn, members::LEARN),
+        (BdFlags::FWD, &mut domain.forward, members::FORWARD),
+        (BdFlags::FLOOD, &mut domain.flood, members::FLOOD),
+        (BdFlags::UU_FLOOD, &mut domain.uu_flood, members::UNKNOWN),
+        (BdFlags::ARP_TERM, &mut domain.arp_term, members::ARP_TERM),
     ];
     let mut resulting_feature_bitmap = 0;
     for (flag, field, bit) in flags {

@@ -7,9 +7,8 @@ use quiver_control::Control;
 use quiver_interface::InterfaceName;
 use quiver_interface::api::name;
 
-use super::domains::checked;
 use crate::bridges::{Bridges, Mode};
-use crate::objects::{DomainId, Layer2Interface};
+use crate::objects::{DOMAIN_ID_MAX, DomainId, Layer2Interface};
 use crate::set::{join, leave};
 
 /// VPP's bits of features of layer 2 on the way in: frames that nobody wants are dropped; they always are.
@@ -30,6 +29,15 @@ pub(super) const LEARN: u32 = 1 << 9;
 const STP_BLOCKED: u32 = 1 << 8;
 /// Its line counts as down.
 const LINE_DOWN: u32 = 1 << 9;
+
+/// A number that domains can have.
+pub(super) fn checked(id: u32) -> Result<u32, Refusal> {
+    match id {
+        1..=DOMAIN_ID_MAX => Ok(id),
+        0 => Err(Refusal::new(Retval::BD_NOT_MODIFIABLE, "bd_id: 0 is none that clients change")),
+        _ => Err(Refusal::new(Retval::BD_ID_EXCEED_MAX, format!("bd_id: {id} is too much; at most {DOMAIN_ID_MAX}"))),
+    }
+}
 
 /// Which member of a bridge domain an interface is.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use quiver_control::Control;
 use quiver_ip::api::by_family;
 use quiver_policer::{PolicerName, Policers};
 
-use crate::Punted;
+use crate::family::Punted;
 
 pub(super) fn register(control: &Control) {
     let (name, version) = quiver_policer::api::FILE;

@@ -11,7 +11,7 @@ use quiver_ip::api::{by_family, configured, known};
 use quiver_ip::fib::Path;
 use quiver_ip::{Ip, RoutePath};
 
-use crate::Punted;
+use crate::family::Punted;
 use crate::redirect::{PuntRedirect, Receiver, Redirects};
 
 pub(super) fn register(control: &Control) {

@@ -8,9 +8,9 @@ use quiver_control::{Control, Object};
 use quiver_ip::api::by_family;
 use quiver_wire::{IpProtocol, V4, V6};
 
-use crate::Punted;
+use crate::delivery::server;
+use crate::family::Punted;
 use crate::reason::{PuntReason as ByReason, Reason};
-use crate::sockets::server;
 use crate::traffic::{Punt, Punts};
 
 pub(super) fn register(control: &Control) {

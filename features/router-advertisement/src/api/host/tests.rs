@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use quiver_compat::Caller;
+use quiver_interface::InterfaceId;
 use quiver_ip::Ip6;
 use quiver_ip::fib::{Source, TableId};
 use quiver_testkit::daemon::{Daemon, Setup};
 use quiver_testkit::packet::Packet;
-use quiver_wire::Prefix as WirePrefix;
+use quiver_wire::{Prefix as WirePrefix, V6};
 
+use super::super::event::Ip6RaPrefixInfo;
 use super::*;
 
 const PG0: InterfaceIndex = InterfaceIndex(1);

@@ -1,0 +1,105 @@
+//! What is known of the routers on a link, and the interfaces that ask for them.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use quiver_control::{Signal, Time};
+use quiver_engine::{Publisher, Snapshot};
+use quiver_interface::InterfaceId;
+use quiver_neighbor::Timers;
+use quiver_wire::{InterfaceAddress, V6};
+
+use crate::api::event::Listeners;
+use crate::input::Listening;
+
+/// How an interface asks. A limit of zero is none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// The time between the first two questions, from which the next ones grow.
+    pub first: Duration,
+    /// The longest time between two.
+    pub longest: Duration,
+    /// How many at most.
+    pub count: u32,
+    /// For how long at most.
+    pub duration: Duration,
+}
+
+/// RFC 7559, 2.
+pub(crate) const PATIENT: Pace =
+    Pace { first: Duration::from_secs(4), longest: Duration::from_secs(3600), count: 0, duration: Duration::ZERO };
+
+/// An interface that asks.
+#[derive(Debug)]
+pub(crate) struct Solicitor {
+    pub pace: Pace,
+    pub next: Time,
+    pub wait: Duration,
+    pub sent: u32,
+    pub since: Time,
+}
+
+/// What an interface has learned.
+#[derive(Clone, Debug, Default)]
+pub struct Learned {
+    /// Whether its routers are default routers.
+    pub default_route: bool,
+    /// Its addresses, and until when they are valid, if not for ever.
+    pub addresses: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
+    /// Until when they are preferred, if not for ever: nothing new begins with an address whose time is over while there is
+    /// another (RFC 4862, 5.5.4).
+    pub preferred: BTreeMap<InterfaceAddress<V6>, Option<Time>>,
+    /// What routers say of neighbours, and what the link takes.
+    pub timers: Timers,
+    /// See above.
+    pub mtu: Option<u16>,
+    /// Its default routers, and until when they are that.
+    pub routers: BTreeMap<Ipv6Addr, Time>,
+}
+
+/// All that is known of routers.
+pub struct Routers {
+    pub(crate) all: BTreeMap<InterfaceId, Learned>,
+    pub(crate) solicitors: BTreeMap<InterfaceId, Solicitor>,
+    /// Notified when something is due earlier.
+    pub(crate) sooner: Signal,
+    listening: Publisher<Listening>,
+    /// Clients that are told of advertisements.
+    pub(crate) listeners: Option<Rc<Listeners>>,
+}
+
+impl Routers {
+    pub(crate) fn new(listening: Publisher<Listening>) -> Routers {
+        let (all, solicitors) = (BTreeMap::new(), BTreeMap::new());
+        Routers { all, solicitors, sooner: Signal::new(), listening, listeners: None }
+    }
+    /// What interfaces have learned, of those that learn.
+    pub fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Learned)> {
+        self.all.iter()
+    }
+    pub(crate) fn listening(&self) -> Snapshot<Listening> {
+        self.listening.snapshot()
+    }
+    /// Tells workers whose advertisements are wanted.
+    pub(crate) fn publish(&mut self) {
+        let ids = || self.all.keys().chain(self.solicitors.keys());
+        let mut interfaces = vec![false; ids().map(|id| id.index() + 1).max().unwrap_or(0)];
+        ids().for_each(|id| interfaces[id.index()] = true);
+        let all = self.listeners.as_ref().is_some_and(|listeners| !listeners.is_empty());
+        let listening = Listening { all, interfaces };
+        if *self.listening.current() != listening {
+            self.listening.publish(listening);
+        }
+    }
+    /// When something is due next.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let asked = self.solicitors.values().map(|solicitor| solicitor.next);
+        let ends = |of: &Learned| {
+            let addresses = of.addresses.values().chain(of.preferred.values()).flatten();
+            addresses.chain(of.routers.values()).copied().min()
+        };
+        asked.chain(self.all.values().filter_map(ends)).min()
+    }
+}
