@@ -50,7 +50,7 @@ pub fn errors(world: &World) -> Result<(), Failed> {
 pub fn path_mtu(world: &World) -> Result<(), Failed> {
     let mut site = Site::new(world, "mtu")?;
     site.daemon.configure("set interface mtu 1280 tap1");
-    let said = site.run(true, "ping", "-6 -n -c 1 -W 1 -M do -s 1400 fd00:b::2")?;
+    let said = site.run(true, "ping", "-6 -n -c 1 -W 5 -M do -s 1400 fd00:b::2")?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.contains("From fd00:a::1 icmp_seq=1 Packet too big: mtu=1280"), "{said}");
     let route = site.left.ip("-6 route get fd00:b::2")?;
