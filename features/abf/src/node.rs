@@ -25,7 +25,8 @@ arcs! {
         Pass => next_feature,
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        Told => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
     }
@@ -37,14 +38,13 @@ pub struct AbfInput<F: Forwarded> {
     attached: Snapshot<AttachedTo>,
     lists: Snapshot<Lists>,
     rows: Snapshot<GroupRows>,
-    fates: Fates,
     family: PhantomData<F>,
 }
 
 impl<F: Forwarded> AbfInput<F> {
     /// With policies by interface, their lists, and what their paths come to.
     pub fn new(attached: Snapshot<AttachedTo>, lists: Snapshot<Lists>, rows: Snapshot<GroupRows>) -> AbfInput<F> {
-        AbfInput { attached, lists, rows, fates: Fates::of::<F>(Self::ARCS), family: PhantomData }
+        AbfInput { attached, lists, rows, family: PhantomData }
     }
 }
 
@@ -75,7 +75,7 @@ impl<F: Forwarded> Stage for AbfInput<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> AbfBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let (attached, lists) = (self.attached.read(guard), self.lists.read(guard));
-        AbfBody { attached, lists, rows: slots(self.rows.read(guard)), fates: &self.fates, family: PhantomData }
+        AbfBody { attached, lists, rows: slots(self.rows.read(guard)), family: PhantomData }
     }
 }
 
@@ -84,12 +84,19 @@ pub struct AbfBody<'f, F> {
     attached: &'f AttachedTo,
     lists: &'f Lists,
     rows: Slots<'f, GroupRow>,
-    fates: &'f Fates,
     family: PhantomData<F>,
 }
 
 /// The group of packets that go on.
 const NONE: u32 = u32::MAX;
+
+const FATES: Fates = Fates {
+    local: Next::Local as u16,
+    unreachable: Next::Unreachable as u16,
+    prohibited: Next::Prohibited as u16,
+    drop: Next::Drop as u16,
+    unresolved: Next::Unresolved as u16,
+};
 
 impl<'f, F: Forwarded> AbfBody<'f, F> {
     /// The policies of an interface.
@@ -148,7 +155,7 @@ impl<F: Forwarded> Body for AbfBody<'_, F> {
         let forwarded = groups.ne(NONE) & p.live;
         if forwarded.any() {
             p.hop = p.hop.replace(forwarded, fates::hops::<F, I>(p, groups, self.rows));
-            self.fates.part::<F, I>(p, forwarded);
+            FATES.part::<F, I>(p, forwarded);
             p.leave(forwarded, Next::Rewrite);
         }
     }

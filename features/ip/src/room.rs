@@ -15,7 +15,6 @@ use crate::adjacency::Link;
 use crate::api::Leaving;
 use crate::crossing;
 use crate::family::Family;
-use crate::fates::Fates;
 use crate::fib::hop::KindHop;
 use crate::fib::kind::{KindError, NextHopKind, Of};
 use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target, Way};
@@ -409,7 +408,6 @@ impl<F: Family> Ip<F> {
             groups: groups.clone(),
             kinds: kinds.clone(),
             worker,
-            fates: Fates::of::<F>(again::Next::arcs::<F>()),
         };
         graph.node(NodeSpec::new(F::NAMES.again, again::Next::arcs::<F>(), again).describe(describe::<F>))?;
         let ingress = self.ingress.snapshot();

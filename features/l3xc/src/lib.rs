@@ -17,6 +17,7 @@ use quiver_interface::{InterfaceId, Interfaces, Undecided, decides, undecided};
 use quiver_ip::Ip;
 use quiver_ip::node::describe;
 use quiver_wire::{V4, V6};
+use std::marker::PhantomData;
 
 use crate::config::{Connected, CrossConnects};
 use crate::node::L3Xc;
@@ -35,7 +36,7 @@ fn register_family<F: Connected>(control: &Control) -> Result<(), DataplaneError
         let mut dataplane = control.room_mut::<Dataplane>();
         let room = CrossConnects::<F>::new(dataplane.domain());
         let rows = control.room::<Ip<F>>().fib.groups.snapshot();
-        let stage = L3Xc::<F>::new(room.groups(), rows);
+        let stage = L3Xc { groups: room.groups(), rows, family: PhantomData::<F> };
         let graph = dataplane.blueprint();
         graph.node(NodeSpec::stage(move |_| stage.clone()).describe(describe::<F>))?;
         graph.feature(FeatureSpec::new(F::NAMES.unicast, L3Xc::<F>::NAME, Phase::Forward))?;

@@ -20,7 +20,8 @@ arcs! {
         /// Those of interfaces whose cross-connect has just gone, and what concerns their link alone.
         Pass => next_feature,
         Local => features (F::NAMES.local),
-        Told => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
         Unresolved => drop "unresolved-path",
         LinkGroup => drop "link-layer-broadcast",
@@ -31,19 +32,11 @@ arcs! {
 #[derive(Clone)]
 pub struct L3Xc<F: Connected> {
     /// The groups of interfaces, by their numbers; 0 is that of none.
-    groups: Snapshot<Vec<u32>>,
+    pub groups: Snapshot<Vec<u32>>,
     /// What groups come to.
-    rows: Snapshot<GroupRows>,
-    /// The arcs of packets that go to no neighbor.
-    fates: Fates,
-    family: PhantomData<F>,
-}
-
-impl<F: Connected> L3Xc<F> {
-    /// With the groups of interfaces, and what these come to.
-    pub fn new(groups: Snapshot<Vec<u32>>, rows: Snapshot<GroupRows>) -> L3Xc<F> {
-        L3Xc { groups, rows, fates: Fates::of::<F>(Self::ARCS), family: PhantomData }
-    }
+    pub rows: Snapshot<GroupRows>,
+    /// The family whose packets they are.
+    pub family: PhantomData<F>,
 }
 
 /// The stage at work.
@@ -52,7 +45,6 @@ pub struct L3XcBody<'f, F: Connected> {
     rows: Slots<'f, GroupRow>,
     /// The group of the interface that received all of the frame.
     group: u32,
-    fates: &'f Fates,
     family: PhantomData<F>,
 }
 
@@ -64,7 +56,7 @@ impl<F: Connected> Stage for L3Xc<F> {
     fn enter<'f>(&'f mut self, guard: Guard<'f>) -> L3XcBody<'f, F> {
         // In this order: a group's row was there before the group was published.
         let groups = self.groups.read(guard);
-        L3XcBody { groups, rows: slots(self.rows.read(guard)), group: 0, fates: &self.fates, family: PhantomData }
+        L3XcBody { groups, rows: slots(self.rows.read(guard)), group: 0, family: PhantomData }
     }
 }
 
@@ -96,7 +88,15 @@ impl<F: Connected> Body for L3XcBody<'_, F> {
             p.leave(p.hop.eq(hop::NO_ROUTE) | stays, Next::Pass);
             // RFC 1812, 5.3.4: one host's packet in a frame for many is nobody's.
             p.leave(p.flagged(Flags::LINK_GROUP), Next::LinkGroup);
-            self.fates.part::<F, I>(p, p.live);
+            FATES.part::<F, I>(p, p.live);
         }
     }
 }
+
+const FATES: Fates = Fates {
+    local: Next::Local as u16,
+    unreachable: Next::Unreachable as u16,
+    prohibited: Next::Prohibited as u16,
+    drop: Next::Drop as u16,
+    unresolved: Next::Unresolved as u16,
+};

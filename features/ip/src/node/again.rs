@@ -10,7 +10,7 @@ use quiver_engine::{Context, Frame, Guard, Node, Snapshot, arcs};
 use quiver_wire::{Header, IpHeader};
 
 use crate::family::Family;
-use crate::fates::Fates;
+use crate::fault::Fault;
 use crate::fib::hop::{self, Again, KindHop};
 use crate::fib::rows::{GroupRow, GroupRows};
 use crate::fib::table::group_of;
@@ -31,7 +31,9 @@ arcs! {
     pub enum Next of F: Family {
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        Told => node (F::NAMES.error),
+        NoRoute => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
@@ -50,8 +52,6 @@ pub struct LookupAgain<F: Family> {
     pub kinds: Snapshot<KindArcs>,
     /// The worker, whose counters by route are written.
     pub worker: usize,
-    /// The arcs of packets that find no neighbor.
-    pub fates: Fates,
 }
 
 impl<F: Family> Node for LookupAgain<F> {
@@ -61,29 +61,49 @@ impl<F: Family> Node for LookupAgain<F> {
         let kinds = self.kinds.read(guard);
         for i in 0..frame.len() {
             let bytes = frame.bytes(cx.pool, i);
-            // Input has looked at it.
-            let Some((header, _)) = F::Header::parse(bytes) else {
-                frame.next[i] = Next::Unresolved.into();
-                continue;
+            let next = match F::Header::parse(bytes) {
+                // Input has looked at it.
+                None => Next::Unresolved,
+                Some((header, _)) => {
+                    let ends = (header.source(), header.destination());
+                    let (hop, rx) = tables.follow((frame.hop[i], frame.rx[i]), ends, bytes, header.packet_length());
+                    (frame.hop[i], frame.rx[i]) = (hop, rx);
+                    fate(hop)
+                }
             };
-            let ends = (header.source(), header.destination());
-            let (hop, rx) = tables.follow((frame.hop[i], frame.rx[i]), ends, bytes, header.packet_length());
-            (frame.hop[i], frame.rx[i]) = (hop, rx);
-            frame.next[i] = match Again::of(hop) {
+            match next {
+                Next::NoRoute => frame.hop[i] = Fault::NETWORK.0,
+                Next::Unreachable => frame.hop[i] = F::UNREACHABLE.0,
+                Next::Prohibited => frame.hop[i] = Fault::PROHIBITED.0,
+                _ => {}
+            }
+            frame.next[i] = match Again::of(frame.hop[i]) {
                 Some(Again::Kind(of_kind)) => {
                     of_kind.interface().into_iter().for_each(|interface| frame.tx[i] = interface);
                     kinds[usize::from(of_kind.kind())]
                 }
-                Some(Again::Crossing(_)) => Next::Crossing.into(),
-                Some(_) => Next::Loop.into(),
-                None if hop >= hop::FIRST_ADJACENCY => Next::Rewrite.into(),
-                None => {
-                    let (arc, told) = self.fates.arc::<F>(hop);
-                    told.into_iter().for_each(|told| frame.hop[i] = told.0);
-                    arc
-                }
+                _ => next.into(),
             };
         }
+    }
+}
+
+/// Where a packet goes that has this hop.
+fn fate(hop: u32) -> Next {
+    match Again::of(hop) {
+        Some(Again::Crossing(_)) => return Next::Crossing,
+        Some(_) => return Next::Loop,
+        None => {}
+    }
+    match hop {
+        hop::FIRST_ADJACENCY.. => Next::Rewrite,
+        hop::NO_ROUTE => Next::NoRoute,
+        hop::DROP => Next::Drop,
+        hop::UNREACHABLE => Next::Unreachable,
+        hop::PROHIBIT => Next::Prohibited,
+        hop::LOCAL => Next::Local,
+        hop::BROADCAST | hop::LINK_LOCAL => Next::OnLink,
+        _ => Next::Unresolved,
     }
 }
 

@@ -10,7 +10,7 @@ use quiver_engine::{
 };
 
 use crate::family::{BACK, Family};
-use crate::fates::Fates;
+use crate::fault::Fault;
 use crate::fib::hop::Again;
 use crate::fib::rows::{GroupRow, GroupRows, slots};
 use crate::fib::table::group_of;
@@ -25,7 +25,9 @@ arcs! {
     pub enum Next of F: Family {
         Rewrite => node (F::NAMES.rewrite),
         Local => features (F::NAMES.local),
-        Told => node (F::NAMES.error),
+        NoRoute => node (F::NAMES.error),
+        Unreachable => node (F::NAMES.error),
+        Prohibited => node (F::NAMES.error),
         Drop => drop "route-drop",
         OnLink => arc (F::ON_LINK),
         Unresolved => drop "unresolved-route",
@@ -43,13 +45,12 @@ pub struct Lookup<F: Family> {
     /// The worker, whose counters by route are written.
     worker: usize,
     walk: Walk<F>,
-    fates: Fates,
 }
 
 impl<F: Family> Lookup<F> {
     /// A worker's stage.
     pub fn new(ingress: Snapshot<Ingress<F>>, groups: Snapshot<GroupRows>, worker: usize) -> Lookup<F> {
-        Lookup { ingress, groups, worker, walk: Walk::new(), fates: Fates::of::<F>(Self::ARCS) }
+        Lookup { ingress, groups, worker, walk: Walk::new() }
     }
 }
 
@@ -67,7 +68,6 @@ pub struct LookupBody<'f, F: Family> {
     table: Option<Looked<'f, F>>,
     walk: &'f mut Walk<F>,
     worker: usize,
-    fates: &'f Fates,
 }
 
 impl<F: Family> Stage for Lookup<F> {
@@ -86,7 +86,6 @@ impl<F: Family> Stage for Lookup<F> {
             table: None,
             walk: &mut self.walk,
             worker: self.worker,
-            fates: &self.fates,
         }
     }
 }
@@ -241,7 +240,21 @@ impl<F: Family> LookupBody<'_, F> {
         if for_many.any() {
             p.leave(p.live.with(self.nobodys(&p.rx.array(), for_many.bits())), Next::LinkGroup);
         }
-        self.fates.part::<F, I>(p, p.live);
+        let special = hops.lt(hop::FIRST_ADJACENCY) & p.live;
+        if !special.any() {
+            return;
+        }
+        let fate = |hop: u32| hops.eq(hop) & special;
+        p.hop = p.hop.replace(fate(hop::NO_ROUTE), Fault::NETWORK.0);
+        p.hop = p.hop.replace(fate(hop::UNREACHABLE), F::UNREACHABLE.0);
+        p.hop = p.hop.replace(fate(hop::PROHIBIT), Fault::PROHIBITED.0);
+        p.leave(fate(hop::NO_ROUTE), Next::NoRoute);
+        p.leave(fate(hop::UNREACHABLE), Next::Unreachable);
+        p.leave(fate(hop::PROHIBIT), Next::Prohibited);
+        p.leave(fate(hop::LOCAL), Next::Local);
+        p.leave(fate(hop::DROP), Next::Drop);
+        p.leave(fate(hop::BROADCAST) | fate(hop::LINK_LOCAL), Next::OnLink);
+        p.leave(special, Next::Unresolved);
     }
     /// Those of the packets whose tables do not forward what came in frames for many.
     #[cold]
