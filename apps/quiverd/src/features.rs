@@ -15,7 +15,7 @@ pub struct Room {
     pub register: fn(&Control) -> Result<(), Box<dyn Error>>,
 }
 
-/// What registering a room comes to.
+/// The result of a room's `register`: nothing, or an error.
 trait Outcome {
     fn outcome(self) -> Result<(), Box<dyn Error>>;
 }
@@ -83,7 +83,7 @@ rooms! {
 /// Registers every room.
 ///
 /// # Errors
-/// What does not fit together.
+/// As [`register_all`].
 pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
     register_all(control, ROOMS.iter().collect())
 }
@@ -91,7 +91,7 @@ pub fn register(control: &Control) -> Result<(), Box<dyn Error>> {
 /// Registers rooms, each behind those that it needs, else in the order given.
 ///
 /// # Errors
-/// What a room says, or that rooms need each other.
+/// The error of the first room that cannot be registered, or one that names rooms of which each needs another one first.
 pub fn register_all(control: &Control, mut rooms: Vec<&Room>) -> Result<(), Box<dyn Error>> {
     while !rooms.is_empty() {
         let waits = |room: &Room| room.after.iter().any(|needed| rooms.iter().any(|other| other.name == *needed));

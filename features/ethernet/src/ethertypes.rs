@@ -1,7 +1,7 @@
 //! What ethertypes lead to: rooms claim those whose packets they take, and `ethernet-input` has an arc to the node of each.
 
 use quiver_control::Control;
-use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, Publisher, Snapshot, To};
+use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, Publisher, Snapshot};
 use quiver_wire::EtherType;
 
 /// The name of the node.
@@ -33,8 +33,7 @@ impl EtherTypes {
 /// # Errors
 /// If another node takes them already, or the data plane runs.
 pub fn claim(control: &Control, ethertype: EtherType, node: &'static str) -> Result<(), DataplaneError> {
-    let arc = ArcSpec { name: node, to: To::Node(node) };
-    let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, arc)?;
+    let arc = control.room_mut::<Dataplane>().blueprint().claim(NODE, ethertype, ArcSpec::to_node(node))?;
     let taken = Taken { ethertype: ethertype.get().into(), arc };
     control.room_mut::<EtherTypes>().0.update(|all| all.iter().copied().chain([taken]).collect());
     Ok(())

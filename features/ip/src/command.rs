@@ -34,7 +34,7 @@ pub(crate) fn register(control: &Control) {
 }
 
 /// What stands for the next hops of rooms in grammars of paths.
-pub const NEXT_HOPS: &str = "$next-hop";
+const NEXT_HOPS: &str = "$next-hop";
 
 /// Lets paths in commands lead to next hops of a kind: `via KIND NUMBER`, or `via KIND INTERFACE`.
 pub(crate) fn add_kind(control: &Control, spec: &'static NextHopKind) {
@@ -49,7 +49,7 @@ fn register_family<F: Family>(control: &Control) {
     let paths = format!(
         "(via (<next-hop:{name}> [<interface>] | <other-next-hop:{}> [<interface>] | <interface> | drop | local | null-send-unreach | null-send-prohibit \
          | {name}-lookup-in-table <lookup-table:{name}-table> [src-lookup] | rx-{name} <receiver:interface> \
-         | $next-hop) \
+         | {NEXT_HOPS}) \
          {{next-hop-table <next-hop-table:{name}-table> | weight <weight:u8> | preference <preference:u8>}})...",
         F::Other::NAME
     );

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
     ArcSpec, Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot,
-    StageNode, To,
+    StageNode,
 };
 use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, LOCAL, tell, watch};
 use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V4, V6};
@@ -299,7 +299,7 @@ fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
 /// # Errors
 /// If another node takes them already, or the data plane runs.
 pub fn claim<F: Family>(control: &Control, protocol: IpProtocol, node: &'static str) -> Result<(), DataplaneError> {
-    claim_by::<F>(control, protocol, ArcSpec { name: node, to: To::Node(node) })
+    claim_by::<F>(control, protocol, ArcSpec::to_node(node))
 }
 
 /// Has packets for us of a protocol go to control, past the features of the arc of punted packets.
@@ -338,8 +338,8 @@ fn register_kind_of<F: Family>(
 ) -> Result<(), IpError> {
     let mut ip = control.room_mut::<Ip<F>>();
     let kind = ip.fib.kinds.register(spec)?;
-    let arc = ArcSpec { name: node, to: To::Node(node) };
-    let arc = control.room_mut::<Dataplane>().blueprint().add_arc(F::NAMES.again, arc).map_err(DataplaneError::from)?;
+    let arc = control.room_mut::<Dataplane>().blueprint().add_arc(F::NAMES.again, ArcSpec::to_node(node));
+    let arc = arc.map_err(DataplaneError::from)?;
     ip.kind_arcs.update(|arcs| {
         let mut arcs = *arcs;
         arcs[kind.place()] = arc;

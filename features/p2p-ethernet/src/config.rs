@@ -17,7 +17,7 @@ use crate::node::{Known, NAME, Part};
 /// The kind of these interfaces.
 pub(crate) const KIND: &str = "p2p-ethernet";
 
-/// A part of an interface that has the frames of one station on its link, and sends to nobody else.
+/// A sub-interface for one station on an interface's link: it receives that station's frames, and sends to that station alone.
 #[derive(Object, Clone, Debug, PartialEq)]
 #[object(kind = "p2p-ethernets", provides = "interface")]
 pub struct P2pEthernet {

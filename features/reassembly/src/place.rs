@@ -29,7 +29,7 @@ pub struct Received<F>(PhantomData<F>);
 impl<F: Reassembled> Place for Local<F> {
     type Family = F;
     const NODE: &'static str = F::NAMES.reassembly;
-    const WHOLE: ArcSpec = ArcSpec { name: F::NAMES.local, to: To::Node(F::NAMES.local) };
+    const WHOLE: ArcSpec = ArcSpec::to_node(F::NAMES.local);
     const IS_LOCAL: bool = true;
 }
 

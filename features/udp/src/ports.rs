@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use quiver_control::Control;
-use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, GraphError, Paged, Publisher, Snapshot, To};
+use quiver_engine::{ArcSpec, Dataplane, DataplaneError, Domain, GraphError, Paged, Publisher, Snapshot};
 use quiver_wire::UdpPort;
 
 use crate::family::Udp;
@@ -29,17 +29,12 @@ impl<F: Udp> Ports<F> {
     }
 }
 
-/// The arc to a node.
-fn arc_to(node: &'static str) -> ArcSpec {
-    ArcSpec { name: node, to: To::Node(node) }
-}
-
 /// Gives the node of a family an arc to a room's node, by which packets of ports can leave that the room claims later.
 ///
 /// # Errors
 /// If the data plane runs.
 pub fn open<F: Udp>(control: &Control, node: &'static str) -> Result<(), DataplaneError> {
-    control.room_mut::<Dataplane>().blueprint().add_arc(F::NODE, arc_to(node))?;
+    control.room_mut::<Dataplane>().blueprint().add_arc(F::NODE, ArcSpec::to_node(node))?;
     Ok(())
 }
 
@@ -48,7 +43,7 @@ pub fn open<F: Udp>(control: &Control, node: &'static str) -> Result<(), Datapla
 /// # Errors
 /// If another node takes them already, or none was opened.
 pub fn claim<F: Udp>(control: &Control, port: UdpPort, node: &'static str) -> Result<(), GraphError> {
-    let arc = control.room_mut::<Dataplane>().blueprint().claim(F::NODE, port, arc_to(node))?;
+    let arc = control.room_mut::<Dataplane>().blueprint().claim(F::NODE, port, ArcSpec::to_node(node))?;
     control.room_mut::<Ports<F>>().set(port, arc);
     Ok(())
 }

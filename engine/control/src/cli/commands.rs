@@ -31,7 +31,7 @@ pub struct Commands(RefCell<Rc<Registered>>);
 struct Registered {
     commands: Vec<Rc<Entry>>,
     kinds: HashMap<&'static str, ArgumentKind>,
-    /// What rooms have put in the places of names like `$next-hop`.
+    /// The alternatives that rooms have added to grammars, by placeholder, such as `$next-hop`.
     parts: HashMap<&'static str, Vec<Added>>,
 }
 
@@ -68,10 +68,22 @@ impl Registered {
             let end = after.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(after.len());
             command.grammar = format!("{}{}", before.trim_end(), &after[end..]);
         }
-        let grammar = grammar::parse(&command.grammar)
-            .map_err(|error| format!("the grammar of the command '{}': {error}", command.grammar))?;
+        let grammar = parse(&command.grammar)?;
         Ok(Entry { command, grammar, written: written.to_owned() })
     }
+
+    /// Checks that no command has this grammar yet.
+    fn check_new(&self, grammar: &str) -> Result<(), String> {
+        match self.commands.iter().any(|other| other.command.grammar == grammar) {
+            true => Err(format!("the command '{grammar}' was registered twice")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reads a command's grammar; the error names the command.
+fn parse(grammar: &str) -> Result<Rc<Part>, String> {
+    grammar::parse(grammar).map_err(|error| format!("the grammar of the command '{grammar}': {error}"))
 }
 
 /// A way to go on with a line.
@@ -99,9 +111,10 @@ impl Commands {
     /// Registers a command of foreign make: what [`Commands::add`] panics of is an error here.
     pub fn try_add(&self, command: Command) -> Result<(), String> {
         let written = command.grammar.clone();
-        let entry = self.0.borrow().complete(&written, command)?;
-        self.parse(&entry.command.grammar)?;
-        Rc::make_mut(&mut self.0.borrow_mut()).commands.push(Rc::new(entry));
+        let mut registered = self.0.borrow_mut();
+        let entry = registered.complete(&written, command)?;
+        registered.check_new(&entry.command.grammar)?;
+        Rc::make_mut(&mut registered).commands.push(Rc::new(entry));
         Ok(())
     }
 
@@ -126,20 +139,12 @@ impl Commands {
 
     /// The names and types of a grammar's arguments; an error if no command of this grammar could be registered.
     pub fn arguments_of(&self, grammar: &str) -> Result<Vec<(String, String)>, String> {
-        let parsed = self.parse(grammar)?;
+        let parsed = parse(grammar)?;
+        self.0.borrow().check_new(grammar)?;
         self.check_arguments(grammar, &parsed)?;
         let mut arguments = vec![];
         parsed.arguments(&mut |name, kind| arguments.push((name.to_owned(), kind.to_owned())));
         Ok(arguments)
-    }
-
-    fn parse(&self, grammar: &str) -> Result<Rc<Part>, String> {
-        let parsed =
-            grammar::parse(grammar).map_err(|error| format!("the grammar of the command '{grammar}': {error}"))?;
-        match self.0.borrow().commands.iter().any(|other| other.command.grammar == grammar) {
-            true => Err(format!("the command '{grammar}' was registered twice")),
-            false => Ok(parsed),
-        }
     }
 
     /// The type of arguments of this name.

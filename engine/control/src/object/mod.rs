@@ -74,7 +74,7 @@ pub trait Object: Record + Clone + PartialEq {
     const PROVIDES: Option<&'static str>;
     /// What more it brings into being there, as endings of its name.
     const PARTS: &'static [&'static str] = &[];
-    /// What stands before its key there.
+    /// The text in front of its key in these names.
     const PREFIX: &'static str = "";
     /// What tells objects of this kind apart: the key field, or a tuple of them.
     type Key: Ord + Clone + fmt::Debug + 'static;

@@ -62,7 +62,7 @@ pub(super) struct Counted {
     nodes: usize,
     /// What else arcs are called.
     others: Vec<OtherName>,
-    /// How many of them are shown.
+    /// The number of other names that are in the statistics segment.
     others_shown: usize,
 }
 

@@ -29,6 +29,10 @@ pub struct ArcSpec {
 }
 
 impl ArcSpec {
+    /// The arc to a node, which has the node's name.
+    pub const fn to_node(name: &'static str) -> ArcSpec {
+        ArcSpec { name, to: To::Node(name) }
+    }
     /// Whether packets that take the arc are lost.
     pub fn is_drop(&self) -> bool {
         self.to == To::Drop
@@ -101,7 +105,7 @@ macro_rules! arcs {
             fn from(next: $next) -> u16 { next as u16 }
         }
     };
-    (@arc node $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Node($name) } };
+    (@arc node $name:expr) => { $crate::ArcSpec::to_node($name) };
     (@arc drop $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Drop } };
     (@arc done $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Done } };
     (@arc punt $name:expr) => { $crate::ArcSpec { name: $name, to: $crate::To::Punt } };

@@ -194,18 +194,18 @@ pub enum GraphError {
     /// Two rooms take packets of one number.
     #[error("{what} {shown} at node `{node}` is claimed by `{first}` and by `{second}`; leave one of them out")]
     ClaimedTwice {
-        /// What the number is called.
+        /// The noun for the number, such as `ethertype`.
         what: &'static str,
         /// The number.
         shown: String,
         /// The demultiplexer.
         node: &'static str,
-        /// What took them first.
+        /// The node or feature arc that claimed it first.
         first: &'static str,
-        /// What is refused.
+        /// The one that is refused.
         second: &'static str,
     },
-    /// An arc that comes too late.
+    /// An arc for a node that workers run already.
     #[error("node `{node}` cannot get an arc to `{arc}`: workers run already; add it when rooms are registered")]
     Started {
         /// The node.

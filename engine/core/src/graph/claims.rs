@@ -3,13 +3,14 @@
 
 use super::arc::ArcSpec;
 use super::blueprint::{Blueprint, GraphError};
+use super::wiring::NodeId;
 use quiver_wire::{EtherType, IpProtocol, UdpPort};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a demultiplexer tells packets apart by.
+/// A number in packets by which a demultiplexer chooses their arc.
 pub trait Number: Copy + fmt::Display {
-    /// What such a number is called: `ethertype`.
+    /// The noun for such a number: `ethertype`.
     const WHAT: &'static str;
     /// Its value in a packet.
     fn value(self) -> u16;
@@ -39,7 +40,7 @@ impl Number for UdpPort {
 /// A number, and the arc by which its packets leave the demultiplexer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// What the number is called: `ethertype`.
+    /// The noun for the number: `ethertype`.
     pub what: &'static str,
     /// The number as people write it.
     pub shown: String,
@@ -95,7 +96,7 @@ impl Blueprint {
     pub fn claim_arc(&mut self, node: &'static str, arc: u16, to: &'static str) -> Result<(), GraphError> {
         let (from, to) = (self.find(node)?, self.find(to)?);
         if let Some(first) = self.rewired.get(&(from, arc)) {
-            let shown = self.arcs(from).get(usize::from(arc)).map_or("unknown", |arc| arc.name).to_owned();
+            let shown = self.arc_name(from, arc).to_owned();
             let (first, second) = (self.name(*first), self.name(to));
             return Err(GraphError::ClaimedTwice { what: "arc", shown, node, first, second });
         }
@@ -104,15 +105,13 @@ impl Blueprint {
     }
     /// The node or feature arc that takes a number's packets.
     pub fn claimant(&self, node: &str, claim: &Claim) -> &'static str {
-        let arcs = self.find(node).map(|id| self.arcs(id)).unwrap_or_default();
-        arcs.get(usize::from(claim.arc)).map_or("unknown", |arc| arc.name)
+        self.find(node).map_or("unknown", |id| self.arc_name(id, claim.arc))
+    }
+    fn arc_name(&self, node: NodeId, arc: u16) -> &'static str {
+        self.arcs(node).get(usize::from(arc)).map_or("unknown", |arc| arc.name)
     }
     /// All claims, by demultiplexer and number.
     pub fn claims(&self) -> impl Iterator<Item = (&'static str, u16, &Claim)> {
         self.claims.iter().map(|((node, number), claim)| (*node, *number, claim))
-    }
-    /// The arcs by which a demultiplexer's packets leave, by number.
-    pub fn claims_at<'a>(&'a self, node: &'a str) -> impl Iterator<Item = (u16, u16)> + 'a {
-        self.claims().filter(move |(at, ..)| *at == node).map(|(_, number, claim)| (number, claim.arc))
     }
 }

@@ -380,18 +380,18 @@ fn claimed() -> Dataplane {
     dataplane
 }
 
-fn to(node: &'static str) -> ArcSpec {
-    ArcSpec { name: node, to: To::Node(node) }
-}
-
 #[test]
 fn a_number_has_one_owner_and_its_arc_comes_behind_those_of_the_node() {
     let mut dataplane = claimed();
     let graph = dataplane.blueprint();
     let port = quiver_wire::UdpPort(4789);
-    assert_eq!(graph.claim("told-apart", port, to("one")), Ok(1));
-    assert_eq!(graph.claim("told-apart", quiver_wire::UdpPort(8472), to("one")), Ok(1), "an arc for both");
-    let twice = graph.claim("told-apart", port, to("other")).expect_err("it is taken");
+    assert_eq!(graph.claim("told-apart", port, ArcSpec::to_node("one")), Ok(1));
+    assert_eq!(
+        graph.claim("told-apart", quiver_wire::UdpPort(8472), ArcSpec::to_node("one")),
+        Ok(1),
+        "an arc for both"
+    );
+    let twice = graph.claim("told-apart", port, ArcSpec::to_node("other")).expect_err("it is taken");
     assert_eq!(
         twice.to_string(),
         "UDP port 4789 at node `told-apart` is claimed by `one` and by `other`; leave one of them out"
@@ -400,14 +400,18 @@ fn a_number_has_one_owner_and_its_arc_comes_behind_those_of_the_node() {
         graph.claims().map(|(node, number, claim)| (node, number, graph.claimant(node, claim))).collect();
     assert_eq!(owners, [("told-apart", 4789, "one"), ("told-apart", 8472, "one")]);
     graph.release("told-apart", port);
-    assert_eq!(graph.claim("told-apart", port, to("other")), Ok(2));
-    let missing = graph.claim("nowhere", port, to("other")).expect_err("there is no such node");
+    assert_eq!(graph.claim("told-apart", port, ArcSpec::to_node("other")), Ok(2));
+    let missing = graph.claim("nowhere", port, ArcSpec::to_node("other")).expect_err("there is no such node");
     assert_eq!(missing, GraphError::Unknown { what: "node", name: "nowhere".into() });
     drop(dataplane.start().expect("it fits together"));
     let graph = dataplane.blueprint();
     graph.release("told-apart", port);
-    assert_eq!(graph.claim("told-apart", port, to("one")), Ok(1), "an arc that is there can be claimed at any time");
-    let late = graph.add_arc("one", to("other")).expect_err("workers have the node");
+    assert_eq!(
+        graph.claim("told-apart", port, ArcSpec::to_node("one")),
+        Ok(1),
+        "an arc that is there can be claimed at any time"
+    );
+    let late = graph.add_arc("one", ArcSpec::to_node("other")).expect_err("workers have the node");
     assert!(late.to_string().contains("workers run already"), "{late}");
 }
 

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use quiver_control::ObjectError;
 use quiver_engine::{
-    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, NodeSpec, PacketLanes, Quarters, To,
+    ArcSpec, Blueprint, DataplaneError, Field, Flags, Isa, LANES, Lanes, Mask, NodeSpec, PacketLanes, Quarters,
     Windows, arcs, unlikely,
 };
 use quiver_wire::ip6::{extension, upper};
@@ -89,7 +89,7 @@ impl Family for V6 {
     const INPUT: &'static [ArcSpec] = Next::ARCS;
     const HEADER: Quarters = Quarters::of(12, 58);
     const HOPS: Field = fields::HOPS;
-    const ON_LINK: ArcSpec = ArcSpec { name: "ip6-link-local", to: To::Node("ip6-link-local") };
+    const ON_LINK: ArcSpec = ArcSpec::to_node("ip6-link-local");
     // No link brings packets for the unspecified or the loopback address, and those for groups are not looked up here.
     const SPECIAL: &'static [(&'static str, Special)] = &[("fe80::/10", Special::LinkLocal)];
     const HAS_BROADCASTS: bool = false;
