@@ -100,9 +100,11 @@ fn circles(crates: &BTreeMap<PathBuf, cycles::Crate>, list: &str) -> Vec<String>
         if circles.is_empty() || listed.remove(&*folder.to_string_lossy()) {
             continue;
         }
-        let shown =
-            circles.iter().map(|circle| format!("files that import each other in a circle: {}", circle.join(" -> ")));
-        problems.extend(shown);
+        let folder = folder.display();
+        let shown = |circle: &Vec<&str>| {
+            format!("{folder}: these files import each other in a circle: {}", circle.join(" -> "))
+        };
+        problems.extend(circles.iter().map(shown));
     }
     problems.extend(listed.iter().map(|folder| format!("{CIRCLES}: {folder} has no circle of imports; take it off")));
     problems
@@ -175,10 +177,15 @@ mod tests {
         write("c/Cargo.toml", "[package]\nname = \"stranger\"\n");
         write("d/built/CACHEDIR.TAG", "");
         write("d/built/made.rs", "unsafe fn f() {}");
+        write("e/src/a.rs", "use crate::b::B;");
+        write("e/src/b.rs", "use crate::a::A;");
+        write("f/src/lib.rs", "mod a;");
         write(LIST, "old.rs  was needed once\n");
+        write(CIRCLES, "# remark\nf\n");
         let mut problems = problems(root.path()).unwrap();
         problems.sort();
-        let files = ["a/target/hidden.rs", "b/.hidden/build.rs", "c/Cargo.toml", "helper.rs", "new.rs", LIST];
+        let files =
+            ["a/target/hidden.rs", "b/.hidden/build.rs", "c/Cargo.toml", "e: ", "helper.rs", CIRCLES, "new.rs", LIST];
         assert_eq!(problems.len(), files.len(), "{problems:?}");
         for (problem, file) in problems.iter().zip(files) {
             assert!(problem.starts_with(file), "{problem}");
