@@ -7,6 +7,7 @@
 //! - [`path_mtu`], [`special`], [`sources`], [`flows`] with [`flow_hash`]: features of the tables, each in its file.
 //! - [`near`]: neighbours without routes. [`link_local`]: IPv6 on interfaces without addresses; [`unnumbered`]: interfaces that use the addresses of others.
 //! - [`upper`]: ports, of fragments, too. [`fates`]: what becomes of packets whose path leads to no neighbour.
+//! - `protocols`: which rooms take packets for us; `next_hops`: kinds of next hops that rooms bring.
 //! - `groups`: what is shown of the groups that interfaces are in.
 //! - [`room`]: the control side; [`objects`]: what is configured; [`command`], [`show`]: the command line;
 //!   [`api`]: VPP's messages.
@@ -33,9 +34,11 @@ mod groups;
 pub mod ingress;
 pub mod link_local;
 pub mod near;
+mod next_hops;
 pub mod node;
 pub mod objects;
 pub mod path_mtu;
+mod protocols;
 pub mod room;
 pub mod show;
 pub mod sources;
@@ -47,7 +50,9 @@ pub mod upper;
 pub use family::{Family, Payload};
 pub use fault::{Fault, FaultKind};
 pub use ingress::Ingress;
+pub use next_hops::register_kind;
 pub use objects::{
     InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RoutePath, TableDefaults,
 };
-pub use room::{Ip, Ip4, Ip6, IpError, claim, punt, register, register_kind, say_mtu, set_table_defaults};
+pub use protocols::{claim, punt};
+pub use room::{Ip, Ip4, Ip6, IpError, register, say_mtu, set_table_defaults};

@@ -5,22 +5,21 @@ use std::sync::Arc;
 
 use quiver_control::{Change, Control, Kind, ObjectError, Signal};
 use quiver_engine::{
-    ArcSpec, Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot,
-    StageNode,
+    Counter, Counters, Dataplane, DataplaneError, FeatureArcSpec, NodeSpec, Publisher, Seed, Side, Snapshot, StageNode,
 };
-use quiver_interface::{InterfaceEvent, InterfaceId, InterfaceName, Interfaces, LOCAL, tell, watch};
-use quiver_wire::{InterfaceAddress as Address, IpProtocol, MacAddress, Prefix, V4, V6};
+use quiver_interface::{InterfaceEvent, InterfaceId, Interfaces, LOCAL, tell, watch};
+use quiver_wire::{InterfaceAddress as Address, MacAddress, Prefix, V4, V6};
 
 use crate::adjacency::Link;
 use crate::api::Leaving;
 use crate::crossing;
 use crate::family::Family;
-use crate::fib::hop::KindHop;
-use crate::fib::kind::{KindError, NextHopKind, Of};
+use crate::fib::kind::KindError;
 use crate::fib::{Fib, FibError, Path, Shared, Size, Source, Special, TableId, Target, Way};
 use crate::flows::{FlowField, Flows};
 use crate::ingress::{ENABLED, Ingress, IpInterface, TableView};
 use crate::near::Near;
+use crate::next_hops;
 use crate::node::again::{self, KindArcs, LookupAgain};
 use crate::node::describe;
 use crate::node::input::{Input, InputNode};
@@ -30,7 +29,7 @@ use crate::node::multicast::{self, Multicast};
 use crate::node::punt::{Next as PuntNext, Punt};
 use crate::node::rewrite::{Rewrite, RewriteNode};
 use crate::objects::{
-    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NextHop, NoRoute, Route, RouteAction, RoutePath,
+    InterfaceAddress, InterfaceTable, IpTable, LinkLayerBroadcast, NoRoute, Route, RouteAction, RoutePath,
     TableDefaults, TableSize,
 };
 use crate::special::{SpecialAction, Specials};
@@ -152,9 +151,9 @@ pub struct Ip<F: Family> {
     /// The prefixes of all addresses: whose they are, and how many addresses have them.
     connected: BTreeMap<(TableId, Prefix<F>), (InterfaceId, usize)>,
     ingress: Publisher<Ingress<F>>,
-    protocols: Publisher<Protocols>,
+    pub(crate) protocols: Publisher<Protocols>,
     /// The arcs of kinds of next hops.
-    kind_arcs: Publisher<KindArcs>,
+    pub(crate) kind_arcs: Publisher<KindArcs>,
     /// Interfaces that use the addresses of others, behind those.
     borrowers: BTreeSet<(InterfaceId, InterfaceId)>,
 }
@@ -292,60 +291,6 @@ fn link_of<F: Family>(control: &Control, id: InterfaceId) -> Option<Link> {
         point_to_point: interface.point_to_point,
         peer: interface.peer,
     })
-}
-
-/// Has packets for us of a protocol go to a node, with `offset` at their IP headers.
-///
-/// # Errors
-/// If another node takes them already, or the data plane runs.
-pub fn claim<F: Family>(control: &Control, protocol: IpProtocol, node: &'static str) -> Result<(), DataplaneError> {
-    claim_by::<F>(control, protocol, ArcSpec::to_node(node))
-}
-
-/// Has packets for us of a protocol go to control, past the features of the arc of punted packets.
-///
-/// # Errors
-/// If a node takes them already.
-pub fn punt<F: Family>(control: &Control, protocol: IpProtocol) -> Result<(), DataplaneError> {
-    claim_by::<F>(control, protocol, local::Next::arcs::<F>()[local::Next::Punt as usize])
-}
-
-fn claim_by<F: Family>(control: &Control, protocol: IpProtocol, arc: ArcSpec) -> Result<(), DataplaneError> {
-    let arc = control.room_mut::<Dataplane>().blueprint().claim(F::NAMES.local, protocol, arc)?;
-    control.room_mut::<Ip<F>>().protocols.update(|protocols| {
-        let mut protocols = *protocols;
-        protocols[usize::from(protocol.0)] = arc;
-        protocols
-    });
-    Ok(())
-}
-
-/// Registers a kind of next hop: paths of both families can lead there, in commands by the kind's name.
-///
-/// # Errors
-/// If there is one of that name or path type already, or the data plane runs.
-pub fn register_kind(control: &Control, spec: &'static NextHopKind) -> Result<(), IpError> {
-    register_kind_of::<V4>(control, spec, spec.nodes[0])?;
-    register_kind_of::<V6>(control, spec, spec.nodes[1])?;
-    crate::command::add_kind(control, spec);
-    Ok(())
-}
-
-fn register_kind_of<F: Family>(
-    control: &Control,
-    spec: &'static NextHopKind,
-    node: &'static str,
-) -> Result<(), IpError> {
-    let mut ip = control.room_mut::<Ip<F>>();
-    let kind = ip.fib.kinds.register(spec)?;
-    let arc = control.room_mut::<Dataplane>().blueprint().add_arc(F::NAMES.again, ArcSpec::to_node(node));
-    let arc = arc.map_err(DataplaneError::from)?;
-    ip.kind_arcs.update(|arcs| {
-        let mut arcs = *arcs;
-        arcs[kind.place()] = arc;
-        arcs
-    });
-    Ok(())
 }
 
 /// Sets what holds of tables that do not say so themselves; to be called before there are others than table 0.
@@ -916,7 +861,7 @@ pub fn paths<F: Family>(control: &Control, configured: &[RoutePath<F>]) -> Resul
 fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>, ObjectError> {
     let id = |name: &str| control.room::<Interfaces>().id_of(name);
     if let Some(to) = &path.to {
-        return of_kind(control, to, path.interface.as_ref());
+        return next_hops::target(control, to, path.interface.as_ref());
     }
     if let Some(via) = path.other_via {
         let interface = path.interface.as_ref().map(|name| id(&name.0)).transpose()?;
@@ -935,36 +880,4 @@ fn target<F: Family>(control: &Control, path: &RoutePath<F>) -> Result<Target<F>
         (None, None, Some(name)) => Target::Link(id(&name.0)?),
         (None, via, None) => Target::Recursive(path.table.into(), via.unwrap_or(F::UNSPECIFIED)),
     })
-}
-
-/// A path to a next hop of a kind that a room has registered.
-fn of_kind<F: Family>(
-    control: &Control,
-    to: &NextHop,
-    interface: Option<&InterfaceName>,
-) -> Result<Target<F>, ObjectError> {
-    let wrong = |what: String, remedy: String| Err(ObjectError::field("to", what).remedy(remedy));
-    let ip = control.room::<Ip<F>>();
-    let Some(kind) = ip.fib.kinds.named(&to.kind) else {
-        let known: Vec<_> = ip.fib.kinds.iter().map(|kind| kind.spec().name).collect();
-        return wrong(
-            format!("`{}` is no kind of next hop", to.kind),
-            format!("give one of these: {}", known.join(", ")),
-        );
-    };
-    match (kind.spec().of, to.number, interface) {
-        (Of::Interface, None, Some(name)) => {
-            let id = control.room::<Interfaces>().id_of(&name.0)?;
-            Ok(Target::Kind(kind, id.0.into()))
-        }
-        (Of::Interface, ..) => wrong(
-            format!("packets leave by an interface: {}", kind.spec().help),
-            format!("write `to: {}`, and the interface", to.kind),
-        ),
-        (Of::Number, Some(number), None) if number < KindHop::INDEXES => Ok(Target::Kind(kind, number)),
-        (Of::Number, ..) => wrong(
-            format!("it does not say which {}", to.kind),
-            format!("write its number, such as `to: {} 0`, and no interface", to.kind),
-        ),
-    }
 }
