@@ -79,6 +79,14 @@ struct Entry {
 /// Times that one received frame is split, so that nothing overtakes packets that go another way for a while.
 const SPLITS_MAX: u32 = 8;
 
+/// A frame that waits until the packets in front of it are through.
+enum Waiting {
+    /// Before a node that is to work on it.
+    Before(NodeId, Box<Frame>),
+    /// Behind the node that worked on it last.
+    Behind(NodeId, Box<Frame>),
+}
+
 /// Where packets go that leave a node together by an arc.
 #[derive(Clone, Copy)]
 struct Way {
@@ -118,9 +126,8 @@ pub struct Graph {
     dispatcher: NodeId,
     /// The pool whose packets the frames hold.
     home: usize,
-    /// Packets that wait until those in front of them have passed a node outside the chain, each frame with the node that it left
-    /// last. The frame that was added last goes on first.
-    waiting: Vec<(NodeId, Box<Frame>)>,
+    /// Packets that wait until those in front of them have passed a node outside the chain. The frame that was added last goes on first.
+    waiting: Vec<Waiting>,
     /// Scratch of `scatter`: nodes, and the rows that go there.
     places: Vec<(NodeId, Rows)>,
     /// Times that the frame that was received last may still be split.
@@ -314,8 +321,11 @@ impl Graph {
             if self.ready.iter().any(|word| *word != 0) {
                 self.dispatch_pending(cx, clock);
             }
-            let Some((at, frame)) = self.waiting.pop() else { break };
-            self.forward(cx, at, frame, clock);
+            match self.waiting.pop() {
+                Some(Waiting::Before(at, frame)) => self.run_from(cx, (at, frame), clock),
+                Some(Waiting::Behind(at, frame)) => self.forward(cx, at, frame, clock),
+                None => break,
+            }
         }
         self.is_busy = false;
     }
@@ -336,10 +346,17 @@ impl Graph {
             self.ready[word] &= self.ready[word] - 1;
             let at = self.wiring.shape.order[rank];
             let mut frames = std::mem::take(&mut self.entries[at.index()].pending);
-            for frame in frames.drain(..) {
+            let mut open = frames.drain(..);
+            while let Some(frame) = open.next() {
                 seam("about to run a node");
+                let waiting = self.waiting.len();
                 self.run_from(cx, (at, frame), clock);
+                // Where packets of a frame wait, those of the frames behind it must not overtake them.
+                if self.waiting.len() > waiting {
+                    self.waiting.splice(waiting..waiting, open.by_ref().rev().map(|frame| Waiting::Before(at, frame)));
+                }
             }
+            drop(open);
             // The node may have sent packets to itself meanwhile.
             let pending = &mut self.entries[at.index()].pending;
             if pending.is_empty() {
@@ -551,6 +568,8 @@ impl Graph {
         for entry in &mut self.entries {
             entry.pending.drain(..).for_each(|mut frame| frame.free(pool));
         }
-        self.waiting.drain(..).for_each(|(_, mut frame)| frame.free(pool));
+        for Waiting::Before(_, mut frame) | Waiting::Behind(_, mut frame) in self.waiting.drain(..) {
+            frame.free(pool);
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::bench::Bench;
 
 quiver_testkit::level_tests![
     packets_keep_their_order_where_ways_meet_and_some_go_aside_again,
+    copies_that_fill_several_frames_keep_their_order_where_some_go_aside,
     packets_that_circle_through_stages_are_dropped_by_name,
 ];
 
@@ -106,6 +107,37 @@ fn packets_keep_their_order_where_ways_meet_and_some_go_aside_again(level: Level
     let sent: Vec<u32> = bench.sent.take().into_iter().map(number).collect();
     assert_eq!(sent.len(), next as usize);
     assert_eq!(sent.windows(2).find(|pair| pair[0] > pair[1]), None, "one has overtaken the other");
+}
+
+/// Emits a copy of each packet, as if the other interface had received it.
+struct Double;
+impl Node for Double {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        for i in 0..frame.len() {
+            let mut copy = frame.copy(cx.pool, i).expect("there are buffers");
+            copy.rx = 1;
+            cx.emit(FirstAsideNext::Back, copy);
+        }
+    }
+}
+
+fn copies_that_fill_several_frames_keep_their_order_where_some_go_aside(level: Level) {
+    let mut bench = Bench::new(level, "double", |graph| {
+        graph.node(NodeSpec::new("double", FirstAsideNext::ARCS, |_| Double)).expect("new");
+        graph.node(NodeSpec::stage(|_| Sort::<1>)).expect("new");
+        graph.node(NodeSpec::new("second-aside", SecondAsideNext::ARCS, |_| Plain)).expect("new");
+        graph.node(NodeSpec::stage(|_| Sort::<2>)).expect("new");
+    });
+    // Twice as many as have room in a frame; of those in the first one a packet and its copy go aside.
+    for packets in [40u8, 50, 64] {
+        bench.receive(
+            &(0..packets).map(|i| [&[if i == 3 { 2 } else { 0 }, i], &[0; 58][..]].concat()).collect::<Vec<_>>(),
+        );
+        let sent: Vec<u8> = bench.sent.take().into_iter().map(|packet| packet[1]).collect();
+        let numbers: Vec<u8> = (0..packets).collect();
+        // By each interface, one after the other.
+        assert_eq!(sent, [&numbers[..], &numbers].concat());
+    }
 }
 
 fn packets_that_circle_through_stages_are_dropped_by_name(level: Level) {

@@ -1,6 +1,6 @@
 //! Where the packets of a frame go that leave a node by several arcs, and what waits for them.
 
-use super::Graph;
+use super::{Graph, Waiting};
 use crate::column;
 use crate::frame::{Frame, Rows, TAKEN};
 use crate::graph::Context;
@@ -39,7 +39,7 @@ impl Graph {
         behind.next[..n - rest].copy_from_slice(&frame.next[rest..n]);
         frame.len = rest;
         self.splits -= 1;
-        self.waiting.push((at, behind));
+        self.waiting.push(Waiting::Behind(at, behind));
         self.is_busy = true;
     }
     /// Moves the packets of a frame along their arcs, which lead to several places. Those that go to one place stay in their order, by
