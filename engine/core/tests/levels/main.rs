@@ -5,5 +5,6 @@ mod chains;
 mod detours;
 mod forwarding;
 mod lanes;
+mod random;
 
-quiver_testkit::level_program!(chains, detours, forwarding, lanes);
+quiver_testkit::level_program!(chains, detours, forwarding, lanes, random);

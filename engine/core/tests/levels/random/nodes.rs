@@ -1,0 +1,323 @@
+//! Nodes that follow rules: stages of all forms over eight lanes, and plain ones.
+
+use std::sync::Arc;
+
+use quiver_engine::*;
+
+use super::rules::{Key, LEAST, Rule, hop, is_cut};
+
+/// How the headers of packets move that a stage changes.
+#[derive(Clone, Copy)]
+pub enum Move {
+    None,
+    /// All by so many bytes.
+    By(i32),
+    /// By 0 or 4 bytes.
+    Mixed,
+}
+
+/// The constants of a stage, from which those of [`Body`] follow.
+#[derive(Clone, Copy)]
+pub struct Form {
+    pub back: u32,
+    /// The quarter of the window with the key; without one the hop is the key.
+    pub reads: Option<usize>,
+    pub rewrites: Option<usize>,
+    pub moves: Move,
+    pub tx: bool,
+    pub hop: bool,
+    pub cuts: bool,
+    pub rx: bool,
+    pub has_ordinary: bool,
+    /// Whether the receiving interface is the key, which treats whole frames alike.
+    pub is_alike: bool,
+}
+const PLAIN: Form = Form {
+    back: 0,
+    reads: Some(0),
+    rewrites: None,
+    moves: Move::None,
+    tx: false,
+    hop: false,
+    cuts: false,
+    rx: false,
+    has_ordinary: false,
+    is_alike: false,
+};
+/// All forms. The last one is that of plain nodes, which may do all of that.
+pub const FORMS: [Form; 16] = [
+    PLAIN,
+    Form { back: 14, reads: Some(2), ..PLAIN },
+    Form { moves: Move::By(4), ..PLAIN },
+    Form { reads: Some(1), moves: Move::Mixed, ..PLAIN },
+    Form { back: 14, reads: Some(1), rewrites: Some(0), moves: Move::By(-4), ..PLAIN },
+    Form { reads: Some(1), rewrites: Some(3), ..PLAIN },
+    Form { rewrites: Some(0), ..PLAIN },
+    Form { tx: true, hop: true, ..PLAIN },
+    Form { reads: None, tx: true, ..PLAIN },
+    Form { reads: Some(2), cuts: true, ..PLAIN },
+    Form { tx: true, has_ordinary: true, ..PLAIN },
+    Form { reads: Some(3), rewrites: Some(1), moves: Move::By(4), has_ordinary: true, ..PLAIN },
+    Form { reads: None, tx: true, hop: true, is_alike: true, ..PLAIN },
+    Form { rx: true, ..PLAIN },
+    Form { back: 14, reads: Some(1), hop: true, cuts: true, has_ordinary: true, ..PLAIN },
+    Form { rewrites: Some(1), moves: Move::Mixed, tx: true, hop: true, cuts: true, ..PLAIN },
+];
+
+const fn columns(form: Form) -> Columns {
+    let mut all = Columns::NONE;
+    if form.tx {
+        all = all.and(Columns::TX);
+    }
+    if form.hop {
+        all = all.and(Columns::HOP);
+    }
+    if form.rx {
+        all = all.and(Columns::RX);
+    }
+    if form.cuts {
+        all = all.and(Columns::LENGTH);
+    }
+    if !matches!(form.moves, Move::None) {
+        all = all.and(Columns::OFFSET);
+    }
+    all
+}
+const fn quarter(number: Option<usize>) -> Quarters {
+    match number {
+        Some(number) => Quarters::of(16 * number, 16 * number + 16),
+        None => Quarters::NONE,
+    }
+}
+
+/// A stage of form `N`.
+#[derive(Clone)]
+struct Follow<const N: usize> {
+    rule: Arc<Rule>,
+    /// Whether it has written bytes of the frame.
+    has_written: bool,
+    /// The sending interface of packets that the one interface received.
+    tx: u32,
+}
+impl<const N: usize> Stage for Follow<N> {
+    const NAME: &'static str = "follow";
+    const ARCS: &'static [ArcSpec] = &[];
+    type Body<'f> = &'f mut Follow<N>;
+    fn enter<'f>(&'f mut self, _: Guard<'f>) -> &'f mut Follow<N> {
+        self.has_written = false;
+        self
+    }
+}
+impl<const N: usize> Follow<N> {
+    #[inline(always)]
+    fn keys<I: Isa>(&self, p: &PacketLanes<I>) -> Lanes<I> {
+        match self.rule.key {
+            Key::Byte(at) => p.header.get(Field::new(at, 8)),
+            Key::Hop => p.hop & 255,
+            Key::Rx => p.rx & 255,
+        }
+    }
+    /// Changes the packets of some lanes, but does not move their headers.
+    #[inline(always)]
+    fn change<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>, keys: Lanes<I>, lanes: Mask<I>) {
+        let rule = &*self.rule;
+        let of = |table: &[u16; 256], key: u32| u32::from(table[(key & 255) as usize]);
+        if FORMS[N].cuts {
+            let cut =
+                lanes.with(Mask8(p.length.array().iter().rev().fold(0, |cut, l| cut << 1 | u8::from(is_cut(*l)))));
+            p.length = p.length.replace(cut & lanes, p.length - 1);
+        }
+        if let Some(tx) = &rule.tx {
+            let chosen = match rule.tx_by_rx {
+                true => p.of_rx(self.tx, |rx| of(tx, rx)),
+                false => keys.map_uniform(|key| of(tx, key)),
+            };
+            p.tx = p.tx.replace(lanes, chosen);
+        }
+        if let Some(salt) = rule.hop {
+            p.hop = p.hop.replace(lanes, keys.map_uniform(|key| hop(key, salt)));
+        }
+        for lane in lanes.bits() {
+            if let Some((at, value)) = rule.add {
+                let byte = &mut windows.of(lane)[at];
+                *byte = byte.wrapping_add(value);
+                self.has_written = true;
+            }
+            if let Some(bytes) = rule.front {
+                windows.of(lane)[10..14].copy_from_slice(&bytes);
+                self.has_written = true;
+            }
+        }
+        if let Some(rx) = &rule.rx {
+            p.rx = p.rx.replace(lanes, keys.map_uniform(|key| of(rx, key)));
+        }
+    }
+    fn by(&self) -> i32 {
+        match FORMS[N].moves {
+            Move::By(by) => by,
+            _ => 0,
+        }
+    }
+}
+impl<const N: usize> Body for &mut Follow<N> {
+    const BACK: u32 = FORMS[N].back;
+    const WRITES: Columns = columns(FORMS[N]);
+    const READS: Quarters = quarter(FORMS[N].reads);
+    const REWRITES: Quarters = quarter(FORMS[N].rewrites);
+    const HAS_ORDINARY: bool = FORMS[N].has_ordinary;
+    const LENGTH_MIN: u32 = LEAST;
+    const MOVES: Option<i32> = match FORMS[N].moves {
+        Move::By(by) => Some(by),
+        _ => None,
+    };
+    fn rewrote(&self) -> Quarters {
+        if self.has_written { Self::REWRITES } else { Quarters::NONE }
+    }
+    fn alike(&mut self, rx: u16, _: u16) -> Option<Alike> {
+        // Of interface 2 the steps are to find it out.
+        if !FORMS[N].is_alike || rx == 2 {
+            return None;
+        }
+        let (rule, key) = (&*self.rule, usize::from(rx) & 255);
+        Some(Alike {
+            arc: rule.arcs[key],
+            tx: rule.tx.as_ref().map(|tx| tx[key]),
+            hop: rule.hop.map(|salt| hop(key as u32, salt)),
+        })
+    }
+    fn begin(&mut self, rx: Option<u16>, _: Option<u16>) {
+        if let (Some(rx), Some(tx)) = (rx, &self.rule.tx) {
+            self.tx = tx[usize::from(rx) & 255].into();
+        }
+    }
+    fn ordinary_moves(&self) -> i32 {
+        if self.rule.ordinary == 0 || self.rule.is_early { self.by() } else { 0 }
+    }
+    fn ordinary_arc(&self) -> u16 {
+        self.rule.ordinary
+    }
+    #[inline(always)]
+    fn ordinary<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) -> bool {
+        let keys = self.keys(p);
+        let arcs = keys.map_uniform(|key| self.rule.arcs[(key & 255) as usize].into());
+        if p.length.lt(LEAST).any() || !arcs.eq(u32::from(self.rule.ordinary)).all() {
+            return false;
+        }
+        if self.rule.ordinary == 0 || self.rule.is_early {
+            self.change(p, windows, keys, p.live);
+            p.length = p.length - self.by() as u32;
+        }
+        true
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&mut self, p: &mut PacketLanes<I>, windows: &mut Windows<'_>) {
+        let rule = self.rule.clone();
+        p.leave(p.length.lt(LEAST), rule.short);
+        let (keys, whole) = (self.keys(p), p.live);
+        let arcs = keys.map_uniform(|key| rule.arcs[(key & 255) as usize].into());
+        for arc in 1..rule.short {
+            p.leave(arcs.eq(u32::from(arc)), arc);
+        }
+        let lanes = if rule.is_early { whole } else { p.live };
+        self.change(p, windows, keys, lanes);
+        match (FORMS[N].moves, &rule.moves) {
+            (Move::By(by), _) => p.advance(lanes, by as u32),
+            (Move::Mixed, Some(moves)) => {
+                p.advance(lanes, keys.map_uniform(|key| moves[(key & 255) as usize] as u32));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a node does beside its rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extra {
+    Nothing,
+    /// Emits copies of packets with odd keys that go on, and notes in these that they were copied.
+    Copies,
+    /// Takes packets with odd keys that go on, and emits them.
+    Takes,
+}
+
+/// The byte that tells a packet from its copy.
+pub const COPIED: usize = 40;
+
+/// A node that is no stage.
+struct Plain(Arc<Rule>, Extra);
+impl Node for Plain {
+    fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
+        let rule = &*self.0;
+        for i in 0..frame.len() {
+            if frame.length[i] < LEAST {
+                frame.next[i] = rule.short;
+                continue;
+            }
+            let key = match rule.key {
+                Key::Byte(at) => usize::from(frame.bytes(cx.pool, i)[at]),
+                Key::Hop => (frame.hop[i] & 255) as usize,
+                Key::Rx => usize::from(frame.rx[i]) & 255,
+            };
+            let arc = rule.arcs[key];
+            frame.next[i] = arc;
+            if arc == 0 || rule.is_early {
+                change(rule, cx.pool, frame, i, key);
+            }
+            if arc == 0 && key % 2 == 1 {
+                let made = match self.1 {
+                    Extra::Nothing => None,
+                    Extra::Copies => {
+                        let copy = frame.copy(cx.pool, i);
+                        frame.bytes_mut(cx.pool, i)[COPIED] ^= 0xff;
+                        copy
+                    }
+                    Extra::Takes => frame.take(cx.pool, i),
+                };
+                made.into_iter().for_each(|packet| cx.emit(0u16, packet));
+            }
+        }
+    }
+}
+fn change(rule: &Rule, pool: &mut Pool, frame: &mut Frame, i: usize, key: usize) {
+    if rule.cuts && is_cut(frame.length[i]) {
+        frame.truncate(i, frame.length[i] - 1);
+    }
+    if let Some(tx) = &rule.tx {
+        frame.tx[i] = tx[if rule.tx_by_rx { usize::from(frame.rx[i]) & 255 } else { key }];
+    }
+    if let Some(salt) = rule.hop {
+        frame.hop[i] = hop(key as u32, salt);
+    }
+    if let Some((at, value)) = rule.add {
+        let byte = &mut frame.bytes_mut(pool, i)[at];
+        *byte = byte.wrapping_add(value);
+    }
+    if let Some(moves) = &rule.moves {
+        assert!(frame.advance(pool, i, moves[key] as isize), "there is room");
+    }
+    if let Some(rx) = &rule.rx {
+        frame.rx[i] = rx[key];
+    }
+}
+
+/// A node of a form that follows a rule; None makes it a plain one.
+pub fn spec(
+    name: &'static str,
+    arcs: &'static [ArcSpec],
+    form: Option<usize>,
+    rule: &Arc<Rule>,
+    extra: Extra,
+) -> NodeSpec {
+    let rule = rule.clone();
+    macro_rules! forms {
+        ($($n:literal)+) => {
+            match form {
+                $(Some($n) => NodeSpec::new(name, arcs, move |_| {
+                    StageNode(Follow::<$n> { rule: rule.clone(), has_written: false, tx: 0 })
+                }),)+
+                _ => NodeSpec::new(name, arcs, move |_| Plain(rule.clone(), extra)),
+            }
+        };
+    }
+    forms!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
+}
