@@ -11,6 +11,8 @@ mod mask;
 mod x86;
 
 pub(crate) use cpu::lap;
+#[cfg(test)]
+pub(crate) use cpu::set_clock;
 pub use cpu::{prefetch, ticks, unlikely};
 pub use each::{Each, Picked, Slots};
 pub use lanes::{Lanes, Operand};

@@ -3,10 +3,12 @@
 //! - `following`: frames that go the way of those before.
 //! - `parting`: packets of a frame that go to several places.
 
+#[cfg(test)]
+mod clocks;
 mod following;
 mod parting;
 
-use super::chain::{Chain, decides};
+use super::chain::{Chain, Step, decides};
 use super::wiring::{NodeId, Reason, Side, Target, Wiring};
 use super::{Context, Node};
 use crate::arcs;
@@ -389,12 +391,18 @@ impl Graph {
     fn share(&self, from: usize, clock: &mut u64) -> usize {
         let steps = self.chain.steps().get(from..).unwrap_or_default();
         if !steps.is_empty() {
-            let clocks = lap(clock) / steps.len() as u64;
-            for step in steps {
-                self.entries[step.at.index()].counters.clocks.add(clocks);
-            }
+            self.divide(steps, lap(clock));
         }
         self.chain.len()
+    }
+    /// Divides ticks among the nodes of a chain. The first one has those that are left over, so that none are lost.
+    #[inline(always)]
+    fn divide(&self, steps: &[Step], clocks: u64) {
+        let n = steps.len().max(1) as u64;
+        let mut rest = clocks % n;
+        for step in steps {
+            self.entries[step.at.index()].counters.clocks.add(clocks / n + std::mem::take(&mut rest));
+        }
     }
     /// Has a node work on a frame, and counts that. Returns how many packets there were.
     #[inline]

@@ -19,6 +19,10 @@ pub fn prefetch<T>(x: &T) {
 /// Ticks of the time stamp counter, which runs at one rate whatever the core does.
 #[inline(always)]
 pub fn ticks() -> u64 {
+    #[cfg(test)]
+    if let Some(ticks) = set_clock::ticks() {
+        return ticks;
+    }
     #[cfg(miri)]
     return 0;
     #[cfg(not(miri))]
@@ -39,3 +43,29 @@ pub(crate) fn lap(clock: &mut u64) -> u64 {
 #[cold]
 #[inline(always)]
 pub fn unlikely() {}
+
+/// A time stamp counter that a test sets, for its own thread.
+#[cfg(test)]
+pub(crate) mod set_clock {
+    use std::cell::Cell;
+
+    thread_local! {
+        static TICKS: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// Has the counter of this thread begin at zero, and stand still.
+    pub fn begin() {
+        TICKS.set(Some(0));
+    }
+    /// Lets so many ticks pass.
+    pub fn advance(by: u64) {
+        TICKS.set(TICKS.get().map(|ticks| ticks + by));
+    }
+    /// Ticks since [`begin`].
+    pub fn elapsed() -> u64 {
+        TICKS.get().unwrap_or(0)
+    }
+    pub(super) fn ticks() -> Option<u64> {
+        TICKS.get()
+    }
+}

@@ -232,8 +232,7 @@ impl Graph {
     #[inline(never)]
     fn count(&self, chain: &mut Chain) {
         let steps = chain.steps();
-        let share = chain.clocks / steps.len().max(1) as u64;
-        steps.iter().for_each(|step| self.entries[step.at.index()].counters.clocks.add(share));
+        self.divide(steps, chain.clocks);
         self.count_steps(steps, chain.first, (chain.calls, chain.packets));
         (chain.calls, chain.packets, chain.clocks) = (0, 0, 0);
     }
