@@ -18,10 +18,10 @@ arcs! {
         Bad => drop "bad",
     }
 }
-const LEFT: u8 = 0;
-const RIGHT: u8 = 1;
-const ASIDE: u8 = 2;
-const BAD: u8 = 3;
+pub const LEFT: u8 = 0;
+pub const RIGHT: u8 = 1;
+pub const ASIDE: u8 = 2;
+pub const BAD: u8 = 3;
 
 arcs! {
     /// Where they meet again.
@@ -116,7 +116,7 @@ impl Body for Meet {
     }
 }
 
-fn bench(level: Level) -> Bench {
+pub fn bench(level: Level) -> Bench {
     Bench::new(level, "sort", |graph| {
         graph.node(NodeSpec::stage(|_| Sort)).expect("new");
         graph.node(NodeSpec::stage(|_| Raise::<1>)).expect("new");
@@ -125,15 +125,19 @@ fn bench(level: Level) -> Bench {
         graph.node(NodeSpec::stage(|_| Meet)).expect("new");
     })
 }
+/// Packets of these kinds, which are numbered from `next` on.
+pub fn packets_of(kinds: &[u8], next: &mut u32) -> Vec<Vec<u8>> {
+    let packet = |(kind, number): (&u8, u32)| [&[*kind, 0, 0, 0][..], &number.to_be_bytes(), &[0; 52]].concat();
+    let packets = kinds.iter().zip(*next..).map(packet).collect();
+    *next += kinds.len() as u32;
+    packets
+}
 impl Bench {
     /// Has the worker receive packets of these kinds, which are numbered from `next` on.
-    fn receive_kinds(&mut self, kinds: &[u8], next: &mut u32) {
-        let packet = |(kind, number): (&u8, u32)| [&[*kind, 0, 0, 0][..], &number.to_be_bytes(), &[0; 52]].concat();
-        let packets: Vec<_> = kinds.iter().zip(*next..).map(packet).collect();
-        *next += kinds.len() as u32;
-        self.receive(&packets);
+    pub fn receive_kinds(&mut self, kinds: &[u8], next: &mut u32) {
+        self.receive(&packets_of(kinds, next));
     }
-    fn packets(&self, name: &str) -> u64 {
+    pub fn packets(&self, name: &str) -> u64 {
         let graph = self.dataplane.graph();
         let counters = graph.counters(graph.find(name).expect("it is there")).next().expect("one worker");
         assert!(counters.calls.get() <= counters.packets.get(), "{name} was not called for nothing");

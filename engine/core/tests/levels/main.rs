@@ -4,7 +4,9 @@ mod bench;
 mod chains;
 mod detours;
 mod forwarding;
+mod handed;
 mod lanes;
 mod random;
+mod watched;
 
-quiver_testkit::level_program!(chains, detours, forwarding, lanes, random);
+quiver_testkit::level_program!(chains, detours, forwarding, handed, lanes, random, watched);

@@ -64,7 +64,7 @@ impl Bench {
         Bench { dataplane, worker, received, sent }
     }
     /// What the engine has counted, if nothing is under way.
-    fn counts(&self) -> Counts {
+    fn counts(&self, network: &Network) -> Counts {
         let graph = self.dataplane.graph();
         let mut counts = Counts::default();
         let mut add = |name, what, counter: u64| {
@@ -77,6 +77,7 @@ impl Bench {
             add(graph.name(id), "packets", counters.packets.get());
             graph.arcs(id).iter().zip(&counters.arcs).for_each(|(arc, c)| add(graph.name(id), arc.name, c.get()));
         }
+        network.treated().for_each(|(node, what, packets)| add(node, what, packets));
         for interface in 0..=INTERFACES {
             let counted = self.dataplane.interface_counters(interface);
             let both = |traffic: Traffic| (traffic.packets, traffic.bytes);
@@ -159,12 +160,12 @@ fn run(level: Level, seed: u64) -> (usize, usize) {
         assert_eq!(missing, 0, "turn {turn}: packets that were not sent");
         if quiet {
             while bench.worker.turn(0) > 0 {}
-            assert_eq!(bench.counts(), counts, "turn {turn}");
+            assert_eq!(bench.counts(&network), counts, "turn {turn}");
         }
         bench.check_calls();
     }
     while bench.worker.turn(0) > 0 {}
-    assert_eq!(bench.counts(), counts);
+    assert_eq!(bench.counts(&network), counts);
     let buffers = bench.dataplane.buffers().clone();
     drop(bench);
     assert_eq!(buffers.stored(), all as usize, "a buffer leaked");

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use quiver_engine::graph::Blueprint;
@@ -37,8 +38,19 @@ struct Described {
     form: Option<usize>,
     extra: Extra,
     rule: Arc<Rule>,
+    /// Packets that it has treated.
+    treated: Arc<AtomicU64>,
     arcs: &'static [ArcSpec],
 }
+
+impl Described {
+    /// Whether frames are treated alike, of which the stage does not count packets.
+    fn is_alike(&self) -> bool {
+        self.form.is_some_and(|form| FORMS[form].is_alike)
+    }
+}
+/// What nodes themselves count, as if it were an arc.
+const TREATED: &str = "treated";
 
 /// A graph, and the features that are enabled.
 pub struct Network {
@@ -114,7 +126,9 @@ impl Network {
     /// Registers all of it.
     pub fn register(&self, graph: &mut Blueprint) {
         for node in &self.nodes {
-            graph.node(nodes::spec(node.name, node.arcs, node.form, &node.rule, node.extra)).expect("new");
+            graph
+                .node(nodes::spec(node.name, node.arcs, node.form, &node.rule, node.extra, &node.treated))
+                .expect("new");
         }
         for ((name, side, features), end) in ARCS.into_iter().zip(self.ends) {
             if name != OUTPUT {
@@ -134,6 +148,11 @@ impl Network {
         }
         let (arc, _, features) = ARCS[key.0];
         dataplane.enable(arc, features[key.1], key.2, on).expect("known");
+    }
+    /// Packets that nodes have treated, as they say themselves.
+    pub fn treated(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let nodes = self.nodes.iter().filter(|node| !node.is_alike());
+        nodes.map(|node| (node.name, TREATED, node.treated.load(Ordering::Relaxed)))
     }
     fn find(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
@@ -164,6 +183,9 @@ impl Network {
             let number = self.find(at).expect("it is described");
             let node = &self.nodes[number];
             let key = (packet.bytes().len() >= super::rules::LEAST as usize).then(|| node.rule.key_of(&packet));
+            if key.is_some() && !node.is_alike() {
+                counts.add(at, TREATED);
+            }
             let arc = node.rule.treat(&mut packet);
             let does_more = arc == 0 && key.is_some_and(|key| key % 2 == 1);
             let copies = does_more && node.extra == Extra::Copies;
@@ -243,7 +265,7 @@ fn described(r: &mut Rng, name: &'static str, mut arcs: Vec<ArcSpec>, stages: u8
         _ => Extra::Nothing,
     };
     let rule = Arc::new(rule(r, form.unwrap_or(FORMS.len() - 1), arcs.len() as u16 - 1));
-    Described { name, form, extra, rule, arcs: Vec::leak(arcs) }
+    Described { name, form, extra, rule, treated: Arc::default(), arcs: Vec::leak(arcs) }
 }
 
 fn table<T: Copy>(r: &mut Rng, choices: &[T]) -> Arc<[T; 256]> {

@@ -1,6 +1,7 @@
 //! Nodes that follow rules: stages of all forms over eight lanes, and plain ones.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_engine::*;
 
@@ -94,6 +95,7 @@ const fn quarter(number: Option<usize>) -> Quarters {
 #[derive(Clone)]
 struct Follow<const N: usize> {
     rule: Arc<Rule>,
+    treated: Arc<AtomicU64>,
     /// Whether it has written bytes of the frame.
     has_written: bool,
     /// The sending interface of packets that the one interface received.
@@ -152,6 +154,11 @@ impl<const N: usize> Follow<N> {
             p.rx = p.rx.replace(lanes, keys.map_uniform(|key| of(rx, key)));
         }
     }
+    /// Counts packets that are long enough.
+    #[inline(always)]
+    fn count<I: Isa>(&self, lanes: Mask<I>) {
+        self.treated.fetch_add(lanes.bits().len() as u64, Ordering::Relaxed);
+    }
     fn by(&self) -> i32 {
         match FORMS[N].moves {
             Move::By(by) => by,
@@ -203,6 +210,7 @@ impl<const N: usize> Body for &mut Follow<N> {
         if p.length.lt(LEAST).any() || !arcs.eq(u32::from(self.rule.ordinary)).all() {
             return false;
         }
+        self.count(p.live);
         if self.rule.ordinary == 0 || self.rule.is_early {
             self.change(p, windows, keys, p.live);
             p.length = p.length - self.by() as u32;
@@ -214,6 +222,7 @@ impl<const N: usize> Body for &mut Follow<N> {
         let rule = self.rule.clone();
         p.leave(p.length.lt(LEAST), rule.short);
         let (keys, whole) = (self.keys(p), p.live);
+        self.count(whole);
         let arcs = keys.map_uniform(|key| rule.arcs[(key & 255) as usize].into());
         for arc in 1..rule.short {
             p.leave(arcs.eq(u32::from(arc)), arc);
@@ -244,7 +253,7 @@ pub enum Extra {
 pub const COPIED: usize = 40;
 
 /// A node that is no stage.
-struct Plain(Arc<Rule>, Extra);
+struct Plain(Arc<Rule>, Extra, Arc<AtomicU64>);
 impl Node for Plain {
     fn process(&mut self, cx: &mut Context, frame: &mut Frame) {
         let rule = &*self.0;
@@ -253,6 +262,7 @@ impl Node for Plain {
                 frame.next[i] = rule.short;
                 continue;
             }
+            self.2.fetch_add(1, Ordering::Relaxed);
             let key = match rule.key {
                 Key::Byte(at) => usize::from(frame.bytes(cx.pool, i)[at]),
                 Key::Hop => (frame.hop[i] & 255) as usize,
@@ -300,22 +310,23 @@ fn change(rule: &Rule, pool: &mut Pool, frame: &mut Frame, i: usize, key: usize)
     }
 }
 
-/// A node of a form that follows a rule; None makes it a plain one.
+/// A node of a form that follows a rule; None makes it a plain one. It counts what it treats, packets that are too short apart.
 pub fn spec(
     name: &'static str,
     arcs: &'static [ArcSpec],
     form: Option<usize>,
     rule: &Arc<Rule>,
     extra: Extra,
+    treated: &Arc<AtomicU64>,
 ) -> NodeSpec {
-    let rule = rule.clone();
+    let (rule, treated) = (rule.clone(), treated.clone());
     macro_rules! forms {
         ($($n:literal)+) => {
             match form {
                 $(Some($n) => NodeSpec::new(name, arcs, move |_| {
-                    StageNode(Follow::<$n> { rule: rule.clone(), has_written: false, tx: 0 })
+                    StageNode(Follow::<$n> { rule: rule.clone(), treated: treated.clone(), has_written: false, tx: 0 })
                 }),)+
-                _ => NodeSpec::new(name, arcs, move |_| Plain(rule.clone(), extra)),
+                _ => NodeSpec::new(name, arcs, move |_| Plain(rule.clone(), extra, treated.clone())),
             }
         };
     }
