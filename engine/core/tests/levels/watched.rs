@@ -105,7 +105,8 @@ fn captures_get_every_packet_that_follows_a_chain(level: Level) {
         let on_wire = bench.sent.take();
         assert_eq!(bytes(Point::Tx), on_wire, "what is on the wire");
         let (mut on_wire, mut good): (Vec<_>, Vec<_>) = (on_wire, good.into_iter().map(sent).collect());
-        (on_wire.sort(), good.sort());
+        on_wire.sort();
+        good.sort();
         assert_eq!(on_wire, good);
         assert!(at(Point::Rx).all(|copy| copy.interface == 0 && copy.length == 60));
         assert!(at(Point::Tx).all(|copy| copy.interface == 1 && copy.length == 60));
@@ -131,11 +132,11 @@ fn a_capture_of_nodes_sees_packets_before_each_stage_of_a_chain(level: Level) {
     let graph = bench.dataplane.graph();
     let copies: Vec<_> = captured.waiting().collect();
     for packet in &packets {
-        let its = copies.iter().filter(|copy| copy.bytes[4..8] == packet[4..8]);
+        let mut its = copies.iter().filter(|copy| copy.bytes[4..8] == packet[4..8]);
         let nodes: Vec<_> = its.clone().map(|copy| graph.name(copy.seen.expect("before a node").node)).collect();
         let expected: Vec<_> = way(packet[0]).into_iter().map(|(node, _)| node).collect();
         assert_eq!(nodes, expected);
-        let last = its.last().expect("it was seen");
+        let last = its.next_back().expect("it was seen");
         assert_eq!(last.bytes, if packet[0] == BAD { packet.clone() } else { sent(packet.clone()) });
     }
     bench.dataplane.end_capture(id);
