@@ -214,7 +214,8 @@ impl Body for InputBody<'_> {
             (rx, next, pop) = ([verdict.rx; LANES], [verdict.next as u32; LANES], [verdict.pop; LANES]);
             found = if verdict.found { p.live.bits().0 } else { 0 };
         }
-        p.rx = p.rx.with(&rx);
+        // Frames that are too short stay those of the interface that received them.
+        p.rx = p.rx.replace(p.live, p.rx.with(&rx));
         self.received.of_lanes().add(p.live & p.live.with(Mask8(found)), p.rx, p.length);
         let next = p.next.with(&next);
         if (next.ne(Next::Ethernet as u32) & p.live).any() {
