@@ -1,6 +1,8 @@
-//! Golden scenarios: those of this crate, which cross rooms, and those of all rooms that need no program of their own; and captures
-//! of other programs' tests. `cargo test -p quiver-scenarios --test golden bridge` runs those of the room `bridge`.
+//! Golden scenarios: those of this crate, which cross rooms, and those of all rooms that need no program of their own; captures
+//! of other programs' tests; and random sets of rooms' features, on every instruction set.
+//! `cargo test -p quiver-scenarios --test golden bridge` runs those of the room `bridge`.
 
+mod features;
 mod replay;
 
 use std::fs;
@@ -33,5 +35,6 @@ fn of_rooms() -> Vec<Trial> {
 }
 
 fn main() -> std::process::ExitCode {
-    trials::run([golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS), of_rooms(), vec![replay::trial()]])
+    let of_levels = features::LEVEL_TESTS.trials();
+    trials::run([golden::trials(env!("CARGO_MANIFEST_DIR"), ROOMS), of_rooms(), vec![replay::trial()], of_levels])
 }
