@@ -24,8 +24,14 @@ pub struct Sent {
     pub from_port: u16,
     pub to_port: u16,
     pub is_odd: bool,
+    /// Whether it is odd by options alone, which nodes of their own look at before it goes on with its flow.
+    pub has_options: bool,
     pub bytes: Vec<u8>,
 }
+
+/// Kinds of odd packets: with options, and cut off.
+const OPTIONS: usize = 2;
+const CUT: usize = 6;
 
 impl Sent {
     pub fn draw(r: &mut Rng, number: u32, odd: u8) -> Sent {
@@ -36,15 +42,40 @@ impl Sent {
         );
         let (host, from_port, to_port) = (r.u8(1..4), r.u16(3..6), r.u16(1..5));
         let upper = [Upper::Udp, Upper::Udp, Upper::Syn, Upper::Ack][r.usize(..4)];
-        let mut sent =
-            Sent { ip6, tag, from, to, host, upper, from_port, to_port, is_odd: r.u8(..100) < odd, bytes: vec![] };
-        let kind = if sent.is_odd { r.usize(1..8) } else { 0 };
-        sent.bytes = sent.packet(r, kind);
-        let end = sent.bytes.len();
-        if kind != 6 {
-            sent.bytes[end - 4..].copy_from_slice(&number.to_be_bytes());
-        }
+        let mut sent = Sent {
+            ip6,
+            tag,
+            from,
+            to,
+            host,
+            upper,
+            from_port,
+            to_port,
+            is_odd: r.u8(..100) < odd,
+            has_options: false,
+            bytes: vec![],
+        };
+        sent.make(r, number);
         sent
+    }
+    /// An odd packet of the same flow.
+    pub fn odd(&self, r: &mut Rng, number: u32) -> Sent {
+        let mut sent = Sent { is_odd: true, ..self.clone() };
+        sent.make(r, number);
+        sent
+    }
+    fn make(&mut self, r: &mut Rng, number: u32) {
+        let kind = match self.is_odd {
+            true if r.bool() => OPTIONS,
+            true => r.usize(1..8),
+            false => 0,
+        };
+        self.has_options = kind == OPTIONS;
+        self.bytes = self.packet(r, kind);
+        let end = self.bytes.len();
+        if kind != CUT {
+            self.bytes[end - 4..].copy_from_slice(&number.to_be_bytes());
+        }
     }
     /// An ordinary packet, or an odd one of some kind.
     fn packet(&self, r: &mut Rng, kind: usize) -> Vec<u8> {
@@ -61,8 +92,8 @@ impl Sent {
             Upper::Ack => format!("tcp {from_port} > {to_port} ack seq 1 ack 2 window 9"),
         };
         let behind = match (kind, self.ip6) {
-            (2, false) => format!(" options 01010100 / {upper}"),
-            (2, true) => format!(" / hbh hex 010400000000 / {upper}"),
+            (OPTIONS, false) => format!(" options 01010100 / {upper}"),
+            (OPTIONS, true) => format!(" / hbh hex 010400000000 / {upper}"),
             (3, false) => format!(" id 7 offset 800 protocol {}", if self.upper == Upper::Udp { "udp" } else { "tcp" }),
             (3, true) => " / frag offset 800 id 7 next udp".into(),
             (4, false) => format!(" id 7 mf / {upper}"),
@@ -73,7 +104,7 @@ impl Sent {
         let text = format!("eth 02:00:00:00:00:02 > 02:00:00:00:00:a0{tag} / {ip}{behind} / payload {payload}");
         let mut bytes = text.parse::<Packet>().unwrap_or_else(|error| panic!("{text}: {error}")).to_bytes();
         match kind {
-            6 => bytes.truncate(r.usize(12..bytes.len())),
+            CUT => bytes.truncate(r.usize(12..bytes.len())),
             7 => bytes[14 + r.usize(..24)] ^= 1 << r.u8(..8),
             _ => {}
         }
